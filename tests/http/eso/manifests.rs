@@ -36,77 +36,88 @@ fn named(kind: &str, name: &str) -> Value {
 /// Part of the operator's resource definitions (`external-secrets.io`), reduced to the fields that examples
 /// may use. An object accepts the named properties only; `*` accepts every name.
 fn definition(version: &str, kind: &str) -> Option<Value> {
-    let text = json!({ "type": "string" });
-    let store = json!({
+    match (version, kind) {
+        ("v1", "Secret") => {
+            Some(json!({ "properties": { "token": text() }, "required": ["token"] }))
+        }
+        ("external-secrets.io/v1", "SecretStore") => Some(secret_store()),
+        ("external-secrets.io/v1", "ExternalSecret") => Some(external_secret()),
+        ("external-secrets.io/v1alpha1", "PushSecret") => Some(push_secret()),
+        _ => None,
+    }
+}
+
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+fn store_reference() -> Value {
+    let kinds = json!({ "type": "string", "enum": ["SecretStore", "ClusterSecretStore"] });
+    json!({ "properties": { "name": text(), "kind": kinds } })
+}
+
+fn secret_store() -> Value {
+    let secrets = json!({ "items": {
+        "required": ["name", "secretRef"],
         "properties": {
-            "name": text, "kind": { "type": "string", "enum": ["SecretStore", "ClusterSecretStore"] },
+            "name": text(), "secretRef": { "properties": { "name": text(), "key": text() } },
+        },
+    } });
+    let webhook = json!({
+        "required": ["url", "result"],
+        "properties": {
+            "method": text(), "url": text(), "body": text(), "timeout": text(),
+            "headers": { "properties": { "*": text() } },
+            "result": { "properties": { "jsonPath": text() } },
+            "secrets": secrets,
         },
     });
+    json!({
+        "properties": {
+            "provider": { "required": ["webhook"], "properties": { "webhook": webhook } },
+        },
+        "required": ["provider"],
+    })
+}
+
+fn external_secret() -> Value {
     let reference = json!({
-        "properties": { "key": text, "version": text, "property": text }, "required": ["key"],
+        "properties": { "key": text(), "version": text(), "property": text() }, "required": ["key"],
     });
-    let spec = match (version, kind) {
-        ("v1", "Secret") => {
-            return Some(json!({ "properties": { "token": text }, "required": ["token"] }));
-        }
-        ("external-secrets.io/v1", "SecretStore") => json!({
-            "properties": { "provider": { "required": ["webhook"], "properties": { "webhook": {
-                "required": ["url", "result"],
-                "properties": {
-                    "method": text, "url": text, "body": text, "timeout": text,
-                    "headers": { "properties": { "*": text } },
-                    "result": { "properties": { "jsonPath": text } },
-                    "secrets": { "items": {
-                        "required": ["name", "secretRef"],
-                        "properties": {
-                            "name": text,
-                            "secretRef": { "properties": { "name": text, "key": text } },
-                        },
-                    } },
-                },
-            } } } },
-            "required": ["provider"],
-        }),
-        ("external-secrets.io/v1", "ExternalSecret") => json!({
-            "properties": {
-                "refreshInterval": text,
-                "secretStoreRef": store,
-                "target": { "properties": {
-                    "name": text,
-                    "deletionPolicy": { "type": "string", "enum": ["Delete", "Merge", "Retain"] },
-                } },
-                "data": { "items": {
-                    "required": ["secretKey", "remoteRef"],
-                    "properties": { "secretKey": text, "remoteRef": reference },
-                } },
-                "dataFrom": { "items": { "properties": { "extract": reference } } },
+    let policy = json!({ "type": "string", "enum": ["Delete", "Merge", "Retain"] });
+    json!({ "properties": {
+        "refreshInterval": text(),
+        "secretStoreRef": store_reference(),
+        "target": { "properties": { "name": text(), "deletionPolicy": policy } },
+        "data": { "items": {
+            "required": ["secretKey", "remoteRef"],
+            "properties": { "secretKey": text(), "remoteRef": reference },
+        } },
+        "dataFrom": { "items": { "properties": { "extract": reference } } },
+    } })
+}
+
+fn push_secret() -> Value {
+    let matched = json!({
+        "required": ["remoteRef"],
+        "properties": {
+            "secretKey": text(),
+            "remoteRef": {
+                "required": ["remoteKey"],
+                "properties": { "remoteKey": text(), "property": text() },
             },
-        }),
-        ("external-secrets.io/v1alpha1", "PushSecret") => json!({
-            "required": ["secretStoreRefs", "selector"],
-            "properties": {
-                "refreshInterval": text,
-                "deletionPolicy": { "type": "string", "enum": ["Delete", "None"] },
-                "secretStoreRefs": { "items": store },
-                "selector": { "properties": { "secret": { "properties": { "name": text } } } },
-                "data": { "items": {
-                    "required": ["match"],
-                    "properties": { "match": {
-                        "required": ["remoteRef"],
-                        "properties": {
-                            "secretKey": text,
-                            "remoteRef": {
-                                "required": ["remoteKey"],
-                                "properties": { "remoteKey": text, "property": text },
-                            },
-                        },
-                    } },
-                } },
-            },
-        }),
-        _ => return None,
-    };
-    Some(spec)
+        },
+    });
+    json!({
+        "required": ["secretStoreRefs", "selector"],
+        "properties": {
+            "refreshInterval": text(),
+            "deletionPolicy": { "type": "string", "enum": ["Delete", "None"] },
+            "secretStoreRefs": { "items": store_reference() },
+            "selector": { "properties": { "secret": { "properties": { "name": text() } } } },
+            "data": { "items": { "required": ["match"], "properties": { "match": matched } } },
+        },
+    })
 }
 
 /// Lists the violations of a definition.
@@ -122,7 +133,7 @@ fn violations(at: &str, definition: &Value, value: &Value) -> Vec<String> {
         for (name, inner) in object {
             match properties.get(name).or_else(|| properties.get("*")) {
                 Some(property) => {
-                    found.extend(violations(&format!("{at}.{name}"), property, inner))
+                    found.extend(violations(&format!("{at}.{name}"), property, inner));
                 }
                 None => found.push(format!("{at}.{name}: unknown field")),
             }

@@ -1,5 +1,5 @@
 //! The webhook provider of the External Secrets Operator, as far as the manifests use it: templates,
-//! requests, JSONPath, and the meaning of a status.
+//! requests, `JSONPath`, and the meaning of a status.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ impl Store {
     /// Fetches a map of values, for `extract` of `dataFrom`.
     pub(super) async fn values(&self, key: &str) -> Result<Map<String, Value>, NoValue> {
         let found = self.fetch(key).await?;
-        Ok(found.as_object().expect("the JSONPath of the store leads to an object").clone())
+        Ok(found.as_object().unwrap().clone())
     }
 
     async fn fetch(&self, key: &str) -> Result<Value, NoValue> {
@@ -49,7 +49,7 @@ impl Store {
         let path = self.webhook["result"]["jsonPath"].as_str().unwrap_or("$");
         let mut found: &Value = &serde_json::from_str(&body).unwrap();
         for field in path.split('.').skip(1) {
-            found = found.get(field).expect("the JSONPath of the store exists in the answer");
+            found = found.get(field).unwrap();
         }
         Ok(found.clone())
     }
@@ -74,7 +74,7 @@ impl Store {
         let text = |field: &str| self.webhook[field].as_str();
         let method = text("method").map_or(default, |method| method.parse().unwrap());
         let url = executed(text("url").unwrap(), &escaped);
-        let path = url.strip_prefix("https://secrets.example.com").expect("the example's host");
+        let path = url.strip_prefix("https://secrets.example.com").unwrap();
         let body = executed(text("body").unwrap_or_default(), &raw);
         let headers = self.webhook["headers"].as_object().unwrap().iter();
         let headers: Vec<_> = headers
@@ -106,7 +106,7 @@ fn query_escaped(text: &str) -> String {
 fn executed(template: &str, data: &Data) -> String {
     let (mut result, mut rest) = (String::new(), template);
     while let Some((before, after)) = rest.split_once("{{") {
-        let (action, after) = after.split_once("}}").expect("an action ends with }}");
+        let (action, after) = after.split_once("}}").unwrap();
         result += before;
         result += &evaluated(action.trim(), data);
         rest = after;
@@ -123,7 +123,7 @@ fn evaluated(action: &str, data: &Data) -> String {
     match words[..] {
         [field] => field_of(field, data),
         ["index", object, field] => {
-            let object = object.strip_prefix('.').expect("a field begins with a dot");
+            let object = object.strip_prefix('.').unwrap();
             data[object][&field_of(field, data)].clone()
         }
         _ => panic!("unknown action {action}"),
