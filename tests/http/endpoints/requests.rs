@@ -192,10 +192,9 @@ impl Names {
         let secret = json!({ "key": format!("NEW_{new}"), "value": "kvc_new" });
         let last = rule.template.rsplit('/').next();
         match (rule.method, last?) {
-            ("POST", "teams" | "environments") | ("PATCH", "{projectId}") => {
+            ("POST", "teams" | "environments") | ("PATCH", "{projectId}" | "account") => {
                 Some(json!({ "name": name }))
             }
-            ("PATCH", "account") => Some(json!({ "name": name })),
             ("DELETE", "account") => Some(json!({ "confirm": "nobody@example.com" })),
             ("POST", "data-export") => {
                 Some(json!({ "include_secrets": true, "passphrase": "kvc_a passphrase" }))
@@ -214,10 +213,7 @@ impl Names {
             }
             // The same as the default, so that the results of other cells do not change.
             ("PUT", "{userId}") => Some(json!({ "role": "write" })),
-            ("PUT", "defaults") => {
-                let default = json!({ "environment_name": "*", "default_role": "write" });
-                Some(json!({ "defaults": [default] }))
-            }
+            ("PUT", "defaults") => Some(defaults()),
             ("PUT", "{key}") => Some(json!({ "value": format!("kvc_put_{new}") })),
             ("POST", "device") if rule.template.starts_with("/api") => {
                 Some(json!({ "client_id": "cli" }))
@@ -255,6 +251,10 @@ impl Names {
             None => client.raw(method, &path, &[], "").await,
         }
     }
+}
+
+fn defaults() -> Value {
+    json!({ "defaults": [{ "environment_name": "*", "default_role": "write" }] })
 }
 
 /// Request body: a webhook, which receives nothing in this test because nothing is sent.
