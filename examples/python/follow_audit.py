@@ -33,6 +33,11 @@ def page(query: dict[str, str]) -> dict:
             if error.code not in (429, 503):
                 sys.exit(f"{error.code}: {error.read().decode()}")
             time.sleep(int(error.headers.get("Retry-After") or POLL_INTERVAL))
+        except OSError as error:
+            # The service cannot be reached, for example during a restart.
+            if "--once" in sys.argv[2:]:
+                sys.exit(f"{error}")
+            time.sleep(POLL_INTERVAL)
 
 
 def pages(state: dict) -> Iterator[list[dict]]:

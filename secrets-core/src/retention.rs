@@ -2,8 +2,6 @@
 //!
 //! The audit log has a retention of its own, set by the team's plan.
 
-use std::time::Duration;
-
 use chrono::TimeDelta;
 
 use crate::engine::{Engine, Periodic, Schedule};
@@ -26,34 +24,40 @@ const SCAN_BATCH: u32 = 5;
 /// Worker that deletes old records.
 pub const RETENTION: Periodic = Periodic {
     name: "retention",
-    schedule: Schedule { timeout: Duration::from_mins(30), ..Schedule::hourly() },
+    schedule: Schedule::hourly(),
     job: |engine| Box::pin(async move { Ok(delete_old(&engine).await?) }),
 };
 
 /// Kind of record with a retention.
 #[derive(Clone, Copy)]
-enum Kind {
+enum RecordKind {
     Deliveries,
     Scans,
     Attempts,
 }
 
-/// Deletes all records that are older than their retention, in short transactions.
+/// Deletes all records that are older than their retention, in short transactions. If it fails for one
+/// kind of record, it goes on with the next, and returns the first error.
 pub async fn delete_old(engine: &Engine) -> StoreResult<()> {
-    for kind in [Kind::Deliveries, Kind::Scans, Kind::Attempts] {
+    let mut result = Ok(());
+    for kind in [RecordKind::Deliveries, RecordKind::Scans, RecordKind::Attempts] {
+        result = result.and(kind.delete_all(engine).await);
+    }
+    result
+}
+
+impl RecordKind {
+    async fn delete_all(self, engine: &Engine) -> StoreResult<()> {
         loop {
             let mut tx = engine.store().begin().await?;
-            let (deleted, batch) = kind.delete(tx.as_mut(), engine.now()).await?;
+            let (deleted, batch) = self.delete(tx.as_mut(), engine.now()).await?;
             tx.commit().await?;
             if deleted < u64::from(batch) {
-                break;
+                return Ok(());
             }
         }
     }
-    Ok(())
-}
 
-impl Kind {
     /// Deletes one batch of old records. Returns their number and that of a full batch.
     async fn delete(self, tx: &mut dyn Tx, now: Time) -> StoreResult<(u64, u32)> {
         Ok(match self {

@@ -309,6 +309,49 @@ async fn the_page_shows_who_asks_and_takes_the_decision(app: App) {
     poll(&app, &login).await.is(200);
 }
 
+/// Browsers drop cookies of more than 4,096 bytes.
+async fn the_page_keeps_a_long_token_in_several_cookies(app: App) {
+    app.person("alice").await;
+    let login = start(&app).await;
+    let code = login["user_code"].as_str().unwrap();
+    let token = app.jwt("alice");
+    let (first, rest) = token.split_at(token.len() / 2);
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    let body = format!("user_code={code}&decision=approve");
+    let approve = async |cookie: String| {
+        let headers = [form, ("cookie", cookie.as_str())];
+        app.anonymous().raw("POST".parse().unwrap(), "/device", &headers, body.clone()).await
+    };
+
+    let twice = approve(format!("device_token={token}; device_token={token}")).await;
+    let none = approve("other=1".to_owned()).await;
+
+    for refused in [twice, none] {
+        assert!(refused.is(200).text().contains("The access token is missing"));
+    }
+    poll(&app, &login).await.is(400).says("authorization_pending");
+    let wrong = approve(format!("device_token={first}")).await;
+    let deleted = wrong.is(401).header("set-cookie").unwrap().to_owned();
+    assert!(deleted.starts_with("device_token=; Path=/device; Max-Age=0"), "{deleted}");
+    let decided = approve(format!("device_token_2={rest}; device_token={first}")).await;
+    assert!(decided.is(200).text().contains("The login is approved"));
+}
+
+/// A cookie of an earlier visit does not decide for the user whom the proxy has signed in.
+async fn the_page_forgets_a_cookie_when_a_proxy_signs_the_user_in(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let login = start(&app).await;
+    let code = login["user_code"].as_str().unwrap();
+    let cookie = format!("device_token={}", app.jwt("alice"));
+    let path = format!("/device?user_code={code}");
+
+    let shown = bob.raw("GET".parse().unwrap(), &path, &[("cookie", &cookie)], "").await;
+
+    let deleted = shown.is(200).header("set-cookie").unwrap();
+    assert!(deleted.starts_with("device_token=; Path=/device; Max-Age=0"), "{deleted}");
+    assert!(alice.get(&path).await.is(200).header("set-cookie").is_none());
+}
+
 async fn the_page_takes_a_token_from_a_proxy_but_not_from_another_site(app: App) {
     let alice = app.person("alice").await;
     let login = start(&app).await;
@@ -362,6 +405,8 @@ on_every_store!(
     a_session_lasts_thirty_days_and_through_a_restart,
     a_session_cannot_let_another_in,
     the_page_shows_who_asks_and_takes_the_decision,
+    the_page_keeps_a_long_token_in_several_cookies,
+    the_page_forgets_a_cookie_when_a_proxy_signs_the_user_in,
     the_page_takes_a_token_from_a_proxy_but_not_from_another_site,
     the_page_does_not_help_to_guess;
     a_session_makes_nobody_an_operator,

@@ -10,7 +10,7 @@ use crate::model::{Error, Result};
 use crate::ports::timer::Timer;
 
 /// Factor of the time limit for operations with much work ([`Operation::IS_LONG`](super::Operation)).
-const LONG: u32 = 8;
+const LONG_FACTOR: u32 = 8;
 
 /// Runs the work of an operation, without its commit. Drops it when the limit is reached: its
 /// transaction is rolled back, so the operation changes nothing.
@@ -20,7 +20,7 @@ pub(super) async fn run<T>(
     work: impl Future<Output = Result<T>>,
 ) -> Result<T> {
     let Some(timer) = timer else { return work.await };
-    let limit = if is_long { limit * LONG } else { limit };
+    let limit = if is_long { limit * LONG_FACTOR } else { limit };
     match select(pin!(work), timer.sleep(limit)).await {
         Either::Left((output, _)) => output,
         Either::Right(_) => Err(Error::Unavailable("the operation reached its time limit".into())),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use crate::model::lock::lock;
 
 /// Maximum number of works remembered as waiting.
-const MAX_WAITING: usize = 4_096;
+const MAX_WAITING: usize = 16_384;
 
 /// Place that a limited number of concurrent works may share.
 pub trait Place: Clone + Ord {

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use crate::engine::{AuditContext, Caller};
-use crate::model::{Role, TeamId, Time};
+use crate::model::{Clock, Role, TeamId};
 use crate::store::{MemberRecord, Store, StoreError};
 
-/// Makes a member of a team an owner, on behalf of the operator of the service: whoever has access to the
-/// database. The change is in the audit log of the team.
+/// Makes a member of a team an owner, for an operator with access to the database. The change is in the
+/// audit log of the team. Does nothing if the member is an owner.
 ///
 /// # Errors
 ///
@@ -16,7 +16,7 @@ pub async fn appoint_owner(
     store: &dyn Store,
     team: TeamId,
     email: &str,
-    now: Time,
+    clock: &dyn Clock,
 ) -> Result<MemberRecord, NotAppointed> {
     let mut tx = store.begin().await?;
     tx.lock_team(team).await.map_err(|error| match error {
@@ -30,6 +30,10 @@ pub async fn appoint_owner(
     let (Some(member), None) = (found.next(), found.next()) else {
         return Err(NotAppointed::NotOneMember);
     };
+    if member.role == Role::Owner {
+        return Ok(member.clone());
+    }
+    let now = clock.now();
     let appointed = MemberRecord { role: Role::Owner, updated_at: now, ..member.clone() };
     tx.update_member(&appointed).await?;
     let mut audit = AuditContext {

@@ -97,8 +97,7 @@ impl Quota {
 
 impl Plan {
     /// Creates a plan with these limits. [`Quota::Bytes`] is 16 MiB by default, other quotas are
-    /// unlimited. Returns the quota as an error
-    /// if its limit is below [`Quota::least`].
+    /// unlimited. Returns the quota as an error if its limit is below [`Quota::least`].
     pub fn new(
         name: PlanName,
         limits: impl IntoIterator<Item = (Quota, u64)>,

@@ -29,7 +29,9 @@ pub(crate) fn optional<'de, D: Deserializer<'de>, T: TryFrom<i64>>(
 }
 
 fn within_type<T: TryFrom<i64>, E: Error>(Whole(number): Whole) -> Result<T, E> {
-    T::try_from(number).map_err(|_| E::invalid_value(Unexpected::Signed(number), &EXPECTED))
+    T::try_from(number).map_err(|_| {
+        E::invalid_value(Unexpected::Signed(number), &"a whole number in the allowed range")
+    })
 }
 
 impl<'de> Deserialize<'de> for Whole {

@@ -87,8 +87,11 @@ pub async fn claim_due(
     let after = lock(&positions.0).remove(channel.kind());
     let due = reads.due_deliveries(channel.kind(), now, after, MAX_CANDIDATES).await?;
     drop(reads);
-    channel.consider(engine, &due);
     let is_full = due.len() == MAX_CANDIDATES as usize;
+    // Of several pages, those of the others still wait.
+    if after.is_none() && !is_full {
+        channel.consider(engine, &due);
+    }
     let mut admitted = Vec::new();
     for delivery in due {
         if admitted.len() >= limit {

@@ -40,7 +40,8 @@ pub trait Channel: Send + Sync {
         Ok(Some(Box::new(())))
     }
 
-    /// Called with the deliveries that are due, before they are admitted.
+    /// Called with all deliveries that are due, before they are admitted. Not called if they are more
+    /// than one page.
     fn consider(&self, _engine: &Engine, _due: &[DeliveryRecord]) {}
 
     /// Sends a claimed delivery once and records the outcome: done, to be retried, or given up.

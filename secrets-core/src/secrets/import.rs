@@ -63,6 +63,7 @@ impl Operation for ImportSecrets {
     const NAME: &'static str = "secret.import";
     const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Change("secrets.imported");
+    const IS_LONG: bool = true;
     type Access = Write;
     type Output = ImportResult;
 

@@ -45,8 +45,8 @@ async fn limit_history(
 ) -> Result<EnvironmentCounters> {
     let (environment, max) = (scope.environment.id, scope.plan.history_bytes);
     let counters = cx.reads().environment_counters(environment).await?;
-    if counters.history_size > max {
-        cx.tx().prune_history(environment, max).await?;
+    if let Some(excess) = counters.history_size.checked_sub(max).filter(|excess| *excess > 0) {
+        cx.tx().prune_history(environment, excess).await?;
     }
     Ok(counters)
 }

@@ -93,7 +93,7 @@ pub use rotations::{
     RotationWrites,
 };
 pub use scans::{FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretLocation};
-pub use secrets::{Change, SecretReads, SecretRecord, SecretVersion, SecretWrites};
+pub use secrets::{Change, MAX_PRUNED, SecretReads, SecretRecord, SecretVersion, SecretWrites};
 #[cfg(feature = "sqlite")]
 pub use sql::sqlite::Restore;
 pub(crate) use teams::DELETED;

@@ -145,6 +145,9 @@ pub trait SecretReads: Send {
     ) -> StoreResult<Vec<SecretVersion>>;
 }
 
+/// Maximum number of previous versions that one call deletes. An import can make 200 calls.
+pub const MAX_PRUNED: u32 = 100;
+
 /// Write access to secrets. The caller must have called
 /// [`touch_environment`](super::EnvironmentWrites::touch_environment) before. Every write updates the
 /// sizes in the [`EnvironmentCounters`](super::EnvironmentCounters).
@@ -164,11 +167,12 @@ pub trait SecretWrites: Send {
     /// Deletes a secret with its versions, permanently. Fails with `Stale` if it does not exist.
     async fn delete_secret(&mut self, secret: SecretId) -> StoreResult<()>;
 
-    /// Deletes the previous versions of a secret with a number below `before`.
+    /// Deletes the previous versions of a secret with a number below `before`, oldest first, at most
+    /// [`MAX_PRUNED`] of them.
     async fn prune_versions(&mut self, secret: SecretId, before: u32) -> StoreResult<()>;
 
     /// Deletes previous versions of an environment's secrets, those replaced first before the others,
-    /// until their size is at most `size`. Deletes at most 1,000 of them, and none that a rotation
-    /// replaced last.
-    async fn prune_history(&mut self, environment: EnvironmentId, size: u64) -> StoreResult<()>;
+    /// until at least `excess` bytes are free. Deletes at most [`MAX_PRUNED`] of them, and none that a
+    /// rotation replaced last.
+    async fn prune_history(&mut self, environment: EnvironmentId, excess: u64) -> StoreResult<()>;
 }

@@ -103,6 +103,6 @@ pub trait WebhookWrites: Send {
     ) -> StoreResult<()>;
 
     /// Deletes deliveries that were created before `before` and are not pending, oldest first, at
-    /// most `limit` of them.
+    /// most `limit` of them. Returns the number of deleted deliveries.
     async fn prune_webhook_deliveries(&mut self, before: Time, limit: u32) -> StoreResult<u64>;
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 /// Nouns of operation names, with the name and the description of their group.
 const TAGS: &[(&[&str], &str, &str)] = &[
     (
-        &["health", "liveness", "greeting", "openapi", "start"],
+        &["health", "liveness", "greeting", "openapi"],
         "Service",
         "Health, version and description of the service. No credential required.",
     ),
@@ -47,7 +47,7 @@ const TAGS: &[(&[&str], &str, &str)] = &[
         "Secret values for the External Secrets Operator in Kubernetes. Requires a service token.",
     ),
     (&["audit"], "Audit logs", "Audit logs of teams, for their owners and admins."),
-    (&["scan"], "Scans", "Scans of texts and files for leaked credentials."),
+    (&["scan", "finding"], "Scans", "Scans of texts and files for leaked credentials."),
     (
         &["device_login", "cli_session"],
         "Device login",

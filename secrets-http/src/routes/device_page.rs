@@ -28,12 +28,18 @@ use crate::serve::target::{Target, target};
 
 const PAGE: &str = "/device";
 
-/// Cookie that holds the token between the two forms, so that no page contains the token. Browsers send
-/// it to this page only, and not from other sites.
-const COOKIE: &str = "device_token";
+/// Cookies that hold the token between the two forms, so that no page contains the token. Browsers send
+/// them to this page only, and not from other sites. A long token takes several.
+const COOKIES: [&str; 4] = ["device_token", "device_token_2", "device_token_3", "device_token_4"];
 
-/// Lifetime of the cookie, in seconds: that of a login.
+/// Maximum length of a part of the token in one cookie. Browsers drop cookies of more than 4,096 bytes.
+const MAX_PART: usize = 3_800;
+
+/// Lifetime of the cookies, in seconds: that of a login.
 const COOKIE_SECONDS: u32 = 600;
+
+/// Message if the decision arrives without a token.
+const NOT_SIGNED_IN: &str = "The access token is missing: it is kept in cookies for 10 minutes, up to a length of 15,000 characters.";
 
 /// Fields of the submitted form.
 #[derive(Default, Deserialize)]
@@ -114,14 +120,15 @@ impl Visit<'_> {
     async fn answer(&self, form: Form, origin: Origin) -> Response {
         let typed = form.access_token.as_deref().map(str::trim).filter(|token| !token.is_empty());
         // A link opens the page with the cookie, so the cookie counts only with a decision.
-        let kept = cookie(self.headers).filter(|_| form.decision.is_some());
-        let credential = typed.or(kept).or_else(|| gate::credential(self.headers).ok());
+        let kept = kept_token(self.headers).filter(|_| form.decision.is_some());
+        let credential = typed.or(kept.as_deref()).or_else(|| gate::credential(self.headers).ok());
         let Some(credential) = credential.filter(|_| !form.user_code.is_empty()) else {
-            return self.page(StatusCode::OK, &code_form(&form.user_code, ""));
+            let message = if form.decision.is_some() { NOT_SIGNED_IN } else { "" };
+            return self.page(StatusCode::OK, &code_form(&form.user_code, message));
         };
         let caller = match sign_in(self.api, credential, origin).await {
             Ok(caller) => caller,
-            Err(error) => return self.error_page(error.into(), &form.user_code),
+            Err(error) => return self.forget(self.error_page(error.into(), &form.user_code)),
         };
         let code = UserCode::new(form.user_code.as_str());
         match form.decision {
@@ -130,7 +137,8 @@ impl Visit<'_> {
                 match self.api.perform(operation, caller).await {
                     Ok(request) => {
                         let form = decision_form(&form.user_code, &request);
-                        self.keep(self.page(StatusCode::OK, &form), typed, COOKIE_SECONDS)
+                        // Without an entered token, a cookie is that of an earlier visit.
+                        self.keep(self.page(StatusCode::OK, &form), typed.unwrap_or_default())
                     }
                     Err(fault) => self.error_page(fault, &form.user_code),
                 }
@@ -142,9 +150,9 @@ impl Visit<'_> {
                         let status = decided.status;
                         let content =
                             format!("<p>The login is {status}. You can close this page.</p>\n");
-                        self.keep(self.page(StatusCode::OK, &content), Some(""), 0)
+                        self.forget(self.page(StatusCode::OK, &content))
                     }
-                    Err(fault) => self.error_page(fault, &form.user_code),
+                    Err(fault) => self.forget(self.error_page(fault, &form.user_code)),
                 }
             }
         }
@@ -167,31 +175,59 @@ impl Visit<'_> {
         }
     }
 
-    /// Keeps a token in the cookie. 0 seconds delete the cookie.
-    fn keep(&self, mut response: Response, token: Option<&str>, seconds: u32) -> Response {
-        let is_secure = self.base.as_ref().is_some_and(|base| base.as_str().starts_with("https:"));
-        let secure = if is_secure { "; Secure" } else { "" };
-        let cookie = token.map(|token| {
-            format!(
-                "{COOKIE}={token}; Path={PAGE}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
-            )
-        });
-        let cookie = cookie.and_then(|cookie| HeaderValue::from_str(&cookie).ok());
-        if let Some(cookie) = cookie {
-            response.headers_mut().insert(SET_COOKIE, cookie);
+    /// Keeps a token in cookies, except one that is too long for them, and deletes the other cookies that
+    /// the request carried.
+    fn keep(&self, mut response: Response, token: &str) -> Response {
+        let parts: Vec<_> = token.as_bytes().chunks(MAX_PART).collect();
+        let parts = if parts.len() <= COOKIES.len() { parts } else { Vec::new() };
+        for (index, name) in COOKIES.into_iter().enumerate() {
+            if let Some(part) = parts.get(index) {
+                let part = String::from_utf8_lossy(part);
+                self.set_cookie(&mut response, name, &part, COOKIE_SECONDS);
+            } else if !cookies(self.headers, name).is_empty() {
+                self.set_cookie(&mut response, name, "", 0);
+            }
         }
         response
     }
+
+    /// Deletes the cookies that the request carried.
+    fn forget(&self, response: Response) -> Response {
+        self.keep(response, "")
+    }
+
+    fn set_cookie(&self, response: &mut Response, name: &str, value: &str, seconds: u32) {
+        let is_secure = self.base.as_ref().is_some_and(|base| base.as_str().starts_with("https:"));
+        let secure = if is_secure { "; Secure" } else { "" };
+        let cookie = format!(
+            "{name}={value}; Path={PAGE}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+        );
+        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+            response.headers_mut().append(SET_COOKIE, cookie);
+        }
+    }
 }
 
-/// Returns the token of the cookie.
-fn cookie(headers: &HeaderMap) -> Option<&str> {
-    let cookies = headers.get_all(COOKIE_HEADER).iter().filter_map(|line| line.to_str().ok());
-    let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| {
-        let (name, value) = pair.trim().split_once('=')?;
-        (name == COOKIE && !value.is_empty()).then_some(value)
-    });
-    pairs.next()
+/// Returns the token of the cookies. If a cookie is there twice, another site of the domain has set it:
+/// none counts.
+fn kept_token(headers: &HeaderMap) -> Option<String> {
+    let mut token = String::new();
+    for name in COOKIES {
+        match cookies(headers, name)[..] {
+            [] => break,
+            [part] => token.push_str(part),
+            _ => return None,
+        }
+    }
+    Some(token).filter(|token| !token.is_empty())
+}
+
+/// Returns the values of the cookies with this name.
+fn cookies<'a>(headers: &'a HeaderMap, name: &str) -> Vec<&'a str> {
+    let lines = headers.get_all(COOKIE_HEADER).iter().filter_map(|line| line.to_str().ok());
+    let pairs = lines.flat_map(|line| line.split(';'));
+    let pairs = pairs.filter_map(|pair| pair.trim().split_once('='));
+    pairs.filter(|(found, _)| *found == name).map(|(_, value)| value).collect()
 }
 
 async fn sign_in(api: &Api, credential: &str, origin: Origin) -> Result<Caller, Error> {

@@ -149,6 +149,7 @@ fn secret_routes(api: &Api) -> [Route; 3] {
             .id("getSecret")
             .summary("Get a secret with its value"),
         api.route(Method::PUT, ONE, Shape::Named("secret"), update)
+            .may_exceed_plan()
             .id("updateSecret")
             .summary("Update a secret (the previous value is kept in its history)")
             .json_body::<SecretChange>()
@@ -185,6 +186,7 @@ fn version_routes(api: &Api) -> [Route; 2] {
                 "Maximum number of versions, 1 to 100 (default: 100)",
             ),
         api.route(Method::POST, ROLLBACK, Shape::Named("secret"), roll_back)
+            .may_exceed_plan()
             .id("rollBackSecret")
             .summary("Roll back a secret to an earlier version")
             .json_body::<Rollback>()

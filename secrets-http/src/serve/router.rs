@@ -112,14 +112,17 @@ impl Router {
         &self.routes
     }
 
-    /// Returns a path without a route for the log. Segments that do not resemble a fixed segment of a
-    /// template are replaced by `*`, because they may be names or values.
+    /// Returns a path without a route for the log. A segment that resembles a fixed segment of a template
+    /// is replaced by that one and a question mark, others by `*`: they may be names or values.
     #[must_use]
     pub fn redacted(&self, segments: &[String]) -> String {
         let redact = |segment: &String| {
-            let is_similar =
-                segment.len() <= MAX_WORD && closest(segment, self.words.iter().copied()).is_some();
-            if is_similar { segment.clone() } else { "*".to_owned() }
+            let word = Some(segment).filter(|segment| segment.len() <= MAX_WORD);
+            match word.and_then(|word| closest(word, self.words.iter().copied())) {
+                Some(word) if word == segment => word.to_owned(),
+                Some(word) => format!("{word}?"),
+                None => "*".to_owned(),
+            }
         };
         let shown: Vec<_> = segments.iter().take(MAX_LOGGED_SEGMENTS).map(redact).collect();
         let rest = if segments.len() > MAX_LOGGED_SEGMENTS { "/…" } else { "" };

@@ -41,7 +41,7 @@ async fn secrets_that_are_too_large_together_are_429(kind: Kind) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let at = |key| paths::secret(&web, "staging", key);
-    alice.secret(&web, "staging", "ONE", &"v".repeat(3_400)).await;
+    alice.secret(&web, "staging", "ONE", &"v".repeat(3_500)).await;
     let before = used(&alice).await;
     let current = before["used"].as_u64().unwrap();
 

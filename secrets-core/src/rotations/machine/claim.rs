@@ -91,8 +91,11 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     let mut reads = engine.store().read().await?;
     let work = reads.due_rotations(engine.now(), after, MAX_CANDIDATES).await?;
     drop(reads);
-    permits.forget_others(work.iter().map(|due| due.id));
     let is_full = work.len() == MAX_CANDIDATES as usize;
+    // Of several pages, those of the others still wait.
+    if after.is_none() && !is_full {
+        permits.forget_others(work.iter().map(|due| due.id));
+    }
     let mut last = None;
     let mut refused = HashMap::<_, usize>::new();
     let failures = engine.shared::<Failures>();

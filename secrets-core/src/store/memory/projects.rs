@@ -161,6 +161,7 @@ impl ProjectWrites for Session<Pending> {
             state.environments.remove(&environment);
             state.environment_defaults.remove(&environment);
             state.secrets.remove(&environment);
+            state.sizes.remove(&environment);
             state.narrow_tokens(|scope| scope.environments.retain(|held| *held != environment));
         }
         state.environment_names.remove(&project);

@@ -7,7 +7,8 @@ use super::state::{State, Table, owned, refers};
 use super::{Pending, Session, Snapshot};
 use crate::model::{EnvironmentId, SecretId, SecretKey, Subject};
 use crate::store::{
-    Change, SecretReads, SecretRecord, SecretVersion, SecretWrites, StoreError, StoreResult,
+    Change, MAX_PRUNED, SecretReads, SecretRecord, SecretVersion, SecretWrites, StoreError,
+    StoreResult,
 };
 
 #[async_trait]
@@ -99,13 +100,13 @@ impl SecretWrites for Session<Pending> {
             return Ok(());
         };
         let versions = state.secret_versions.get(&secret).cloned().unwrap_or_default();
-        for (version, _) in versions.range(..before) {
+        for (version, _) in versions.range(..before).take(MAX_PRUNED as usize) {
             state.forget_version(environment, secret, *version);
         }
         Ok(())
     }
 
-    async fn prune_history(&mut self, environment: EnvironmentId, size: u64) -> StoreResult<()> {
+    async fn prune_history(&mut self, environment: EnvironmentId, excess: u64) -> StoreResult<()> {
         let state = self.state_mut();
         let mut oldest: Vec<_> = state
             .secrets_of(environment)
@@ -114,18 +115,16 @@ impl SecretWrites for Session<Pending> {
             .map(|version| (version.replaced_at, version.version, version.secret))
             .collect();
         oldest.sort_unstable();
-        for (_, version, secret) in oldest.into_iter().take(MAX_PRUNED) {
-            if state.sizes.get(&environment).is_none_or(|sizes| sizes.history as u64 <= size) {
+        let mut freed = 0;
+        for (_, version, secret) in oldest.into_iter().take(MAX_PRUNED as usize) {
+            if freed >= excess {
                 break;
             }
-            state.forget_version(environment, secret, version);
+            freed += state.forget_version(environment, secret, version) as u64;
         }
         Ok(())
     }
 }
-
-/// Maximum number of versions deleted by one call.
-const MAX_PRUNED: usize = 1_000;
 
 const GONE: StoreError = StoreError::Stale(Subject::Secret);
 
@@ -167,10 +166,17 @@ impl State {
         versions.filter(|version| Some(version.version) != kept).cloned().collect()
     }
 
-    fn forget_version(&mut self, environment: EnvironmentId, secret: SecretId, version: u32) {
+    /// Deletes a version. Returns its size.
+    fn forget_version(
+        &mut self,
+        environment: EnvironmentId,
+        secret: SecretId,
+        version: u32,
+    ) -> usize {
         let versions = self.secret_versions.entry(secret).or_default();
         let removed = versions.remove(&version);
         let size = removed.map_or(0, |version| version.sealed.as_bytes().len());
         self.sizes.entry(environment).or_default().history -= size;
+        size
     }
 }

@@ -4,7 +4,7 @@ use std::slice::from_ref;
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::model::{EnvironmentId, Subject};
-use crate::store::{Change, EnvironmentCounters, SecretRecord, Store, Tx};
+use crate::store::{Change, EnvironmentCounters, MAX_PRUNED, SecretRecord, Store, Tx};
 use crate::testing::fixtures::{World, environment, next_version, sealed, secret};
 
 /// Returns the sizes of the secrets of an environment and of their previous versions.
@@ -129,7 +129,7 @@ pub async fn versions_below_a_number_are_deleted(store: &dyn Store) {
 }
 
 /// `prune_history` deletes the versions that were replaced first, of any secret of the environment,
-/// until the size is reached.
+/// until enough is free.
 pub async fn the_oldest_versions_are_deleted_first(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -140,15 +140,15 @@ pub async fn the_oldest_versions_are_deleted_first(store: &dyn Store) {
 
     // The first versions of both are shorter than the others and were replaced at the same time.
     let first = sealed(b"ONE").as_bytes().len() as u64;
-    tx.prune_history(world.production.id, before - first - 1).await.unwrap();
+    tx.prune_history(world.production.id, first + 1).await.unwrap();
 
     assert_eq!(numbers(&mut *tx, &one).await, [3, 2]);
     assert_eq!(numbers(&mut *tx, &two).await, [3, 2]);
     assert_eq!(numbers(&mut *tx, &apart).await, [3, 2, 1]);
     assert_eq!(sizes(&mut *tx, world.production.id).await, (current, before - 2 * first));
-    tx.prune_history(world.production.id, before).await.unwrap();
-    assert_eq!(numbers(&mut *tx, &one).await, [3, 2]);
     tx.prune_history(world.production.id, 0).await.unwrap();
+    assert_eq!(numbers(&mut *tx, &one).await, [3, 2]);
+    tx.prune_history(world.production.id, before).await.unwrap();
     assert_eq!(sizes(&mut *tx, world.production.id).await, (current, 0));
 }
 
@@ -160,25 +160,29 @@ pub async fn the_version_before_a_rotation_is_kept(store: &dyn Store) {
     let rotated = SecretRecord { change: Change::Rotated, ..next_version(&before) };
     tx.replace_secret(&rotated).await.unwrap();
 
-    tx.prune_history(world.production.id, 0).await.unwrap();
+    tx.prune_history(world.production.id, 9_999).await.unwrap();
 
     assert_eq!(numbers(&mut *tx, &rotated).await, [3]);
     assert_eq!(sizes(&mut *tx, world.production.id).await.1, value_size(&before));
     tx.replace_secret(&next_version(&rotated)).await.unwrap();
-    tx.prune_history(world.production.id, 0).await.unwrap();
+    tx.prune_history(world.production.id, 9_999).await.unwrap();
     assert!(numbers(&mut *tx, &rotated).await.is_empty());
 }
 
-/// One call of `prune_history` deletes at most 1,000 versions.
+/// One call deletes at most [`MAX_PRUNED`] versions, the oldest.
 pub async fn a_long_history_is_deleted_in_pieces(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
-    let newest = replaced(&mut *tx, secret(&world.production, "KEY"), 1_005).await;
+    let newest = replaced(&mut *tx, secret(&world.production, "KEY"), 2 * MAX_PRUNED + 5).await;
 
-    tx.prune_history(world.production.id, 0).await.unwrap();
+    tx.prune_history(world.production.id, u64::MAX).await.unwrap();
+    let left = numbers(&mut *tx, &newest).await;
+    assert_eq!((left.len(), left.last()), (MAX_PRUNED as usize + 4, Some(&(MAX_PRUNED + 1))));
+    tx.prune_versions(newest.id, newest.version).await.unwrap();
+    let first = 2 * MAX_PRUNED + 1;
+    assert_eq!(numbers(&mut *tx, &newest).await, [first + 3, first + 2, first + 1, first]);
 
-    assert_eq!(numbers(&mut *tx, &newest).await, [1_004, 1_003, 1_002, 1_001]);
-    tx.prune_history(world.production.id, 0).await.unwrap();
+    tx.prune_history(world.production.id, u64::MAX).await.unwrap();
     assert!(numbers(&mut *tx, &newest).await.is_empty());
     assert_eq!(sizes(&mut *tx, world.production.id).await.1, 0);
 }

@@ -17,7 +17,7 @@ pub(super) async fn appoint(
     let team = ids::parse(&owner.team)
         .ok_or_else(|| Failure::new(Exit::Usage, "--team must be the ID of a team, a UUID"))?;
     let store = open::existing_store(&owner.database).await?;
-    let appointed = appoint_owner(store.as_ref(), team.into(), &owner.email, clock.now()).await;
+    let appointed = appoint_owner(store.as_ref(), team.into(), &owner.email, clock.as_ref()).await;
     store.close().await.map_err(|error| open::unusable(&error))?;
     let appointed = appointed.map_err(|error| match error {
         NotAppointed::Store(error) => open::unusable(&error),

@@ -120,7 +120,7 @@ pub(super) static ALL: &[Known] = &[
         "SECONDS",
         Service,
         Plain,
-        "Time limit of a request's work on the database, 1 to 60 seconds; eight times as long for exports, lists of values and large deletions [default: 4]",
+        "Time limit of a request's work on the database, 1 to 60 seconds; eight times as long for imports, exports, lists of values and large deletions [default: 4]",
     ),
     known(
         "root_key",

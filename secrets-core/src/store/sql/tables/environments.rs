@@ -171,11 +171,17 @@ impl EnvironmentWrites for Session<Transaction> {
     }
 }
 
+/// Decodes a size. An earlier version of the program that runs at the same time does not count, so a size
+/// can be too small.
+pub(super) fn size(row: &Row<'_>, column: &'static str) -> StoreResult<u64> {
+    Ok(row.get::<i64>(column)?.max(0).unsigned_abs())
+}
+
 fn counters(row: &Row<'_>) -> StoreResult<EnvironmentCounters> {
     Ok(EnvironmentCounters {
         revision: row.number("revision")?,
-        size: row.number("size")?,
-        history_size: row.number("history_size")?,
+        size: size(row, "size")?,
+        history_size: size(row, "history_size")?,
     })
 }
 

@@ -7,9 +7,18 @@ use super::{BATCH, Connected, Db, Row, Session, Transaction, bigint, failed};
 use crate::crypto::Sealed;
 use crate::model::{EnvironmentId, SecretId, SecretKey, Subject};
 use crate::store::{
-    Change, EnvironmentReads, SecretReads, SecretRecord, SecretVersion, SecretWrites, StoreError,
+    Change, MAX_PRUNED, SecretReads, SecretRecord, SecretVersion, SecretWrites, StoreError,
     StoreResult,
 };
+
+/// Condition for the $3 oldest versions of the secret $1 with a number below $2.
+macro_rules! oldest {
+    () => {
+        "secret_id = $1 AND version IN (
+             SELECT version FROM secret_versions WHERE secret_id = $1 AND version < $2
+             ORDER BY version LIMIT $3)"
+    };
+}
 
 #[async_trait]
 impl<C: Connected> SecretReads for Session<C> {
@@ -177,21 +186,23 @@ impl SecretWrites for Session<Transaction> {
     }
 
     async fn prune_versions(&mut self, secret: SecretId, before: u32) -> StoreResult<()> {
-        let resize = sqlx::query(
+        let resize = sqlx::query(concat!(
             "UPDATE environments
              SET history_size = history_size - COALESCE((
-                 SELECT SUM(LENGTH(sealed)) FROM secret_versions
-                 WHERE secret_id = $1 AND version < $2), 0)
-             WHERE id = (SELECT environment_id FROM secrets WHERE id = $1)",
-        );
-        self.write(resize.bind(secret.uuid()).bind(i64::from(before))).await?;
-        let statement =
-            sqlx::query("DELETE FROM secret_versions WHERE secret_id = $1 AND version < $2");
-        self.write(statement.bind(secret.uuid()).bind(i64::from(before))).await.map(drop)
+                 SELECT SUM(LENGTH(sealed)) FROM secret_versions WHERE ",
+            oldest!(),
+            "), 0)
+             WHERE id = (SELECT environment_id FROM secrets WHERE id = $1)"
+        ));
+        let delete = sqlx::query(concat!("DELETE FROM secret_versions WHERE ", oldest!()));
+        for statement in [resize, delete] {
+            let statement = statement.bind(secret.uuid()).bind(i64::from(before));
+            self.write(statement.bind(i64::from(MAX_PRUNED))).await?;
+        }
+        Ok(())
     }
 
-    async fn prune_history(&mut self, environment: EnvironmentId, size: u64) -> StoreResult<()> {
-        let held = self.environment_counters(environment).await?.history_size;
+    async fn prune_history(&mut self, environment: EnvironmentId, excess: u64) -> StoreResult<()> {
         let oldest = sqlx::query(
             "SELECT v.secret_id AS id, v.version, CAST(LENGTH(v.sealed) AS BIGINT) AS size
              FROM secret_versions v JOIN secrets s ON s.id = v.secret_id
@@ -200,14 +211,14 @@ impl SecretWrites for Session<Transaction> {
              ORDER BY v.replaced_at, v.version
              LIMIT $2",
         );
-        let oldest = oldest.bind(environment.uuid()).bind(MAX_PRUNED);
+        let oldest = oldest.bind(environment.uuid()).bind(i64::from(MAX_PRUNED));
         let oldest = self.all("secret_versions", oldest, size_of_version).await?;
         let (mut freed, mut pruned) = (0, Vec::new());
-        for (secret, version, version_size) in oldest {
-            if held.saturating_sub(freed) <= size {
+        for (secret, version, size) in oldest {
+            if freed >= excess {
                 break;
             }
-            freed += version_size;
+            freed += size;
             pruned.push((secret, version));
         }
         if pruned.is_empty() {
@@ -233,9 +244,6 @@ impl Session<Transaction> {
         self.write(statement.bind(environment.uuid()).bind(bytes(size)?)).await.map(drop)
     }
 }
-
-/// Maximum number of versions deleted by one call.
-const MAX_PRUNED: i64 = 1_000;
 
 /// Converts a size to the integer type of both databases.
 fn bytes(size: usize) -> StoreResult<i64> {

@@ -2,7 +2,7 @@ use async_trait::async_trait;
 use sqlx::QueryBuilder;
 
 use super::super::super::error::broken;
-use super::{Connected, Db, Row, Session, Transaction, push_ids};
+use super::{Connected, Db, Row, Session, Transaction, environments, push_ids};
 use crate::model::{PlanName, Role, Subject, TeamId, Time, UserId};
 use crate::store::{
     DELETED, MemberRecord, Membership, StoreResult, TeamReads, TeamRecord, TeamUsage, TeamWrites,
@@ -199,8 +199,8 @@ fn usage(row: &Row<'_>) -> StoreResult<TeamUsage> {
         most_environments: row.number("most_environments")?,
         secrets: row.number("secrets")?,
         most_secrets: row.number("most_secrets")?,
-        bytes: row.number("bytes")?,
-        most_bytes: row.number("most_bytes")?,
+        bytes: environments::size(row, "bytes")?,
+        most_bytes: environments::size(row, "most_bytes")?,
         service_tokens: row.number("service_tokens")?,
         rotations: row.number("rotations")?,
     })
