@@ -1,7 +1,9 @@
 //! Scans for stored values, which callers find only if they can read them.
 
+use chrono::TimeDelta;
 use secrets_core::engine::Options;
 use secrets_core::model::{MemberAccess, Role};
+use secrets_core::retention;
 use secrets_tests::{App, Build, Kind, canary, on_every_store, paths};
 use serde_json::{Value, json};
 
@@ -124,7 +126,26 @@ async fn a_submitted_secret_is_compared_too(app: App) {
     assert_eq!(scan["findings"][0]["redacted"], "…");
 }
 
+/// In more than one batch.
+async fn scans_are_deleted_after_a_year(app: App) {
+    let alice = app.person("alice").await;
+    let count = async || alice.get(SCANS).await.is(200).json()["scans"].as_array().unwrap().len();
+    for _ in 0..6 {
+        alice.scan_text("nothing").await.is(201);
+    }
+
+    app.wait(TimeDelta::days(365));
+    retention::delete_old(app.service.engine()).await.unwrap();
+    assert_eq!(count().await, 6);
+    app.wait(TimeDelta::days(1));
+    alice.scan_text("nothing").await.is(201);
+    retention::delete_old(app.service.engine()).await.unwrap();
+
+    assert_eq!(count().await, 1);
+}
+
 on_every_store!(
+    scans_are_deleted_after_a_year,
     a_stored_value_is_found_and_named,
     a_stored_value_that_a_rule_knows_is_one_finding,
     an_inherited_value_is_told_where_it_is_held_and_a_hidden_one_is_not_found,
