@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
@@ -22,13 +23,14 @@ POLL_INTERVAL = 10
 OVERLAP = timedelta(minutes=2)
 
 
-def page(query: dict[str, str]) -> dict:
+def page(query: dict[str, str]) -> dict[str, Any]:
     url = f"{os.environ['SECRETS_URL']}/api/v1/audit?{urlencode(query)}"
     request = Request(url, headers={"Authorization": f"Bearer {os.environ['SECRETS_TOKEN']}"})
     while True:
         try:
             with urlopen(request, timeout=60) as response:
-                return json.load(response)
+                answer: dict[str, Any] = json.load(response)
+                return answer
         except HTTPError as error:
             if error.code not in (429, 503):
                 sys.exit(f"{error.code}: {error.read().decode()}")
@@ -40,7 +42,7 @@ def page(query: dict[str, str]) -> dict:
             time.sleep(POLL_INTERVAL)
 
 
-def pages(state: dict) -> Iterator[list[dict]]:
+def pages(state: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
     """Follows the cursor from the time of the state to the newest entry."""
     query = {"order": "asc", "limit": "200"}
     if state:
@@ -54,7 +56,7 @@ def pages(state: dict) -> Iterator[list[dict]]:
         query["cursor"] = answer["next_cursor"]
 
 
-def advanced(state: dict, entries: list[dict]) -> dict:
+def advanced(state: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str, Any]:
     """Moves the state to these entries, and keeps the IDs of those that the next run will see again."""
     times = {**state.get("seen", {}), **{entry["id"]: entry["created_at"] for entry in entries}}
     if not times:

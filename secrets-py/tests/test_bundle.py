@@ -184,15 +184,20 @@ def test_a_large_bundle_takes_little_memory(embedded: package.Service, tmp_path:
     session = sign_in(embedded, name())
     slug = session.project.create(name="Large")["slug"]
     value = "kvc_" * 16_384
+    # An environment has at most 16 MiB of its own, and inherits more.
+    parent = "staging"
     for hundred in range(8):
+        if hundred % 2 == 0:
+            environment = session.environment.create(
+                project=slug, name=f"large-{hundred}", inherits_from=parent
+            )
+            parent = environment["name"]
         session.secret.import_(
             project=slug,
-            environment="staging",
+            environment=parent,
             secrets=[{"key": f"K{hundred}_{number:02}", "value": value} for number in range(100)],
         )
-    made = session.secret.bundle(
-        project=slug, environment="staging", recipients=[{"type": "raw"}]
-    )
+    made = session.secret.bundle(project=slug, environment=parent, recipients=[{"type": "raw"}])
     path = tmp_path / "large.scb"
     path.write_bytes(b64decode(made["bundle"]))
     assert path.stat().st_size > 50 * 1024 * 1024
