@@ -48,7 +48,7 @@ async fn secrets_that_are_too_large_together_are_429(kind: Kind) {
     let create = json!({ "key": "TWO", "value": "v".repeat(1_200) });
     let created = alice.post(&paths::secrets(&web, "staging"), &create).await;
     let updated = alice.put(&at("ONE"), &value(4_200)).await;
-    let described = json!({ "description": "d".repeat(400) });
+    let described = json!({ "description": "d".repeat(100) });
     let secrets = json!({ "secrets": [{ "key": "A", "value": "v" }, create] });
     let imported = alice.post(&at("bulk"), &secrets).await;
 
