@@ -102,6 +102,7 @@ impl ResolvedEnvironment {
     pub const MAX_BYTES: usize = 64 * 1024 * 1024;
 
     /// Error for secrets of more than [`MAX_BYTES`](Self::MAX_BYTES).
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub(crate) const TOO_LARGE: StoreError = StoreError::TooLarge(
         "the secrets of this environment and of those it inherits from exceed 64 MiB: read them one by one",
     );
