@@ -6,34 +6,35 @@ pub(crate) fn closest<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     let similar = candidates.into_iter().filter_map(|candidate| {
-        let (one, other) = (word.chars().count(), candidate.chars().count());
-        let most = one.min(other) / 3;
+        let (length, other_length) = (word.chars().count(), candidate.chars().count());
+        let max_distance = length.min(other_length) / 3;
         // Words of very different lengths need no comparison.
-        let distance = (one.abs_diff(other) <= most).then(|| distance(word, candidate))?;
-        (distance <= most).then_some((distance, candidate))
+        let is_comparable = length.abs_diff(other_length) <= max_distance;
+        let distance = is_comparable.then(|| distance(word, candidate))?;
+        (distance <= max_distance).then_some((distance, candidate))
     });
     similar.min().map(|(_, candidate)| candidate)
 }
 
 /// Number of characters to insert, delete, replace, or swap with their neighbor, to turn one word into
 /// the other (optimal string alignment).
-fn distance(one: &str, other: &str) -> usize {
-    let (one, other): (Vec<_>, Vec<_>) = (one.chars().collect(), other.chars().collect());
+fn distance(word: &str, other: &str) -> usize {
+    let (word, other): (Vec<_>, Vec<_>) = (word.chars().collect(), other.chars().collect());
     let mut rows: Vec<Vec<usize>> = vec![(0..=other.len()).collect()];
-    for i in 1..=one.len() {
+    for i in 1..=word.len() {
         let mut row = vec![i];
         for j in 1..=other.len() {
             let above = &rows[i - 1];
-            let replaced = above[j - 1] + usize::from(one[i - 1] != other[j - 1]);
+            let replaced = above[j - 1] + usize::from(word[i - 1] != other[j - 1]);
             let mut least = replaced.min(above[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1] {
+            if i > 1 && j > 1 && word[i - 1] == other[j - 2] && word[i - 2] == other[j - 1] {
                 least = least.min(rows[i - 2][j - 2] + 1);
             }
             row.push(least);
         }
         rows.push(row);
     }
-    rows[one.len()][other.len()]
+    rows[word.len()][other.len()]
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::pair;
+use super::derived_id;
 use crate::engine::{Access, Audit, Callers, Context, Operation, Read, Write};
 use crate::model::{
     EnvironmentId, EnvironmentName, Error, MemberAccess, Permission, ProjectId, ProjectRef, Result,
@@ -218,7 +218,7 @@ async fn stored<A: Access>(
 ) -> Result<Vec<DefaultPermission>> {
     let of_others = cx.reads().permission_default(project_id).await?;
     let of_others = of_others.map(|record| DefaultPermission {
-        id: pair(project_id.uuid(), project_id.uuid()),
+        id: derived_id(project_id.uuid(), project_id.uuid()),
         project_id,
         environment_name: OTHERS.to_owned(),
         default_role: record.access,
@@ -230,7 +230,7 @@ async fn stored<A: Access>(
     let named = environments(cx, project_id).await?.into_iter().filter_map(|(name, id)| {
         let record = records.get(&id)?;
         Some(DefaultPermission {
-            id: pair(project_id.uuid(), id.uuid()),
+            id: derived_id(project_id.uuid(), id.uuid()),
             project_id,
             environment_name: name.as_str().to_owned(),
             default_role: record.access,

@@ -38,7 +38,7 @@ impl Operation for DeletePermission {
             .map_err(|error| error.or_not_found(Subject::Permission))?;
         cx.set_resource(
             "permission",
-            super::pair(environment.id.uuid(), user.uuid()),
+            super::derived_id(environment.id.uuid(), user.uuid()),
             environment.name.as_str(),
         );
         cx.add_detail("user_id", user.to_string());

@@ -77,7 +77,7 @@ impl EnvironmentPermission {
         record: Option<&PermissionRecord>,
     ) -> Self {
         Self {
-            id: pair(environment.id.uuid(), user.uuid()),
+            id: derived_id(environment.id.uuid(), user.uuid()),
             environment_id: environment.id,
             environment_name: environment.name.clone(),
             user_id: user,
@@ -95,7 +95,7 @@ impl EnvironmentPermission {
 }
 
 /// Derives an ID from two others (UUID version 8, RFC 9562).
-fn pair(first: Uuid, second: Uuid) -> Uuid {
+fn derived_id(first: Uuid, second: Uuid) -> Uuid {
     let mut hash = Sha256::new();
     hash.update(first);
     hash.update(second);

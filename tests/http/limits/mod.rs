@@ -7,3 +7,4 @@ mod plans;
 mod principals;
 mod refusals;
 mod teams;
+mod time;

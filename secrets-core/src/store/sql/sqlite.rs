@@ -171,7 +171,7 @@ mod tests {
     use sqlx::{AssertSqlSafe, Row};
     use tempfile::TempDir;
 
-    use super::tables::{audit, resolve, rotations};
+    use super::tables::{audit, due, resolve};
     use super::*;
     use crate::model::{Cause, Principal};
     use crate::store::{SecretRecord, Store, StoreError};
@@ -209,7 +209,7 @@ mod tests {
     async fn work_is_found_along_its_index() {
         let (store, _folder) = opened().await;
 
-        for text in [rotations::WORK, rotations::WORK_AFTER] {
+        for text in [due::WORK, due::WORK_AFTER] {
             let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
             let rows = explained.fetch_all(&store.readers).await.unwrap();
             let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();

@@ -122,6 +122,7 @@ macro_rules! relation {
 mod attempts;
 pub(super) mod audit;
 mod device_logins;
+pub(super) mod due;
 mod environments;
 mod instance;
 mod invitations;

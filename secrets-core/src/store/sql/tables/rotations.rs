@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use sqlx::{Connection as _, QueryBuilder};
 
 use super::{
-    BATCH, Connected, Db, Row, Session, Transaction, attempts, bigint, environments, failed,
+    BATCH, Connected, Db, Row, Session, Transaction, attempts, bigint, due, environments, failed,
     projects,
 };
 use crate::crypto::{ProjectKeyRecord, Sealed};
@@ -104,14 +104,7 @@ impl<C: Connected> RotationReads for Session<C> {
         after: Option<DueRotation>,
         limit: u32,
     ) -> StoreResult<Vec<DueRotation>> {
-        let statement = match after {
-            None => sqlx::query(WORK).bind(now).bind(i64::from(limit)),
-            Some(after) => {
-                let statement = sqlx::query(WORK_AFTER).bind(now).bind(i64::from(limit));
-                statement.bind(after.work_at).bind(after.id.uuid())
-            }
-        };
-        self.all("rotations", statement, due).await
+        self.all("rotations", due::statement(now, after, limit), due::record).await
     }
 
     async fn managed_keys(
@@ -309,27 +302,6 @@ impl RotationWrites for Session<Transaction> {
     async fn prune_attempts(&mut self, before: Time, limit: u32) -> StoreResult<u64> {
         self.write(attempts::prune(before, limit)).await
     }
-}
-
-/// Start of [`WORK`].
-macro_rules! due {
-    () => {
-        "SELECT r.id, r.work_at, p.team_id FROM rotations r
-         JOIN environments e ON e.id = r.environment_id
-         JOIN projects p ON p.id = e.project_id
-         WHERE r.work_at <= $1 AND (r.lease_until IS NULL OR r.lease_until <= $1)"
-    };
-}
-
-/// Selects at most $2 rotations that are due at $1 and not leased, along the index on `work_at`.
-pub(in super::super) const WORK: &str = concat!(due!(), " ORDER BY r.work_at, r.id LIMIT $2");
-
-/// Like [`WORK`], after the rotation $4 that was due at $3.
-pub(in super::super) const WORK_AFTER: &str =
-    concat!(due!(), " AND (r.work_at, r.id) > ($3, $4) ORDER BY r.work_at, r.id LIMIT $2");
-
-fn due(row: &Row<'_>) -> StoreResult<DueRotation> {
-    Ok(DueRotation { id: row.id("id")?, team: row.id("team_id")?, work_at: row.get("work_at")? })
 }
 
 fn insertion(rotation: &RotationRecord) -> StoreResult<super::Statement<'_>> {
