@@ -121,7 +121,9 @@ impl Visit<'_> {
         let typed = form.access_token.as_deref().map(str::trim).filter(|token| !token.is_empty());
         // A link opens the page with the cookie, so the cookie counts only with a decision.
         let kept = kept_token(self.headers).filter(|_| form.decision.is_some());
-        let credential = typed.or(kept.as_deref()).or_else(|| gate::credential(self.headers).ok());
+        // The proxy is trusted before a cookie, which another site of the domain can set.
+        let header = || gate::credential(self.headers).ok();
+        let credential = typed.or_else(header).or(kept.as_deref());
         let Some(credential) = credential.filter(|_| !form.user_code.is_empty()) else {
             let message = if form.decision.is_some() { NOT_SIGNED_IN } else { "" };
             return self.page(StatusCode::OK, &code_form(&form.user_code, message));

@@ -86,6 +86,13 @@ async fn the_page_forgets_a_cookie_when_a_proxy_signs_the_user_in(app: App) {
 
     let deleted = shown.is(200).header("set-cookie").unwrap();
     assert!(deleted.starts_with("device_token=; Path=/device; Max-Age=0"), "{deleted}");
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    let body = format!("user_code={code}&decision=approve");
+    let headers = [form, ("cookie", cookie.as_str())];
+    bob.raw("POST".parse().unwrap(), "/device", &headers, body).await.is(200);
+    assert_eq!(poll(&app, &login).await.is(200).json()["user"]["email"], "bob@example.com");
+    let login = start(&app).await;
+    let path = format!("/device?user_code={}", login["user_code"].as_str().unwrap());
     assert!(alice.get(&path).await.is(200).header("set-cookie").is_none());
 }
 

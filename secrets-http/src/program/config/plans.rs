@@ -29,23 +29,16 @@ fn plan(name: &str, table: toml::Value) -> Result<Plan, String> {
     let (mut audit_days, mut history_bytes, mut versions) = (None, None, None);
     for (key, value) in limits {
         match key.as_str() {
-            AUDIT_DAYS => {
-                audit_days = Some(number(name, AUDIT_DAYS, 1, &value)?);
-                continue;
+            AUDIT_DAYS => audit_days = Some(number(name, AUDIT_DAYS, 1, &value)?),
+            HISTORY_BYTES => history_bytes = Some(number(name, HISTORY_BYTES, 0, &value)?),
+            VERSIONS => versions = Some(number(name, VERSIONS, 1, &value)?),
+            key => {
+                let quota = Quota::ALL.into_iter().find(|quota| quota.as_str() == key);
+                let quota =
+                    quota.ok_or_else(|| format!("has an unknown key: plans.{name}.{key}"))?;
+                quotas.push((quota, number(name, quota.as_str(), quota.least(), &value)?));
             }
-            HISTORY_BYTES => {
-                history_bytes = Some(number(name, HISTORY_BYTES, 0, &value)?);
-                continue;
-            }
-            VERSIONS => {
-                versions = Some(number(name, VERSIONS, 1, &value)?);
-                continue;
-            }
-            _ => {}
         }
-        let quota = Quota::ALL.into_iter().find(|quota| quota.as_str() == key);
-        let quota = quota.ok_or_else(|| format!("has an unknown key: plans.{name}.{key}"))?;
-        quotas.push((quota, number(name, quota.as_str(), quota.least(), &value)?));
     }
     let mut plan = Plan::new(parsed, quotas).map_err(|quota| quota_error(name, quota))?;
     plan.audit_days = audit_days.unwrap_or(plan.audit_days);

@@ -305,6 +305,10 @@ fn the_file_describes_plans_of_its_own() {
          members = 2
          environments = 3
          projects = 0
+         bytes = 1000
+         history_bytes = 0
+         versions = 1
+         audit_days = 9
          [plans.free]
          secrets = 7",
     );
@@ -317,7 +321,11 @@ fn the_file_describes_plans_of_its_own() {
     let limits = [Quota::Members, Quota::Environments, Quota::Projects, Quota::Secrets]
         .map(|quota| small.limit(quota));
     assert_eq!(limits, [Some(2), Some(3), Some(0), None]);
+    assert_eq!(small.limit(Quota::Bytes), Some(1_000));
+    assert_eq!((small.history_bytes, small.versions, small.audit_days), (0, 1, 9));
     let free = plans.find("free").unwrap();
+    assert_eq!(free.limit(Quota::Bytes), Some(16 << 20));
+    assert_eq!((free.history_bytes, free.versions), (64 << 20, 100));
     assert_eq!((free.limit(Quota::Secrets), free.limit(Quota::Projects)), (Some(7), None));
     assert!(plans.find("enterprise").is_some());
     let flagged = served(&format!("{line} --default-plan team"), &[]).unwrap();
