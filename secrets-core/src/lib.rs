@@ -81,6 +81,7 @@ pub mod jwt;
 pub mod limits;
 pub mod members;
 pub mod model;
+pub mod notices;
 pub mod outbox;
 pub mod permissions;
 pub mod ports;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::engine::{Engine, Worker, refusals};
 use crate::invitations::InvitationMail;
+use crate::notices::{self, NoticeMail};
 use crate::outbox::DeliveryWorker;
 use crate::rotations::RotationWorker;
 use crate::rotations::webhooks::WebhookDeliveries;
@@ -24,7 +25,9 @@ pub fn all() -> Vec<Arc<dyn Worker>> {
         Arc::new(tokens::TOKEN_USES),
         Arc::new(projects::PURGE),
         Arc::new(retention::RETENTION),
+        Arc::new(notices::EXPIRING_TOKENS),
         Arc::new(DeliveryWorker(InvitationMail)),
+        Arc::new(DeliveryWorker(NoticeMail)),
         Arc::new(DeliveryWorker(WebhookDeliveries)),
         Arc::new(RotationWorker),
     ]

@@ -36,6 +36,7 @@ impl App {
             error_code: None,
             error_message: None,
             error_since: None,
+            announced_at: None,
             failures: 0,
             active_slot: None,
             retire_at: None,

@@ -34,7 +34,8 @@ pub(super) async fn enqueue(
     }
     let sending = Sending { invitation: invitation.id, number: invitation.times_sent };
     let payload = serde_json::to_value(sending).map_err(Error::internal)?;
-    Ok(outbox::enqueue(cx, InvitationMail.kind(), payload).await?)
+    let now = cx.now();
+    Ok(outbox::enqueue(cx.tx(), InvitationMail.kind(), payload, now).await?)
 }
 
 #[async_trait]

@@ -12,9 +12,9 @@ use async_trait::async_trait;
 pub use deliver::{Claimed, DeliveryWorker, claim_due, deliver, deliver_due, end_claims};
 pub(crate) use deliver::{settle, settle_attempt};
 
-use crate::engine::{Context, Engine, Write};
-use crate::model::DeliveryId;
-use crate::store::{DeliveryRecord, StoreResult};
+use crate::engine::Engine;
+use crate::model::{DeliveryId, Time};
+use crate::store::{DeliveryRecord, StoreResult, Tx};
 
 /// A kind of delivery, such as e-mail or webhooks. Channels are independent: a slow channel does
 /// not delay other channels.
@@ -54,11 +54,11 @@ pub type DeliveryPermit = Box<dyn Any + Send>;
 
 /// Enqueues a delivery, to be sent once the transaction is committed.
 pub(crate) async fn enqueue(
-    cx: &mut Context<'_, Write>,
+    tx: &mut dyn Tx,
     kind: &'static str,
     payload: serde_json::Value,
+    now: Time,
 ) -> StoreResult<()> {
-    let now = cx.now();
     let delivery = DeliveryRecord {
         id: DeliveryId::draw(now),
         kind: kind.to_owned(),
@@ -67,5 +67,5 @@ pub(crate) async fn enqueue(
         next_attempt_at: now,
         created_at: now,
     };
-    cx.tx().insert_delivery(&delivery).await
+    tx.insert_delivery(&delivery).await
 }

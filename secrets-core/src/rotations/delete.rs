@@ -8,10 +8,10 @@ use super::machine::lock_users;
 use super::rotate::no_rotators;
 use super::slot_user;
 use crate::access::LockedRow;
-use crate::engine::Engine;
-use crate::engine::{Audit, Caller, Callers, Context, Operation, Task, Write};
+use crate::engine::{Audit, Caller, Callers, Context, Engine, Operation, Task, Write};
 use crate::model::rotations::{RotationStatus, Slot};
 use crate::model::{EnvironmentPath, Result, RotationId, Subject};
+use crate::store::RotationRecord;
 
 /// Deletes a rotation with its history and webhooks. The users in the database remain, and the
 /// secrets remain as ordinary secrets.
@@ -52,11 +52,8 @@ pub struct PlannedRevocation {
     pub rotation: RotationId,
 }
 
-/// Error code and message of a rotation that is being revoked.
-const REVOKING: (&str, &str) = (
-    "revoking",
-    "its secrets were deleted, but the logins of its database users may not all be disabled yet: delete it again",
-);
+/// Error message of a rotation that is being revoked.
+const REVOKING: &str = "its secrets were deleted, but the logins of its database users may not all be disabled yet: delete it again";
 
 impl Operation for ConcludeDeletion {
     const NAME: &'static str = "rotation.delete";
@@ -71,7 +68,7 @@ impl Operation for ConcludeDeletion {
         let gone = |error: crate::store::StoreError| error.or_not_found(Subject::Rotation);
         cx.tx().delete_rotation(rotation.id).await.map_err(gone)?;
         cx.set_resource("rotation", rotation.id.uuid(), rotation.name.as_str());
-        if rotation.error_code.as_deref() != Some(REVOKING.0) {
+        if !rotation.is_being_revoked() {
             let users = [Slot::A, Slot::B].map(|slot| slot_user(rotation.id, slot));
             cx.add_detail("users_left_in_place", users.to_vec());
         }
@@ -97,8 +94,8 @@ impl Operation for PlanRevocation {
             }
         }
         rotation.status = RotationStatus::Disabled;
-        rotation.error_code = Some(REVOKING.0.to_owned());
-        rotation.error_message = Some(REVOKING.1.to_owned());
+        rotation.error_code = Some(RotationRecord::REVOKING.to_owned());
+        rotation.error_message = Some(REVOKING.to_owned());
         rotation.updated_at = cx.now();
         rotation.work_at = None;
         cx.tx()

@@ -13,10 +13,6 @@ use crate::store::RotationRecord;
 /// Maximum time in status `error`. After that, the rotation is disabled.
 pub(super) const MAX_TIME_IN_ERROR: TimeDelta = TimeDelta::days(30);
 
-/// Error codes that require action by a user. Rotations with these errors are not retried
-/// automatically.
-pub(super) const NEEDS_USER: [&str; 3] = ["identity_changed", "fenced", "crashed"];
-
 /// Returns the time at which the rotation next has work: to continue an open attempt, to rotate, to
 /// disable the previous credential, or to check the served credential. `None` if there is no work.
 pub(super) fn work_at(
@@ -27,10 +23,9 @@ pub(super) fn work_at(
     if has_open_attempt {
         return Some(now);
     }
-    let is_retried = rotation.error_code.as_deref().is_none_or(|code| !NEEDS_USER.contains(&code));
     let rotates = match rotation.status {
         RotationStatus::Active => true,
-        RotationStatus::Error => is_retried,
+        RotationStatus::Error => rotation.is_retried(),
         RotationStatus::Paused | RotationStatus::Disabled => false,
     };
     let checks = rotation.status != RotationStatus::Disabled;

@@ -46,6 +46,8 @@ pub struct RotationRecord {
     pub error_message: Option<String>,
     /// Time at which the rotation entered the status `error`.
     pub error_since: Option<Time>,
+    /// Time of the last notice about a failure.
+    pub announced_at: Option<Time>,
     /// Number of failed attempts since the last success.
     pub failures: u32,
     /// Active slot: the slot whose credential is in the secrets. `None` before the first success.
@@ -77,6 +79,25 @@ pub struct RotationRecord {
     pub created_at: Time,
     /// Time of the last change.
     pub updated_at: Time,
+}
+
+impl RotationRecord {
+    /// Error code of a rotation whose secrets are deleted and whose logins are being disabled.
+    pub(crate) const REVOKING: &str = "revoking";
+
+    /// Error codes that require action by a user. Rotations with these errors are not retried
+    /// automatically.
+    const NEEDS_USER: [&str; 3] = ["identity_changed", "fenced", "crashed"];
+
+    /// True if the service rotates again by itself after the last error.
+    pub(crate) fn is_retried(&self) -> bool {
+        self.error_code.as_deref().is_none_or(|code| !Self::NEEDS_USER.contains(&code))
+    }
+
+    /// True if the deletion of the rotation has begun.
+    pub(crate) fn is_being_revoked(&self) -> bool {
+        self.error_code.as_deref() == Some(Self::REVOKING)
+    }
 }
 
 /// An attempt to rotate. A concluded attempt is an entry of the history and never changes.

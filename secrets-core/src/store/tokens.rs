@@ -12,7 +12,7 @@ use crate::model::{DisplayName, EnvironmentId, ProjectId, TeamId, Time, TokenId,
 
 /// A service token. Only its MAC is stored, not the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "four independent flags, stored as columns")]
+#[expect(clippy::struct_excessive_bools, reason = "five independent flags, stored as columns")]
 pub struct TokenRecord {
     /// Token ID.
     pub id: TokenId,
@@ -41,6 +41,8 @@ pub struct TokenRecord {
     pub updated_at: Time,
     /// Expiry time.
     pub expires_at: Option<Time>,
+    /// True if the expiry was announced, or is not to be announced.
+    pub expiry_announced: bool,
     /// IP networks the token may be used from; any network if empty.
     pub networks: Vec<IpNet>,
     /// Previous token text, while it is still accepted after the last rotation.
@@ -113,6 +115,15 @@ pub trait TokenReads: Send {
 
     /// Counts the tokens of a team.
     async fn count_tokens(&mut self, team: TeamId) -> StoreResult<u64>;
+
+    /// Lists the tokens whose expiry is to be announced: those that expire after `now` and not after
+    /// `until`, soonest first, at most `limit` of them.
+    async fn expiring_tokens(
+        &mut self,
+        now: Time,
+        until: Time,
+        limit: u32,
+    ) -> StoreResult<Vec<TokenRecord>>;
 }
 
 /// Write access to tokens.
@@ -129,6 +140,10 @@ pub trait TokenWrites: Send {
     /// Records the last use of a token, unless the stored last use is less than
     /// [`TokenUse::WRITE_INTERVAL`] older. Does nothing if the token does not exist.
     async fn record_token_use(&mut self, token: TokenId, used: TokenUse) -> StoreResult<()>;
+
+    /// Marks the expiry of a token as announced. Fails with `Stale` if it is announced already, or if
+    /// the token does not exist.
+    async fn mark_expiry_announced(&mut self, token: TokenId) -> StoreResult<()>;
 
     /// Deletes a token. Fails with `Stale` if it does not exist.
     async fn delete_token(&mut self, token: TokenId) -> StoreResult<()>;

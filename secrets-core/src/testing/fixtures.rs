@@ -286,6 +286,7 @@ pub fn token(team: &TeamRecord, creator: &UserRecord) -> TokenRecord {
         created_at: at(0),
         updated_at: at(0),
         expires_at: None,
+        expiry_announced: false,
         networks: Vec::new(),
         previous: None,
         rotated_at: None,

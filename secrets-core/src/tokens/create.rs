@@ -16,6 +16,7 @@ use crate::model::{
     DisplayName, EnvironmentId, EnvironmentRef, Error, Permission, ProjectId, ProjectRef, Quota,
     Result, TeamId, Time, TokenId, ValidationRule, Violation,
 };
+use crate::notices::needs_no_announcement;
 use crate::store::{EnvironmentRecord, StoreError, TokenRecord, TokenScope};
 
 /// Fields of a new service token. Unknown fields are an error, so that a misspelled restriction is
@@ -24,7 +25,7 @@ use crate::store::{EnvironmentRecord, StoreError, TokenRecord, TokenScope};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", schema(example = json!({
-    "name": "deploy", "project_ids": ["web"], "environments": ["production"],
+    "name": "deploy", "project_ids": ["web-api"], "environments": ["production"],
     "permissions": ["read"], "expires_in_days": 90,
 })))]
 pub struct NewToken {
@@ -165,6 +166,7 @@ impl Operation for CreateToken {
             created_at: cx.now(),
             updated_at: cx.now(),
             expires_at,
+            expiry_announced: needs_no_announcement(cx.now(), expires_at),
             networks,
             previous: None,
             rotated_at: None,

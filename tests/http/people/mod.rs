@@ -4,6 +4,7 @@ mod accept;
 mod invite;
 mod leave;
 mod mail;
+mod notices;
 mod resend;
 mod roles;
 

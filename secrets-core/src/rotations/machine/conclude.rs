@@ -10,6 +10,7 @@ use super::policy::{Effect, Reason};
 use super::work::{Work, WorkResult};
 use crate::model::Result;
 use crate::model::rotations::{AttemptState, Outcome, RotationStatus, WebhookEvent};
+use crate::notices;
 use crate::store::{AttemptRecord, Tx};
 
 /// Details of the audit entry at the end of an attempt: its number, its trigger, and the user who
@@ -19,6 +20,11 @@ pub(super) fn attempt_details(attempt: &AttemptRecord) -> Vec<(&'static str, Val
         [("version", attempt.sequence.into()), ("trigger_type", attempt.trigger.as_str().into())];
     let requested = attempt.triggered_by.map(|user| ("triggered_by", user.to_string().into()));
     details.into_iter().chain(requested).collect()
+}
+
+/// True if a rotation has changed to status `error` or `disabled`.
+fn has_begun_to_fail(before: RotationStatus, after: RotationStatus) -> bool {
+    before != after && matches!(after, RotationStatus::Error | RotationStatus::Disabled)
 }
 
 impl Work<'_> {
@@ -66,7 +72,12 @@ impl Work<'_> {
         };
         let mut tx = self.begin().await?;
         tx.update_attempt(&attempt).await?;
+        let before = self.rotation.status;
         self.record_failure(&reason);
+        if has_begun_to_fail(before, self.rotation.status) {
+            let rotation = &mut self.rotation;
+            notices::announce_failure(self.engine, tx.as_mut(), rotation, attempt.id).await?;
+        }
         if is_left_open {
             self.rotation.retire_at = Some(now + span(self.rotators.timings.retire));
         }

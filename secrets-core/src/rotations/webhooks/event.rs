@@ -6,12 +6,12 @@ use uuid::Uuid;
 
 use crate::model::rotations::{DeliveryStatus, Integration, Outcome, TriggerType, WebhookEvent};
 use crate::model::{
-    AttemptId, DeliveryId, EnvironmentId, EnvironmentName, ProjectId, RotationId, RotationName,
-    SecretKey, Slug, TeamId, Time, WebhookDeliveryId, WebhookId,
+    AttemptId, EnvironmentId, EnvironmentName, ProjectId, RotationId, RotationName, SecretKey,
+    Slug, TeamId, Time, WebhookDeliveryId, WebhookId,
 };
+use crate::outbox;
 use crate::store::{
-    AttemptRecord, DeliveryRecord, RotationLocation, RotationRecord, StoreResult, Tx,
-    WebhookDeliveryRecord,
+    AttemptRecord, RotationLocation, RotationRecord, StoreResult, Tx, WebhookDeliveryRecord,
 };
 
 /// `kind` of the outbox rows of webhook deliveries.
@@ -122,15 +122,7 @@ pub(super) async fn enqueue(
     delivery: WebhookDeliveryId,
     now: Time,
 ) -> StoreResult<()> {
-    let row = DeliveryRecord {
-        id: DeliveryId::draw(now),
-        kind: DELIVERY.to_owned(),
-        payload: json!({ "delivery": delivery }).to_string(),
-        attempts: 0,
-        next_attempt_at: now,
-        created_at: now,
-    };
-    tx.insert_delivery(&row).await
+    outbox::enqueue(tx, DELIVERY, json!({ "delivery": delivery }), now).await
 }
 
 async fn insert_and_enqueue(

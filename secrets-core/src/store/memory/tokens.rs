@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use super::state::{State, Token, owned, refers};
 use super::{Pending, Session, Snapshot};
 use crate::crypto::TokenMac;
-use crate::model::{Subject, TeamId, TokenId};
+use crate::model::{Subject, TeamId, Time, TokenId};
 use crate::store::{
     NewCredential, PreviousToken, StoreError, StoreResult, TokenReads, TokenRecord, TokenScope,
     TokenUse, TokenWrites,
@@ -37,6 +37,23 @@ impl<S: Snapshot> TokenReads for Session<S> {
 
     async fn count_tokens(&mut self, team: TeamId) -> StoreResult<u64> {
         Ok(self.state().tokens.values().filter(|token| token.record.team == team).map(|_| 1).sum())
+    }
+
+    async fn expiring_tokens(
+        &mut self,
+        now: Time,
+        until: Time,
+        limit: u32,
+    ) -> StoreResult<Vec<TokenRecord>> {
+        let state = self.state();
+        let tokens = state.tokens.values().map(|token| &token.record);
+        let expires_soon = |token: &&TokenRecord| {
+            !token.expiry_announced && token.expires_at.is_some_and(|at| now < at && at <= until)
+        };
+        let mut expiring: Vec<_> = tokens.filter(expires_soon).cloned().collect();
+        expiring.sort_by_key(|token| (token.expires_at, token.id));
+        expiring.truncate(limit as usize);
+        Ok(expiring)
     }
 }
 
@@ -101,6 +118,17 @@ impl TokenWrites for Session<Pending> {
             known.record.last_use = Some(used);
             state.tokens.insert(token, known.into());
         }
+        Ok(())
+    }
+
+    async fn mark_expiry_announced(&mut self, token: TokenId) -> StoreResult<()> {
+        let state = self.state_mut();
+        let mut known = state.tokens.get(&token).map(owned).ok_or(GONE)?;
+        if known.record.expiry_announced {
+            return Err(GONE);
+        }
+        known.record.expiry_announced = true;
+        state.tokens.insert(token, known.into());
         Ok(())
     }
 }

@@ -33,6 +33,7 @@ const HISTORY: &[(&str, &str)] = &[
     ("environment sizes", include_str!("../../../migrations/0017_environment_sizes.sql")),
     ("ages", include_str!("../../../migrations/0018_ages.sql")),
     ("environment defaults", include_str!("../../../migrations/0019_environment_defaults.sql")),
+    ("token expiry", include_str!("../../../migrations/0020_token_expiry.sql")),
 ];
 
 /// Table of the migrations that have run.

@@ -171,7 +171,7 @@ mod tests {
     use sqlx::{AssertSqlSafe, Row};
     use tempfile::TempDir;
 
-    use super::tables::{audit, due, resolve};
+    use super::tables::{audit, due, resolve, tokens};
     use super::*;
     use crate::model::{Cause, Principal};
     use crate::store::{SecretRecord, Store, StoreError};
@@ -209,12 +209,16 @@ mod tests {
     async fn work_is_found_along_its_index() {
         let (store, _folder) = opened().await;
 
-        for text in [due::WORK, due::WORK_AFTER] {
+        for (text, index) in [
+            (due::WORK, "SEARCH r USING INDEX rotations_work"),
+            (due::WORK_AFTER, "SEARCH r USING INDEX rotations_work"),
+            (tokens::EXPIRING_TOKENS, "SEARCH k USING INDEX tokens_expiry"),
+        ] {
             let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
             let rows = explained.fetch_all(&store.readers).await.unwrap();
             let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
 
-            assert!(plan[0].starts_with("SEARCH r USING INDEX rotations_work"), "{plan:#?}");
+            assert!(plan[0].starts_with(index), "{plan:#?}");
             assert!(!plan.iter().any(|step| step == "USE TEMP B-TREE FOR ORDER BY"), "{plan:#?}");
         }
     }

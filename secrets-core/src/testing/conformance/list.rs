@@ -240,6 +240,9 @@ macro_rules! store_conformance {
             a_previous_hash_goes_with_its_token
             a_use_is_kept_unless_one_stands
         }
+        token_expiry() {
+            expiring_tokens_are_listed_until_they_are_announced
+        }
         audit() {
             everything_of_an_entry_survives
             what_an_entry_lacks_stays_absent

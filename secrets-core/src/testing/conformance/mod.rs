@@ -42,6 +42,7 @@ pub mod scopes;
 pub mod secrets;
 pub mod sizes;
 pub mod teams;
+pub mod token_expiry;
 pub mod tokens;
 pub mod transactions;
 pub mod users;

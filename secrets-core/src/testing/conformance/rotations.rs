@@ -366,6 +366,7 @@ fn full(rotation: &RotationRecord) -> RotationRecord {
         error_code: Some("code".to_owned()),
         error_message: Some("Ünï '\"".to_owned()),
         error_since: Some(at(1)),
+        announced_at: Some(at(9)),
         failures: u32::MAX,
         active_slot: Some(Slot::B),
         retire_at: Some(at(2)),

@@ -63,14 +63,15 @@ pub async fn an_expired_token_is_found(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.token_by_mac(&expired.mac).await.unwrap(), Some(expired));
 }
 
-/// Each combination of the flags read, write, all projects and all environments is stored.
+/// Each flag is stored independently of the others.
 pub async fn what_a_token_may_is_kept_bit_by_bit(store: &dyn Store) {
     let world = World::build(store).await;
-    let tokens = [0, 1, 2, 4, 8, 15].map(|bits| TokenRecord {
+    let tokens = [0, 1, 2, 4, 8, 16, 31].map(|bits| TokenRecord {
         can_read: bits & 1 != 0,
         can_write: bits & 2 != 0,
         all_projects: bits & 4 != 0,
         all_environments: bits & 8 != 0,
+        expiry_announced: bits & 16 != 0,
         ..token(&world.team, &world.owner)
     });
     let mut tx = begin(store).await;

@@ -45,7 +45,7 @@ macro_rules! columns {
          r.keys, r.interval_days, r.status, r.error_code, r.error_message, r.error_since,
          r.failures, r.active_slot, r.retire_at, r.check_at, r.checks, r.next_rotation_at,
          r.remaining, r.last_rotation_at, r.identity, r.sequence, r.work_at, r.created_by,
-         r.created_at, r.updated_at"
+         r.created_at, r.updated_at, r.announced_at"
     };
     (attempts) => {
         "a.id, a.rotation_id, a.sequence, a.slot, a.pending, a.state, a.trigger_type,
@@ -74,7 +74,7 @@ macro_rules! columns {
         "k.id, k.team_id, k.name, k.mac, k.prefix, k.can_read, k.can_write, k.all_projects,
          k.all_environments, k.created_by, k.created_at, k.updated_at, k.expires_at,
          k.previous_mac, k.previous_until, k.rotated_at, k.ip_allowlist, k.last_used_at,
-         k.last_used_ip"
+         k.last_used_ip, k.expiry_announced"
     };
 }
 
@@ -136,7 +136,7 @@ mod row;
 mod scans;
 mod secrets;
 mod teams;
-mod tokens;
+pub(super) mod tokens;
 mod users;
 mod webhooks;
 

@@ -193,7 +193,7 @@ impl RotationWrites for Session<Transaction> {
                  status = $7, error_code = $8, error_message = $9, error_since = $10,
                  failures = $11, active_slot = $12, retire_at = $13, check_at = $14, checks = $15,
                  next_rotation_at = $16, remaining = $17, last_rotation_at = $18, identity = $19,
-                 sequence = $20, work_at = $21, updated_at = $22
+                 sequence = $20, work_at = $21, updated_at = $22, announced_at = $23
              WHERE id = $1",
         )
         .bind(rotation.id.uuid())
@@ -217,7 +217,8 @@ impl RotationWrites for Session<Transaction> {
         .bind(&rotation.identity)
         .bind(bigint(rotation.sequence)?)
         .bind(rotation.work_at)
-        .bind(rotation.updated_at);
+        .bind(rotation.updated_at)
+        .bind(rotation.announced_at);
         self.change(Subject::Rotation, statement).await
     }
 
@@ -311,9 +312,9 @@ fn insertion(rotation: &RotationRecord) -> StoreResult<super::Statement<'_>> {
               interval_days, status, error_code, error_message, error_since, failures,
               active_slot, retire_at, check_at, checks, next_rotation_at, remaining,
               last_rotation_at, identity, sequence, work_at, lease_epoch, created_by, created_at,
-              updated_at)
+              updated_at, announced_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-              $19, $20, $21, $22, $23, $24, $25, 0, $26, $27, $28)
+              $19, $20, $21, $22, $23, $24, $25, 0, $26, $27, $28, $29)
          ON CONFLICT DO NOTHING",
     )
     .bind(rotation.id.uuid())
@@ -343,7 +344,8 @@ fn insertion(rotation: &RotationRecord) -> StoreResult<super::Statement<'_>> {
     .bind(rotation.work_at)
     .bind(rotation.created_by)
     .bind(rotation.created_at)
-    .bind(rotation.updated_at);
+    .bind(rotation.updated_at)
+    .bind(rotation.announced_at);
     Ok(statement)
 }
 
@@ -363,6 +365,7 @@ fn record(row: &Row<'_>) -> StoreResult<RotationRecord> {
         error_code: row.get("error_code")?,
         error_message: row.get("error_message")?,
         error_since: row.get("error_since")?,
+        announced_at: row.get("announced_at")?,
         failures: row.number("failures")?,
         active_slot: row.one_of_if_any("active_slot", Slot::from_name)?,
         retire_at: row.get("retire_at")?,

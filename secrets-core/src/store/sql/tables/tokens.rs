@@ -6,11 +6,19 @@ use sqlx::QueryBuilder;
 
 use super::{BATCH, Connected, Db, Row, Session, Transaction, push_ids};
 use crate::crypto::TokenMac;
-use crate::model::{EnvironmentId, ProjectId, Subject, TeamId, TokenId};
+use crate::model::{EnvironmentId, ProjectId, Subject, TeamId, Time, TokenId};
 use crate::store::{
     NewCredential, PreviousToken, StoreResult, TokenReads, TokenRecord, TokenScope, TokenUse,
     TokenWrites,
 };
+
+/// Query for the tokens whose expiry is to be announced.
+pub(in crate::store::sql) const EXPIRING_TOKENS: &str = concat!(
+    "SELECT ",
+    columns!(tokens),
+    " FROM tokens k WHERE NOT k.expiry_announced AND k.expires_at > $1 AND k.expires_at <= $2
+      ORDER BY k.expires_at, k.id LIMIT $3"
+);
 
 #[async_trait]
 impl<C: Connected> TokenReads for Session<C> {
@@ -59,6 +67,16 @@ impl<C: Connected> TokenReads for Session<C> {
         let statement = sqlx::query("SELECT COUNT(*) AS count FROM tokens WHERE team_id = $1");
         self.count(statement.bind(team.uuid())).await
     }
+
+    async fn expiring_tokens(
+        &mut self,
+        now: Time,
+        until: Time,
+        limit: u32,
+    ) -> StoreResult<Vec<TokenRecord>> {
+        let statement = sqlx::query(EXPIRING_TOKENS).bind(now).bind(until).bind(i64::from(limit));
+        self.all("tokens", statement, record).await
+    }
 }
 
 impl<C: Connected> Session<C> {
@@ -99,9 +117,9 @@ impl TokenWrites for Session<Transaction> {
                  (id, team_id, name, mac, prefix, can_read, can_write, all_projects,
                   all_environments, created_by, created_at, updated_at, expires_at,
                   previous_mac, previous_until, rotated_at, ip_allowlist, last_used_at,
-                  last_used_ip)
+                  last_used_ip, expiry_announced)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-                 $18, $19)
+                 $18, $19, $20)
              ON CONFLICT DO NOTHING",
         )
         .bind(token.id.uuid())
@@ -122,7 +140,8 @@ impl TokenWrites for Session<Transaction> {
         .bind(token.rotated_at)
         .bind(join_networks(&token.networks))
         .bind(token.last_use.map(|last| last.at))
-        .bind(token.last_use.and_then(|last| last.address).map(|address| address.to_string()));
+        .bind(token.last_use.and_then(|last| last.address).map(|address| address.to_string()))
+        .bind(token.expiry_announced);
         self.insert(Subject::Token, statement).await?;
 
         for project in &scope.projects {
@@ -171,6 +190,13 @@ impl TokenWrites for Session<Transaction> {
         self.write(statement).await.map(drop)
     }
 
+    async fn mark_expiry_announced(&mut self, token: TokenId) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "UPDATE tokens SET expiry_announced = TRUE WHERE id = $1 AND NOT expiry_announced",
+        );
+        self.change(Subject::Token, statement.bind(token.uuid())).await
+    }
+
     async fn delete_token(&mut self, token: TokenId) -> StoreResult<()> {
         let statement = sqlx::query("DELETE FROM tokens WHERE id = $1").bind(token.uuid());
         self.change(Subject::Token, statement).await
@@ -193,6 +219,7 @@ fn record(row: &Row<'_>) -> StoreResult<TokenRecord> {
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
         expires_at: row.get("expires_at")?,
+        expiry_announced: row.get("expiry_announced")?,
         networks: row.one_of("ip_allowlist", networks)?,
         previous: previous(row)?,
         rotated_at: row.get("rotated_at")?,

@@ -1,0 +1,103 @@
+//! Texts of notices.
+
+use zeroize::Zeroizing;
+
+use super::Topic;
+use crate::model::rotations::RotationStatus;
+use crate::model::{AttemptId, BaseUrl, EmailAddress, Result, TeamId, Time, TokenId};
+use crate::ports::mail::Email;
+use crate::store::Reads;
+
+/// A notice without its recipient.
+pub(super) struct Message {
+    /// Team whose owners and admins get the notice.
+    pub(super) team: TeamId,
+    subject: String,
+    text: String,
+}
+
+impl Message {
+    /// Returns the e-mail to one recipient.
+    pub(super) fn to(self, to: EmailAddress) -> Email {
+        Email { to, subject: self.subject, text: Zeroizing::new(self.text) }
+    }
+}
+
+/// Builds the message about a topic; `None` if the reason of the notice has passed.
+pub(super) async fn message(
+    reads: &mut dyn Reads,
+    topic: Topic,
+    links: &BaseUrl,
+    now: Time,
+) -> Result<Option<Message>> {
+    match topic {
+        Topic::FailedAttempt(attempt) => about_rotation(reads, attempt, links).await,
+        Topic::ExpiringToken(token) => about_token(reads, token, links, now).await,
+    }
+}
+
+async fn about_rotation(
+    reads: &mut dyn Reads,
+    attempt: AttemptId,
+    links: &BaseUrl,
+) -> Result<Option<Message>> {
+    let Some(attempt) = reads.attempt(attempt).await? else { return Ok(None) };
+    let Some(record) = reads.rotation(attempt.rotation).await? else { return Ok(None) };
+    let Some(location) = reads.rotation_location(record.id).await? else { return Ok(None) };
+    if location.is_deleted || record.is_being_revoked() {
+        return Ok(None);
+    }
+    let next = match record.status {
+        RotationStatus::Active | RotationStatus::Paused => return Ok(None),
+        RotationStatus::Error if record.is_retried() => {
+            "The service tries again, for at most 30 days."
+        }
+        RotationStatus::Error => {
+            "The service does not try again until a user sets the status to active."
+        }
+        RotationStatus::Disabled => "The rotation is disabled.",
+    };
+    let served = match record.active_slot {
+        Some(_) => "Readers still get the credential of the last successful rotation.",
+        None => "The rotation has never succeeded, so its secrets have no value yet.",
+    };
+    let (name, environment) = (&record.name, &location.environment.name);
+    let project = &location.project.slug;
+    let reason = attempt.error_message.unwrap_or_default();
+    let history = links.to(&format!(
+        "/api/v1/projects/{project}/environments/{environment}/rotations/{name}/history"
+    ));
+    let text = format!(
+        "The rotation \"{name}\" of the environment {environment} in the project {project} failed:\n\n\
+         {reason}\n\n{served} {next}\n\n\
+         All attempts are in the history of the rotation:\n{history}\n"
+    );
+    let subject = format!("The rotation \"{name}\" in {project}/{environment} fails");
+    Ok(Some(Message { team: location.project.team, subject, text }))
+}
+
+async fn about_token(
+    reads: &mut dyn Reads,
+    token: TokenId,
+    links: &BaseUrl,
+    now: Time,
+) -> Result<Option<Message>> {
+    let Some(record) = reads.token(token).await? else { return Ok(None) };
+    let Some(expires_at) = record.expires_at.filter(|at| *at > now) else { return Ok(None) };
+    let Some(team) = reads.team(record.team).await? else { return Ok(None) };
+    let until = expires_at.format("%Y-%m-%d %H:%M UTC");
+    let used = match record.last_use {
+        Some(used) => format!("was last used at {}", used.at.format("%Y-%m-%d %H:%M UTC")),
+        None => "has never been used".to_owned(),
+    };
+    let (name, prefix, team_name) = (&record.name, &record.prefix, &team.name);
+    let text = format!(
+        "The service token \"{name}\" ({prefix}…) of the team \"{team_name}\" at {links} expires at {until}. \
+         It {used}.\n\n\
+         Programs that use the token are refused from then on. Create a new token, give it to these\n\
+         programs, and then delete the old one.\n"
+    );
+    let subject =
+        format!("The service token \"{name}\" expires on {}", expires_at.format("%Y-%m-%d"));
+    Ok(Some(Message { team: record.team, subject, text }))
+}
