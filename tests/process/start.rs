@@ -274,8 +274,8 @@ async fn the_operator_gives_a_team_an_owner() {
     let token = pending[0]["token"].as_str().unwrap();
     bob.post(&format!("/api/v1/invitations/{token}/accept"), &json!({})).await.is(200);
     program.terminate(Duration::from_secs(10));
-    let appoint = |email: &str| {
-        let arguments = ["team", "owner", "--team", &team, "--email", email];
+    let appoint = |member: &str| {
+        let arguments = ["team", "owner", "--team", &team, "--member", member];
         Program::new("team_owner", &arguments)
             .with("SECRETS_DATABASE_URL", &format!("sqlite://{}", database.display()))
             .run()

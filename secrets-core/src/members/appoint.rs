@@ -3,19 +3,20 @@
 use std::fmt;
 
 use crate::engine::{AuditContext, Caller};
-use crate::model::{Clock, Role, TeamId};
+use crate::model::{Clock, Role, TeamId, UserId, ids};
 use crate::store::{MemberRecord, Store, StoreError};
 
 /// Makes a member of a team an owner, for an operator with access to the database. The change is in the
-/// audit log of the team. Does nothing if the member is an owner.
+/// audit log of the team. Does nothing if the member is an owner. `member` is the user ID or the
+/// verified e-mail address of the member.
 ///
 /// # Errors
 ///
-/// Fails if the team does not exist, or if no member or more than one has this verified e-mail address.
+/// Fails if the team does not exist, or if no member or more than one has this ID or address.
 pub async fn appoint_owner(
     store: &dyn Store,
     team: TeamId,
-    email: &str,
+    member: &str,
     clock: &dyn Clock,
 ) -> Result<MemberRecord, NotAppointed> {
     let mut tx = store.begin().await?;
@@ -24,11 +25,15 @@ pub async fn appoint_owner(
         other => other.into(),
     })?;
     let members = tx.members(&[team]).await?;
-    let mut found = members
-        .iter()
-        .filter(|member| !member.email.is_empty() && member.email.eq_ignore_ascii_case(email));
-    let (Some(member), None) = (found.next(), found.next()) else {
-        return Err(NotAppointed::NotOneMember);
+    let user = ids::parse(member).map(UserId::from);
+    let has_address =
+        |known: &MemberRecord| !known.email.is_empty() && known.email.eq_ignore_ascii_case(member);
+    let found = members.iter().filter(|known| Some(known.user) == user || has_address(known));
+    let found: Vec<_> = found.collect();
+    let member = match found[..] {
+        [member] => member,
+        [] => return Err(NotAppointed::UnknownMember),
+        _ => return Err(NotAppointed::Ambiguous(found.iter().map(|one| one.user).collect())),
     };
     if member.role == Role::Owner {
         return Ok(member.clone());
@@ -36,9 +41,10 @@ pub async fn appoint_owner(
     let now = clock.now();
     let appointed = MemberRecord { role: Role::Owner, updated_at: now, ..member.clone() };
     tx.update_member(&appointed).await?;
+    let shown = if member.email.is_empty() { &member.name } else { &member.email };
     let mut audit = AuditContext {
         team: Some(team),
-        resource: Some(("member", Some(member.user.uuid()), Some(member.email.clone()))),
+        resource: Some(("member", Some(member.user.uuid()), Some(shown.clone()))),
         ..AuditContext::default()
     };
     for (name, detail) in [
@@ -59,21 +65,29 @@ pub async fn appoint_owner(
 pub enum NotAppointed {
     /// There is no such team.
     UnknownTeam,
-    /// No member, or more than one, has the verified e-mail address.
-    NotOneMember,
+    /// No member has this user ID or verified e-mail address.
+    UnknownMember,
+    /// Several members have this verified e-mail address, at different issuers.
+    Ambiguous(Vec<UserId>),
     /// The store failed.
     Store(StoreError),
 }
 
 impl fmt::Display for NotAppointed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::UnknownTeam => "there is no team with this ID",
-            Self::NotOneMember => {
-                "the e-mail address must be the verified address of exactly one member of the team"
+        match self {
+            Self::UnknownTeam => f.write_str("there is no team with this ID"),
+            Self::UnknownMember => {
+                f.write_str("no member of the team has this user ID or verified e-mail address")
             }
-            Self::Store(_) => "the store failed",
-        })
+            Self::Ambiguous(users) => {
+                f.write_str(
+                    "several members have this address; give the ID of one of these users:",
+                )?;
+                users.iter().try_for_each(|user| write!(f, " {user}"))
+            }
+            Self::Store(_) => f.write_str("the store failed"),
+        }
     }
 }
 
@@ -81,7 +95,7 @@ impl std::error::Error for NotAppointed {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Store(error) => Some(error),
-            Self::UnknownTeam | Self::NotOneMember => None,
+            Self::UnknownTeam | Self::UnknownMember | Self::Ambiguous(_) => None,
         }
     }
 }
@@ -89,5 +103,36 @@ impl std::error::Error for NotAppointed {
 impl From<StoreError> for NotAppointed {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
+    }
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::*;
+    use crate::model::SystemClock;
+    use crate::store::{MemoryStore, UserRecord};
+    use crate::testing::fixtures::{World, member, user};
+
+    #[tokio::test]
+    async fn of_two_members_with_one_address_the_id_decides() {
+        let store = MemoryStore::new();
+        let world = World::build(&store).await;
+        let twin = UserRecord { email: world.member.email.clone(), ..user("twin") };
+        let mut tx = store.begin().await.unwrap();
+        tx.insert_user(&twin).await.unwrap();
+        tx.insert_member(&member(&world.team, &twin, Role::Member)).await.unwrap();
+        tx.commit().await.unwrap();
+        let appoint =
+            async |member: &str| appoint_owner(&store, world.team.id, member, &SystemClock).await;
+
+        let refused = appoint(&twin.email).await.unwrap_err().to_string();
+        let appointed = appoint(&twin.id.to_string()).await.unwrap();
+
+        for user in [world.member.id, twin.id] {
+            assert!(refused.contains(&user.to_string()), "{refused}");
+        }
+        assert_eq!((appointed.user, appointed.role), (twin.id, Role::Owner));
+        let unknown = appoint(&world.stranger.id.to_string()).await.unwrap_err();
+        assert!(matches!(unknown, NotAppointed::UnknownMember), "{unknown}");
     }
 }

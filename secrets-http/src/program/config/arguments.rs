@@ -34,6 +34,8 @@ pub(super) struct Given {
     pub(super) file: Option<PathBuf>,
     pub(super) data_dir: PathBuf,
     pub(super) email: String,
+    /// New owner of `team owner`.
+    pub(super) member: String,
     /// Team of `team owner`.
     pub(super) team: String,
     /// File that `backup` creates and `restore` reads.
@@ -187,7 +189,7 @@ fn team_command() -> Command {
              audit log of the team. Stop the service first if the database is an SQLite file.",
         )
         .arg(required("team", "ID", "ID of the team"))
-        .arg(required("email", "E-MAIL", "Verified email address of the member"));
+        .arg(required("member", "MEMBER", "User ID or verified e-mail address of the member"));
     Command::new("team")
         .about("Change teams as the operator")
         .subcommand_required(true)
@@ -269,6 +271,7 @@ fn given(matches: &ArgMatches) -> Given {
         file: value_of(matches, "config"),
         data_dir: value_of(matches, "data-dir").unwrap_or_default(),
         email: value_of(matches, "email").unwrap_or_default(),
+        member: value_of(matches, "member").unwrap_or_default(),
         team: value_of(matches, "team").unwrap_or_default(),
         backup_file: value_of(matches, "backup-file").unwrap_or_default(),
     }

@@ -48,7 +48,7 @@ pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure>
         Name::TeamOwner => Ok(Command::TeamOwner(TeamOwner {
             database: database(layers)?,
             team: given.team,
-            email: given.email,
+            member: given.member,
             logs: logs(layers)?,
         })),
         Name::OpenApi => Ok(Command::OpenApi),

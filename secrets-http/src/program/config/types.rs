@@ -111,8 +111,8 @@ pub struct TeamOwner {
     pub database: DatabaseSettings,
     /// ID of the team.
     pub team: String,
-    /// E-mail address of the new owner.
-    pub email: String,
+    /// User ID or e-mail address of the new owner.
+    pub member: String,
     /// Log settings.
     pub logs: Logs,
 }
