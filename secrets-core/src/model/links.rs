@@ -17,6 +17,13 @@ impl BaseUrl {
         format!("{}{path}", self.0)
     }
 
+    /// Returns the path of the URL: empty, or beginning with a slash.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        let (_, rest) = self.0.split_once("://").unwrap_or(("", &self.0));
+        rest.find('/').map_or("", |start| &rest[start..])
+    }
+
     /// Returns the URL as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -95,6 +102,15 @@ mod tests {
         for (text, link) in cases {
             assert_eq!(text.parse::<BaseUrl>().unwrap().to("/x"), link);
         }
+    }
+
+    #[test]
+    fn a_base_has_a_path_or_none() {
+        let path = |text: &str| text.parse::<BaseUrl>().unwrap().path().to_owned();
+
+        assert_eq!(path("https://example.com:8443"), "");
+        assert_eq!(path("https://example.com/"), "");
+        assert_eq!(path("https://example.com/tools/secrets/"), "/tools/secrets");
     }
 
     #[test]

@@ -201,8 +201,9 @@ impl Visit<'_> {
     fn set_cookie(&self, response: &mut Response, name: &str, value: &str, seconds: u32) {
         let is_secure = self.base.as_ref().is_some_and(|base| base.as_str().starts_with("https:"));
         let secure = if is_secure { "; Secure" } else { "" };
+        let base = self.base.as_ref().map_or("", BaseUrl::path);
         let cookie = format!(
-            "{name}={value}; Path={PAGE}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+            "{name}={value}; Path={base}{PAGE}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
         );
         if let Ok(cookie) = HeaderValue::from_str(&cookie) {
             response.headers_mut().append(SET_COOKIE, cookie);
@@ -258,7 +259,7 @@ fn code_form(user_code: &str, message: &str) -> String {
     }
     let _ = write!(
         content,
-        "<form method=\"post\" action=\"{PAGE}\">
+        "<form method=\"post\" action=\"device\">
 <div class=\"field\">
 <label for=\"code\">Code shown by the command-line client</label>
 <input id=\"code\" name=\"user_code\" value=\"{}\" placeholder=\"BCDF-GHJK\" required autocomplete=\"off\" autocapitalize=\"characters\" spellcheck=\"false\">
@@ -299,7 +300,7 @@ fn decision_form(user_code: &str, request: &DeviceRequest) -> String {
         content,
         "</dl>
 <p>Approve only if you started this login yourself, on this host, just now.</p>
-<form method=\"post\" action=\"{PAGE}\">
+<form method=\"post\" action=\"device\">
 <input type=\"hidden\" name=\"user_code\" value=\"{}\">
 <div class=\"actions\">
 <button class=\"main\" name=\"decision\" value=\"approve\">Approve</button>

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use secrets_core::model::{Error, Subject};
+use secrets_core::model::{BaseUrl, Error, Subject};
 use utoipa_swagger_ui::Config;
 use warp::Filter as _;
 use warp::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
@@ -13,6 +13,7 @@ use warp::reply::Response;
 use crate::openapi::{Content, Described, document};
 use crate::serve::api::Api;
 use crate::serve::fault::Fault;
+use crate::serve::links::base_url;
 use crate::serve::router::Route;
 use crate::serve::target::{Target, target};
 use secrets_core::runtime::Supervisor;
@@ -61,9 +62,13 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
     let (api, supervisor) = (api.clone(), supervisor.clone());
     // Built on the first request, so that it does not delay the start.
     let cached = Arc::new(OnceLock::new());
-    let describe = target().map(move |_| {
+    let describe = target().and(base_url()).map(move |_, base: Result<BaseUrl, Error>| {
         let text: &Bytes = cached.get_or_init(|| {
-            Bytes::from(document(&super::table(&api, &supervisor), api.envelope).to_string())
+            let mut document = document(&super::table(&api, &supervisor), api.envelope);
+            // The same for all requests: only a configured URL has a path.
+            let path = base.as_ref().map_or("", BaseUrl::path);
+            document["servers"][0]["url"] = format!("{path}/").into();
+            Bytes::from(document.to_string())
         });
         file_response("application/json", text.clone())
     });

@@ -31,9 +31,9 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
 const START: &str = r#"<section class="card">
 <p>A secrets manager for development teams. Programs and people use it through its API.</p>
 <ul class="links">
-<li><a href="/api/docs">API documentation</a><p class="quiet">All operations, with examples to try. The OpenAPI document is at <a href="/api/v1/openapi.json">/api/v1/openapi.json</a>.</p></li>
-<li><a href="/device">Approve a command-line login</a><p class="quiet">For users: enter the code that a command-line client shows.</p></li>
-<li><a href="/health">Health</a><p class="quiet">For operators: the status of the database, the encryption and the workers.</p></li>
+<li><a href="api/docs">API documentation</a><p class="quiet">All operations, with examples to try. The OpenAPI document is at <a href="api/v1/openapi.json">/api/v1/openapi.json</a>.</p></li>
+<li><a href="device">Approve a command-line login</a><p class="quiet">For users: enter the code that a command-line client shows.</p></li>
+<li><a href="health">Health</a><p class="quiet">For operators: the status of the database, the encryption and the workers.</p></li>
 </ul>
 </section>
 "#;

@@ -1,6 +1,6 @@
 //! `/device`, the page on which a user approves or denies a device login.
 
-use secrets_tests::{App, Client, Reply, on_every_store};
+use secrets_tests::{App, Build, Client, Kind, Reply, on_every_store};
 
 use super::{poll, start};
 
@@ -133,6 +133,32 @@ async fn the_page_does_not_help_to_guess(app: App) {
 
     refused.is(429);
     assert!(!refused.text().contains("laptop") && !refused.text().contains("kvc_"));
+}
+
+/// A proxy in front of the service may add a path to its address.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_pages_work_below_a_path() {
+    let base = "https://secrets.example/base";
+    let app = Build::on(Kind::Memory).public_url(base).start().await;
+    app.person("alice").await;
+    let login = start(&app).await;
+    let code = login["user_code"].as_str().unwrap();
+    assert_eq!(login["verification_uri"], format!("{base}/device"));
+    let browser = app.anonymous();
+    let token = app.jwt("alice");
+
+    let document = browser.get("/api/v1/openapi.json").await.is(200).json();
+    assert_eq!(document["servers"][0]["url"], "/base/");
+    let first = browser.get("/").await;
+    let opened = browser.get("/device").await;
+    let shown = send(&browser, &[("user_code", code), ("access_token", &token)]).await;
+
+    for page in [&first, &opened, &shown] {
+        let absolute = ["href=\"/", "action=\"/", "src=\"/"];
+        assert!(!absolute.iter().any(|link| page.text().contains(link)), "{}", page.text());
+    }
+    let cookie = shown.header("set-cookie").unwrap();
+    assert!(cookie.contains("; Path=/base/device;") && cookie.ends_with("; Secure"), "{cookie}");
 }
 
 on_every_store!(
