@@ -189,10 +189,10 @@ fn peak(name: &str, bytes: usize) -> u64 {
 }
 
 #[test]
-fn a_bundle_of_16_mib_opens_in_bounded_memory() {
-    let (little, much) = (peak("bundle_little", 1 << 20), peak("bundle_much", 16 << 20));
+fn a_bundle_of_8_mib_opens_in_bounded_memory() {
+    let (little, much) = (peak("bundle_little", 1 << 20), peak("bundle_much", 8 << 20));
 
-    assert!(much < little + 8 * 1_024, "{much} KiB, and {little} KiB for 1 MiB");
+    assert!(much < little + 4 * 1_024, "{much} KiB, and {little} KiB for 1 MiB");
 }
 
 /// Path of a folder created by [`folder`].

@@ -15,7 +15,7 @@ use super::world::{Rotated, World, until};
 fn rounds() -> usize {
     #[expect(clippy::disallowed_methods, reason = "the only configuration of the tests")]
     let asked = std::env::var("SECRETS_TEST_KILL_ROUNDS").ok();
-    asked.and_then(|rounds| rounds.parse().ok()).unwrap_or(3)
+    asked.and_then(|rounds| rounds.parse().ok()).unwrap_or(2)
 }
 
 const FAILPOINT: &str = "SECRETS_DEBUG_FAILPOINT";
