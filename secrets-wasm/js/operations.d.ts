@@ -59,47 +59,47 @@ export interface AuditEntry {
   /** Action, such as `secret.created`. */
   action: string;
   /** E-mail address of the user at the time of the action. */
-  actor_email?: string | null;
+  actor_email?: string;
   /** ID of the user or service token. */
-  actor_id?: string | null;
+  actor_id?: string;
   /** Name of the actor at the time of the action. */
-  actor_name?: string | null;
+  actor_name?: string;
   /** Type of the actor: `user`, `service_token`, `system` or `anonymous`. */
   actor_type: "user" | "service_token" | "system" | "anonymous";
   /** Time of the action. */
   created_at: string;
   /** Environment of the affected object. */
-  environment_id?: string | null;
+  environment_id?: string;
   /** Name of the environment at the time of the action. */
-  environment_name?: string | null;
+  environment_name?: string;
   /** Hash of the entry in the audit chain, in hexadecimal. Absent until the entry is appended to the audit chain, a few seconds after the action. */
-  hash?: string | null;
+  hash?: string;
   /** Entry ID. */
   id: string;
   /** IP address of the client. */
-  ip_address?: string | null;
+  ip_address?: string;
   /** Additional details of the action; never contains secret values. */
   metadata: Record<string, unknown>;
   /** Outcome: `success`, `denied` or `failure`. */
   outcome: "success" | "denied" | "failure";
   /** Hash of the previous entry in the audit chain. */
-  prev_hash?: string | null;
+  prev_hash?: string;
   /** Project of the affected object. */
-  project_id?: string | null;
+  project_id?: string;
   /** Name of the project at the time of the action. */
-  project_name?: string | null;
+  project_name?: string;
   /** Request ID. */
-  request_id?: string | null;
+  request_id?: string;
   /** ID of the affected object. */
-  resource_id?: string | null;
+  resource_id?: string;
   /** Name of the affected object at the time of the action, such as a secret key. */
-  resource_name?: string | null;
+  resource_name?: string;
   /** Type of the affected object, such as `secret`. */
   resource_type: string;
   /** Team of the affected object. */
-  team_id?: string | null;
+  team_id?: string;
   /** User agent of the client. */
-  user_agent?: string | null;
+  user_agent?: string;
 }
 
 /** A page of the audit log. */
@@ -109,19 +109,19 @@ export interface AuditPage {
   /** Entries in the requested order. */
   logs: AuditEntry[];
   /** Cursor of the next page; absent on the last page. A page with a cursor can hold fewer entries than the limit, or none: each page covers a limited part of the log. */
-  next_cursor?: string | null;
+  next_cursor?: string;
 }
 
 /** A team's plan and payments. */
 export interface Billing {
   /** E-mail address for invoices. */
-  billing_email?: string | null;
+  billing_email?: string;
   /** True if the subscription ends with the current billing period. */
   cancel_at_period_end: boolean;
   /** End of the current billing period. */
-  current_period_end?: string | null;
+  current_period_end?: string;
   /** Start of the current billing period. */
-  current_period_start?: string | null;
+  current_period_start?: string;
   /** Invoices. Always empty: invoices are not implemented. */
   invoices: Record<string, unknown>[];
   /** Limits of the plan by quota name; `null` means unlimited. */
@@ -205,7 +205,7 @@ export interface CliGrant {
 /** A command-line session, without its credential. */
 export interface CliSession {
   /** Name given by the client. */
-  client_name?: string | null;
+  client_name?: string;
   /** Creation time. */
   created_at: string;
   /** True if the request was made with this session. */
@@ -213,13 +213,13 @@ export interface CliSession {
   /** Expiry time. */
   expires_at: string;
   /** Name of the client's machine, given by the client. */
-  hostname?: string | null;
+  hostname?: string;
   /** Session ID. */
   id: string;
   /** IP address of the client that started the login. */
-  ip_address?: string | null;
+  ip_address?: string;
   /** Operating system, given by the client. */
-  os?: string | null;
+  os?: string;
   /** First characters of the session's credential. */
   token_prefix: string;
 }
@@ -297,17 +297,17 @@ export interface DeviceLoginDecision {
 /** A client's request to log in. */
 export interface DeviceRequest {
   /** Name given by the client. */
-  client_name?: string | null;
+  client_name?: string;
   /** Time the login was started. */
   created_at: string;
   /** Expiry time of the code. */
   expires_at: string;
   /** Name of the client's machine, given by the client. */
-  hostname?: string | null;
+  hostname?: string;
   /** IP address of the client. */
-  ip_address?: string | null;
+  ip_address?: string;
   /** Operating system, given by the client. */
-  os?: string | null;
+  os?: string;
   /** Status: `pending`, `approved`, `denied` or `redeemed`. */
   status: string;
 }
@@ -329,11 +329,11 @@ export interface Environment {
   /** Creation time. */
   created_at: string;
   /** Description of the environment. */
-  description?: string | null;
+  description?: string;
   /** Environment ID. */
   id: string;
   /** ID of the environment this one inherits secrets from. */
-  inherits_from?: string | null;
+  inherits_from?: string;
   /** Name, unique within the project. */
   name: string;
   /** Position in lists. */
@@ -367,7 +367,7 @@ export interface EnvironmentPermission {
   /** Environment name. */
   environment_name: string;
   /** ID of the user who set the permission; absent if no permission is set for this user. */
-  granted_by?: string | null;
+  granted_by?: string;
   /** ID of the permission, stable across requests: a UUID of version 8 (RFC 9562), computed from the SHA-256 of the IDs of environment and user. */
   id: string;
   /** Access level. */
@@ -385,29 +385,29 @@ export interface EnvironmentPermission {
 /** Finding of a scan. */
 export interface Finding {
   /** Column number in characters, starting at 1. */
-  column?: number | null;
+  column?: number;
   /** Reason given for the status. */
-  comment?: string | null;
+  comment?: string;
   /** Commit ID. */
-  commit?: string | null;
+  commit?: string;
   /** Creation time. */
   created_at: string;
   /** Description of the rule. */
   description: string;
   /** Entropy of the credential, in bits per character. Absent for a stored value. */
-  entropy?: number | null;
+  entropy?: number;
   /** Fingerprint: the same for the same finding in every scan of this team and project. */
   fingerprint: string;
   /** Finding ID. */
   id: string;
   /** Line number, starting at 1. */
-  line?: number | null;
+  line?: number;
   /** Stored secret that has this value. Present only if the caller may read that secret. */
-  matches_secret?: MatchedSecret | null;
+  matches_secret?: MatchedSecret;
   /** Path of the file. */
-  path?: string | null;
+  path?: string;
   /** First and last characters of the credential; for a stored value, only an ellipsis. */
-  redacted?: string | null;
+  redacted?: string;
   /** ID of the rule that matched. */
   rule_id: string;
   /** Scan ID. */
@@ -419,7 +419,7 @@ export interface Finding {
   /** Time of the last status change. */
   updated_at: string;
   /** User who made the last status change. */
-  updated_by?: string | null;
+  updated_by?: string;
 }
 
 /** Triage status of a finding. */
@@ -451,7 +451,7 @@ export interface InvitationPublicInfo {
   /** Name of the team. */
   team_name: string;
   /** Token to accept the invitation; only in the list of the caller's own invitations. */
-  token?: string | null;
+  token?: string;
 }
 
 /** A role that can be given by invitation. To make a person an owner, change their role after they have joined. */
@@ -492,9 +492,9 @@ export interface Project {
   /** Creation time. */
   created_at: string;
   /** ID of the user who created the project. */
-  created_by?: string | null;
+  created_by?: string;
   /** Description of the project. */
-  description?: string | null;
+  description?: string;
   /** Project ID. */
   id: string;
   /** Display name. */
@@ -512,9 +512,9 @@ export interface ProjectWithEnvironments {
   /** Creation time. */
   created_at: string;
   /** ID of the user who created the project. */
-  created_by?: string | null;
+  created_by?: string;
   /** Description of the project. */
-  description?: string | null;
+  description?: string;
   /** Project ID. */
   id: string;
   /** Display name. */
@@ -551,7 +551,7 @@ export interface RotationConfigResponse {
   /** Environment whose secrets the rotation writes. */
   environment_id: string;
   /** Current error or warning. */
-  error_message?: string | null;
+  error_message?: string;
   /** Rotation ID. */
   id: string;
   /** Secret keys the rotation has written; empty before the first success. */
@@ -559,11 +559,11 @@ export interface RotationConfigResponse {
   /** Kind of database. */
   integration_type: Integration;
   /** Time of the last successful rotation. */
-  last_rotation_at?: string | null;
+  last_rotation_at?: string;
   /** Rotation name. */
   name: string;
   /** Time of the next rotation; absent while the rotation is paused or disabled. */
-  next_rotation_at?: string | null;
+  next_rotation_at?: string;
   /** Days between rotations. */
   rotation_interval_days: number;
   /** Status. */
@@ -577,7 +577,7 @@ export interface RotationHistory {
   /** End time. */
   completed_at: string;
   /** Error or warning. */
-  error_message?: string | null;
+  error_message?: string;
   /** Attempt ID. */
   id: string;
   /** Rotation ID. */
@@ -589,7 +589,7 @@ export interface RotationHistory {
   /** Reason for the attempt. */
   trigger_type: TriggerType;
   /** ID of the user who started the attempt; absent if it was scheduled. */
-  triggered_by?: string | null;
+  triggered_by?: string;
   /** Number of the attempt within the rotation, starting at 1. */
   version: number;
 }
@@ -646,7 +646,7 @@ export interface Scan {
   /** Scan ID. */
   id: string;
   /** Project ID, if the scan belongs to a project. */
-  project_id?: string | null;
+  project_id?: string;
   /** Number of stored secret values the content was compared with. */
   secrets_compared: number;
   /** Source of the scanned content. */
@@ -689,7 +689,7 @@ export interface ScanWithFindings {
   /** Scan ID. */
   id: string;
   /** Project ID, if the scan belongs to a project. */
-  project_id?: string | null;
+  project_id?: string;
   /** Number of stored secret values the content was compared with. */
   secrets_compared: number;
   /** Source of the scanned content. */
@@ -721,9 +721,9 @@ export interface SealedBundle {
   /** Creation time. */
   created_at: string;
   /** Expiry time. The bundle cannot be opened at or after this time. */
-  expires_at?: string | null;
+  expires_at?: string;
   /** Raw encryption key that opens the bundle, if one was requested. Returned only once. */
-  key?: string | null;
+  key?: string;
   /** Number of secrets in the bundle. */
   secrets: number;
   /** Sequence number: the creation time as Unix time in microseconds. */
@@ -737,9 +737,9 @@ export interface Secret {
   /** Creation time. */
   created_at: string;
   /** ID of the user or service token that created the secret. */
-  created_by?: string | null;
+  created_by?: string;
   /** Description of the secret. */
-  description?: string | null;
+  description?: string;
   /** ID of the environment that holds the secret. */
   environment_id: string;
   /** True if the secret hides its secret key: reads of this environment return no value for it, not even an inherited value. */
@@ -753,7 +753,7 @@ export interface Secret {
   /** Time of the last change to the value, the description or the hidden flag. */
   updated_at: string;
   /** ID of the user or service token that last changed the secret. */
-  updated_by?: string | null;
+  updated_by?: string;
   /** Version number, starting at 1; increases with each new value. */
   version: number;
 }
@@ -781,7 +781,7 @@ export interface SecretVersion {
   /** Creation time of the version. */
   changed_at: string;
   /** ID of the user or service token that created the version. */
-  changed_by?: string | null;
+  changed_by?: string;
   /** Entry ID; stable across requests. */
   id: string;
   /** Secret key. */
@@ -789,7 +789,7 @@ export interface SecretVersion {
   /** Secret ID. */
   secret_id: string;
   /** Decrypted value, if values are included. Absent for a version in which the secret was hidden. */
-  value?: string | null;
+  value?: string;
   /** Version number. */
   version: number;
 }
@@ -799,9 +799,9 @@ export interface SecretWithInheritance {
   /** Creation time. */
   created_at: string;
   /** ID of the user or service token that created the secret. */
-  created_by?: string | null;
+  created_by?: string;
   /** Description of the secret. */
-  description?: string | null;
+  description?: string;
   /** ID of the environment that holds the secret. */
   environment_id: string;
   /** True if the secret hides its secret key: reads of this environment return no value for it, not even an inherited value. */
@@ -809,7 +809,7 @@ export interface SecretWithInheritance {
   /** Secret ID. */
   id: string;
   /** Name of the ancestor environment that holds the secret, if the secret is inherited. */
-  inherited_from?: string | null;
+  inherited_from?: string;
   /** Secret key. */
   key: string;
   /** True if the secret is inherited from an environment that the caller may not read. Its value cannot be read here either. */
@@ -819,7 +819,7 @@ export interface SecretWithInheritance {
   /** Time of the last change to the value, the description or the hidden flag. */
   updated_at: string;
   /** ID of the user or service token that last changed the secret. */
-  updated_by?: string | null;
+  updated_by?: string;
   /** Version number, starting at 1; increases with each new value. */
   version: number;
 }
@@ -829,15 +829,15 @@ export interface SecretWithValue {
   /** Creation time. */
   created_at: string;
   /** ID of the user or service token that created the secret. */
-  created_by?: string | null;
+  created_by?: string;
   /** Description of the secret. */
-  description?: string | null;
+  description?: string;
   /** ID of the environment that holds the secret. */
   environment_id: string;
   /** Secret ID. */
   id: string;
   /** Name of the ancestor environment that holds the secret, if the secret is inherited. */
-  inherited_from?: string | null;
+  inherited_from?: string;
   /** Secret key. */
   key: string;
   /** Type of the secret: always `string`. */
@@ -845,7 +845,7 @@ export interface SecretWithValue {
   /** Time of the last change to the value, the description or the hidden flag. */
   updated_at: string;
   /** ID of the user or service token that last changed the secret. */
-  updated_by?: string | null;
+  updated_by?: string;
   /** Decrypted value. */
   value: string;
   /** Version number, starting at 1; increases with each new value. */
@@ -857,15 +857,15 @@ export interface SecretWithValueAndInheritance {
   /** Creation time. */
   created_at: string;
   /** ID of the user or service token that created the secret. */
-  created_by?: string | null;
+  created_by?: string;
   /** Description of the secret. */
-  description?: string | null;
+  description?: string;
   /** ID of the environment that holds the secret. */
   environment_id: string;
   /** Secret ID. */
   id: string;
   /** Name of the ancestor environment that holds the secret, if the secret is inherited. */
-  inherited_from?: string | null;
+  inherited_from?: string;
   /** Secret key. */
   key: string;
   /** Type of the secret: always `string`. */
@@ -873,7 +873,7 @@ export interface SecretWithValueAndInheritance {
   /** Time of the last change to the value, the description or the hidden flag. */
   updated_at: string;
   /** ID of the user or service token that last changed the secret. */
-  updated_by?: string | null;
+  updated_by?: string;
   /** Decrypted value. */
   value: string;
   /** Version number, starting at 1; increases with each new value. */
@@ -893,15 +893,15 @@ export interface ServiceToken {
   /** Environments the token has access to; empty if `all_environments` is true. */
   environment_ids: string[];
   /** Expiry time. */
-  expires_at?: string | null;
+  expires_at?: string;
   /** Token ID. */
   id: string;
   /** Networks and addresses the token may be used from; empty if all are allowed. */
   ip_allowlist: string[];
   /** Time of the last use. May lag by a little more than a minute. */
-  last_used_at?: string | null;
+  last_used_at?: string;
   /** IP address of the last use. */
-  last_used_ip?: string | null;
+  last_used_ip?: string;
   /** Display name. */
   name: string;
   /** Permissions of the token: `read`, `write` or both. */
@@ -909,7 +909,7 @@ export interface ServiceToken {
   /** Projects the token has access to; empty if `all_projects` is true. */
   project_ids: string[];
   /** Time of the last rotation. */
-  rotated_at?: string | null;
+  rotated_at?: string;
   /** Same permissions under the name `scopes`, for clients that expect it. Not the token's scope (projects and environments). */
   scopes: string[];
   /** `active` or `expired`; deleted tokens are not returned. */
@@ -935,15 +935,15 @@ export interface ServiceTokenWithToken {
   /** Environments the token has access to; empty if `all_environments` is true. */
   environment_ids: string[];
   /** Expiry time. */
-  expires_at?: string | null;
+  expires_at?: string;
   /** Token ID. */
   id: string;
   /** Networks and addresses the token may be used from; empty if all are allowed. */
   ip_allowlist: string[];
   /** Time of the last use. May lag by a little more than a minute. */
-  last_used_at?: string | null;
+  last_used_at?: string;
   /** IP address of the last use. */
-  last_used_ip?: string | null;
+  last_used_ip?: string;
   /** Display name. */
   name: string;
   /** Permissions of the token: `read`, `write` or both. */
@@ -951,7 +951,7 @@ export interface ServiceTokenWithToken {
   /** Projects the token has access to; empty if `all_projects` is true. */
   project_ids: string[];
   /** Time of the last rotation. */
-  rotated_at?: string | null;
+  rotated_at?: string;
   /** Same permissions under the name `scopes`, for clients that expect it. Not the token's scope (projects and environments). */
   scopes: string[];
   /** `active` or `expired`; deleted tokens are not returned. */
@@ -1020,7 +1020,7 @@ export interface Team {
 /** An invitation, as returned to owners and admins of the team. */
 export interface TeamInvitation {
   /** URL to accept the invitation. Present only if the service sends no e-mail; the inviter must then send it to the invited person. */
-  accept_url?: string | null;
+  accept_url?: string;
   /** Creation time. */
   created_at: string;
   /** Invited e-mail address. */
@@ -1046,9 +1046,9 @@ export interface TeamInvitation {
 /** A member of a team, or a person with a pending invitation to it. */
 export interface TeamMember {
   /** URL to accept the invitation. Present only if the service sends no e-mail; the inviter must then send it to the invited person. */
-  accept_url?: string | null;
+  accept_url?: string;
   /** URL of a profile image. */
-  avatar_url?: string | null;
+  avatar_url?: string;
   /** Time the person joined or was invited. */
   created_at: string;
   /** E-mail address. */
@@ -1056,11 +1056,11 @@ export interface TeamMember {
   /** User ID of a member, or ID of a pending invitation. */
   id: string;
   /** ID of the pending invitation. */
-  invitation_id?: string | null;
+  invitation_id?: string;
   /** Time the person joined. */
-  joined_at?: string | null;
+  joined_at?: string;
   /** Name of the person. */
-  name?: string | null;
+  name?: string;
   /** Role in the team. */
   role: Role;
   /** `active` for a member, `pending` for an invitation that is not accepted yet. */
@@ -1070,7 +1070,7 @@ export interface TeamMember {
   /** Time of the last role change; for a pending invitation, the time it was last sent. */
   updated_at: string;
   /** User ID; absent until the invitation is accepted. */
-  user_id?: string | null;
+  user_id?: string;
 }
 
 /** ID and names of a team. */
@@ -1142,7 +1142,7 @@ export interface TokenSelf {
   /** Environments the token has access to; empty if it has access to all environments of its projects. */
   environment_ids?: string[];
   /** Expiry time. */
-  expires_at?: string | null;
+  expires_at?: string;
   /** Token ID. */
   id: string;
   /** Display name. */
@@ -1163,11 +1163,11 @@ export type TriggerType = "scheduled" | "manual";
 /** Usage of one resource. */
 export interface Use {
   /** Limit of the plan; `null` means unlimited. */
-  limit?: number | null;
+  limit: number | null;
   /** Total amount in the team, if the limit applies to each project or environment. */
-  total?: number | null;
+  total?: number;
   /** Amount that counts against the limit; absent if the resource is not counted. */
-  used?: number | null;
+  used?: number;
 }
 
 /** A user and their team memberships. */
@@ -1175,7 +1175,7 @@ export interface User {
   /** Type of credential: always `user`. */
   auth_type: string;
   /** URL of a profile image. */
-  avatar_url?: string | null;
+  avatar_url?: string;
   /** Time of the first sign-in. */
   created_at: string;
   /** E-mail address. */
@@ -1183,13 +1183,13 @@ export interface User {
   /** User's ID at the identity provider (`sub` claim). */
   external_id: string;
   /** Given name. */
-  first_name?: string | null;
+  first_name?: string;
   /** User ID. */
   id: string;
   /** Time of the last sign-in. */
-  last_login_at?: string | null;
+  last_login_at?: string;
   /** Family name. */
-  last_name?: string | null;
+  last_name?: string;
   /** Name. */
   name: string;
   /** Team memberships of the user. */
@@ -1253,10 +1253,10 @@ export interface WebhookDelivery {
   event: string;
   /** Delivery ID. */
   id: string;
-  /** Time of the next attempt, while the delivery is pending. */
-  next_attempt_at?: string | null;
-  /** HTTP status of the receiver's last response. */
-  response_status?: number | null;
+  /** Time of the next attempt while the delivery is pending; `null` otherwise. */
+  next_attempt_at: string | null;
+  /** HTTP status of the receiver's last response; `null` before it. */
+  response_status: number | null;
   /** Status. */
   status: DeliveryStatus;
 }

@@ -6,7 +6,7 @@ use secrets_core::runtime::Supervisor;
 use secrets_http::openapi::document;
 use secrets_http::routes;
 use secrets_http::serve::reply::Envelope;
-use secrets_tests::{App, Kind};
+use secrets_tests::{App, Kind, paths};
 use serde_json::{Map, Value};
 
 /// Operation of the document: method, path and description.
@@ -197,6 +197,48 @@ async fn each_reference_has_a_target_and_no_list_has_items_without_a_name() {
             Value::Array(items) => parts.extend(items.iter().map(|item| (place.clone(), item))),
             _ => {}
         }
+    }
+}
+
+#[tokio::test]
+async fn an_optional_field_of_a_response_is_never_null() {
+    let (document, _) = told().await;
+    let (mut requested, mut returned) = (BTreeSet::new(), BTreeSet::new());
+    for (_, _, operation) in operations(&document) {
+        let parts = [operation.get("requestBody"), operation.get("responses")];
+        for (part, names) in parts.into_iter().zip([&mut requested, &mut returned]) {
+            part.into_iter().for_each(|part| collect(part, &document, names));
+        }
+    }
+    let mut optional = 0;
+
+    for name in returned.difference(&requested) {
+        let schema = &document["components"]["schemas"][name.as_str()];
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        for (field, rule) in schema["properties"].as_object().into_iter().flatten() {
+            if !required.contains(&field.as_str().into()) {
+                assert!(!rule.to_string().contains("\"null\""), "{name}.{field}: {rule}");
+                optional += 1;
+            }
+        }
+    }
+
+    assert!(optional > 80, "{optional}");
+}
+
+/// Collects the names of the schemas that a part of the document refers to, directly or not.
+fn collect(part: &Value, document: &Value, names: &mut BTreeSet<String>) {
+    let reference = part["$ref"].as_str();
+    if let Some(place) = reference.and_then(|place| place.strip_prefix('#')) {
+        let is_new = names.insert(paths::last(place).to_owned());
+        if is_new {
+            collect(document.pointer(place).unwrap(), document, names);
+        }
+    }
+    match part {
+        Value::Object(fields) => fields.values().for_each(|part| collect(part, document, names)),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, document, names)),
+        _ => {}
     }
 }
 

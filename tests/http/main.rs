@@ -13,6 +13,7 @@ mod endpoints;
 mod envelope;
 mod environments;
 mod eso;
+mod examples;
 mod limits;
 mod members;
 mod people;

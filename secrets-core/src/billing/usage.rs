@@ -61,6 +61,7 @@ pub struct Use {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
     /// Limit of the plan; `null` means unlimited.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub limit: Option<u64>,
 }
 

@@ -16,6 +16,9 @@ use crate::store::EnvironmentRecord;
 /// Fields to change. At least one is required.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(example = json!({
+    "description": "Serves the customers", "inherits_from": "staging",
+})))]
 pub struct EnvironmentChange {
     /// New name. Default environments cannot be renamed.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<EnvironmentName>))]

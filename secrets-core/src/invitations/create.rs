@@ -17,6 +17,9 @@ use crate::teams::TeamMember;
 /// Fields of a new invitation.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(example = json!({
+    "email": "bob@example.com", "role": "member",
+})))]
 pub struct NewInvitation {
     /// E-mail address to invite. To accept, the person must prove that the address is theirs.
     pub email: EmailAddress,

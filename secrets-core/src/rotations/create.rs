@@ -21,7 +21,7 @@ use crate::store::{RotationRecord, StoreError};
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(example = json!({
-    "name": "orders-db",
+    "name": "main-db",
     "integration_type": "postgresql",
     "connection_method": "direct",
     "connection": {
@@ -172,6 +172,7 @@ fn new_record(
         error_code: None,
         error_message: None,
         error_since: None,
+        announced_at: None,
         failures: 0,
         active_slot: None,
         retire_at: None,

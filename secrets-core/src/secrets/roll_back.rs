@@ -16,6 +16,7 @@ use crate::store::Change;
 /// The version to roll a secret back to.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(example = json!({ "version": 1, "expected_version": 2 })))]
 pub struct Rollback {
     /// Number of the previous version to restore.
     #[serde(deserialize_with = "whole::number")]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::doc::{Answer, Content, Form};
 use super::schema::{Components, Described};
-use super::{errors, example, headers, names, rules, tags};
+use super::{errors, example, headers, names, optional, rules, tags};
 use crate::serve::reply::Envelope;
 use crate::serve::router::Route;
 
@@ -68,6 +68,7 @@ pub fn document(routes: &[Route], envelope: Envelope) -> Value {
     }
     rules::add(&mut schemas);
     let mut paths = json!(paths);
+    optional::remove_null(&mut schemas, &paths);
     example::add(&mut paths, &schemas);
     names::rename(&mut schemas, &mut paths);
     let about = match envelope {

@@ -19,8 +19,12 @@ pub(super) fn add(paths: &mut Value, schemas: &Map<String, Value>) {
 
 fn add_to_contents(message: &mut Value, schemas: &Map<String, Value>) {
     let Some(contents) = message.get_mut("content").and_then(Value::as_object_mut) else { return };
-    for (_, content) in contents.iter_mut().filter(|(media, _)| *media != "text/event-stream") {
-        content["example"] = of(&content["schema"], schemas);
+    for (media, content) in contents.iter_mut() {
+        content["example"] = match media.as_str() {
+            "text/event-stream" => continue,
+            "text/plain" => json!("DATABASE_URL=postgres://app@db.internal/app\n"),
+            _ => of(&content["schema"], schemas),
+        };
     }
 }
 
@@ -88,6 +92,12 @@ fn build_string(schema: &Value, field: &str) -> Value {
         (_, "value") => "postgres://app@db.internal/app",
         (_, "slug") => "web-api",
         (_, "name" | "") => "web",
+        (_, "description") => "Used by the web servers",
+        (_, "plan") => "free",
+        (_, "comment") => "A value for tests",
+        (_, "client_name") => "secrets 1.0",
+        (_, "hostname") => "laptop",
+        (_, "os") => "linux",
         (_, field) => field,
     })
 }

@@ -7,6 +7,7 @@ mod errors;
 mod example;
 mod headers;
 mod names;
+mod optional;
 mod rules;
 mod schema;
 mod tags;

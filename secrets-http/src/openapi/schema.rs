@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
+use super::optional::forbid_null;
 use crate::serve::reply::{DATA, Envelope};
 
 /// JSON schema of a type, with the schemas of the types it references.
@@ -189,7 +190,7 @@ impl Variant {
             fields.retain(|name, _| !self.absent.contains(&name.as_str()));
             for name in self.present {
                 if let Some(field) = fields.get_mut(*name) {
-                    *field = not_null(field.take());
+                    forbid_null(field);
                 }
             }
         }
@@ -197,17 +198,6 @@ impl Variant {
             required.extend(self.present.iter().map(|name| (*name).into()));
         }
     }
-}
-
-/// Returns a schema without the type `null`.
-fn not_null(mut schema: Value) -> Value {
-    if let Some(kinds) = schema["oneOf"].as_array() {
-        return kinds.iter().find(|kind| kind["type"] != "null").cloned().unwrap_or_default();
-    }
-    if let Some(kind) = schema["type"].as_array().and_then(|kinds| kinds.first()).cloned() {
-        schema["type"] = kind;
-    }
-    schema
 }
 
 /// Finds the first part of a schema that matches, from the outside in.

@@ -244,13 +244,13 @@ class AuditEntry(TypedDict):
     action: str
     """Action, such as `secret.created`."""
 
-    actor_email: NotRequired[str | None]
+    actor_email: NotRequired[str]
     """E-mail address of the user at the time of the action."""
 
-    actor_id: NotRequired[str | None]
+    actor_id: NotRequired[str]
     """ID of the user or service token."""
 
-    actor_name: NotRequired[str | None]
+    actor_name: NotRequired[str]
     """Name of the actor at the time of the action."""
 
     actor_type: Literal["user", "service_token", "system", "anonymous"]
@@ -259,13 +259,13 @@ class AuditEntry(TypedDict):
     created_at: str
     """Time of the action."""
 
-    environment_id: NotRequired[str | None]
+    environment_id: NotRequired[str]
     """Environment of the affected object."""
 
-    environment_name: NotRequired[str | None]
+    environment_name: NotRequired[str]
     """Name of the environment at the time of the action."""
 
-    hash: NotRequired[str | None]
+    hash: NotRequired[str]
     """Hash of the entry in the audit chain, in hexadecimal. Absent until the entry is appended to
     the audit chain, a few seconds after the action.
     """
@@ -273,7 +273,7 @@ class AuditEntry(TypedDict):
     id: str
     """Entry ID."""
 
-    ip_address: NotRequired[str | None]
+    ip_address: NotRequired[str]
     """IP address of the client."""
 
     metadata: dict[str, Any]
@@ -282,31 +282,31 @@ class AuditEntry(TypedDict):
     outcome: Literal["success", "denied", "failure"]
     """Outcome: `success`, `denied` or `failure`."""
 
-    prev_hash: NotRequired[str | None]
+    prev_hash: NotRequired[str]
     """Hash of the previous entry in the audit chain."""
 
-    project_id: NotRequired[str | None]
+    project_id: NotRequired[str]
     """Project of the affected object."""
 
-    project_name: NotRequired[str | None]
+    project_name: NotRequired[str]
     """Name of the project at the time of the action."""
 
-    request_id: NotRequired[str | None]
+    request_id: NotRequired[str]
     """Request ID."""
 
-    resource_id: NotRequired[str | None]
+    resource_id: NotRequired[str]
     """ID of the affected object."""
 
-    resource_name: NotRequired[str | None]
+    resource_name: NotRequired[str]
     """Name of the affected object at the time of the action, such as a secret key."""
 
     resource_type: str
     """Type of the affected object, such as `secret`."""
 
-    team_id: NotRequired[str | None]
+    team_id: NotRequired[str]
     """Team of the affected object."""
 
-    user_agent: NotRequired[str | None]
+    user_agent: NotRequired[str]
     """User agent of the client."""
 
 
@@ -319,7 +319,7 @@ class AuditPage(TypedDict):
     logs: list[AuditEntry]
     """Entries in the requested order."""
 
-    next_cursor: NotRequired[str | None]
+    next_cursor: NotRequired[str]
     """Cursor of the next page; absent on the last page. A page with a cursor can hold fewer
     entries than the limit, or none: each page covers a limited part of the log.
     """
@@ -328,16 +328,16 @@ class AuditPage(TypedDict):
 class Billing(TypedDict):
     """A team's plan and payments."""
 
-    billing_email: NotRequired[str | None]
+    billing_email: NotRequired[str]
     """E-mail address for invoices."""
 
     cancel_at_period_end: bool
     """True if the subscription ends with the current billing period."""
 
-    current_period_end: NotRequired[str | None]
+    current_period_end: NotRequired[str]
     """End of the current billing period."""
 
-    current_period_start: NotRequired[str | None]
+    current_period_start: NotRequired[str]
     """Start of the current billing period."""
 
     invoices: list[dict[str, Any]]
@@ -447,7 +447,7 @@ class CliGrant(TypedDict):
 class CliSession(TypedDict):
     """A command-line session, without its credential."""
 
-    client_name: NotRequired[str | None]
+    client_name: NotRequired[str]
     """Name given by the client."""
 
     created_at: str
@@ -459,16 +459,16 @@ class CliSession(TypedDict):
     expires_at: str
     """Expiry time."""
 
-    hostname: NotRequired[str | None]
+    hostname: NotRequired[str]
     """Name of the client's machine, given by the client."""
 
     id: str
     """Session ID."""
 
-    ip_address: NotRequired[str | None]
+    ip_address: NotRequired[str]
     """IP address of the client that started the login."""
 
-    os: NotRequired[str | None]
+    os: NotRequired[str]
     """Operating system, given by the client."""
 
     token_prefix: str
@@ -570,7 +570,7 @@ class DeviceLoginDecision(TypedDict):
 class DeviceRequest(TypedDict):
     """A client's request to log in."""
 
-    client_name: NotRequired[str | None]
+    client_name: NotRequired[str]
     """Name given by the client."""
 
     created_at: str
@@ -579,13 +579,13 @@ class DeviceRequest(TypedDict):
     expires_at: str
     """Expiry time of the code."""
 
-    hostname: NotRequired[str | None]
+    hostname: NotRequired[str]
     """Name of the client's machine, given by the client."""
 
-    ip_address: NotRequired[str | None]
+    ip_address: NotRequired[str]
     """IP address of the client."""
 
-    os: NotRequired[str | None]
+    os: NotRequired[str]
     """Operating system, given by the client."""
 
     status: str
@@ -612,13 +612,13 @@ class Environment(TypedDict):
     created_at: str
     """Creation time."""
 
-    description: NotRequired[str | None]
+    description: NotRequired[str]
     """Description of the environment."""
 
     id: str
     """Environment ID."""
 
-    inherits_from: NotRequired[str | None]
+    inherits_from: NotRequired[str]
     """ID of the environment this one inherits secrets from."""
 
     name: str
@@ -665,7 +665,7 @@ class EnvironmentPermission(TypedDict):
     environment_name: str
     """Environment name."""
 
-    granted_by: NotRequired[str | None]
+    granted_by: NotRequired[str]
     """ID of the user who set the permission; absent if no permission is set for this user."""
 
     id: str
@@ -692,13 +692,13 @@ class EnvironmentPermission(TypedDict):
 class Finding(TypedDict):
     """Finding of a scan."""
 
-    column: NotRequired[int | None]
+    column: NotRequired[int]
     """Column number in characters, starting at 1."""
 
-    comment: NotRequired[str | None]
+    comment: NotRequired[str]
     """Reason given for the status."""
 
-    commit: NotRequired[str | None]
+    commit: NotRequired[str]
     """Commit ID."""
 
     created_at: str
@@ -707,7 +707,7 @@ class Finding(TypedDict):
     description: str
     """Description of the rule."""
 
-    entropy: NotRequired[float | None]
+    entropy: NotRequired[float]
     """Entropy of the credential, in bits per character. Absent for a stored value."""
 
     fingerprint: str
@@ -716,16 +716,16 @@ class Finding(TypedDict):
     id: str
     """Finding ID."""
 
-    line: NotRequired[int | None]
+    line: NotRequired[int]
     """Line number, starting at 1."""
 
-    matches_secret: NotRequired[MatchedSecret | None]
+    matches_secret: NotRequired[MatchedSecret]
     """Stored secret that has this value. Present only if the caller may read that secret."""
 
-    path: NotRequired[str | None]
+    path: NotRequired[str]
     """Path of the file."""
 
-    redacted: NotRequired[str | None]
+    redacted: NotRequired[str]
     """First and last characters of the credential; for a stored value, only an ellipsis."""
 
     rule_id: str
@@ -743,7 +743,7 @@ class Finding(TypedDict):
     updated_at: str
     """Time of the last status change."""
 
-    updated_by: NotRequired[str | None]
+    updated_by: NotRequired[str]
     """User who made the last status change."""
 
 
@@ -780,7 +780,7 @@ class InvitationPublicInfo(TypedDict):
     team_name: str
     """Name of the team."""
 
-    token: NotRequired[Hidden | None]
+    token: NotRequired[Hidden]
     """Token to accept the invitation; only in the list of the caller's own invitations."""
 
 
@@ -815,10 +815,10 @@ class Project(TypedDict):
     created_at: str
     """Creation time."""
 
-    created_by: NotRequired[str | None]
+    created_by: NotRequired[str]
     """ID of the user who created the project."""
 
-    description: NotRequired[str | None]
+    description: NotRequired[str]
     """Description of the project."""
 
     id: str
@@ -843,10 +843,10 @@ class ProjectWithEnvironments(TypedDict):
     created_at: str
     """Creation time."""
 
-    created_by: NotRequired[str | None]
+    created_by: NotRequired[str]
     """ID of the user who created the project."""
 
-    description: NotRequired[str | None]
+    description: NotRequired[str]
     """Description of the project."""
 
     id: str
@@ -896,7 +896,7 @@ class RotationConfigResponse(TypedDict):
     environment_id: str
     """Environment whose secrets the rotation writes."""
 
-    error_message: NotRequired[str | None]
+    error_message: NotRequired[str]
     """Current error or warning."""
 
     id: str
@@ -908,13 +908,13 @@ class RotationConfigResponse(TypedDict):
     integration_type: Integration
     """Kind of database."""
 
-    last_rotation_at: NotRequired[str | None]
+    last_rotation_at: NotRequired[str]
     """Time of the last successful rotation."""
 
     name: str
     """Rotation name."""
 
-    next_rotation_at: NotRequired[str | None]
+    next_rotation_at: NotRequired[str]
     """Time of the next rotation; absent while the rotation is paused or disabled."""
 
     rotation_interval_days: int
@@ -933,7 +933,7 @@ class RotationHistory(TypedDict):
     completed_at: str
     """End time."""
 
-    error_message: NotRequired[str | None]
+    error_message: NotRequired[str]
     """Error or warning."""
 
     id: str
@@ -951,7 +951,7 @@ class RotationHistory(TypedDict):
     trigger_type: TriggerType
     """Reason for the attempt."""
 
-    triggered_by: NotRequired[str | None]
+    triggered_by: NotRequired[str]
     """ID of the user who started the attempt; absent if it was scheduled."""
 
     version: int
@@ -1026,7 +1026,7 @@ class Scan(TypedDict):
     id: str
     """Scan ID."""
 
-    project_id: NotRequired[str | None]
+    project_id: NotRequired[str]
     """Project ID, if the scan belongs to a project."""
 
     secrets_compared: int
@@ -1082,7 +1082,7 @@ class ScanWithFindings(TypedDict):
     id: str
     """Scan ID."""
 
-    project_id: NotRequired[str | None]
+    project_id: NotRequired[str]
     """Project ID, if the scan belongs to a project."""
 
     secrets_compared: int
@@ -1126,10 +1126,10 @@ class SealedBundle(TypedDict):
     created_at: str
     """Creation time."""
 
-    expires_at: NotRequired[str | None]
+    expires_at: NotRequired[str]
     """Expiry time. The bundle cannot be opened at or after this time."""
 
-    key: NotRequired[str | None]
+    key: NotRequired[str]
     """Raw encryption key that opens the bundle, if one was requested. Returned only once."""
 
     secrets: int
@@ -1150,10 +1150,10 @@ class Secret(TypedDict):
     created_at: str
     """Creation time."""
 
-    created_by: NotRequired[str | None]
+    created_by: NotRequired[str]
     """ID of the user or service token that created the secret."""
 
-    description: NotRequired[str | None]
+    description: NotRequired[str]
     """Description of the secret."""
 
     environment_id: str
@@ -1176,7 +1176,7 @@ class Secret(TypedDict):
     updated_at: str
     """Time of the last change to the value, the description or the hidden flag."""
 
-    updated_by: NotRequired[str | None]
+    updated_by: NotRequired[str]
     """ID of the user or service token that last changed the secret."""
 
     version: int
@@ -1218,7 +1218,7 @@ class SecretVersion(TypedDict):
     changed_at: str
     """Creation time of the version."""
 
-    changed_by: NotRequired[str | None]
+    changed_by: NotRequired[str]
     """ID of the user or service token that created the version."""
 
     id: str
@@ -1230,7 +1230,7 @@ class SecretVersion(TypedDict):
     secret_id: str
     """Secret ID."""
 
-    value: NotRequired[Hidden | None]
+    value: NotRequired[Hidden]
     """Decrypted value, if values are included. Absent for a version in which the secret was
     hidden.
     """
@@ -1245,10 +1245,10 @@ class SecretWithInheritance(TypedDict):
     created_at: str
     """Creation time."""
 
-    created_by: NotRequired[str | None]
+    created_by: NotRequired[str]
     """ID of the user or service token that created the secret."""
 
-    description: NotRequired[str | None]
+    description: NotRequired[str]
     """Description of the secret."""
 
     environment_id: str
@@ -1262,7 +1262,7 @@ class SecretWithInheritance(TypedDict):
     id: str
     """Secret ID."""
 
-    inherited_from: NotRequired[str | None]
+    inherited_from: NotRequired[str]
     """Name of the ancestor environment that holds the secret, if the secret is inherited."""
 
     key: str
@@ -1279,7 +1279,7 @@ class SecretWithInheritance(TypedDict):
     updated_at: str
     """Time of the last change to the value, the description or the hidden flag."""
 
-    updated_by: NotRequired[str | None]
+    updated_by: NotRequired[str]
     """ID of the user or service token that last changed the secret."""
 
     version: int
@@ -1292,10 +1292,10 @@ class SecretWithValue(TypedDict):
     created_at: str
     """Creation time."""
 
-    created_by: NotRequired[str | None]
+    created_by: NotRequired[str]
     """ID of the user or service token that created the secret."""
 
-    description: NotRequired[str | None]
+    description: NotRequired[str]
     """Description of the secret."""
 
     environment_id: str
@@ -1304,7 +1304,7 @@ class SecretWithValue(TypedDict):
     id: str
     """Secret ID."""
 
-    inherited_from: NotRequired[str | None]
+    inherited_from: NotRequired[str]
     """Name of the ancestor environment that holds the secret, if the secret is inherited."""
 
     key: str
@@ -1316,7 +1316,7 @@ class SecretWithValue(TypedDict):
     updated_at: str
     """Time of the last change to the value, the description or the hidden flag."""
 
-    updated_by: NotRequired[str | None]
+    updated_by: NotRequired[str]
     """ID of the user or service token that last changed the secret."""
 
     value: Hidden
@@ -1332,10 +1332,10 @@ class SecretWithValueAndInheritance(TypedDict):
     created_at: str
     """Creation time."""
 
-    created_by: NotRequired[str | None]
+    created_by: NotRequired[str]
     """ID of the user or service token that created the secret."""
 
-    description: NotRequired[str | None]
+    description: NotRequired[str]
     """Description of the secret."""
 
     environment_id: str
@@ -1344,7 +1344,7 @@ class SecretWithValueAndInheritance(TypedDict):
     id: str
     """Secret ID."""
 
-    inherited_from: NotRequired[str | None]
+    inherited_from: NotRequired[str]
     """Name of the ancestor environment that holds the secret, if the secret is inherited."""
 
     key: str
@@ -1356,7 +1356,7 @@ class SecretWithValueAndInheritance(TypedDict):
     updated_at: str
     """Time of the last change to the value, the description or the hidden flag."""
 
-    updated_by: NotRequired[str | None]
+    updated_by: NotRequired[str]
     """ID of the user or service token that last changed the secret."""
 
     value: Hidden
@@ -1384,7 +1384,7 @@ class ServiceToken(TypedDict):
     environment_ids: list[str]
     """Environments the token has access to; empty if `all_environments` is true."""
 
-    expires_at: NotRequired[str | None]
+    expires_at: NotRequired[str]
     """Expiry time."""
 
     id: str
@@ -1393,10 +1393,10 @@ class ServiceToken(TypedDict):
     ip_allowlist: list[str]
     """Networks and addresses the token may be used from; empty if all are allowed."""
 
-    last_used_at: NotRequired[str | None]
+    last_used_at: NotRequired[str]
     """Time of the last use. May lag by a little more than a minute."""
 
-    last_used_ip: NotRequired[str | None]
+    last_used_ip: NotRequired[str]
     """IP address of the last use."""
 
     name: str
@@ -1408,7 +1408,7 @@ class ServiceToken(TypedDict):
     project_ids: list[str]
     """Projects the token has access to; empty if `all_projects` is true."""
 
-    rotated_at: NotRequired[str | None]
+    rotated_at: NotRequired[str]
     """Time of the last rotation."""
 
     scopes: list[str]
@@ -1447,7 +1447,7 @@ class ServiceTokenWithToken(TypedDict):
     environment_ids: list[str]
     """Environments the token has access to; empty if `all_environments` is true."""
 
-    expires_at: NotRequired[str | None]
+    expires_at: NotRequired[str]
     """Expiry time."""
 
     id: str
@@ -1456,10 +1456,10 @@ class ServiceTokenWithToken(TypedDict):
     ip_allowlist: list[str]
     """Networks and addresses the token may be used from; empty if all are allowed."""
 
-    last_used_at: NotRequired[str | None]
+    last_used_at: NotRequired[str]
     """Time of the last use. May lag by a little more than a minute."""
 
-    last_used_ip: NotRequired[str | None]
+    last_used_ip: NotRequired[str]
     """IP address of the last use."""
 
     name: str
@@ -1471,7 +1471,7 @@ class ServiceTokenWithToken(TypedDict):
     project_ids: list[str]
     """Projects the token has access to; empty if `all_projects` is true."""
 
-    rotated_at: NotRequired[str | None]
+    rotated_at: NotRequired[str]
     """Time of the last rotation."""
 
     scopes: list[str]
@@ -1560,7 +1560,7 @@ class Team(TypedDict):
 class TeamInvitation(TypedDict):
     """An invitation, as returned to owners and admins of the team."""
 
-    accept_url: NotRequired[Hidden | None]
+    accept_url: NotRequired[Hidden]
     """URL to accept the invitation. Present only if the service sends no e-mail; the inviter must
     then send it to the invited person.
     """
@@ -1599,12 +1599,12 @@ class TeamInvitation(TypedDict):
 class TeamMember(TypedDict):
     """A member of a team, or a person with a pending invitation to it."""
 
-    accept_url: NotRequired[Hidden | None]
+    accept_url: NotRequired[Hidden]
     """URL to accept the invitation. Present only if the service sends no e-mail; the inviter must
     then send it to the invited person.
     """
 
-    avatar_url: NotRequired[str | None]
+    avatar_url: NotRequired[str]
     """URL of a profile image."""
 
     created_at: str
@@ -1616,13 +1616,13 @@ class TeamMember(TypedDict):
     id: str
     """User ID of a member, or ID of a pending invitation."""
 
-    invitation_id: NotRequired[str | None]
+    invitation_id: NotRequired[str]
     """ID of the pending invitation."""
 
-    joined_at: NotRequired[str | None]
+    joined_at: NotRequired[str]
     """Time the person joined."""
 
-    name: NotRequired[str | None]
+    name: NotRequired[str]
     """Name of the person."""
 
     role: Role
@@ -1637,7 +1637,7 @@ class TeamMember(TypedDict):
     updated_at: str
     """Time of the last role change; for a pending invitation, the time it was last sent."""
 
-    user_id: NotRequired[str | None]
+    user_id: NotRequired[str]
     """User ID; absent until the invitation is accepted."""
 
 
@@ -1737,7 +1737,7 @@ class TokenSelf(TypedDict):
     projects.
     """
 
-    expires_at: NotRequired[str | None]
+    expires_at: NotRequired[str]
     """Expiry time."""
 
     id: str
@@ -1762,13 +1762,13 @@ class TokenSelf(TypedDict):
 class Use(TypedDict):
     """Usage of one resource."""
 
-    limit: NotRequired[int | None]
+    limit: int | None
     """Limit of the plan; `null` means unlimited."""
 
-    total: NotRequired[int | None]
+    total: NotRequired[int]
     """Total amount in the team, if the limit applies to each project or environment."""
 
-    used: NotRequired[int | None]
+    used: NotRequired[int]
     """Amount that counts against the limit; absent if the resource is not counted."""
 
 
@@ -1778,7 +1778,7 @@ class User(TypedDict):
     auth_type: str
     """Type of credential: always `user`."""
 
-    avatar_url: NotRequired[str | None]
+    avatar_url: NotRequired[str]
     """URL of a profile image."""
 
     created_at: str
@@ -1790,16 +1790,16 @@ class User(TypedDict):
     external_id: str
     """User's ID at the identity provider (`sub` claim)."""
 
-    first_name: NotRequired[str | None]
+    first_name: NotRequired[str]
     """Given name."""
 
     id: str
     """User ID."""
 
-    last_login_at: NotRequired[str | None]
+    last_login_at: NotRequired[str]
     """Time of the last sign-in."""
 
-    last_name: NotRequired[str | None]
+    last_name: NotRequired[str]
     """Family name."""
 
     name: str
@@ -1892,11 +1892,11 @@ class WebhookDelivery(TypedDict):
     id: str
     """Delivery ID."""
 
-    next_attempt_at: NotRequired[str | None]
-    """Time of the next attempt, while the delivery is pending."""
+    next_attempt_at: str | None
+    """Time of the next attempt while the delivery is pending; `null` otherwise."""
 
-    response_status: NotRequired[int | None]
-    """HTTP status of the receiver's last response."""
+    response_status: int | None
+    """HTTP status of the receiver's last response; `null` before it."""
 
     status: DeliveryStatus
     """Status."""

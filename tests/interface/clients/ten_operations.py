@@ -18,6 +18,7 @@ from secrets_client.models import (
     Error,
     Project,
     UpdateSecretRequest,
+    UpdateSecretResponse200,
     User,
 )
 
@@ -55,7 +56,7 @@ def main(address: str, credential: str) -> None:
 
     changed = update_secret.sync(
         made.slug, "production", "URL", client=client, body=UpdateSecretRequest(value="kvc_two"))
-    assert changed is not None and not isinstance(changed, Error), changed
+    assert isinstance(changed, UpdateSecretResponse200), changed
     assert changed.secret.version == 2
     print("updateSecret", changed.secret.version)
 

@@ -34,9 +34,11 @@ pub struct WebhookDelivery {
     pub status: DeliveryStatus,
     /// Number of attempts to send the event.
     pub attempts: u32,
-    /// HTTP status of the receiver's last response.
+    /// HTTP status of the receiver's last response; `null` before it.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub response_status: Option<u16>,
-    /// Time of the next attempt, while the delivery is pending.
+    /// Time of the next attempt while the delivery is pending; `null` otherwise.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub next_attempt_at: Option<Time>,
     /// Time of the event.
     pub created_at: Time,
