@@ -1,4 +1,4 @@
--- The expiry of a token is announced once. Tokens whose expiry is not announced are marked too.
+-- The expiry of a token is announced once. Tokens that are not to be announced are created marked.
 ALTER TABLE tokens ADD COLUMN expiry_announced BOOLEAN NOT NULL DEFAULT FALSE;
 
 CREATE INDEX tokens_expiry ON tokens (expires_at, id) WHERE NOT expiry_announced;

@@ -699,7 +699,8 @@ def typescript(document, types):
                     ]
                 ]
             for given, result in signatures:
-                body += [f"  /** {operation.summary}. `{operation.name}` */",
+                encoding = " Returns base64." if operation.is_file else ""
+                body += [f"  /** {operation.summary}.{encoding} `{operation.name}` */",
                          f"  {camel(operation.verb)}({given}, options?: CallOptions): Promise<{result}>;"]
         body += ["}"]
     body += ["", "/** All operations. */", "export interface Operations {"]

@@ -81,7 +81,7 @@ def test_threads_and_tasks_go_on_beside_forks(host: Host) -> None:
     code = """
 wrong = []
 def work(number):
-    wrong.extend(key for one in range(60) if not read(key := f"T{number}_{one}"))
+    wrong.extend(key for one in range(85) if not read(key := f"T{number}_{one}"))
 threads = [threading.Thread(target=work, args=(number,)) for number in range(16)]
 threads.append(threading.Thread(target=lambda: wrong.extend(
     one for one in range(20) if not all(reads([f"A{one}_{number}" for number in range(32)])))))

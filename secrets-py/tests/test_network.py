@@ -400,5 +400,11 @@ def test_a_token_is_in_no_frame_and_no_log(
         host.answers = [(404, JSON, b'{"error": "no", "code": "not_found"}')]
         session.invitation.look_up(token="kvc_invitation")
 
+    for kind in [Client, package.AsyncClient]:
+        with pytest.raises(ValueError) as refused_token:
+            kind(host.url, token=package.Hidden(f"{TOKEN}\n"))
+        shown = traceback.TracebackException.from_exception(refused_token.value, capture_locals=True)
+        assert "in checked_token" in (frames := "".join(shown.format()))
+        assert "kvc_" not in frames
     assert "kvc_" not in repr(vars(session._wire)) + repr(vars(session._wire.transport))
     assert "kvc_" not in caplog.text

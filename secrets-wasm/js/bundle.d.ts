@@ -25,7 +25,7 @@ export type BundleRefusal =
 
 /** Credential that opens a bundle: exactly one of a passphrase, a key and a private key. */
 export type Unlock =
-  /** Passphrase of 12 to 1,024 characters. Deriving its key takes about a second and 64 MiB. */
+  /** Passphrase of 12 to 1,024 characters. Deriving its key takes up to a second and 64 MiB. */
   | { passphrase: string; key?: undefined; privateKey?: undefined }
   /** Key generated for this bundle: `scbk_…`. */
   | { key: string; passphrase?: undefined; privateKey?: undefined }

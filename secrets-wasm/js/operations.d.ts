@@ -1270,7 +1270,7 @@ export interface AccountOperations {
   delete(input: { confirm: string; }, options?: CallOptions): Promise<void>;
   /** Export the account's data, without secret values. `account.export` */
   export(input?: Record<string, never>, options?: CallOptions): Promise<AccountData>;
-  /** Export all readable secrets as a passphrase-encrypted archive. `account.export_secrets` */
+  /** Export all readable secrets as a passphrase-encrypted archive. Returns base64. `account.export_secrets` */
   exportSecrets(input: { include_secrets: true; passphrase: string; }, options?: CallOptions): Promise<string>;
   /** Get the account. `account.get` */
   get(input?: Record<string, never>, options?: CallOptions): Promise<Account>;

@@ -285,7 +285,27 @@ async fn escapes_in_json_mean_what_they_stand_for(app: App) {
     assert_eq!(secret["secret"]["value"], "kvc_🔑/\n");
 }
 
+/// Some clients send whole numbers like this (RFC 8259, section 6).
+async fn a_whole_number_may_have_a_fraction_of_zero(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.secret(&web, "staging", "KEY", "kvc_one").await;
+    let key = paths::secret(&web, "staging", "KEY");
+    let token = r#"{"name":"ci","all_projects":true,"expires_in_days":30.0}"#;
+
+    let changed = r#"{"value":"kvc_two","expected_version":1.0}"#;
+    alice.raw(Method::PUT, &key, &JSON, changed).await.is(200);
+    let rollback = format!("{key}/rollback");
+    alice.raw(Method::POST, &rollback, &JSON, r#"{"version":1.0}"#).await.is(200);
+    let made = alice.raw(Method::POST, "/api/v1/tokens", &JSON, token).await.is(201).id();
+    let rotate = format!("/api/v1/tokens/{made}/rotate");
+    alice.raw(Method::POST, &rotate, &JSON, r#"{"grace_period_seconds":60.0}"#).await.is(200);
+
+    alice.raw(Method::POST, &rollback, &JSON, r#"{"version":1.5}"#).await.is(400).names("version");
+}
+
 on_every_store![
+    a_whole_number_may_have_a_fraction_of_zero,
     a_body_of_more_than_a_mebibyte_is_413,
     a_chunked_body_is_counted_as_it_arrives,
     an_import_may_have_16_mebibytes,

@@ -105,6 +105,46 @@ async fn each_body_in_json_has_an_example() {
 }
 
 #[tokio::test]
+async fn each_operation_may_be_refused_for_its_method_and_has_the_headers_of_its_rate() {
+    let (document, _) = told().await;
+
+    for (method, path, operation) in operations(&document) {
+        let responses = operation["responses"].as_object().unwrap();
+        assert!(responses.contains_key("405"), "{method} {path}");
+        let (_, good) = responses.iter().next().unwrap();
+        for header in ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"] {
+            assert!(good["headers"][header].is_object(), "{method} {path}: {header}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_example_repeats_the_name_of_its_field() {
+    let (document, _) = told().await;
+    let mut parts: Vec<&Value> = Vec::new();
+    for (_, _, operation) in operations(&document) {
+        let responses = operation["responses"].as_object().unwrap().values();
+        for message in responses.chain(operation.get("requestBody")) {
+            parts.extend(contents(message).map(|(_, content)| &content["example"]));
+        }
+    }
+    assert!(parts.len() > 90, "{}", parts.len());
+
+    while let Some(part) = parts.pop() {
+        match part {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    assert_ne!(value.as_str(), Some(name.as_str()), "{part}");
+                    parts.push(value);
+                }
+            }
+            Value::Array(items) => parts.extend(items),
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
 async fn each_operation_has_a_short_id_of_its_own_in_camel_case() {
     let (document, _) = told().await;
     let operations = operations(&document);
@@ -207,7 +247,9 @@ async fn an_optional_field_of_a_response_is_never_null() {
     for (_, _, operation) in operations(&document) {
         let parts = [operation.get("requestBody"), operation.get("responses")];
         for (part, names) in parts.into_iter().zip([&mut requested, &mut returned]) {
-            part.into_iter().for_each(|part| collect(part, &document, names));
+            if let Some(part) = part {
+                collect(part, &document, names);
+            }
         }
     }
     let mut optional = 0;

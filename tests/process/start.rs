@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use secrets_tests::targets::Target;
 use secrets_tests::{Person, canary};
 use serde_json::json;
 
@@ -293,6 +294,25 @@ async fn the_operator_gives_a_team_an_owner() {
     assert_eq!([&entry["actor_type"], &entry["resource_name"]], ["system", "bob@example.com"]);
     let expected = json!({ "role": "owner", "previous_role": "member", "changed_by": "operator" });
     assert_eq!(entry["metadata"], expected);
+}
+
+#[test]
+fn a_wrong_password_of_the_database_is_said_without_the_place_in_its_source() {
+    let server = Target::postgres();
+    let address =
+        format!("postgres://{}:kvc_wrong@{}:{}/postgres", server.user, server.host, server.port);
+
+    let ended = Program::serve("wrong_password", "unused".as_ref())
+        .with("SECRETS_DATABASE_URL", &address)
+        .run();
+
+    assert_eq!(ended.code, Some(69), "{}", ended.stderr);
+    assert!(ended.stderr.contains("password authentication failed"), "{}", ended.stderr);
+    assert!(
+        !ended.stderr.contains("at line") && !ended.stderr.contains("kvc_"),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub(super) async fn enqueue(
     let sending = Sending { invitation: invitation.id, number: invitation.times_sent };
     let payload = serde_json::to_value(sending).map_err(Error::internal)?;
     let now = cx.now();
-    Ok(outbox::enqueue(cx.tx(), InvitationMail.kind(), payload, now).await?)
+    Ok(outbox::enqueue(cx.tx(), InvitationMail.kind(), payload, now, now).await?)
 }
 
 #[async_trait]

@@ -4,9 +4,9 @@ use zeroize::Zeroizing;
 
 use super::Topic;
 use crate::model::rotations::RotationStatus;
-use crate::model::{AttemptId, BaseUrl, EmailAddress, Result, TeamId, Time, TokenId};
+use crate::model::{AttemptId, BaseUrl, EmailAddress, TeamId, Time, TokenId};
 use crate::ports::mail::Email;
-use crate::store::Reads;
+use crate::store::{Reads, StoreResult};
 
 /// A notice without its recipient.
 pub(super) struct Message {
@@ -29,7 +29,7 @@ pub(super) async fn message(
     topic: Topic,
     links: &BaseUrl,
     now: Time,
-) -> Result<Option<Message>> {
+) -> StoreResult<Option<Message>> {
     match topic {
         Topic::FailedAttempt(attempt) => about_rotation(reads, attempt, links).await,
         Topic::ExpiringToken(token) => about_token(reads, token, links, now).await,
@@ -40,7 +40,7 @@ async fn about_rotation(
     reads: &mut dyn Reads,
     attempt: AttemptId,
     links: &BaseUrl,
-) -> Result<Option<Message>> {
+) -> StoreResult<Option<Message>> {
     let Some(attempt) = reads.attempt(attempt).await? else { return Ok(None) };
     let Some(record) = reads.rotation(attempt.rotation).await? else { return Ok(None) };
     let Some(location) = reads.rotation_location(record.id).await? else { return Ok(None) };
@@ -63,7 +63,7 @@ async fn about_rotation(
     };
     let (name, environment) = (&record.name, &location.environment.name);
     let project = &location.project.slug;
-    let reason = attempt.error_message.unwrap_or_default();
+    let reason = record.error_message.or(attempt.error_message).unwrap_or_default();
     let history = links.to(&format!(
         "/api/v1/projects/{project}/environments/{environment}/rotations/{name}/history"
     ));
@@ -81,7 +81,7 @@ async fn about_token(
     token: TokenId,
     links: &BaseUrl,
     now: Time,
-) -> Result<Option<Message>> {
+) -> StoreResult<Option<Message>> {
     let Some(record) = reads.token(token).await? else { return Ok(None) };
     let Some(expires_at) = record.expires_at.filter(|at| *at > now) else { return Ok(None) };
     let Some(team) = reads.team(record.team).await? else { return Ok(None) };
@@ -94,8 +94,8 @@ async fn about_token(
     let text = format!(
         "The service token \"{name}\" ({prefix}…) of the team \"{team_name}\" at {links} expires at {until}. \
          It {used}.\n\n\
-         Programs that use the token are refused from then on. Create a new token, give it to these\n\
-         programs, and then delete the old one.\n"
+         Programs that use the token are refused from then on. Create a new token, give it to \
+         these programs, and then delete the old one.\n"
     );
     let subject =
         format!("The service token \"{name}\" expires on {}", expires_at.format("%Y-%m-%d"));

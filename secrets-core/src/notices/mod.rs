@@ -10,12 +10,13 @@ mod tokens;
 use async_trait::async_trait;
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use self::message::message;
 pub(crate) use self::tokens::needs_no_announcement;
 pub use self::tokens::{EXPIRING_TOKENS, announce_expiring_tokens};
 use crate::engine::Engine;
-use crate::model::{AttemptId, Error, Result, Role, TeamId, Time, TokenId, UserId};
+use crate::model::{AttemptId, Role, TeamId, Time, TokenId, UserId};
 use crate::outbox::{self, Channel, settle, settle_attempt};
 use crate::ports::mail::{DeliveryError, Mail};
 use crate::store::{DeliveryRecord, MemberRecord, Reads, RotationRecord, StoreResult, Tx};
@@ -24,7 +25,7 @@ use crate::store::{DeliveryRecord, MemberRecord, Reads, RotationRecord, StoreRes
 const MAX_RECIPIENTS: usize = 20;
 
 /// Minimum time between two notices about the same rotation.
-const BETWEEN_FAILURES: TimeDelta = TimeDelta::days(1);
+const MIN_NOTICE_INTERVAL: TimeDelta = TimeDelta::days(1);
 
 /// Outbox payload: the topic of a notice, and its recipient once the recipients are chosen.
 #[derive(Serialize, Deserialize)]
@@ -47,26 +48,27 @@ enum Topic {
 #[derive(Debug, Clone, Copy)]
 pub struct NoticeMail;
 
-/// Enqueues a notice about a rotation that begins to fail, at most once a day. Does nothing if e-mail is
-/// not configured. The caller stores the rotation.
+/// Enqueues a notice about a rotation that begins to fail. It is due at once, or a day after the previous
+/// one. Does nothing if e-mail is not configured, or if a notice is not due yet. The caller stores the
+/// rotation.
 pub(crate) async fn announce_failure(
     engine: &Engine,
     tx: &mut dyn Tx,
     rotation: &mut RotationRecord,
     attempt: AttemptId,
-) -> Result<()> {
-    let now = engine.now();
-    let is_recent = rotation.announced_at.is_some_and(|last| now - last < BETWEEN_FAILURES);
-    if engine.ports().mail.is_none() || is_recent {
+) -> StoreResult<()> {
+    let (now, last) = (engine.now(), rotation.announced_at);
+    if engine.ports().mail.is_none() || last.is_some_and(|last| last > now) {
         return Ok(());
     }
-    rotation.announced_at = Some(now);
-    enqueue(tx, Topic::FailedAttempt(attempt), None, now).await
+    let due = last.map_or(now, |last| now.max(last + MIN_NOTICE_INTERVAL));
+    rotation.announced_at = Some(due);
+    let notice = Notice { topic: Topic::FailedAttempt(attempt), to: None };
+    enqueue(tx, &notice, now, due).await
 }
 
-async fn enqueue(tx: &mut dyn Tx, topic: Topic, to: Option<UserId>, now: Time) -> Result<()> {
-    let payload = serde_json::to_value(Notice { topic, to }).map_err(Error::internal)?;
-    Ok(outbox::enqueue(tx, NoticeMail.kind(), payload, now).await?)
+async fn enqueue(tx: &mut dyn Tx, notice: &Notice, now: Time, due: Time) -> StoreResult<()> {
+    outbox::enqueue(tx, NoticeMail.kind(), json!(notice), now, due).await
 }
 
 #[async_trait]
@@ -85,40 +87,42 @@ impl Channel for NoticeMail {
 
     async fn deliver(&self, engine: &Engine, delivery: &DeliveryRecord) -> StoreResult<()> {
         let Some(mail) = &engine.ports().mail else { return Ok(()) };
-        let outcome = match send(engine, mail, delivery).await {
-            Ok(Sent::ToAll) => return Ok(()),
-            Ok(Sent::ToOne(outcome)) => outcome,
-            Err(error) => Err(DeliveryError::Failed(error.to_string())),
-        };
-        settle_attempt(engine, delivery, outcome).await
+        match send(engine, mail, delivery).await? {
+            Progress::Replaced => Ok(()),
+            Progress::Sent(outcome) => settle_attempt(engine, delivery, outcome).await,
+        }
     }
 }
 
-enum Sent {
+enum Progress {
     /// The notice was replaced by one for each recipient.
-    ToAll,
+    Replaced,
     /// The notice was sent to its recipient, or is not needed any more.
-    ToOne(std::result::Result<(), DeliveryError>),
+    Sent(Result<(), DeliveryError>),
 }
 
-async fn send(engine: &Engine, mail: &Mail, delivery: &DeliveryRecord) -> Result<Sent> {
-    let notice: Notice = serde_json::from_str(&delivery.payload).map_err(Error::internal)?;
+async fn send(engine: &Engine, mail: &Mail, delivery: &DeliveryRecord) -> StoreResult<Progress> {
+    let Ok(notice) = serde_json::from_str::<Notice>(&delivery.payload) else {
+        let refused = DeliveryError::Refused("the payload is not a notice".to_owned());
+        return Ok(Progress::Sent(Err(refused)));
+    };
     let mut reads = engine.store().read().await?;
     let message = message(reads.as_mut(), notice.topic, &mail.links, engine.now()).await?;
-    let Some(message) = message else { return Ok(Sent::ToOne(Ok(()))) };
+    let Some(message) = message else { return Ok(Progress::Sent(Ok(()))) };
     let recipients = recipients(reads.as_mut(), message.team).await?;
     drop(reads);
     let Some(to) = notice.to else {
         let mut tx = engine.store().begin().await?;
         for member in recipients.iter().take(MAX_RECIPIENTS) {
-            enqueue(tx.as_mut(), notice.topic, Some(member.user), engine.now()).await?;
+            let (notice, now) = (Notice { to: Some(member.user), ..notice }, engine.now());
+            enqueue(tx.as_mut(), &notice, now, now).await?;
         }
         settle(tx, delivery, None).await?;
-        return Ok(Sent::ToAll);
+        return Ok(Progress::Replaced);
     };
     // The recipient may have left the team.
     let address = recipients.into_iter().find(|member| member.user == to);
-    Ok(Sent::ToOne(match address.and_then(|member| member.email.try_into().ok()) {
+    Ok(Progress::Sent(match address.and_then(|member| member.email.try_into().ok()) {
         Some(address) => mail.mailer.send(&message.to(address)).await,
         None => Ok(()),
     }))

@@ -2,13 +2,13 @@
 
 use chrono::TimeDelta;
 
-use super::{Topic, enqueue};
+use super::{Notice, Topic, enqueue};
 use crate::engine::{Engine, Periodic, Schedule};
-use crate::model::{Result, Time};
-use crate::store::StoreError;
+use crate::model::Time;
+use crate::store::{StoreError, StoreResult};
 
 /// Time before the expiry at which a token is announced.
-const ANNOUNCED_BEFORE: TimeDelta = TimeDelta::days(7);
+const NOTICE_PERIOD: TimeDelta = TimeDelta::days(7);
 
 /// Maximum number of tokens announced in one transaction, so that it is short.
 const BATCH: u32 = 200;
@@ -17,19 +17,19 @@ const BATCH: u32 = 200;
 pub const EXPIRING_TOKENS: Periodic = Periodic {
     name: "expiring tokens",
     schedule: Schedule::hourly(),
-    job: |engine| Box::pin(async move { announce_expiring_tokens(&engine).await }),
+    job: |engine| Box::pin(async move { Ok(announce_expiring_tokens(&engine).await?) }),
 };
 
 /// Enqueues a notice for each token that expires within a week, once per token. Does nothing if e-mail
 /// is not configured. Several nodes may call this function concurrently.
-pub async fn announce_expiring_tokens(engine: &Engine) -> Result<()> {
+pub async fn announce_expiring_tokens(engine: &Engine) -> StoreResult<()> {
     if engine.ports().mail.is_none() {
         return Ok(());
     }
     loop {
         let now = engine.now();
         let mut tx = engine.store().begin().await?;
-        let mut tokens = tx.expiring_tokens(now, now + ANNOUNCED_BEFORE, BATCH).await?;
+        let mut tokens = tx.expiring_tokens(now, now + NOTICE_PERIOD, BATCH).await?;
         // In order of ID, like the last uses of tokens, so that two transactions do not deadlock.
         tokens.sort_unstable_by_key(|token| token.id);
         for token in &tokens {
@@ -37,9 +37,10 @@ pub async fn announce_expiring_tokens(engine: &Engine) -> Result<()> {
                 Ok(()) => {}
                 // Another node announced the token, or it was deleted.
                 Err(StoreError::Stale(_)) => continue,
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
-            enqueue(tx.as_mut(), Topic::ExpiringToken(token.id), None, now).await?;
+            let notice = Notice { topic: Topic::ExpiringToken(token.id), to: None };
+            enqueue(tx.as_mut(), &notice, now, now).await?;
         }
         tx.commit().await?;
         if tokens.len() < BATCH as usize {
@@ -50,5 +51,5 @@ pub async fn announce_expiring_tokens(engine: &Engine) -> Result<()> {
 
 /// True if a new token lives for a week at most: its creator knows that it expires soon.
 pub(crate) fn needs_no_announcement(now: Time, expires_at: Option<Time>) -> bool {
-    expires_at.is_some_and(|at| at - now <= ANNOUNCED_BEFORE)
+    expires_at.is_some_and(|at| at - now <= NOTICE_PERIOD)
 }

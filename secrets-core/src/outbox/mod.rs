@@ -52,19 +52,20 @@ pub trait Channel: Send + Sync {
 /// Permit to send a delivery. Released when dropped.
 pub type DeliveryPermit = Box<dyn Any + Send>;
 
-/// Enqueues a delivery, to be sent once the transaction is committed.
+/// Enqueues a delivery, to be sent once the transaction is committed and `due` has passed.
 pub(crate) async fn enqueue(
     tx: &mut dyn Tx,
     kind: &'static str,
     payload: serde_json::Value,
     now: Time,
+    due: Time,
 ) -> StoreResult<()> {
     let delivery = DeliveryRecord {
         id: DeliveryId::draw(now),
         kind: kind.to_owned(),
         payload: payload.to_string(),
         attempts: 0,
-        next_attempt_at: now,
+        next_attempt_at: due,
         created_at: now,
     };
     tx.insert_delivery(&delivery).await

@@ -15,6 +15,9 @@ use crate::store::{EnvironmentRecord, ProjectRecord, StoreError};
 /// Fields of a new project.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(example = json!({
+    "name": "Web API", "description": "The API of the web shop",
+})))]
 pub struct NewProject {
     /// Display name.
     pub name: DisplayName,

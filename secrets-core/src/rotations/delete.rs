@@ -53,7 +53,8 @@ pub struct PlannedRevocation {
 }
 
 /// Error message of a rotation that is being revoked.
-const REVOKING: &str = "its secrets were deleted, but the logins of its database users may not all be disabled yet: delete it again";
+const REVOKING_MESSAGE: &str = "its secrets were deleted, but the logins of its database users may \
+                                not all be disabled yet: delete it again";
 
 impl Operation for ConcludeDeletion {
     const NAME: &'static str = "rotation.delete";
@@ -95,7 +96,7 @@ impl Operation for PlanRevocation {
         }
         rotation.status = RotationStatus::Disabled;
         rotation.error_code = Some(RotationRecord::REVOKING.to_owned());
-        rotation.error_message = Some(REVOKING.to_owned());
+        rotation.error_message = Some(REVOKING_MESSAGE.to_owned());
         rotation.updated_at = cx.now();
         rotation.work_at = None;
         cx.tx()

@@ -46,7 +46,7 @@ pub struct RotationRecord {
     pub error_message: Option<String>,
     /// Time at which the rotation entered the status `error`.
     pub error_since: Option<Time>,
-    /// Time of the last notice about a failure.
+    /// Time at which the last notice about a failure is due.
     pub announced_at: Option<Time>,
     /// Number of failed attempts since the last success.
     pub failures: u32,

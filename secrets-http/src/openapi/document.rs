@@ -20,7 +20,8 @@ Encrypted secrets for teams, projects and environments.
 1. Get a credential: a token of the identity provider (JWT), a service token (`env_…`) or the token \
 of a command-line session. Send it as `Authorization: Bearer CREDENTIAL`.
 2. Once after each sign-in with a JWT, call `POST /api/v1/auth/sync`. It creates your account and \
-your personal team. The token needs the claims `sub` and `email`.
+your personal team. The token needs the claims `iss`, `aud`, `exp` and `sub`; `email` is in the token \
+or comes from the provider's userinfo endpoint.
 3. Create a project with `POST /api/v1/projects`. It has the environments `development`, `staging` \
 and `production`.
 4. Create a secret with `POST /api/v1/projects/{projectId}/environments/{environmentId}/secrets`, \

@@ -92,7 +92,7 @@ pub(super) fn of_route(route: &Route) -> impl Iterator<Item = (u16, Value)> {
 }
 
 fn statuses(route: &Route) -> Vec<u16> {
-    let mut statuses = vec![400, 429, 500, 503];
+    let mut statuses = vec![400, 405, 429, 500, 503];
     if route.callers.is_some() {
         statuses.extend([401, 403]);
     }

@@ -67,7 +67,7 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
             let mut document = document(&super::table(&api, &supervisor), api.envelope);
             // The same for all requests: only a configured URL has a path.
             let path = base.as_ref().map_or("", BaseUrl::path);
-            document["servers"][0]["url"] = format!("{path}/").into();
+            document["servers"][0]["url"] = if path.is_empty() { "/" } else { path }.into();
             Bytes::from(document.to_string())
         });
         file_response("application/json", text.clone())

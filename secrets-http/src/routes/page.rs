@@ -28,19 +28,26 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-const START: &str = r#"<section class="card">
+/// Renders the content of the start page, with links below this path.
+fn start_content(base: &str) -> String {
+    format!(
+        r#"<section class="card">
 <p>A secrets manager for development teams. Programs and people use it through its API.</p>
 <ul class="links">
-<li><a href="api/docs">API documentation</a><p class="quiet">All operations, with examples to try. The OpenAPI document is at <a href="api/v1/openapi.json">/api/v1/openapi.json</a>.</p></li>
-<li><a href="device">Approve a command-line login</a><p class="quiet">For users: enter the code that a command-line client shows.</p></li>
-<li><a href="health">Health</a><p class="quiet">For operators: the status of the database, the encryption and the workers.</p></li>
+<li><a href="{base}/api/docs">API documentation</a><p class="quiet">All operations, with examples to try. The OpenAPI document is at <a href="{base}/api/v1/openapi.json">/api/v1/openapi.json</a>.</p></li>
+<li><a href="{base}/device">Approve a command-line login</a><p class="quiet">For users: enter the code that a command-line client shows.</p></li>
+<li><a href="{base}/health">Health</a><p class="quiet">For operators: the status of the database, the encryption and the workers.</p></li>
 </ul>
 </section>
-"#;
+"#
+    )
+}
 
 pub(super) fn routes() -> Vec<Route> {
     let start = base_url().map(|base: Result<BaseUrl, Error>| {
-        page(StatusCode::OK, "secrets", base.ok().as_ref(), START)
+        let base = base.ok();
+        let content = start_content(base.as_ref().map_or("", BaseUrl::path));
+        page(StatusCode::OK, "secrets", base.as_ref(), &content)
     });
     vec![Route::public(Method::GET, "/", "start.page", start.boxed())]
 }

@@ -59,6 +59,7 @@ class Client(Operations, Closing):
         proxy: str | None = None,
     ) -> None:
         super().__init__(self.call)
+        token = hidden(token)
         self._wire = Wire(url, token, timeout, deadline, patience, context, proxy)
 
     @classmethod
@@ -124,6 +125,7 @@ class AsyncClient(AsyncOperations, AsyncClosing):
         proxy: str | None = None,
     ) -> None:
         super().__init__(self.call)
+        token = hidden(token)
         self._wire = Wire(url, token, timeout, deadline, patience, context, proxy)
         self._workers = PerProcess(Workers)
 
@@ -269,6 +271,11 @@ def token_of(path: str) -> str:
     if not token:
         raise ValueError("SECRETS_TOKEN_FILE: the file is empty")
     return token
+
+
+def hidden(token: str | None) -> str | None:
+    """Hides a token from the frames of an error. The caller replaces its own variable by the result."""
+    return Hidden(token) if isinstance(token, str) else token
 
 
 def checked_token(token: object) -> str:

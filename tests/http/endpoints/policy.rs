@@ -33,6 +33,8 @@ pub(super) enum Who {
     Members,
     /// Owner and admins of the team.
     Managers,
+    /// People who manage a team, without regular members of another one.
+    Auditors,
     /// Owner and admins of the team, and members with the role admin in the environment.
     Granters,
     /// Members with read access to the environment.
@@ -177,6 +179,8 @@ pub(super) const POLICY: &[Rule] = &[
     rule("DELETE", ACCOUNT, Who::People, Level::Nothing, 400),
     rule("GET", DATA_EXPORT, Who::People, Level::Nothing, 200),
     rule("POST", DATA_EXPORT, Who::People, Level::Nothing, 200),
+    // Before the requests with which each person creates a team, and so manages one.
+    rule("GET", "/api/v1/audit", Who::Auditors, Level::Nothing, 200),
     rule("GET", "/api/v1/teams", Who::People, Level::Nothing, 200),
     change("POST", "/api/v1/teams", Who::People, Level::Nothing, 201),
     rule("GET", "/api/v1/teams/{teamId}", Who::Members, Level::Team, 200),
@@ -246,7 +250,6 @@ pub(super) const POLICY: &[Rule] = &[
     change("POST", "/api/v1/tokens", Who::Managers, Level::NamedTeam, 201),
     change("POST", "/api/v1/tokens/{id}/rotate", Who::Managers, Level::Token, 200),
     change("DELETE", "/api/v1/tokens/{id}", Who::Managers, Level::Token, 204),
-    rule("GET", "/api/v1/audit", Who::People, Level::Nothing, 200),
     rule("POST", "/api/v1/auth/cli/device", Who::Anyone, Level::Nothing, 200),
     // Here and below, the named codes do not exist; `device_login` tests existing codes.
     rule("POST", "/api/v1/auth/cli/token", Who::Anyone, Level::Nothing, 400),
@@ -343,6 +346,9 @@ impl Rule {
     /// object, permission.
     fn status_of_person(&self, home: Option<Home>, may: May, target: Target) -> u16 {
         let Some(place) = target.place() else { return self.status_of_unknown() };
+        if self.who == Who::Auditors {
+            return if home.is_some() && may < May::Manage { 403 } else { self.ok };
+        }
         if self.on != Level::Nothing && Some(place) != home {
             return 403;
         }

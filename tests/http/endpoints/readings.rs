@@ -123,7 +123,8 @@ impl Reading {
 
     fn decode(&self, reply: &Reply, envelope: Envelope) -> Result<(), String> {
         if self.named == Named::Nothing {
-            return Ok(());
+            let is_json = reply.header("content-type").is_some_and(|kind| kind.contains("json"));
+            return if is_json { Err("a body in JSON".to_owned()) } else { Ok(()) };
         }
         let body = reply.json();
         let mut named = body.clone();

@@ -49,6 +49,35 @@ async fn who_runs_the_team_may_everything(app: App) {
     assert!(mine["permissions"][0]["created_at"].as_str().unwrap() >= STARTED);
 }
 
+async fn a_service_token_is_told_what_it_may(app: App) {
+    let team = Team::of(&app).await;
+    let slug = secrets_tests::paths::last(&team.web);
+    let everywhere = ["development", "staging", "production"];
+    let cases = [
+        (json!({ "permissions": ["read"] }), &everywhere[..], (true, false)),
+        (json!({ "permissions": ["write"] }), &everywhere[..], (false, true)),
+        (json!({ "permissions": ["read", "write"] }), &everywhere[..], (true, true)),
+        (json!({ "environments": ["staging"] }), &everywhere[1..2], (true, false)),
+    ];
+
+    for (mut body, environments, (read, write)) in cases {
+        body["project_ids"] = json!([slug]);
+        let token = app.bearer(&team.alice.token(&body).await);
+        let mine = token.get(&format!("{}/my-permissions", team.web)).await.is(200).json();
+
+        assert_eq!(mine["is_team_admin"], false);
+        let permissions = mine["permissions"].as_array().unwrap();
+        for name in environments {
+            let of = |one: &&Value| one["environment_name"] == *name;
+            let one = permissions.iter().find(of).unwrap();
+            let may = [&one["can_read"], &one["can_write"], &one["can_admin"]];
+            assert_eq!(may, [&json!(read), &json!(write), &json!(false)], "{body}");
+        }
+        let may = |one: &&Value| one["can_read"] == true || one["can_write"] == true;
+        assert_eq!(permissions.iter().filter(may).count(), environments.len(), "{body}");
+    }
+}
+
 async fn a_permission_keeps_its_id_whoever_tells_it(app: App) {
     let team = Team::of(&app).await;
     let before = team.mine("staging").await;
@@ -75,6 +104,7 @@ async fn what_the_operator_chose_holds_where_nothing_is_said(kind: Kind) {
 on_every_store![
     everybody_is_told_what_they_may_in_each_environment,
     who_runs_the_team_may_everything,
+    a_service_token_is_told_what_it_may,
     a_permission_keeps_its_id_whoever_tells_it;
     what_the_operator_chose_holds_where_nothing_is_said,
 ];

@@ -227,6 +227,23 @@ async fn a_credential_that_works_after_a_while_is_served(app: App) {
     main.works(&app).await;
 }
 
+async fn a_failure_is_in_the_log_as_one_of_who_asked(app: App) {
+    let main = served(&app).await;
+    failing(&app, &main, &[Script::Fail(Fault::AdminRejected)], "error").await;
+
+    let log = format!("/api/v1/audit?outcome=failure&team_id={}", main.person.team);
+    let logs = main.person.get(&log).await.is(200).json()["logs"].clone();
+
+    let failed: Vec<_> = logs.as_array().unwrap().iter().collect();
+    assert_eq!(failed.len(), 1, "{logs}");
+    assert_eq!([&failed[0]["action"], &failed[0]["resource_name"]], ["rotation.failed", "main-db"]);
+    let metadata = &failed[0]["metadata"];
+    assert_eq!(
+        [&metadata["trigger_type"], &metadata["triggered_by"]],
+        ["manual", main.person.id.as_str()]
+    );
+}
+
 async fn three_in_a_row_that_are_rolled_back_are_an_error(app: App) {
     let main = served(&app).await;
     let mut statuses = Vec::new();
@@ -320,6 +337,7 @@ on_every_store![
     a_change_whose_answers_are_all_lost_fails_and_harms_nobody,
     a_credential_that_does_not_work_is_shut_out_again,
     a_credential_that_works_after_a_while_is_served,
+    a_failure_is_in_the_log_as_one_of_who_asked,
     three_in_a_row_that_are_rolled_back_are_an_error,
     one_that_cannot_be_shut_out_is_an_error_and_tried_again_later,
     a_server_that_lets_anybody_in_is_a_success_with_a_warning,

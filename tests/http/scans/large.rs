@@ -1,4 +1,4 @@
-//! Scans of the largest texts, and concurrent scans.
+//! Scans of large texts, and concurrent scans.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,11 +48,20 @@ async fn four_mebibytes_are_scanned_while_others_are_answered(app: App) {
     assert!(answered > 0 && slowest < Duration::from_secs(10), "{answered}, {slowest:?}");
 }
 
-async fn a_byte_more_is_too_much(app: App) {
+async fn a_body_over_16_mebibytes_is_too_large(app: App) {
     let alice = app.person("alice").await;
     let body = json!({ "source": { "type": "text" }, "content": "x".repeat(16 * MIB) });
 
     alice.post(SCANS, &body).await.is(413);
+}
+
+async fn a_body_of_16_mebibytes_is_accepted(app: App) {
+    let alice = app.person("alice").await;
+    let mut body = json!({ "source": { "type": "text" }, "content": "nothing" }).to_string();
+    body.push_str(&" ".repeat(16 * MIB - body.len()));
+    let json = [("content-type", "application/json")];
+
+    alice.raw("POST".parse().unwrap(), SCANS, &json, body).await.is(201);
 }
 
 async fn the_thousand_worst_findings_are_kept(app: App) {
@@ -99,7 +108,8 @@ secrets_tests::on_store!(
     []
 );
 on_every_store!(
-    a_byte_more_is_too_much,
+    a_body_over_16_mebibytes_is_too_large,
+    a_body_of_16_mebibytes_is_accepted,
     the_thousand_worst_findings_are_kept,
     many_scans_at_once_are_all_kept,
 );

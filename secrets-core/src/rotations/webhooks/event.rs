@@ -122,7 +122,7 @@ pub(super) async fn enqueue(
     delivery: WebhookDeliveryId,
     now: Time,
 ) -> StoreResult<()> {
-    outbox::enqueue(tx, DELIVERY, json!({ "delivery": delivery }), now).await
+    outbox::enqueue(tx, DELIVERY, json!({ "delivery": delivery }), now, now).await
 }
 
 async fn insert_and_enqueue(

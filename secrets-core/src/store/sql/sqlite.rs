@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_is_found_along_its_index() {
+    async fn due_rows_are_found_along_their_index() {
         let (store, _folder) = opened().await;
 
         for (text, index) in [

@@ -222,7 +222,7 @@ macro_rules! store_conformance {
             a_token_is_found_by_hash_and_by_id
             an_unknown_token_is_not_found
             an_expired_token_is_found
-            what_a_token_may_is_kept_bit_by_bit
+            each_flag_of_a_token_is_kept
             a_token_hash_is_unique
             a_token_name_is_not_unique
             a_scope_is_kept_with_its_token

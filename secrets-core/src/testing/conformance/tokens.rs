@@ -64,7 +64,7 @@ pub async fn an_expired_token_is_found(store: &dyn Store) {
 }
 
 /// Each flag is stored independently of the others.
-pub async fn what_a_token_may_is_kept_bit_by_bit(store: &dyn Store) {
+pub async fn each_flag_of_a_token_is_kept(store: &dyn Store) {
     let world = World::build(store).await;
     let tokens = [0, 1, 2, 4, 8, 16, 31].map(|bits| TokenRecord {
         can_read: bits & 1 != 0,

@@ -257,6 +257,8 @@ fn variables_that_mean_nothing_are_reported() {
         "SECRETS_listen=x",
         "SECRETS_PORT=tcp://10.0.0.1:80",
         "SECRETS_SERVICE_HOST=10.0.0.1",
+        "SECRETS_URL=http://localhost:8080",
+        "SECRETS_TOKEN=kvc_token",
         "PATH=/bin",
     ];
 
