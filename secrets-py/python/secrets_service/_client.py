@@ -103,7 +103,7 @@ class Client(Operations, Closing):
         self._wire.transport.close()
 
     def __repr__(self) -> str:
-        return f"<secrets_service.Client of {self._wire.transport.origin}>"
+        return f"<secrets_service.Client of {origin(self)}>"
 
 
 class AsyncClient(AsyncOperations, AsyncClosing):
@@ -173,7 +173,7 @@ class AsyncClient(AsyncOperations, AsyncClosing):
             workers.end()
 
     def __repr__(self) -> str:
-        return f"<secrets_service.AsyncClient of {self._wire.transport.origin}>"
+        return f"<secrets_service.AsyncClient of {origin(self)}>"
 
 
 class Wire:
@@ -271,6 +271,12 @@ def token_of(path: str) -> str:
     if not token:
         raise ValueError("SECRETS_TOKEN_FILE: the file is empty")
     return token
+
+
+def origin(client: Client | AsyncClient) -> str:
+    """Origin of a client; unknown if its constructor has failed."""
+    wire: Wire | None = getattr(client, "_wire", None)
+    return "an unknown origin" if wire is None else wire.transport.origin
 
 
 def hidden(token: str | None) -> str | None:
