@@ -1,5 +1,8 @@
 //! Audit log entries, read from the store.
 
+use std::time::Duration;
+
+use secrets_core::audit;
 use secrets_core::model::{TeamId, ids};
 use secrets_core::store::{AuditFilter, AuditRecord};
 
@@ -29,5 +32,24 @@ impl App {
         entries.retain(|entry| entry.action == action);
         assert_eq!(entries.len(), 1, "{action}");
         entries.remove(0)
+    }
+
+    /// Appends all entries to the chains of the audit log. The worker may append at the same time, and
+    /// then only one of both succeeds.
+    ///
+    /// # Panics
+    ///
+    /// Panics if entries are left after five seconds.
+    pub async fn seal(&self) {
+        for _ in 0..500 {
+            audit::seal(self.service.engine()).await.unwrap();
+            let mut reads = self.store.read().await.unwrap();
+            if reads.unsealed_teams().await.unwrap().is_empty() {
+                return;
+            }
+            drop(reads);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("some entries are not in their chain");
     }
 }

@@ -153,7 +153,7 @@ async fn the_log_forgets_who_and_not_what(app: App) {
     alice.post("/api/v1/projects", &body).await.is(201);
     let before = app.entry(&bob.team, "project.created").await;
     assert_eq!(before.actor_name.as_deref(), Some("alice"));
-    audit::seal(app.service.engine()).await.unwrap();
+    app.seal().await;
 
     leave(&alice, "alice").await.is(204);
 
@@ -161,7 +161,7 @@ async fn the_log_forgets_who_and_not_what(app: App) {
     assert_eq!((&after.actor_name, &after.actor_email), (&None, &None));
     assert_eq!(after.actor_id.map(|id| id.to_string()), Some(alice.id.clone()));
     assert_eq!((after.resource_name, after.address), (before.resource_name, before.address));
-    audit::seal(app.service.engine()).await.unwrap();
+    app.seal().await;
     let verified = audit::verify(app.service.engine()).await.unwrap();
     assert_eq!(verified.broken, []);
 }

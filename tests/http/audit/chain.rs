@@ -19,7 +19,7 @@ async fn sealed(app: &App) -> Person {
         alice.secret(&web, "production", key, "kvc_value").await;
         alice.get(&paths::secret(&web, "production", key)).await.is(200);
     }
-    audit::seal(app.service.engine()).await.unwrap();
+    app.seal().await;
     alice
 }
 
@@ -37,7 +37,7 @@ async fn a_log_goes_on_after_a_restart(app: App) {
     let app = app.restarted().await;
     app.bearer(&app.jwt("alice")).post("/api/v1/auth/sync", &serde_json::json!({})).await.is(200);
 
-    audit::seal(app.service.engine()).await.unwrap();
+    app.seal().await;
 
     let verified = audit::verify(app.service.engine()).await.unwrap();
     assert_eq!((verified.entries, verified.unsealed, verified.broken.len()), (9, 0, 0));
@@ -59,7 +59,7 @@ async fn many_who_seal_at_once_make_one_chain(app: App) {
     }
 
     reads.join_all().await;
-    audit::seal(app.service.engine()).await.unwrap();
+    app.seal().await;
 
     let verified = audit::verify(app.service.engine()).await.unwrap();
     assert_eq!((verified.entries, verified.unsealed, verified.broken.len()), (67, 0, 0));
@@ -164,10 +164,10 @@ async fn everything_past_retention_goes_in_one_round(kind: Kind) {
     let app = Build::on(kind).plan("free").without_workers().start().await;
     let alice = sealed(&app).await;
     repeat_newest(&app, team(&alice), 2_500).await;
-    audit::seal(app.service.engine()).await.unwrap();
+    app.seal().await;
     app.wait(TimeDelta::days(8));
     app.person("alice").await;
-    audit::seal(app.service.engine()).await.unwrap();
+    app.seal().await;
 
     audit::prune(app.service.engine()).await.unwrap();
 
@@ -187,7 +187,7 @@ async fn entries_go_when_the_plan_keeps_them_no_longer(kind: Kind) {
     drop(reads);
     assert_eq!(left.len(), 4);
     app.person("alice").await;
-    audit::seal(app.service.engine()).await.unwrap();
+    app.seal().await;
     let verified = audit::verify(app.service.engine()).await.unwrap();
     assert_eq!((verified.entries, verified.broken.len()), (5, 0));
 }

@@ -1,7 +1,6 @@
 //! Reading the audit log.
 
 use chrono::TimeDelta;
-use secrets_core::audit;
 use secrets_core::model::{Role, TeamId, ids};
 use secrets_tests::{App, Client, Person, on_every_store, paths};
 use serde_json::{Value, json};
@@ -30,7 +29,7 @@ fn texts(page: &Value, field: &str) -> Vec<String> {
 
 async fn the_newest_entries_come_first_and_tell_everything_but_values(app: App) {
     let (alice, web) = world(&app).await;
-    audit::seal(app.service.engine()).await.unwrap();
+    app.seal().await;
 
     let page = page(&alice, "").await;
 

@@ -49,17 +49,20 @@ async fn what_a_node_says_late_is_refused_by_the_target() {
 
     // The node has logged in as the administrator and sent no statement yet.
     let path = rotated.path("/rotate");
-    let asked = loop {
+    let mut asked = None;
+    for _ in 0..10 {
         let (hurried, path) = (hurried.clone(), path.clone());
-        let asked = tokio::spawn(async move { hurried.try_post(&path, &json!({})).await });
+        let request = tokio::spawn(async move { hurried.try_post(&path, &json!({})).await });
         let has_logged_in = || world.reached("login") > 0;
-        until("a login", async || has_logged_in() || asked.is_finished()).await;
+        until("a login", async || has_logged_in() || request.is_finished()).await;
         if has_logged_in() {
-            break asked;
+            asked = Some(request);
+            break;
         }
         // The worker of the other node took the attempt first, and ended it.
         sampler.refresh(rotated, &alice).await;
-    };
+    }
+    let asked = asked.expect("the other node took ten attempts");
     let before = rotated.history(&alice).await.len();
     signal(&sleeper, "-STOP");
     // The other node takes the attempt over when the lease has ended, and later changes the same

@@ -111,7 +111,8 @@ async fn prepare(session: &mut Session, fence: Fence) -> Result<(), TargetError>
         session.try_run(setting).await?;
     }
     let name = Literal::my_plain(&format!("kv:{}", fence.rotation))?;
-    match session.value(&format!("SELECT GET_LOCK({name}, 0)")).await?.as_deref() {
+    // The server releases the lock of a previous connection some time after it was closed.
+    match session.value(&format!("SELECT GET_LOCK({name}, 1)")).await?.as_deref() {
         Some("1") => Ok(()),
         _ => Err(Fault::Busy.into()),
     }
