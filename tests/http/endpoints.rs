@@ -3,6 +3,7 @@
 //! table is a request, and a refused request must not change the store.
 
 mod coverage;
+mod expected;
 mod locks;
 mod order;
 mod policy;

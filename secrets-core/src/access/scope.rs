@@ -12,8 +12,8 @@ use crate::model::{
     Result, Role, Subject, TeamId,
 };
 use crate::store::{
-    ChainLink, EnvironmentRecord, ProjectRecord, ProjectRelation, Relation, ResolvedEnvironment,
-    RotationLocation, Selection, TeamRecord,
+    ChainLink, EnvironmentRecord, Membership, ProjectRecord, ProjectRelation, Relation,
+    ResolvedEnvironment, RotationLocation, Selection, TeamRecord,
 };
 
 /// Maximum length of an inheritance chain, including the environment itself.
@@ -112,10 +112,24 @@ impl Context<'_, Read> {
     pub async fn managed_teams(&mut self) -> Result<Vec<TeamId>> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
-        let managed =
-            memberships.iter().filter(|membership| membership.role.is_some_and(Role::manages));
-        Ok(managed.map(|membership| membership.team.id).collect())
+        Ok(managed(&memberships).map(|membership| membership.team.id).collect())
     }
+
+    /// Loads the teams whose audit log the caller reads if a request names none: those they manage.
+    /// None for a regular member of a team, although each user manages a personal team.
+    pub async fn audited_teams(&mut self) -> Result<Vec<TeamId>> {
+        let user = self.caller.person()?.id;
+        let memberships = self.reads().memberships(user).await?;
+        let is_regular = managed(&memberships).count() < memberships.len()
+            && managed(&memberships).all(|membership| membership.is_personal_of(user));
+        let audited = managed(&memberships).filter(|_| !is_regular);
+        Ok(audited.map(|membership| membership.team.id).collect())
+    }
+}
+
+/// Memberships as owner or admin.
+fn managed(memberships: &[Membership]) -> impl Iterator<Item = &Membership> {
+    memberships.iter().filter(|membership| membership.role.is_some_and(Role::manages))
 }
 
 impl<A: Access> Context<'_, A> {

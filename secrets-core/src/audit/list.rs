@@ -6,7 +6,7 @@ use super::query::{AuditQuery, cursor};
 use super::{AuditEntry, AuditFormat};
 use crate::access::NOT_A_MEMBER;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
-use crate::model::{AuditId, Error, Permission, Result, Role, TeamId, Time};
+use crate::model::{AuditId, Error, Permission, Result, TeamId, Time};
 use crate::store::{AuditFilter, AuditOrder, AuditRecord, AuditScope};
 
 /// Maximum number of teams in one query.
@@ -120,18 +120,10 @@ impl AuditTeams {
                 Ok(vec![scope.team.id])
             }
             Self::Managed => {
-                let user = cx.caller.person()?.id;
-                let memberships = cx.reads().memberships(user).await?;
-                let (managed, others): (Vec<_>, Vec<_>) = memberships
-                    .into_iter()
-                    .partition(|membership| membership.role.is_some_and(Role::manages));
-                // A regular member of a team is refused, although everybody manages a personal team.
-                let is_regular = !others.is_empty()
-                    && managed.iter().all(|membership| membership.is_personal_of(user));
-                if managed.is_empty() || is_regular {
+                let teams = cx.audited_teams().await?;
+                if teams.is_empty() {
                     return Err(Error::forbidden("only an owner or admin of a team may do this"));
                 }
-                let teams: Vec<_> = managed.iter().map(|membership| membership.team.id).collect();
                 if teams.len() > MAX_TEAMS {
                     let rule = "must be given by those who manage more than 100 teams";
                     return Err(Error::invalid("team_id", rule));

@@ -5,6 +5,17 @@ use serde::{Deserialize, Serialize};
 use super::named_enum::named_enum;
 use super::{ValidationRule, Violation};
 
+/// Error code of a rotation whose secrets are deleted and whose logins are being disabled.
+pub(crate) const REVOKING: &str = "revoking";
+
+/// Error codes that require action by a user.
+const NEEDS_USER: [&str; 3] = ["identity_changed", "fenced", "crashed"];
+
+/// True if the service rotates again by itself after an error with this code.
+pub(crate) fn is_retried(code: Option<&str>) -> bool {
+    code.is_none_or(|code| !NEEDS_USER.contains(&code))
+}
+
 named_enum! {
     /// Kind of database.
     Integration, "must be postgresql or mysql",

@@ -3,7 +3,7 @@
 use zeroize::Zeroizing;
 
 use super::Topic;
-use crate::model::rotations::RotationStatus;
+use crate::model::rotations::{REVOKING, RotationStatus, is_retried};
 use crate::model::{AttemptId, BaseUrl, EmailAddress, TeamId, Time, TokenId};
 use crate::ports::mail::Email;
 use crate::store::{Reads, StoreResult};
@@ -44,12 +44,13 @@ async fn about_rotation(
     let Some(attempt) = reads.attempt(attempt).await? else { return Ok(None) };
     let Some(record) = reads.rotation(attempt.rotation).await? else { return Ok(None) };
     let Some(location) = reads.rotation_location(record.id).await? else { return Ok(None) };
-    if location.is_deleted || record.is_being_revoked() {
+    let code = record.error_code.as_deref();
+    if location.is_deleted || code == Some(REVOKING) {
         return Ok(None);
     }
     let next = match record.status {
         RotationStatus::Active | RotationStatus::Paused => return Ok(None),
-        RotationStatus::Error if record.is_retried() => {
+        RotationStatus::Error if is_retried(code) => {
             "The service tries again, for at most 30 days."
         }
         RotationStatus::Error => {

@@ -9,9 +9,8 @@ use super::rotate::no_rotators;
 use super::slot_user;
 use crate::access::LockedRow;
 use crate::engine::{Audit, Caller, Callers, Context, Engine, Operation, Task, Write};
-use crate::model::rotations::{RotationStatus, Slot};
+use crate::model::rotations::{REVOKING, RotationStatus, Slot};
 use crate::model::{EnvironmentPath, Result, RotationId, Subject};
-use crate::store::RotationRecord;
 
 /// Deletes a rotation with its history and webhooks. The users in the database remain, and the
 /// secrets remain as ordinary secrets.
@@ -69,7 +68,7 @@ impl Operation for ConcludeDeletion {
         let gone = |error: crate::store::StoreError| error.or_not_found(Subject::Rotation);
         cx.tx().delete_rotation(rotation.id).await.map_err(gone)?;
         cx.set_resource("rotation", rotation.id.uuid(), rotation.name.as_str());
-        if !rotation.is_being_revoked() {
+        if rotation.error_code.as_deref() != Some(REVOKING) {
             let users = [Slot::A, Slot::B].map(|slot| slot_user(rotation.id, slot));
             cx.add_detail("users_left_in_place", users.to_vec());
         }
@@ -95,7 +94,7 @@ impl Operation for PlanRevocation {
             }
         }
         rotation.status = RotationStatus::Disabled;
-        rotation.error_code = Some(RotationRecord::REVOKING.to_owned());
+        rotation.error_code = Some(REVOKING.to_owned());
         rotation.error_message = Some(REVOKING_MESSAGE.to_owned());
         rotation.updated_at = cx.now();
         rotation.work_at = None;

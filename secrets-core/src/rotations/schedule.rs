@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 
 use crate::crypto::random;
 use crate::model::Time;
-use crate::model::rotations::RotationStatus;
+use crate::model::rotations::{RotationStatus, is_retried};
 use crate::ports::rotators::Timings;
 use crate::store::RotationRecord;
 
@@ -25,7 +25,7 @@ pub(super) fn work_at(
     }
     let rotates = match rotation.status {
         RotationStatus::Active => true,
-        RotationStatus::Error => rotation.is_retried(),
+        RotationStatus::Error => is_retried(rotation.error_code.as_deref()),
         RotationStatus::Paused | RotationStatus::Disabled => false,
     };
     let checks = rotation.status != RotationStatus::Disabled;

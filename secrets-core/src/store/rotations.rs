@@ -81,25 +81,6 @@ pub struct RotationRecord {
     pub updated_at: Time,
 }
 
-impl RotationRecord {
-    /// Error code of a rotation whose secrets are deleted and whose logins are being disabled.
-    pub(crate) const REVOKING: &str = "revoking";
-
-    /// Error codes that require action by a user. Rotations with these errors are not retried
-    /// automatically.
-    const NEEDS_USER: [&str; 3] = ["identity_changed", "fenced", "crashed"];
-
-    /// True if the service rotates again by itself after the last error.
-    pub(crate) fn is_retried(&self) -> bool {
-        self.error_code.as_deref().is_none_or(|code| !Self::NEEDS_USER.contains(&code))
-    }
-
-    /// True if the deletion of the rotation has begun.
-    pub(crate) fn is_being_revoked(&self) -> bool {
-        self.error_code.as_deref() == Some(Self::REVOKING)
-    }
-}
-
 /// An attempt to rotate. A concluded attempt is an entry of the history and never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptRecord {

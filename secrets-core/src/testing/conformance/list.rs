@@ -148,10 +148,6 @@ macro_rules! store_conformance {
             an_unknown_environment_has_an_empty_chain
             ids_and_names_lead_to_the_same_place
             an_environment_is_found_by_its_exact_name
-            a_chain_comes_nearest_first
-            a_look_reaches_one_link_beyond_the_longest_chain
-            a_circle_shows_as_a_repeated_link
-            a_circle_further_up_shows_as_a_repeated_link
             wanting_nothing_brings_no_secrets
             wanting_a_key_brings_it_of_each_link
             a_wanted_key_is_compared_exactly
@@ -160,6 +156,12 @@ macro_rules! store_conformance {
             a_look_tells_project_plan_and_key
             a_look_within_a_transaction_sees_its_writes
             a_look_stays_within_its_project
+        }
+        inheritance_chains() {
+            a_chain_comes_nearest_first
+            a_look_reaches_one_link_beyond_the_longest_chain
+            a_circle_shows_as_a_repeated_link
+            a_circle_further_up_shows_as_a_repeated_link
         }
         scopes() {
             people_see_every_link_in_scope
@@ -221,7 +223,6 @@ macro_rules! store_conformance {
         tokens() {
             a_token_is_found_by_hash_and_by_id
             an_unknown_token_is_not_found
-            an_expired_token_is_found
             each_flag_of_a_token_is_kept
             a_token_hash_is_unique
             a_token_name_is_not_unique
@@ -241,6 +242,7 @@ macro_rules! store_conformance {
             a_use_is_kept_unless_one_stands
         }
         token_expiry() {
+            an_expired_token_is_found
             expiring_tokens_are_listed_until_they_are_announced
         }
         audit() {

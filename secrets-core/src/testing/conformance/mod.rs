@@ -24,6 +24,7 @@ pub mod changes;
 pub mod claims;
 pub mod device_logins;
 pub mod environments;
+pub mod inheritance_chains;
 pub mod instance;
 pub mod invitations;
 mod list;

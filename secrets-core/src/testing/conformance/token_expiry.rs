@@ -1,9 +1,21 @@
-//! Rules for announcing that a service token expires soon.
+//! Rules for the expiry of service tokens.
 
 use super::{assert_stale, begin, committed};
 use crate::model::Subject;
 use crate::store::{Store, TokenRecord, TokenScope};
 use crate::testing::fixtures::{World, at, token};
+
+/// An expired token is still found: the store does not check expiry.
+pub async fn an_expired_token_is_found(store: &dyn Store) {
+    let world = World::build(store).await;
+    let expired =
+        TokenRecord { expires_at: Some(at(-1_000_000)), ..token(&world.team, &world.owner) };
+    let mut tx = begin(store).await;
+
+    tx.insert_token(&expired, &TokenScope::default()).await.unwrap();
+
+    assert_eq!(committed(store, tx).await.token_by_mac(&expired.mac).await.unwrap(), Some(expired));
+}
 
 /// The tokens that expire within a time are listed, soonest first, until their expiry is announced.
 pub async fn expiring_tokens_are_listed_until_they_are_announced(store: &dyn Store) {

@@ -51,18 +51,6 @@ pub async fn an_unknown_token_is_not_found(store: &dyn Store) {
     assert_eq!(seen.token(token(&world.team, &world.owner).id).await.unwrap(), None);
 }
 
-/// An expired token is still found: the store does not check expiry.
-pub async fn an_expired_token_is_found(store: &dyn Store) {
-    let world = World::build(store).await;
-    let expired =
-        TokenRecord { expires_at: Some(at(-1_000_000)), ..token(&world.team, &world.owner) };
-    let mut tx = begin(store).await;
-
-    tx.insert_token(&expired, &TokenScope::default()).await.unwrap();
-
-    assert_eq!(committed(store, tx).await.token_by_mac(&expired.mac).await.unwrap(), Some(expired));
-}
-
 /// Each flag is stored independently of the others.
 pub async fn each_flag_of_a_token_is_kept(store: &dyn Store) {
     let world = World::build(store).await;

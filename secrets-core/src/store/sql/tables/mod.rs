@@ -131,6 +131,7 @@ mod permissions;
 mod pooled;
 mod projects;
 pub(super) mod resolve;
+mod rotation_writes;
 pub(super) mod rotations;
 mod row;
 mod scans;

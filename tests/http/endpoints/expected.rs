@@ -1,0 +1,118 @@
+//! Statuses that follow from the policy, for each caller and target.
+
+use super::policy::{Level, Rule, Target, Who};
+use super::principals::{Caller, May, Reach};
+use super::world::Home;
+
+impl Target {
+    /// Owner of the named team, project or token; `None` if unknown.
+    fn place(self) -> Option<Home> {
+        match self {
+            Self::Own | Self::UnknownEnvironment | Self::UnknownKey => Some(Home::First),
+            Self::Foreign => Some(Home::Other),
+            Self::Unknown | Self::Nonsense => None,
+        }
+    }
+}
+
+impl Rule {
+    /// Expected status for a caller and a target.
+    pub(super) fn status(&self, caller: Caller, target: Target) -> u16 {
+        if let Some(refusal) = self.refusal_of_kind(caller) {
+            return refusal;
+        }
+        match caller {
+            Caller::Unauthenticated | Caller::Unsynced => self.ok,
+            _ if self.who == Who::Anyone => self.ok,
+            Caller::Person { home, may } => self.status_of_person(home, may, target),
+            Caller::Token { home, reach, read, write } => {
+                self.status_of_token(home, reach, (read, write), target)
+            }
+        }
+    }
+
+    /// Expected status for callers of the wrong kind, whatever the target.
+    pub(super) fn refusal_of_kind(&self, caller: Caller) -> Option<u16> {
+        use Who::{Accounts, Anyone, Identities, Known, Machines, Readers, Seers, Writers};
+        match (caller, self.who) {
+            (_, Anyone) | (Caller::Unsynced, Identities) => None,
+            // The user does not exist.
+            (Caller::Unsynced, Known) => Some(404),
+            // A user credential is refused because of its kind, with or without an account.
+            (Caller::Person { .. } | Caller::Unsynced, Machines) => Some(403),
+            (Caller::Unauthenticated | Caller::Unsynced, _) => Some(401),
+            (Caller::Person { .. }, _)
+            | (Caller::Token { .. }, Accounts | Known | Machines | Readers | Seers | Writers) => {
+                None
+            }
+            (Caller::Token { .. }, _) => Some(403),
+        }
+    }
+
+    /// Checks from the outermost object inwards: existence, visibility, existence of the inner
+    /// object, permission.
+    fn status_of_person(&self, home: Option<Home>, may: May, target: Target) -> u16 {
+        let Some(place) = target.place() else { return self.status_of_unknown() };
+        if self.who == Who::Auditors {
+            return if home.is_some() && may < May::Manage { 403 } else { self.ok };
+        }
+        if self.on != Level::Nothing && Some(place) != home {
+            return 403;
+        }
+        if target == Target::UnknownEnvironment {
+            return 404;
+        }
+        if may < self.needed() {
+            return 403;
+        }
+        if target == Target::UnknownKey { 404 } else { self.ok }
+    }
+
+    /// Permission that a member needs.
+    fn needed(&self) -> May {
+        match (self.who, self.on) {
+            (Who::Managers, _) => May::Manage,
+            (Who::Granters, _) => May::Grant,
+            (Who::Writers | Who::Editors, _) => May::Write,
+            (Who::Readers | Who::Viewers, _) | (Who::Seers, Level::Environment) => May::Read,
+            _ => May::Belong,
+        }
+    }
+
+    fn status_of_token(
+        &self,
+        home: Home,
+        reach: Reach,
+        (read, write): (bool, bool),
+        target: Target,
+    ) -> u16 {
+        let Some(place) = target.place() else { return self.status_of_unknown() };
+        if self.on == Level::Nothing {
+            return self.ok;
+        }
+        if place != home || reach == Reach::AnotherProject {
+            return 403;
+        }
+        if self.on == Level::Project {
+            return self.ok;
+        }
+        if target == Target::UnknownEnvironment {
+            return 404;
+        }
+        let may = match self.who {
+            Who::Readers | Who::Machines => read,
+            Who::Writers => write,
+            _ => true,
+        };
+        match (reach == Reach::AnotherEnvironment || !may, target) {
+            (true, _) => 403,
+            (false, Target::UnknownKey) => 404,
+            (false, _) => self.ok,
+        }
+    }
+
+    /// An unknown team gives 404 only if the specification lists it for the endpoint.
+    fn status_of_unknown(&self) -> u16 {
+        if matches!(self.on, Level::NamedTeam | Level::UntoldTeam) { 403 } else { 404 }
+    }
+}
