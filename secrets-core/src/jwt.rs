@@ -45,6 +45,8 @@ pub enum JwtError {
     /// The token's key ID is not in the key set, which may be outdated. The caller may load the key
     /// set again.
     UnknownKey,
+    /// The token was valid, and its lifetime has ended.
+    Expired,
     /// The token is not valid, and newer keys would not change that. The reason is for the log.
     Invalid(&'static str),
 }

@@ -11,7 +11,14 @@ const ME: &str = "/api/v1/users/me";
 
 /// Asserts the response to an invalid credential.
 fn refuses(reply: &Reply) {
-    let body = json!({ "error": "invalid or expired credential", "code": "unauthorized" });
+    let body = json!({ "error": "invalid credential", "code": "unauthorized" });
+    assert_eq!(reply.is(401).json(), body);
+    assert_eq!(reply.header("www-authenticate"), Some("Bearer"));
+}
+
+/// Asserts the response to an expired credential.
+fn has_expired(reply: &Reply) {
+    let body = json!({ "error": "the credential has expired", "code": "token_expired" });
     assert_eq!(reply.is(401).json(), body);
     assert_eq!(reply.header("www-authenticate"), Some("Bearer"));
 }
@@ -110,7 +117,24 @@ async fn a_jwt_is_refused_once_it_has_ended_with_a_minute_of_leeway(app: App) {
     app.bearer(&jwt).get(ME).await.is(200);
     app.wait(TimeDelta::seconds(1));
 
+    has_expired(&app.bearer(&jwt).get(ME).await);
+}
+
+async fn only_a_jwt_that_was_valid_has_expired(app: App) {
+    app.person("alice").await;
+    let ended = json!(app.clock.now().timestamp() - 3600);
+    let of_another = |claim: &str, value: Value| {
+        let mut claims = claims(&app, "exp", &ended);
+        claims[claim] = value;
+        app.forged(&claims)
+    };
+    let stranger = DevKey::generate().unwrap();
+
+    refuses(&app.bearer(&of_another("aud", json!("other"))).get(ME).await);
+    refuses(&app.bearer(&of_another("iss", json!("https://evil.example"))).get(ME).await);
+    let jwt = stranger.sign("alice@example.com", app.clock.now() - TimeDelta::days(2)).unwrap();
     refuses(&app.bearer(&jwt).get(ME).await);
+    has_expired(&app.bearer(&of_another("sub", json!("nobody"))).get(ME).await);
 }
 
 async fn a_jwt_is_refused_before_it_begins_with_a_minute_of_leeway(app: App) {
@@ -241,7 +265,7 @@ async fn a_service_token_ends_when_it_was_said_to(app: App) {
     app.bearer(&token).get(ME).await.is(200);
     app.wait(TimeDelta::seconds(1));
 
-    refuses(&app.bearer(&token).get(ME).await);
+    has_expired(&app.bearer(&token).get(ME).await);
 }
 
 async fn a_deleted_service_token_is_401_at_once(app: App) {
@@ -257,8 +281,8 @@ async fn a_deleted_service_token_is_401_at_once(app: App) {
 async fn whoever_never_signed_in_is_404_to_themselves(app: App) {
     let reply = app.bearer(&app.jwt("alice")).get(ME).await;
 
-    let body = json!({ "error": "user not found", "code": "not_found" });
-    assert_eq!(reply.is(404).json(), body);
+    let error = "no account yet: call POST /api/v1/auth/sync once to sign in";
+    assert_eq!(reply.is(404).json(), json!({ "error": error, "code": "not_found" }));
 }
 
 async fn whoever_never_signed_in_is_401_elsewhere_and_told_how(app: App) {
@@ -344,6 +368,7 @@ on_every_store![
     a_credential_is_taken_from_the_header_only,
     a_token_of_the_identity_provider_is_a_credential,
     a_jwt_is_refused_once_it_has_ended_with_a_minute_of_leeway,
+    only_a_jwt_that_was_valid_has_expired,
     a_jwt_is_refused_before_it_begins_with_a_minute_of_leeway,
     a_jwt_for_another_audience_is_401,
     a_jwt_of_another_issuer_is_401,

@@ -229,7 +229,7 @@ async fn a_session_lasts_thirty_days_and_through_a_restart(app: App) {
 
     app.bearer(&token).get("/api/v1/users/me").await.is(200);
     app.wait(TimeDelta::seconds(1));
-    app.bearer(&token).get("/api/v1/users/me").await.is(401);
+    app.bearer(&token).get("/api/v1/users/me").await.is(401).code("token_expired");
     let entry = app.entry(&alice.team, "cli.used_denied").await;
     assert_eq!(entry.actor_id.map(|id| id.to_string()), Some(alice.id.clone()));
     assert_eq!(entry.outcome, "denied");

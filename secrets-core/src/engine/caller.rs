@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use crate::model::error::NO_ACCOUNT;
 use crate::model::{
     CliSessionId, EmailAddress, Error, Identity, Origin, Principal, Result, UserId,
 };
@@ -178,5 +179,5 @@ impl Callers {
 }
 
 fn unsynced() -> Error {
-    Error::Unauthenticated("no account yet: call POST /api/v1/auth/sync once to sign in")
+    Error::Unauthenticated(NO_ACCOUNT)
 }

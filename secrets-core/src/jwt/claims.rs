@@ -74,7 +74,7 @@ impl Claims {
             return Err(JwtError::Invalid("wrong audience"));
         }
         if now >= self.exp + LEEWAY {
-            return Err(JwtError::Invalid("expired"));
+            return Err(JwtError::Expired);
         }
         if self.nbf > now + LEEWAY {
             return Err(JwtError::Invalid("not valid yet"));

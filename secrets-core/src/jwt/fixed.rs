@@ -37,6 +37,7 @@ impl JwtError {
     pub fn into_unverified(self) -> Unverified {
         let reason = match self {
             Self::UnknownKey => "the issuer has no key with this ID",
+            Self::Expired => return Unverified::Expired,
             Self::Invalid(reason) => reason,
         };
         tracing::debug!(reason, "refused a token");

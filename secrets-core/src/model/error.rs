@@ -29,6 +29,8 @@ pub enum Error {
     },
     /// No credential, or one that is not valid. The text never reveals which part failed.
     Unauthenticated(&'static str),
+    /// Credential of an existing caller, whose lifetime has ended.
+    Expired,
     /// The caller is authenticated, but the credential may not be used from this network address.
     AddressNotAllowed(&'static str),
     /// The caller is authenticated, but lacks permission.
@@ -78,6 +80,8 @@ pub struct PlanLimit {
 /// Kind of resource an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subject {
+    /// Account of a person, created by the first sign-in.
+    Account,
     /// Audit log of a team.
     Audit,
     /// Session of a command-line client.
@@ -151,6 +155,8 @@ pub enum Code {
     SoleOwner,
     /// No valid credential.
     Unauthorized,
+    /// Expired credential.
+    TokenExpired,
     /// Service unavailable; retry later.
     Unavailable,
     /// Secret value larger than 64 KiB.
@@ -181,6 +187,7 @@ impl Code {
             Self::RateLimited => "rate_limited",
             Self::ReservedKey => "reserved_key",
             Self::SoleOwner => "sole_owner",
+            Self::TokenExpired => "token_expired",
             Self::Unauthorized => "unauthorized",
             Self::Unavailable => "unavailable",
             Self::ValueTooLarge => "value_too_large",
@@ -221,7 +228,7 @@ impl Error {
         match self {
             Self::Invalid(_) => "invalid",
             Self::Refused { .. } => "refused",
-            Self::Unauthenticated(_) => "unauthenticated",
+            Self::Unauthenticated(_) | Self::Expired => "unauthenticated",
             Self::AddressNotAllowed(_) => "elsewhere",
             Self::Forbidden(_) => "forbidden",
             Self::NotFound(_) => "not_found",
@@ -234,6 +241,12 @@ impl Error {
         }
     }
 
+    /// Returns whether the caller's credential is not accepted, whatever the request.
+    #[must_use]
+    pub fn refuses_credential(&self) -> bool {
+        matches!(self, Self::Unauthenticated(_) | Self::Expired | Self::AddressNotAllowed(_))
+    }
+
     /// Returns the error code, for programs.
     #[must_use]
     pub fn code(&self) -> Code {
@@ -243,6 +256,7 @@ impl Error {
             }
             Self::Refused { code, .. } => *code,
             Self::Unauthenticated(_) => Code::Unauthorized,
+            Self::Expired => Code::TokenExpired,
             Self::AddressNotAllowed(_) => Code::IpNotAllowed,
             Self::Forbidden(_) => Code::Forbidden,
             Self::NotFound(_) => Code::NotFound,
@@ -279,6 +293,8 @@ impl fmt::Display for Error {
             },
             Self::Refused { reason, .. } | Self::Forbidden(reason) => f.write_str(reason),
             Self::Unauthenticated(reason) | Self::AddressNotAllowed(reason) => f.write_str(reason),
+            Self::Expired => f.write_str("the credential has expired"),
+            Self::NotFound(Subject::Account) => f.write_str(NO_ACCOUNT),
             Self::NotFound(subject) => write!(f, "{subject} not found"),
             Self::Conflict(Subject::Secret) => {
                 f.write_str("a secret with this key already exists in this environment")
@@ -300,6 +316,9 @@ impl fmt::Display for Error {
     }
 }
 
+/// Message for people who have not signed in yet.
+pub(crate) const NO_ACCOUNT: &str = "no account yet: call POST /api/v1/auth/sync once to sign in";
+
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
@@ -312,6 +331,7 @@ impl std::error::Error for Error {
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Account => "account",
             Self::Audit => "audit log",
             Self::CliSession => "session",
             Self::DeviceLogin => "login",

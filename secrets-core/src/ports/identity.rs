@@ -23,6 +23,8 @@ pub enum Unverified {
     /// The token is malformed, wrongly signed, not valid at this time, or from another issuer or
     /// for another audience.
     Invalid,
+    /// The lifetime of the token has ended. Its signature, issuer and audience are valid.
+    Expired,
     /// The issuer did not answer, so the token could not be checked.
     Unavailable(Cause),
 }
@@ -31,12 +33,12 @@ impl From<Unverified> for Error {
     fn from(reason: Unverified) -> Self {
         match reason {
             Unverified::Invalid => INVALID_CREDENTIAL,
+            Unverified::Expired => Self::Expired,
             Unverified::Unavailable(cause) => Self::Unavailable(cause),
         }
     }
 }
 
-/// Error for every invalid credential. The text is always the same, so that it does not reveal the
-/// reason.
-pub(crate) const INVALID_CREDENTIAL: Error =
-    Error::Unauthenticated("invalid or expired credential");
+/// Error for every invalid credential, except expired ones. The text is always the same, so that it
+/// does not reveal the reason.
+pub(crate) const INVALID_CREDENTIAL: Error = Error::Unauthenticated("invalid credential");

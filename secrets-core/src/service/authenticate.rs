@@ -65,9 +65,13 @@ impl Service {
         let token = Arc::new(token);
         let caller = Caller { who: Who::Token(Arc::clone(&token)), origin };
         if ended || !is_known {
-            let reason = if ended { "expired" } else { "rotated" };
+            let (reason, error) = if is_known {
+                ("expired", Error::Expired)
+            } else {
+                ("rotated", INVALID_CREDENTIAL)
+            };
             self.record_denied_use(&caller, &token, [("reason", reason)]).await;
-            return Err(INVALID_CREDENTIAL);
+            return Err(error);
         }
         self.admit_address(&caller, &token, now).await?;
         Ok(caller)
@@ -142,7 +146,7 @@ impl Service {
                 ..AuditContext::default()
             };
             refusals::record(&self.engine, &caller, "cli.used_denied", note).await;
-            return Err(INVALID_CREDENTIAL);
+            return Err(Error::Expired);
         }
         Ok(caller)
     }

@@ -39,7 +39,9 @@ impl Operation for ReadMe {
                 let scope = cx.reads().token_scope(token.id).await?;
                 Ok(Me::Token(TokenSelf::new(token, scope)))
             }
-            Who::Unsynced(_) | Who::Anonymous | Who::System => Err(Error::NotFound(Subject::User)),
+            Who::Unsynced(_) | Who::Anonymous | Who::System => {
+                Err(Error::NotFound(Subject::Account))
+            }
         }
     }
 }

@@ -15,7 +15,12 @@ const PLAN_LIMIT: &str = "PlanOrRateLimitExceeded";
 
 const RESPONSES: &[ErrorResponse] = &[
     ErrorResponse(400, "BadRequest", "Invalid request; the error says what is wrong", &[]),
-    ErrorResponse(401, "Unauthorized", "Missing or invalid credential", &["WWW-Authenticate"]),
+    ErrorResponse(
+        401,
+        "Unauthorized",
+        "Missing, invalid or expired credential",
+        &["WWW-Authenticate"],
+    ),
     ErrorResponse(403, "Forbidden", "The caller does not have the required permission", &[]),
     ErrorResponse(404, "NotFound", "Resource not found", &[]),
     ErrorResponse(405, "MethodNotAllowed", "The path has no such method", &["Allow"]),

@@ -241,7 +241,7 @@ async fn sign_in(api: &Api, credential: &str, origin: Origin) -> Result<Caller, 
         return Err(Error::RateLimited(api.clock.now() + chrono::TimeDelta::minutes(1)));
     }
     let outcome = api.service.authenticate(credential, origin).await;
-    if let Err(Error::Unauthenticated(_) | Error::AddressNotAllowed(_)) = &outcome {
+    if outcome.as_ref().is_err_and(Error::refuses_credential) {
         device_login::count_failure(api.service.engine(), address);
     }
     outcome

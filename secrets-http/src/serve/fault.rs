@@ -76,7 +76,7 @@ fn status(error: &Error) -> StatusCode {
     match error {
         Error::Refused { code: Code::AnswerTooLarge, .. } => StatusCode::PAYLOAD_TOO_LARGE,
         Error::Invalid(_) | Error::Refused { .. } => StatusCode::BAD_REQUEST,
-        Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+        Error::Unauthenticated(_) | Error::Expired => StatusCode::UNAUTHORIZED,
         Error::AddressNotAllowed(_) | Error::Forbidden(_) => StatusCode::FORBIDDEN,
         Error::NotFound(_) => StatusCode::NOT_FOUND,
         Error::Conflict(_) | Error::Stale(_) => StatusCode::CONFLICT,
@@ -91,7 +91,7 @@ fn operation_response(error: Error, now: Time) -> Response {
     let mut response = reply::json(status, &ErrorBody::of(&error));
     let headers = response.headers_mut();
     match &error {
-        Error::Unauthenticated(_) => {
+        Error::Unauthenticated(_) | Error::Expired => {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         Error::RateLimited(until) => {

@@ -53,7 +53,7 @@ pub struct Admission {
 type PrincipalHash = u64;
 
 const MISSING: Error = Error::Unauthenticated("missing credential: send `Authorization: Bearer …`");
-const MALFORMED: Error = Error::Unauthenticated("invalid or expired credential");
+const MALFORMED: Error = Error::Unauthenticated("invalid credential");
 
 impl Authenticator {
     /// Creates an authenticator for a service.
@@ -107,7 +107,7 @@ impl Authenticator {
                 Admission { caller: within(window).map(|()| caller), window }
             }
             Err(error) => {
-                if let Error::Unauthenticated(_) | Error::AddressNotAllowed(_) = &error {
+                if error.refuses_credential() {
                     self.failures.count(address, now);
                 }
                 self.refuse(address, now, error)

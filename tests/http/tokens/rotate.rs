@@ -34,7 +34,7 @@ async fn without_grace_the_old_text_is_dead_at_once(app: App) {
 
         let new = owned.rotated(&body).await;
 
-        owned.read_with(&app, &owned.text).await.is(401).says("invalid or expired credential");
+        owned.read_with(&app, &owned.text).await.is(401).says("invalid credential");
         owned.read_with(&app, &new).await.is(200);
     }
 }

@@ -125,7 +125,7 @@ impl Verifier {
         match verifier.warm().await {
             Ok(_) => Ok(()),
             Err(Unverified::Unavailable(cause)) => Err(cause.to_string()),
-            Err(Unverified::Invalid) => Err("no usable keys".to_owned()),
+            Err(Unverified::Invalid | Unverified::Expired) => Err("no usable keys".to_owned()),
         }
     }
 }
