@@ -1,6 +1,7 @@
 //! Starting, and errors at the start.
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
@@ -170,6 +171,10 @@ fn check_and_migrate_say_what_they_found() {
     let empty = Program::configured("check", "check", &database).run();
     Program::serve("check", &database).start().terminate(Duration::from_secs(10));
     let checked = Program::configured("check", "check", &database).run();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let in_use =
+        Program::configured("check", "check", &database).with("SECRETS_LISTEN", &address).run();
     let wrong = Program::configured("check", "check", &database)
         .with("SECRETS_ROOT_KEY", &root_key(9))
         .run();
@@ -180,6 +185,9 @@ fn check_and_migrate_say_what_they_found() {
     );
     assert!(empty.stdout.contains("`serve` will create the keys"), "{}", empty.stdout);
     assert_eq!((empty.code, checked.code), (Some(0), Some(0)), "{}", checked.stderr);
+    assert_eq!(in_use.code, Some(0), "{}", in_use.stderr);
+    let expected = format!("`serve` would not start now: cannot listen on {address}");
+    assert!(in_use.stdout.starts_with(&expected), "{}", in_use.stdout);
     assert!(checked.stdout.contains("the keys and the database are valid"), "{}", checked.stdout);
     assert_eq!(wrong.code, Some(77), "{}", wrong.stderr);
 }

@@ -20,6 +20,10 @@ pub(super) async fn run(
     if let Err(reason) = verifier.warm().await {
         say(&format!("the issuer cannot be reached, so users cannot sign in: {reason}"));
     }
+    // No failure: the service that is checked may be running.
+    if let Err(failure) = open::listener(settings.service.listen).await {
+        say(&format!("`serve` would not start now: {failure}"));
+    }
     match open::inspect(&settings.database).await? {
         SchemaState::Current => {}
         SchemaState::Missing | SchemaState::Empty => {

@@ -225,11 +225,12 @@ fn with_settings(command: Command, parts: &[Part]) -> Command {
         .value_name("PATH")
         .help("TOML file with settings")
         .value_parser(value_parser!(PathBuf));
-    let settings = known::ALL.iter().filter(|known| parts.contains(&known.part));
-    command
-        .after_help(SETTINGS_HELP)
-        .arg(config)
-        .args(settings.flat_map(|known| [plain_flag(known), file_flag(known)]).flatten())
+    let accepted = known::GROUPS.iter().filter(|group| parts.contains(&group.part));
+    let settings = accepted.flat_map(|group| {
+        let flags = group.settings.iter().flat_map(|known| [plain_flag(known), file_flag(known)]);
+        flags.flatten().map(|flag| flag.help_heading(group.heading))
+    });
+    command.after_help(SETTINGS_HELP).arg(config).args(settings)
 }
 
 fn plain_flag(known: &Known) -> Option<Arg> {
@@ -278,8 +279,7 @@ fn given(matches: &ArgMatches) -> Given {
 }
 
 fn flags(matches: &ArgMatches) -> BTreeMap<String, OsString> {
-    known::ALL
-        .iter()
+    known::all()
         .flat_map(|known| [known.name.to_owned(), known.file_name()])
         .filter_map(|name| value_of(matches, &name).map(|value| (name, value)))
         .collect()

@@ -10,13 +10,19 @@ pub(super) struct Known {
     pub(super) value: &'static str,
     /// Help text.
     pub(super) help: &'static str,
-    /// Group of the setting, which determines the commands that accept it.
-    pub(super) part: Part,
     /// Sources that may give the value.
     pub(super) sources: Sources,
 }
 
-/// Group of settings, accepted by the same commands.
+/// Settings under one heading of the help text.
+pub(super) struct Group {
+    pub(super) heading: &'static str,
+    /// Part of the program, which determines the commands that accept the settings.
+    pub(super) part: Part,
+    pub(super) settings: &'static [Known],
+}
+
+/// Part of the program to which settings belong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// Logging settings, accepted by all commands with settings.
@@ -75,206 +81,241 @@ pub(super) fn flag(name: &str) -> String {
 const fn known(
     name: &'static str,
     value: &'static str,
-    part: Part,
     sources: Sources,
     help: &'static str,
 ) -> Known {
-    Known { name, value, help, part, sources }
+    Known { name, value, help, sources }
 }
 
 use Part::{Key, Log, Service, Storage, Trust};
 use Sources::{Plain, PlainOrFile, Secret};
 
 /// All settings, in the order of the help text.
-pub(super) static ALL: &[Known] = &[
-    known(
-        "listen",
-        "ADDRESS",
-        Service,
-        Plain,
-        "Address and port to listen on; port 0 picks a free port [default: 127.0.0.1:8080]",
-    ),
-    known(
-        "database_url",
-        "URL",
-        Storage,
-        PlainOrFile,
-        "Database: sqlite://PATH, postgres://..., or memory: (required)",
-    ),
-    known(
-        "database_connections",
-        "COUNT",
-        Storage,
-        Plain,
-        "Maximum connections to the database for requests, 2 to 1000 [default: 12, half of them for writes; on SQLite: 4, for reads]",
-    ),
-    known(
-        "memory_budget",
-        "MEBIBYTES",
-        Service,
-        Plain,
-        "Memory for large request bodies, and for large responses until they are read, 16 to 65536 MiB; a quarter of it for one account [default: 256]",
-    ),
-    known(
-        "request_timeout",
-        "SECONDS",
-        Service,
-        Plain,
-        "Time limit of a request's work on the database, 1 to 60 seconds; eight times as long for imports, exports, lists of values and large deletions [default: 4]",
-    ),
-    known(
-        "root_key",
-        "KEY",
-        Key,
-        Secret,
-        "Root key that encrypts all other keys: 32 bytes in base64 (required)",
-    ),
-    known(
-        "jwt_issuer",
-        "ISSUER",
-        Trust,
-        Plain,
-        "Issuer of the user tokens, their `iss` claim (required)",
-    ),
-    known(
-        "jwt_audience",
-        "AUDIENCE",
-        Trust,
-        Plain,
-        "Audience of the user tokens: must be in their `aud` claim (required)",
-    ),
-    known(
-        "jwt_jwks_url",
-        "URL",
-        Trust,
-        Plain,
-        "URL of the issuer's JSON Web Key Set [default: from the issuer's OpenID discovery document]",
-    ),
-    known(
-        "jwt_hs256_secret",
-        "SECRET",
-        Trust,
-        Secret,
-        "HS256 secret shared with the issuer, at least 32 bytes; used instead of a key set",
-    ),
-    known(
-        "rate_limit_per_ip",
-        "COUNT",
-        Service,
-        Plain,
-        "Maximum requests per minute from an IP address without a valid credential; 0 for no limit [default: 100]",
-    ),
-    known(
-        "rate_limit_per_principal",
-        "COUNT",
-        Service,
-        Plain,
-        "Maximum requests per minute from a user or service token; 0 for no limit [default: 60]",
-    ),
-    known(
-        "rate_limit_per_team",
-        "COUNT",
-        Service,
-        Plain,
-        "Maximum requests per minute for all teams that one user created; 0 for no limit [default: 10 times the limit of a user]",
-    ),
-    known(
-        "trusted_proxies",
-        "NETWORKS",
-        Service,
-        Plain,
-        "Networks of proxies whose X-Forwarded-For and X-Forwarded-Proto headers are trusted, separated by commas [default: none]",
-    ),
-    known(
-        "public_url",
-        "URL",
-        Service,
-        Plain,
-        "Base URL of links in mail and responses [default: scheme and host of the request]",
-    ),
-    known(
-        "envelope",
-        "NAMES",
-        Service,
-        Plain,
-        "Response envelope: named, or both to return lists and objects under `data` as well [default: named]",
-    ),
-    known(
-        "smtp_url",
-        "URL",
-        Service,
-        PlainOrFile,
-        "Mail server: smtps://USER:PASSWORD@HOST, or smtp://...; requires --smtp-from and --public-url [default: no mail is sent]",
-    ),
-    known(
-        "smtp_from",
-        "ADDRESS",
-        Service,
-        Plain,
-        "Sender of mail, such as Secrets <secrets@example.com>",
-    ),
-    known(
-        "default_plan",
-        "PLAN",
-        Service,
-        Plain,
-        "Plan of new teams: unlimited, free, team, enterprise, or a plan defined in the [plans] of the file [default: unlimited]",
-    ),
-    known(
-        "operators",
-        "ADDRESSES",
-        Service,
-        Plain,
-        "Email addresses of the operators, who may change the plan of a team, separated by commas [default: none]",
-    ),
-    known(
-        "default_member_role",
-        "ROLE",
-        Service,
-        Plain,
-        "Permission of members without a permission of their own: none, read, write or admin [default: write]",
-    ),
-    known(
-        "audit_reads",
-        "ON|OFF",
-        Service,
-        Plain,
-        "Record reads of secret values in the audit log; exports are always recorded [default: on]",
-    ),
-    known(
-        "scan_rules",
-        "PATH",
-        Service,
-        Plain,
-        "File with additional rules for scans, in the TOML format of gitleaks [default: built-in rules only]",
-    ),
-    known(
-        "egress_allow",
-        "NETWORKS",
-        Service,
-        Plain,
-        "Networks, IP addresses and host names that webhooks and rotations may connect to although they are not public, and without TLS, separated by commas [default: none]",
-    ),
-    known(
-        "tls_cert",
-        "PATH",
-        Trust,
-        Plain,
-        "File with the TLS certificate chain (PEM), to serve https; requires --tls-key",
-    ),
-    known(
-        "tls_key",
-        "PATH",
-        Trust,
-        Plain,
-        "File with the private key of the TLS certificate (PEM)",
-    ),
-    known(
-        "log",
-        "FILTER",
-        Log,
-        Plain,
-        "Log filter: error, warn, info, debug, or target=level,... [default: info]",
-    ),
-    known("log_format", "FORMAT", Log, Plain, "Log format: text or json [default: text]"),
+pub(super) static GROUPS: &[Group] = &[
+    Group {
+        heading: "Network",
+        part: Service,
+        settings: &[
+            known(
+                "listen",
+                "ADDRESS",
+                Plain,
+                "Address and port to listen on; port 0 picks a free port [default: 127.0.0.1:8080]",
+            ),
+            known(
+                "public_url",
+                "URL",
+                Plain,
+                "Base URL of links in mail and responses [default: scheme and host of the request]",
+            ),
+            known(
+                "trusted_proxies",
+                "NETWORKS",
+                Plain,
+                "Networks of proxies whose X-Forwarded-For and X-Forwarded-Proto headers are trusted, separated by commas [default: none]",
+            ),
+            known(
+                "envelope",
+                "NAMES",
+                Plain,
+                "Response envelope: named, or both to return lists and objects under `data` as well [default: named]",
+            ),
+        ],
+    },
+    Group {
+        heading: "TLS",
+        part: Trust,
+        settings: &[
+            known(
+                "tls_cert",
+                "PATH",
+                Plain,
+                "File with the TLS certificate chain (PEM), to serve https; requires --tls-key",
+            ),
+            known(
+                "tls_key",
+                "PATH",
+                Plain,
+                "File with the private key of the TLS certificate (PEM)",
+            ),
+        ],
+    },
+    Group {
+        heading: "Database",
+        part: Storage,
+        settings: &[
+            known(
+                "database_url",
+                "URL",
+                PlainOrFile,
+                "Database: sqlite://PATH, postgres://..., or memory: (required)",
+            ),
+            known(
+                "database_connections",
+                "COUNT",
+                Plain,
+                "Maximum connections to the database for requests, 2 to 1000 [default: 12, half of them for writes; on SQLite: 4, for reads]",
+            ),
+        ],
+    },
+    Group {
+        heading: "Root key",
+        part: Key,
+        settings: &[known(
+            "root_key",
+            "KEY",
+            Secret,
+            "Root key that encrypts all other keys: 32 bytes in base64 (required)",
+        )],
+    },
+    Group {
+        heading: "Identity provider",
+        part: Trust,
+        settings: &[
+            known(
+                "jwt_issuer",
+                "ISSUER",
+                Plain,
+                "Issuer of the user tokens, their `iss` claim (required)",
+            ),
+            known(
+                "jwt_audience",
+                "AUDIENCE",
+                Plain,
+                "Audience of the user tokens: must be in their `aud` claim (required)",
+            ),
+            known(
+                "jwt_jwks_url",
+                "URL",
+                Plain,
+                "URL of the issuer's JSON Web Key Set [default: from the issuer's OpenID discovery document]",
+            ),
+            known(
+                "jwt_hs256_secret",
+                "SECRET",
+                Secret,
+                "HS256 secret shared with the issuer, at least 32 bytes; used instead of a key set",
+            ),
+        ],
+    },
+    Group {
+        heading: "Teams",
+        part: Service,
+        settings: &[
+            known(
+                "default_plan",
+                "PLAN",
+                Plain,
+                "Plan of new teams: unlimited, free, team, enterprise, or a plan defined in the [plans] of the file [default: unlimited]",
+            ),
+            known(
+                "operators",
+                "ADDRESSES",
+                Plain,
+                "Email addresses of the operators, who may change the plan of a team, separated by commas [default: none]",
+            ),
+            known(
+                "default_member_role",
+                "ROLE",
+                Plain,
+                "Permission of members without a permission of their own: none, read, write or admin [default: write]",
+            ),
+        ],
+    },
+    Group {
+        heading: "Limits",
+        part: Service,
+        settings: &[
+            known(
+                "rate_limit_per_ip",
+                "COUNT",
+                Plain,
+                "Maximum requests per minute from an IP address without a valid credential; 0 for no limit [default: 100]",
+            ),
+            known(
+                "rate_limit_per_principal",
+                "COUNT",
+                Plain,
+                "Maximum requests per minute from a user or service token; 0 for no limit [default: 60]",
+            ),
+            known(
+                "rate_limit_per_team",
+                "COUNT",
+                Plain,
+                "Maximum requests per minute for all teams that one user created; 0 for no limit [default: 10 times the limit of a user]",
+            ),
+            known(
+                "request_timeout",
+                "SECONDS",
+                Plain,
+                "Time limit of a request's work on the database, 1 to 60 seconds; eight times as long for imports, exports, lists of values and large deletions [default: 4]",
+            ),
+            known(
+                "memory_budget",
+                "MEBIBYTES",
+                Plain,
+                "Memory for large request bodies, and for large responses until they are read, 16 to 65536 MiB; a quarter of it for one account [default: 256]",
+            ),
+        ],
+    },
+    Group {
+        heading: "Outgoing connections",
+        part: Service,
+        settings: &[
+            known(
+                "smtp_url",
+                "URL",
+                PlainOrFile,
+                "Mail server: smtps://USER:PASSWORD@HOST, or smtp://...; requires --smtp-from and --public-url [default: no mail is sent]",
+            ),
+            known(
+                "smtp_from",
+                "ADDRESS",
+                Plain,
+                "Sender of mail, such as Secrets <secrets@example.com>",
+            ),
+            known(
+                "egress_allow",
+                "NETWORKS",
+                Plain,
+                "Networks, IP addresses and host names that webhooks and rotations may connect to although they are not public, and without TLS, separated by commas [default: none]",
+            ),
+        ],
+    },
+    Group {
+        heading: "Audit log and scans",
+        part: Service,
+        settings: &[
+            known(
+                "audit_reads",
+                "ON|OFF",
+                Plain,
+                "Record reads of secret values in the audit log; exports are always recorded [default: on]",
+            ),
+            known(
+                "scan_rules",
+                "PATH",
+                Plain,
+                "File with additional rules for scans, in the TOML format of gitleaks [default: built-in rules only]",
+            ),
+        ],
+    },
+    Group {
+        heading: "Log",
+        part: Log,
+        settings: &[
+            known(
+                "log",
+                "FILTER",
+                Plain,
+                "Log filter: error, warn, info, debug, or target=level,... [default: info]",
+            ),
+            known("log_format", "FORMAT", Plain, "Log format: text or json [default: text]"),
+        ],
+    },
 ];
+
+/// All settings.
+pub(super) fn all() -> impl Iterator<Item = &'static Known> {
+    GROUPS.iter().flat_map(|group| group.settings)
+}

@@ -199,7 +199,7 @@ pub(super) fn similar(unknown: &str) -> Option<String> {
 }
 
 fn names() -> BTreeSet<String> {
-    let all = known::ALL.iter();
+    let all = known::all();
     all.flat_map(|known| [Some(known.name.to_owned()), file_name_of(known)]).flatten().collect()
 }
 

@@ -271,7 +271,7 @@ fn variables_that_mean_nothing_are_reported() {
 fn the_help_names_every_setting() {
     let (top, serve) = (printed("--help"), printed("serve --help"));
 
-    for known in known::ALL {
+    for known in known::all() {
         assert!(serve.contains(&known.variable()), "{}", known.name);
         assert!(!known.has_file() || serve.contains(&known::variable(&known.file_name())));
     }
