@@ -9,6 +9,7 @@ mod fairness;
 mod kill;
 mod mail;
 mod mail_server;
+mod ordinary_user;
 mod program;
 mod provider;
 mod readme;

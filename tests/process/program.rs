@@ -12,6 +12,8 @@ use base64::engine::general_purpose::STANDARD;
 use secrets_tests::{Client, Person};
 use serde_json::json;
 
+use crate::ordinary_user::OrdinaryUser;
+
 /// Command to start the program.
 pub(crate) struct Program {
     command: Command,
@@ -78,7 +80,15 @@ pub(crate) fn programs() -> PathBuf {
 impl Program {
     /// Creates a command with these arguments, without the settings of our own environment.
     pub(crate) fn new(name: &str, arguments: &[&str]) -> Self {
-        let mut command = Command::new(programs().join("secrets-http"));
+        Self::of(Command::new(programs().join("secrets-http")), name, arguments)
+    }
+
+    /// Creates a command that runs as an ordinary user.
+    pub(crate) fn of_user(user: &OrdinaryUser, name: &str, arguments: &[&str]) -> Self {
+        Self::of(user.command(user.program()), name, arguments)
+    }
+
+    fn of(mut command: Command, name: &str, arguments: &[&str]) -> Self {
         command.args(arguments).env_clear().stdin(Stdio::null());
         Self { command, name: name.to_owned() }
     }

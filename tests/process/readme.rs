@@ -1,13 +1,13 @@
-//! The commands of the README and of the guide for operators, run unchanged. Only folders and ports are
-//! replaced. Blocks of the language `text` are not run: they install, or need other machines.
+//! The commands of the README and of the guide for operators, run unchanged as an ordinary user. Only
+//! folders and ports are replaced. Blocks of the language `text` are not run: they install, or need other machines.
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use secrets_tests::targets::Target;
 
-use crate::program::{ISSUER_SECRET, Program, folder, jwt_of, programs};
+use crate::ordinary_user::OrdinaryUser;
+use crate::program::{ISSUER_SECRET, Program, jwt_of};
 use crate::provider::free_port;
 
 /// Returns the blocks of shell commands of a page, in order.
@@ -19,21 +19,6 @@ fn blocks(page: &str) -> Vec<String> {
     blocks.collect()
 }
 
-/// Runs a script, which must succeed, and returns its output.
-fn done(script: &str, folder: &Path) -> String {
-    // The client programs of PostgreSQL may be outside of PATH, as its server is.
-    let script = format!(
-        "set -eu\nfor bin in /usr/lib/postgresql/*/bin; do PATH=$bin:$PATH; done\n\
-         export PATH={}:$PATH\n{script}",
-        programs().display()
-    );
-    let output = Command::new("sh").arg("-c").arg(script).current_dir(folder).output().unwrap();
-    let stdout = String::from_utf8(output.stdout).unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{stdout}{stderr}");
-    stdout
-}
-
 #[test]
 fn the_walk_through_works_as_it_stands() {
     let blocks = blocks("README.md");
@@ -41,14 +26,11 @@ fn the_walk_through_works_as_it_stands() {
     let (test, walk) = walk.split_last().unwrap();
     assert_eq!(run.trim(), "cargo run --release -- dev");
     assert_eq!(test.trim(), "./tests/run");
-    let folder = folder("readme");
-    let data = folder.join("data");
+    let user = OrdinaryUser::new("readme");
     // The same program, built by the test suite, on a free port.
-    let arguments = ["dev", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()];
-    let program = Program::new("readme", &arguments).start();
-    let email =
-        ["dev", "token", "--email", "dev@example.com", "--data-dir", data.to_str().unwrap()];
-    let token = Program::new("readme", &email).run().stdout;
+    let program = Program::of_user(&user, "readme", &["dev", "--listen", "127.0.0.1:0"]).start();
+    let email = ["dev", "token", "--email", "dev@example.com"];
+    let token = Program::of_user(&user, "readme", &email).run().stdout;
     let server = Target::postgres();
     let script = format!(
         "export SECRETS_URL=http://{}\nexport SECRETS_TOKEN={}\n\
@@ -62,7 +44,7 @@ fn the_walk_through_works_as_it_stands() {
         walk.concat()
     );
 
-    let stdout = done(&script, &folder);
+    let stdout = user.run(&script);
     let lines: Vec<_> = stdout.lines().collect();
     assert!(lines[0].contains(r#""slug":"web-api""#), "{stdout}");
     assert_eq!(lines[1], r#"{"created":3,"updated":0,"skipped":0}"#);
@@ -89,7 +71,7 @@ fn the_walk_through_works_as_it_stands() {
     assert!(stdout.contains("\nMAIN_DB_USERNAME='kv_"), "{stdout}");
     assert!(lines[lines.len() - 1].starts_with("the configuration is valid"), "{stdout}");
     // The imported file belongs to the reader of the README, and may contain values.
-    fs::remove_file(folder.join("example.env")).unwrap();
+    fs::remove_file(user.folder.join("example.env")).unwrap();
 }
 
 /// The commands that the guide expects on a server, for one test.
@@ -112,14 +94,13 @@ systemctl stop
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_guide_for_operators_works_as_it_stands() {
-    let folder = folder("guide");
-    for name in ["etc", "var", "backup"] {
-        fs::create_dir(folder.join(name)).unwrap();
-    }
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
-    std::os::unix::fs::symlink(examples, folder.join("examples")).unwrap();
-    let log = crate::program::log_path("guide");
-    fs::create_dir_all(log.parent().unwrap()).unwrap();
+    let user = OrdinaryUser::new("guide");
+    let folder = &user.folder;
+    user.run("mkdir etc var backup");
+    let script = "examples/python/follow_audit.py";
+    fs::create_dir_all(folder.join(script).parent().unwrap()).unwrap();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    fs::copy(examples.join(script), folder.join(script)).unwrap();
     let (server, port) = (Target::postgres(), free_port().to_string());
     let database = server.database().await;
     let address =
@@ -140,18 +121,17 @@ async fn the_guide_for_operators_works_as_it_stands() {
         .collect();
     let (configure, walk) = blocks.split_at(2);
     let script = format!(
-        "port={port} log='{}'\n\
+        "port={port} log=$PWD/log\n\
          export DATABASE={address}/{name} RESTORED={address}/{name}_restored\n\
          export SECRETS_JWT_HS256_SECRET='{ISSUER_SECRET}' ACCESS_TOKEN={}\n\
          {SERVER}{}{SEED}{}",
-        log.display(),
         jwt_of("https://login.example.com", "alice"),
         configure.concat(),
         walk.concat(),
         name = database.name,
     );
 
-    let stdout = done(&script, &folder);
+    let stdout = user.run(&script);
 
     assert!(stdout.contains("`serve` will create the database"), "{stdout}");
     assert!(stdout.contains("https://secrets.example.com/device?user_code="), "{stdout}");

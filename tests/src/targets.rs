@@ -6,7 +6,7 @@
 mod session;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use url::Url;
@@ -232,6 +232,17 @@ impl Dialect {
             Self::MySql => "target-mysql.log",
         }
     }
+}
+
+/// Returns the folder of the servers, which their user can reach.
+///
+/// # Panics
+///
+/// Panics if no servers have been started.
+#[must_use]
+pub fn servers() -> PathBuf {
+    let authority = variable("SECRETS_TEST_TARGET_CA").expect("use ./tests/run");
+    Path::new(&authority).parent().unwrap().to_owned()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the only configuration of the tests")]

@@ -1,0 +1,74 @@
+//! Commands that run as an ordinary user, although the suite may run as root.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use secrets_tests::targets;
+
+use crate::program::programs;
+
+/// User of the database servers of the tests, with a folder of their own and a copy of the program.
+pub(crate) struct OrdinaryUser {
+    user: u32,
+    group: u32,
+    /// Folder that belongs to the user. The test runner searches it for secret values.
+    pub(crate) folder: PathBuf,
+    programs: PathBuf,
+}
+
+impl OrdinaryUser {
+    /// Creates the folder, next to those of the servers: the user may be unable to reach ours.
+    pub(crate) fn new(name: &str) -> Self {
+        let servers = targets::servers();
+        let owner = fs::metadata(servers.join("postgres/data")).unwrap();
+        let (user, group) = (owner.uid(), owner.gid());
+        let root = servers.join(name);
+        let _ = fs::remove_dir_all(&root);
+        let (folder, programs) = (root.join("data"), root.join("bin"));
+        fs::create_dir_all(&folder).unwrap();
+        chown(&folder, Some(user), Some(group)).unwrap();
+        fs::create_dir(&programs).unwrap();
+        let this = Self { user, group, folder, programs };
+        this.copy_program();
+        this
+    }
+
+    fn copy_program(&self) {
+        let (built, copy) = (programs().join("secrets-http"), self.programs.join("secrets-http"));
+        // Not possible between two disks.
+        if fs::hard_link(&built, &copy).is_err() {
+            fs::copy(&built, &copy).unwrap();
+        }
+    }
+
+    /// Path of the program.
+    pub(crate) fn program(&self) -> PathBuf {
+        self.programs.join("secrets-http")
+    }
+
+    /// Creates a command that runs as the user, in their folder.
+    pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command.uid(self.user).gid(self.group).current_dir(&self.folder);
+        command
+    }
+
+    /// Runs a shell script, which must succeed, and returns its output.
+    pub(crate) fn run(&self, script: &str) -> String {
+        // The client programs of PostgreSQL may be outside of PATH, as its server is.
+        let script = format!(
+            "set -eu\nfor bin in /usr/lib/postgresql/*/bin; do PATH=$bin:$PATH; done\n\
+             export PATH={}:$PATH HOME={}\n{script}",
+            self.programs.display(),
+            self.folder.display(),
+        );
+        let output = self.command("sh").arg("-c").arg(script).output().unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{stdout}{stderr}");
+        stdout
+    }
+}
