@@ -34,19 +34,22 @@ enum RecordKind {
     Deliveries,
     Scans,
     Attempts,
+    MailCounts,
 }
 
 /// Deletes all records that are older than their retention, in short transactions. If it fails for one
 /// kind of record, it goes on with the next, and returns the first error.
 pub async fn delete_old(engine: &Engine) -> StoreResult<()> {
     let mut result = Ok(());
-    for kind in [RecordKind::Deliveries, RecordKind::Scans, RecordKind::Attempts] {
+    for kind in RecordKind::ALL {
         result = result.and(kind.delete_all(engine).await);
     }
     result
 }
 
 impl RecordKind {
+    const ALL: [Self; 4] = [Self::Deliveries, Self::Scans, Self::Attempts, Self::MailCounts];
+
     async fn delete_all(self, engine: &Engine) -> StoreResult<()> {
         loop {
             let mut tx = engine.store().begin().await?;
@@ -66,6 +69,7 @@ impl RecordKind {
             }
             Self::Scans => (tx.prune_scans(now - HISTORY, SCAN_BATCH).await?, SCAN_BATCH),
             Self::Attempts => (tx.prune_attempts(now - HISTORY, BATCH).await?, BATCH),
+            Self::MailCounts => (tx.prune_mail_counts(now, BATCH).await?, BATCH),
         })
     }
 }

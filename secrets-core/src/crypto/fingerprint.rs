@@ -1,4 +1,4 @@
-//! MACs that identify scan findings.
+//! MACs that identify scan findings and e-mail addresses.
 //!
 //! A finding is often short or guessable, so a plain hash of it could be reversed by brute force.
 //! The key is derived from a key of the instance, separately for each team and project. A copy of
@@ -11,9 +11,9 @@ use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use super::{Keyring, random};
-use crate::model::{ProjectId, TeamId};
+use crate::model::{EmailAddress, ProjectId, TeamId};
 
-/// MAC of a scan finding (HMAC-SHA256).
+/// MAC of a scan finding or an e-mail address (HMAC-SHA256).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub [u8; 32]);
 
@@ -38,6 +38,14 @@ impl FingerprintKey {
     /// different lists never produce the same input.
     pub(crate) fn fingerprint(&self, parts: &[&[u8]]) -> Fingerprint {
         Fingerprint(mac(&self.0, parts))
+    }
+}
+
+impl Fingerprint {
+    /// Computes the MAC of an e-mail address, for counters that must not contain the address.
+    pub(crate) fn of_address(keyring: &Keyring, address: &EmailAddress) -> Self {
+        let parts: [&[u8]; 2] = [b"secrets-core/v1/address", address.as_str().as_bytes()];
+        Self(mac(keyring.pepper().as_bytes(), &parts))
     }
 }
 

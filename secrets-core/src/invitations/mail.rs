@@ -1,11 +1,12 @@
 //! Invitation e-mails.
 
 use async_trait::async_trait;
+use chrono::{Days, NaiveTime};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::page;
-use crate::crypto::InvitationToken;
+use crate::crypto::{Fingerprint, InvitationToken};
 use crate::engine::{Context, Engine, Write};
 use crate::model::{Error, InvitationId, Result};
 use crate::outbox::{self, Channel, settle_attempt};
@@ -24,7 +25,14 @@ struct Sending {
 #[derive(Debug, Clone, Copy)]
 pub struct InvitationMail;
 
-/// Enqueues the e-mail of an invitation, if e-mail is configured.
+/// Maximum number of invitations that one user sends by e-mail in a day (UTC), to all teams together.
+const DAILY_OF_SENDER: u64 = 100;
+
+/// Maximum number of invitations that one address is sent in a day (UTC), by all users together.
+const DAILY_TO_RECIPIENT: u64 = 10;
+
+/// Enqueues the e-mail of an invitation, if e-mail is configured. Fails if the caller or the recipient
+/// has reached the limit of the day.
 pub(super) async fn enqueue(
     cx: &mut Context<'_, Write>,
     invitation: &InvitationRecord,
@@ -32,10 +40,29 @@ pub(super) async fn enqueue(
     if cx.ports().mail.is_none() {
         return Ok(());
     }
+    admit(cx, invitation).await?;
     let sending = Sending { invitation: invitation.id, number: invitation.times_sent };
     let payload = serde_json::to_value(sending).map_err(Error::internal)?;
     let now = cx.now();
     Ok(outbox::enqueue(cx.tx(), InvitationMail.kind(), payload, now, now).await?)
+}
+
+/// Counts an e-mail, and fails if there are too many of its sender or to its recipient.
+async fn admit(cx: &mut Context<'_, Write>, invitation: &InvitationRecord) -> Result<()> {
+    let tomorrow = (cx.now().date_naive() + Days::new(1)).and_time(NaiveTime::MIN).and_utc();
+    let sender = cx.caller.person()?.id;
+    // Without the address: the counter may remain when the invitation is deleted.
+    let recipient = Fingerprint::of_address(cx.keyring(), &invitation.email);
+    let counters = [
+        (format!("sender/{sender}"), DAILY_OF_SENDER),
+        (format!("recipient/{recipient}"), DAILY_TO_RECIPIENT),
+    ];
+    for (counter, limit) in counters {
+        if cx.tx().count_mail(&counter, tomorrow).await? > limit {
+            return Err(Error::RateLimited(tomorrow));
+        }
+    }
+    Ok(())
 }
 
 #[async_trait]
@@ -83,6 +110,7 @@ async fn email(engine: &Engine, mail: &Mail, payload: &str) -> Result<Option<Ema
 fn message(invitation: InvitationRecord, link: &str) -> Email {
     let InvitationRecord { team_name, inviter_name, inviter_email, email, expires_at, .. } =
         invitation;
+    let (team_name, inviter_name) = (unlinked(team_name.as_str()), unlinked(&inviter_name));
     let until = expires_at.format("%Y-%m-%d %H:%M UTC");
     let inviter = if inviter_email.is_empty() {
         inviter_name
@@ -99,4 +127,19 @@ fn message(invitation: InvitationRecord, link: &str) -> Email {
         subject: format!("Invitation to the team \"{team_name}\""),
         text: Zeroizing::new(text),
     }
+}
+
+/// Returns a name in which mail programs recognize no link or address: `.`, `/`, `:` and `@` are
+/// followed by a space.
+fn unlinked(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    let mut rest = name.chars().peekable();
+    while let Some(char) = rest.next() {
+        text.push(char);
+        let ends = rest.peek().is_none_or(|next| next.is_whitespace());
+        if matches!(char, '.' | '/' | ':' | '@') && !ends {
+            text.push(' ');
+        }
+    }
+    text
 }

@@ -59,4 +59,11 @@ pub trait OutboxWrites: Send {
     /// Deletes a delivery that was sent or will not be retried. Fails with `Stale` if another
     /// worker has claimed or deleted the delivery.
     async fn delete_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
+
+    /// Adds one message to a counter of the time window that ends at `until`. Returns the new number.
+    async fn count_mail(&mut self, counter: &str, until: Time) -> StoreResult<u64>;
+
+    /// Deletes counters whose window ended before `before`, at most `limit` of them. Returns the number
+    /// of deleted counters.
+    async fn prune_mail_counts(&mut self, before: Time, limit: u32) -> StoreResult<u64>;
 }

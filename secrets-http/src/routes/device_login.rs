@@ -86,7 +86,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
             .json_body::<PollDeviceLogin>()
             .form_body::<PollDeviceLogin>()
             .response(200, vec![Content::json(Described::of::<CliGrant>())])
-            .response(400, vec![Content::json(Described::of::<GrantError>())]),
+            .response(400, vec![Content::json(Described::of::<GrantError>().unwrapped())]),
         api.route(Method::GET, LOOK_UP, Shape::Bare, look_up)
             .id("getDeviceLogin")
             .summary("Get a pending device login by its user code"),

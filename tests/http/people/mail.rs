@@ -95,6 +95,72 @@ async fn a_refused_request_leaves_nothing_to_be_sent(kind: Kind) {
     assert_eq!(waiting(&app).await, []);
 }
 
+async fn names_in_mail_are_no_links(kind: Kind) {
+    let (app, alice) = world(kind).await;
+    let name = "Verify at http://evil.example/login or x@evil.example, St. John: now";
+    let team = alice.post("/api/v1/teams", &json!({ "name": name })).await.is(201).json();
+    let path = format!("/api/v1/teams/{}/members", team["id"].as_str().unwrap());
+
+    alice.post(&path, &json!({ "email": "bob@example.com" })).await.is(201);
+    sent(&app, 1).await;
+
+    let message = app.mailer.sent().remove(0);
+    let unlinked = "Verify at http: / / evil. example/ login or x@ evil. example, St. John: now";
+    assert_eq!(message.subject, format!("Invitation to the team \"{unlinked}\""));
+    assert!(message.text.contains(unlinked) && !message.text.contains("evil.example"));
+}
+
+async fn a_user_sends_100_invitations_a_day(kind: Kind) {
+    let (app, alice) = world(kind).await;
+    let team = alice.post("/api/v1/teams", &json!({ "name": "Second" })).await.is(201).json();
+    let second = format!("/api/v1/teams/{}/members", team["id"].as_str().unwrap());
+    let email = |number: u32| json!({ "email": format!("person{number}@example.com") });
+    for number in 0..99 {
+        alice.post(&super::members(&alice), &email(number)).await.is(201);
+    }
+    let last = alice.post(&second, &email(0)).await.is(201).json();
+
+    for path in [&second, &super::members(&alice)] {
+        let refused = alice.post(path, &email(100)).await;
+        refused.is(429).code("rate_limited");
+        let until_midnight = 86_400 - app.clock.now().timestamp().rem_euclid(86_400);
+        assert_eq!(refused.header("retry-after"), Some(until_midnight.to_string().as_str()));
+    }
+    let id = last["invitation_id"].as_str().unwrap();
+    let team = team["id"].as_str().unwrap();
+    let resend = format!("/api/v1/teams/{team}/invitations/{id}/resend");
+    alice.post(&resend, &json!({})).await.is(429);
+    app.person("bob").await.post(&second, &email(100)).await.is(403);
+    app.wait(TimeDelta::hours(12));
+    alice.post(&second, &email(100)).await.is(201);
+    alice.post(&resend, &json!({})).await.is(200);
+}
+
+async fn an_address_is_sent_10_invitations_a_day(kind: Kind) {
+    let (app, _) = world(kind).await;
+    let email = json!({ "email": "victim@example.com" });
+    for number in 0..10 {
+        let person = app.person(&format!("person{number}")).await;
+        person.post(&super::members(&person), &email).await.is(201);
+    }
+    let (late, other) = (app.person("late").await, json!({ "email": "other@example.com" }));
+
+    late.post(&super::members(&late), &email).await.is(429).code("rate_limited");
+    late.post(&super::members(&late), &other).await.is(201);
+
+    app.wait(TimeDelta::hours(12));
+    late.post(&super::members(&late), &email).await.is(201);
+}
+
+async fn without_mail_invitations_are_not_limited(app: App) {
+    let email = json!({ "email": "friend@example.com" });
+    for number in 0..11 {
+        let person = app.person(&format!("person{number}")).await;
+        let place = person.post(&super::members(&person), &email).await.is(201).json();
+        assert!(place["accept_url"].is_string());
+    }
+}
+
 async fn an_invitation_that_is_sent_again_is_mailed_with_its_new_token(kind: Kind) {
     let (app, alice) = world(kind).await;
     let bob = app.person("bob").await;
@@ -223,11 +289,14 @@ async fn a_claim_that_nobody_settles_ends(kind: Kind) {
     sent(&app, 1).await;
 }
 
-on_every_store![;
+on_every_store![without_mail_invitations_are_not_limited;
     an_invitation_is_mailed_with_the_link_that_accepts_it,
     where_mail_is_sent_the_inviter_is_given_no_link,
     what_waits_to_be_sent_holds_no_token_and_no_address,
     a_refused_request_leaves_nothing_to_be_sent,
+    names_in_mail_are_no_links,
+    a_user_sends_100_invitations_a_day,
+    an_address_is_sent_10_invitations_a_day,
     an_invitation_that_is_sent_again_is_mailed_with_its_new_token,
     what_was_revoked_before_it_was_sent_is_not_sent,
     what_failed_is_tried_again_later_and_later,

@@ -38,6 +38,8 @@ pub(super) struct State {
     pub(super) invitations: Table<InvitationId, InvitationRecord>,
 
     pub(super) outbox: Table<DeliveryId, DeliveryRecord>,
+    /// Numbers of messages, by the end of their time window and by counter.
+    pub(super) mail_counts: OrdMap<(Time, String), u64>,
 
     /// Projects that are not deleted.
     pub(super) projects: Table<ProjectId, ProjectRecord>,

@@ -34,6 +34,7 @@ const HISTORY: &[(&str, &str)] = &[
     ("ages", include_str!("../../../migrations/0018_ages.sql")),
     ("environment defaults", include_str!("../../../migrations/0019_environment_defaults.sql")),
     ("token expiry", include_str!("../../../migrations/0020_token_expiry.sql")),
+    ("mail counts", include_str!("../../../migrations/0021_mail_counts.sql")),
 ];
 
 /// Table of the migrations that have run.

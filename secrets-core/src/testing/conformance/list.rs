@@ -333,6 +333,7 @@ macro_rules! store_conformance {
             a_claim_that_was_lost_settles_nothing
             a_delivery_is_postponed_or_deleted
             deliveries_are_hastened
+            messages_are_counted_in_their_window
         }
         permissions() {
             everything_said_of_a_person_survives

@@ -126,3 +126,24 @@ pub async fn deliveries_are_hastened(store: &dyn Store) {
         [due, hastened, late]
     );
 }
+
+/// Messages are counted by counter and time window; the counters of past windows are deleted.
+pub async fn messages_are_counted_in_their_window(store: &dyn Store) {
+    let mut tx = begin(store).await;
+    for number in 1..=3 {
+        assert_eq!(tx.count_mail("sender/ünï '", at(10)).await.unwrap(), number);
+    }
+    assert_eq!(tx.count_mail("sender/ünï '", at(20)).await.unwrap(), 1);
+    assert_eq!(tx.count_mail("recipient", at(10)).await.unwrap(), 1);
+    tx.commit().await.unwrap();
+
+    let mut tx = begin(store).await;
+    assert_eq!(tx.count_mail("recipient", at(10)).await.unwrap(), 2);
+    drop(tx);
+    let mut tx = begin(store).await;
+    assert_eq!(tx.prune_mail_counts(at(10), 9).await.unwrap(), 0);
+    assert_eq!(tx.prune_mail_counts(at(11), 1).await.unwrap(), 1);
+    assert_eq!(tx.prune_mail_counts(at(11), 9).await.unwrap(), 1);
+    assert_eq!(tx.count_mail("recipient", at(10)).await.unwrap(), 1);
+    assert_eq!(tx.count_mail("sender/ünï '", at(20)).await.unwrap(), 2);
+}

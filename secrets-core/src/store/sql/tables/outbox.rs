@@ -86,6 +86,24 @@ impl OutboxWrites for Session<Transaction> {
             .bind(i64::from(delivery.attempts));
         self.change(Subject::Resource, statement).await
     }
+
+    async fn count_mail(&mut self, counter: &str, until: Time) -> StoreResult<u64> {
+        let statement = sqlx::query(
+            "INSERT INTO mail_counts (counter, until, sent) VALUES ($1, $2, 1)
+             ON CONFLICT (until, counter) DO UPDATE SET sent = mail_counts.sent + 1
+             RETURNING sent AS count",
+        );
+        self.count(statement.bind(counter).bind(until)).await
+    }
+
+    async fn prune_mail_counts(&mut self, before: Time, limit: u32) -> StoreResult<u64> {
+        let statement = sqlx::query(
+            "DELETE FROM mail_counts WHERE (until, counter) IN
+                 (SELECT until, counter FROM mail_counts WHERE until < $1
+                  ORDER BY until, counter LIMIT $2)",
+        );
+        self.write(statement.bind(before).bind(i64::from(limit))).await
+    }
 }
 
 fn record(row: &Row<'_>) -> StoreResult<DeliveryRecord> {
