@@ -1,7 +1,8 @@
-"""Tests the OpenAPI document and clients generated from it, and the server against the document, as each
-kind of caller.
+"""Tests the OpenAPI document of each envelope and clients generated from the document, and the server
+against its document, as each kind of caller.
 
-Usage: run.py PROGRAM LOG FOLDER. The reports are left in the folder.
+Usage: run.py PROGRAM LOG FOLDER. The logs are LOG with the name of the test added, and the reports are
+left in the folder.
 """
 
 import json
@@ -9,38 +10,48 @@ import os
 import re
 import subprocess
 import sys
-import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from openapi_spec_validator import OpenAPIV31SpecValidator
-
 import clients
-import examples
+import openapi
 from service import Service, World
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 BIN = Path(sys.executable).parent
 
-# Minimum number of test cases of all callers together.
+# Values of `SECRETS_ENVELOPE`.
+NAMED, BOTH = "named", "both"
+
+# Minimum number of test cases of all tests together.
 LEAST = 10_000
 
-# An endless response: it sends events until the client disconnects. Tested in tests/http/watch.rs.
-ENDLESS = "watchEnvironment"
+# Minimum number of operations whose success is tested in the envelope `both`.
+LEAST_IN_BOTH = 80
 
+# An endless response: it sends events until the client disconnects. Tested in tests/http/watch.rs.
+ENDLESS = ["--exclude-operation-id", "watchEnvironment"]
 
 # Revokes the session of the caller, which would end the run for that caller.
 REVOKE = "revokeCliSession"
 
-# Callers by name: the source of their credential, and the selection of operations.
+# Only valid requests: an error has the same form in every envelope.
+VALID = ["--mode", "positive", "--phases", "examples,fuzzing", "--max-examples", "5"]
+
+# Callers by name: envelope, source of the credential, and options. The slowest come first.
 CALLERS = {
-    "nobody": (lambda world: None, ["--exclude-operation-id", ENDLESS]),
-    "person": (lambda world: world.person, ["--exclude-operation-id", ENDLESS]),
-    "token": (lambda world: world.service_token, ["--exclude-operation-id", ENDLESS]),
-    "session": (
-        World.session,
-        ["--exclude-operation-id", ENDLESS, "--exclude-operation-id", REVOKE],
+    "session": (NAMED, World.session, [*ENDLESS, "--exclude-operation-id", REVOKE]),
+    "person": (NAMED, lambda world: world.person, ENDLESS),
+    "token": (NAMED, lambda world: world.service_token, ENDLESS),
+    "nobody": (NAMED, lambda world: None, ENDLESS),
+    "person-both": (BOTH, lambda world: world.person, [*ENDLESS, *VALID]),
+    "token-both": (
+        BOTH,
+        lambda world: world.service_token,
+        # The operations for service tokens only.
+        [*VALID, "--include-path-regex", "^/api/v1/eso/"],
     ),
-    "session-that-ends": (World.session, ["--include-operation-id", REVOKE]),
+    "session-that-ends": (NAMED, World.session, ["--include-operation-id", REVOKE]),
 }
 
 
@@ -54,24 +65,60 @@ def settings(world, credential):
     return text
 
 
-def run(service, name, folder):
-    """Runs Schemathesis as one kind of caller. Returns the number of passed and failed cases."""
-    credential_of, operations = CALLERS[name]
-    world = World(service, name)
-    config, report = folder / f"{name}.toml", folder / f"{name}.ndjson"
-    config.write_text(settings(world, credential_of(world)))
-    command = [
-        BIN / "st", "--config-file", config, "--no-color", "run",
-        # Checks are not named here: named checks would be on even if the settings turn them off.
-        f"{service.url}/api/v1/openapi.json", *operations,
-        "--report", "ndjson", "--report-ndjson-path", report, *seed(),
-    ]
+def test_document(program, log, folder, envelope):
+    """Tests the document of an envelope, and the clients generated from the document of `named`.
+    Returns the number of passed cases, and a text for each failure.
+    """
+    with Service(program, log.with_suffix(f".{envelope}.log"), envelope) as service:
+        passed, failures = openapi.check(service.document, envelope)
+        if envelope == NAMED:
+            person = World(service, "clients").person
+            called, broken = clients.check(service, service.document, person, folder)
+            passed, failures = passed + called, failures + broken
+    return passed, failures
+
+
+def test_caller(program, log, folder, name):
+    """Runs Schemathesis as one kind of caller. Returns the number of passed and failed cases, the output,
+    and, for the envelope `both`, the operations that were called with success.
+    """
+    envelope, credential_of, options = CALLERS[name]
     # Schemathesis stores its findings in the working folder.
-    result = subprocess.run(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    print(f"== {name}\n{result.stdout}", flush=True)
-    return counts(result)
+    folder /= name
+    folder.mkdir(exist_ok=True)
+    config, report = folder / "schemathesis.toml", folder / "report.ndjson"
+    # Writing a report takes a sixth of the time.
+    reports = ["--report", "ndjson", "--report-ndjson-path", report] if envelope == BOTH else []
+    # A new store for each caller, so that all names are free.
+    with Service(program, log.with_suffix(f".{name}.log"), envelope) as service:
+        world = World(service, name)
+        config.write_text(settings(world, credential_of(world)))
+        command = [
+            BIN / "st", "--config-file", config, "--no-color", "run",
+            # Checks are not named here: named checks would be on even if the settings turn them off.
+            f"{service.url}/api/v1/openapi.json", *options, *reports, *seed(),
+        ]
+        result = subprocess.run(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+    passed, failed = counts(result)
+    failures = service.differences
+    output = "\n".join([f"== {name}", *failures, result.stdout])
+    operations = service.called | succeeded(report) if reports else set()
+    return passed, failed + len(failures), output, operations
+
+
+def succeeded(report):
+    """Operations of a report that had a successful response."""
+    operations = set()
+    with open(report) as lines:
+        for line in lines:
+            recorder = json.loads(line).get("ScenarioFinished", {}).get("recorder", {})
+            for case, interaction in recorder.get("interactions", {}).items():
+                response, sent = interaction.get("response"), recorder["cases"].get(case)
+                if response and sent and response["status_code"] in range(200, 300):
+                    operations.add(f"{sent['value']['method']} {sent['value']['path']}")
+    return operations
 
 
 def seed():
@@ -89,30 +136,31 @@ def counts(result):
 
 
 def main(program, log, folder):
-    folder = Path(folder).resolve()
+    log, folder = Path(log), Path(folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     passed = failed = 0
-    with Service(program, log) as service:
-        with urllib.request.urlopen(service.url + "/api/v1/openapi.json") as answer:
-            document = json.load(answer)
-        for error in OpenAPIV31SpecValidator(document).iter_errors():
-            print(f"the document is no OpenAPI 3.1: {error}")
-            failed += 1
-        passed += not failed
-        for more_passed, invalid in [
-            examples.check(document),
-            clients.check(service, document, World(service, "clients").person, folder),
-        ]:
-            for failure in invalid:
+    in_both = set()
+    # Each test runs its own server and its own processes.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        callers = [pool.submit(test_caller, program, log, folder, name) for name in CALLERS]
+        documents = [
+            pool.submit(test_document, program, log, folder, envelope) for envelope in [NAMED, BOTH]
+        ]
+        for test in documents:
+            more_passed, failures = test.result()
+            for failure in failures:
                 print(failure)
-            passed, failed = passed + more_passed, failed + len(invalid)
-    for name in CALLERS:
-        # A new store for each caller, so that all names are free.
-        with Service(program, log) as service:
-            more_passed, more_failed = run(service, name, folder)
+            passed, failed = passed + more_passed, failed + len(failures)
+        for test in callers:
+            more_passed, more_failed, output, operations = test.result()
+            print(output, flush=True)
             passed, failed = passed + more_passed, failed + more_failed
+            in_both |= operations
     if passed + failed < LEAST:
         print(f"{passed + failed} cases are too few: there must be {LEAST}")
+        failed += 1
+    if len(in_both) < LEAST_IN_BOTH:
+        print(f"{len(in_both)} operations in both are too few: there must be {LEAST_IN_BOTH}")
         failed += 1
     print(f"interface: {passed} passed, {failed} failed")
 

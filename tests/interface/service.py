@@ -10,6 +10,8 @@ import threading
 import time
 import urllib.request
 
+import openapi
+
 SECRET = "a secret of the test suite, of 32 bytes or more"
 # Number of objects of each kind that are created to be deleted.
 DOOMED = 5
@@ -20,8 +22,9 @@ GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 class Service:
     """`secrets-http serve` with a store in memory. Its log is kept for the test runner to search."""
 
-    def __init__(self, program, log):
+    def __init__(self, program, log, envelope):
         environment = {
+            "SECRETS_ENVELOPE": envelope,
             "SECRETS_LISTEN": "127.0.0.1:0",
             "SECRETS_DATABASE_URL": "memory:",
             "SECRETS_ROOT_KEY": base64.b64encode(bytes([7]) * 32).decode(),
@@ -41,6 +44,10 @@ class Service:
         )
         self.url = self._address()
         threading.Thread(target=self._keep, daemon=True).start()
+        # Operations that were called by `call`, and differences of their responses from the document.
+        self.called, self.differences = set(), []
+        with urllib.request.urlopen(f"{self.url}/api/v1/openapi.json") as answer:
+            self.document = json.load(answer)
 
     def _address(self):
         for line in self.process.stderr:
@@ -67,7 +74,7 @@ class Service:
             raise
 
     def call(self, method, path, credential=None, body=None):
-        """Sends a request that must succeed, and returns the response."""
+        """Sends a request that must succeed, compares the response with the document, and returns it."""
         headers = {"Content-Type": "application/json"}
         if credential:
             headers["Authorization"] = f"Bearer {credential}"
@@ -75,7 +82,12 @@ class Service:
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         with urllib.request.urlopen(request) as answer:
             text = answer.read()
-        return json.loads(text) if text else None
+        result = json.loads(text) if text else None
+        operation, differences = openapi.check_response(
+            self.document, method, path, answer.status, result)
+        self.called.add(operation)
+        self.differences += differences
+        return result
 
 
 def jwt(name):
@@ -148,6 +160,24 @@ class World:
             "doomed_token": [self._token(f"doomed {n}")["id"] for n in doomed],
             "doomed_invitation": [self._invitation(f"doomed.{n}") for n in doomed],
         }
+        self._call_others()
+
+    def _call_others(self):
+        """Calls operations to which Schemathesis sends no request that succeeds."""
+        self.session()
+        self.call("GET", "/api/v1/account/data-export")
+        environment = f"/api/v1/projects/{self.project}/environments/production"
+        permission = {"user_id": self.names["friend"][0], "role": "none"}
+        self.call("PUT", f"{environment}/permissions", {"permissions": [permission]})
+        webhooks = f"{environment}/rotations/main-db/webhooks"
+        body = {"url": f"https://127.0.0.1:{self.database.port}", "events": ["rotation.started"]}
+        webhook = self.call("POST", webhooks, body)["id"]
+        self.call("POST", f"{webhooks}/{webhook}/test")
+        self.call("GET", f"{webhooks}/{webhook}/deliveries")
+        body = {"name": "restored", "team_id": self.team}
+        project = self.call("POST", "/api/v1/projects", body)["id"]
+        self.call("DELETE", f"/api/v1/projects/{project}")
+        self.call("POST", f"/api/v1/projects/{project}/restore")
 
     def _project(self, name):
         body = {"name": name, "team_id": self.team}
@@ -193,6 +223,7 @@ class World:
         user = self.service.call("POST", "/api/v1/auth/sync", friend)["id"]
         self._invitation("friend")
         token = self.service.call("GET", "/api/v1/invitations", friend)[0]["token"]
+        self.service.call("GET", f"/api/v1/invitations/{token}", friend)
         self.service.call("POST", f"/api/v1/invitations/{token}/accept", friend)
         return user
 
