@@ -2,48 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import secrets
-import ssl
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
-from ipaddress import ip_address
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import certificates
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from program import ISSUER, Program, jwt
 from secrets_service import Client, Service, Session, _client
 from servers import Host, Proxy
 
-ROOT = Path(__file__).parents[2]
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-ISSUER = "https://issuer.test"
-
-
-def load(name: str, path: Path) -> ModuleType:
-    """Loads a module that is not in a package."""
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-running = load("running", ROOT / "tests/interface/service.py")
-
 
 @pytest.fixture(scope="session")
-def program() -> Iterator[Any]:
-    """Server process with a database in memory. Its log is kept for the test runner."""
-    logs = Path(os.environ.get("SECRETS_TEST_LOGS", TARGET / "test/logs"))
-    logs.mkdir(parents=True, exist_ok=True)
-    with running.Service(TARGET / "debug/secrets-http", logs / "python.log") as service:
+def program() -> Iterator[Program]:
+    with Program() as service:
         yield service
 
 
@@ -76,34 +49,8 @@ def proxy() -> Iterator[Proxy]:
 
 
 @pytest.fixture(scope="session")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ssl.SSLContext]:
-    """Self-signed certificate of 127.0.0.1, and the context of its server."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tests")])
-    now = datetime.now(timezone.utc)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
-        )
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path_factory.mktemp("tls") / "server.pem"
-    private = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    path.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(path)
-    return path, context
+def authority(tmp_path_factory: pytest.TempPathFactory) -> certificates.Authority:
+    return certificates.create(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture(scope="session")
@@ -122,7 +69,7 @@ def sign_in(service: Service, person: str) -> Session:
 
 
 def client(program: Any, person: str) -> Client:
-    made = Client(program.url, token=running.jwt(person))
+    made = Client(program.url, token=jwt(person))
     made.user.sync()
     return made
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import select
 import socket
 import ssl
 import threading
@@ -15,6 +14,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 JSON = {"Content-Type": "application/json"}
+
+# Maximum time until a server notices that it is shut down, in seconds.
+POLL_INTERVAL = 0.02
 
 
 @contextmanager
@@ -43,6 +45,8 @@ class Answers(BaseHTTPRequestHandler):
     """Sends the prepared responses of a host in turn."""
 
     protocol_version = "HTTP/1.1"
+    # The head and the body are two writes: the second would wait for an acknowledgement.
+    disable_nagle_algorithm = True
     server: Host
 
     def setup(self) -> None:
@@ -57,14 +61,11 @@ class Answers(BaseHTTPRequestHandler):
         host = self.server
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         request = (self.command, self.path, body, dict(self.headers))
-        is_silent, drips, answer = host.take(request, self.client_address)
+        is_silent, answer = host.take(request, self.client_address)
         if is_silent:
             # Until the client closes the connection.
             self.rfile.read(1)
             self.close_connection = True
-            return
-        if drips:
-            self.drip(drips)
             return
         status, headers, body = answer
         time.sleep(host.pause)
@@ -80,24 +81,12 @@ class Answers(BaseHTTPRequestHandler):
 
     do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
 
-    def drip(self, part: str) -> None:
-        """Sends a part of a response one byte at a time, without end."""
-        self.close_connection = True
-        begin = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n"
-        self.wfile.write(begin if part == "headers" else begin + b"\r\n")
-        try:
-            while True:
-                self.wfile.write(b"x")
-                time.sleep(0.1)
-        except OSError:
-            pass
-
     def log_message(self, *_: object) -> None:
         pass
 
 
-class Forwards(BaseHTTPRequestHandler):
-    """Proxy: forwards requests, and opens tunnels."""
+class ProxyAnswers(BaseHTTPRequestHandler):
+    """Answers requests of a proxy, and refuses tunnels."""
 
     protocol_version = "HTTP/1.1"
     server: Proxy
@@ -113,41 +102,27 @@ class Forwards(BaseHTTPRequestHandler):
     def do_CONNECT(self) -> None:
         self.server.asked.append((self.command, self.path, dict(self.headers)))
         self.close_connection = True
-        if self.server.refuses:
-            self.send_error(407)
-            return
-        host, _, port = self.path.rpartition(":")
-        with socket.create_connection((host, int(port))) as target:
-            self.send_response(200)
-            self.end_headers()
-            ends = {self.connection: target, target: self.connection}
-            while True:
-                for one in select.select(list(ends), [], [])[0]:
-                    part = one.recv(65536)
-                    if not part:
-                        return
-                    ends[one].sendall(part)
+        self.send_error(407)
 
     def log_message(self, *_: object) -> None:
         pass
 
 
 class Proxy(ThreadingHTTPServer):
-    """HTTP proxy. Answers requests without TLS itself."""
+    """HTTP proxy that answers requests itself, and refuses tunnels."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Forwards)
+        super().__init__(("127.0.0.1", 0), ProxyAnswers)
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.asked: list[tuple[str, str, dict[str, str]]] = []
-        self.refuses = False
 
     def handle_error(self, *_: object) -> None:
         """Clients of the tests break connections off."""
 
     def __enter__(self) -> Proxy:
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(POLL_INTERVAL,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -173,23 +148,23 @@ class Host(ThreadingHTTPServer):
         self.asked: list[tuple[str, str, bytes, dict[str, str]]] = []
         self.peers: set[Any] = set()
         self.pause, self.open = 0.0, 0
-        self.silent, self.drips = False, ""
+        self.silent = False
         self._lock = threading.Lock()
 
     def take(
         self, request: tuple[str, str, bytes, dict[str, str]], peer: Any
-    ) -> tuple[bool, str, tuple[int | None, dict[str, str], bytes]]:
+    ) -> tuple[bool, tuple[int | None, dict[str, str], bytes]]:
         """Takes the response to a request. A test that finds the request in ``asked`` can change the
         next response, and no longer that of the request."""
         key = request[1].rpartition("/")[2]
         named = json.dumps({"secret": {"key": key, "value": f"kvc_{key}"}}).encode()
         with self._lock:
-            is_silent, drips = self.silent, self.drips
-            is_prepared = bool(self.answers) and not is_silent and not drips
+            is_silent = self.silent
+            is_prepared = bool(self.answers) and not is_silent
             answer = self.answers.pop(0) if is_prepared else (200, JSON, named)
             self.peers.add(peer)
             self.asked.append(request)
-        return is_silent, drips, answer
+        return is_silent, answer
 
     async def receive(self, requests: int) -> None:
         """Waits until a number of requests have arrived, for at most 60 seconds."""
@@ -215,7 +190,7 @@ class Host(ThreadingHTTPServer):
         """Clients of the tests break connections off."""
 
     def __enter__(self) -> Host:
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(POLL_INTERVAL,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:

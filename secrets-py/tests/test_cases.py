@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from conftest import ISSUER, ROOT, running
+from program import ISSUER, ROOT, jwt
 from secrets_service import Client, SecretsError, Service, Session
 
 FOLDER = ROOT / "tests/cases/data"
@@ -157,7 +157,7 @@ def host(request: pytest.FixtureRequest) -> Callable[[Case], Host]:
     program: Any = request.getfixturevalue("program")
 
     def there(subject: str) -> Client:
-        session = Client(program.url, token=running.jwt(subject))
+        session = Client(program.url, token=jwt(subject))
         session.user.sync()
         return session
 

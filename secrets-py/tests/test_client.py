@@ -378,17 +378,6 @@ def test_a_wait_before_a_retry_holds_no_thread(host: Any) -> None:
     assert asyncio.run(main()) < 15
 
 
-@pytest.mark.parametrize("part", ["headers", "body"])
-def test_a_response_that_drips_ends_at_the_deadline(host: Any, part: str) -> None:
-    host.drips = part
-    began = time.monotonic()
-
-    with pytest.raises(package.Unavailable, match="the deadline of 1 s has passed"):
-        Client(host.url, timeout=20, deadline=1).project.list()
-
-    assert time.monotonic() - began < 15
-
-
 def test_a_deadline_includes_the_waits_before_retries(host: Any) -> None:
     host.answers = [(429, JSON | {"Retry-After": "5"}, NO_ROOM)]
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import secrets_service
-from conftest import ISSUER, name, sign_in
+from conftest import name, sign_in
+from program import ISSUER
 from secrets_service import AsyncClient, AsyncService, AsyncSession, Service
 
 TASKS, OPERATIONS = 32, 200

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 import secrets_service as package
-from conftest import ISSUER, client, name, running
+from conftest import client, name
+from program import ISSUER, jwt
 from secrets_service import AsyncClient, Client, load_env
 
 
@@ -26,7 +27,7 @@ def service(program: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         session.secret.create(project=slug, environment="staging", key=key, value=value)
     variables = {
         "SECRETS_URL": program.url,
-        "SECRETS_TOKEN": running.jwt(person),
+        "SECRETS_TOKEN": jwt(person),
         "SECRETS_PROJECT": slug,
         "SECRETS_ENVIRONMENT": "staging",
     }

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import secrets_service as package
-from conftest import client, name, running
+from conftest import client, name
+from program import jwt
 from secrets_service import Client, SecretsError, Service, Session, _errors
 
 Sessions = Session | Client
@@ -72,7 +73,7 @@ def test_a_credential_that_proves_nothing(embedded: Service, program: Any, token
 
 
 def test_whoever_never_signed_in_is_told_so(program: Any) -> None:
-    newcomer = Client(program.url, token=running.jwt(name()))
+    newcomer = Client(program.url, token=jwt(name()))
 
     with pytest.raises(package.Unauthenticated, match="sync"):
         newcomer.project.list()

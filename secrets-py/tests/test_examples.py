@@ -6,9 +6,11 @@ import os
 import re
 import subprocess
 import sys
+from typing import Any
 
 import pytest
-from conftest import ROOT, TARGET
+from conftest import client, name
+from program import ROOT, TARGET, jwt
 
 FOLDER = ROOT / "examples/python"
 
@@ -50,3 +52,21 @@ def test_opening_a_bundle_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert "1,000 secrets: opened in" in said
     with capsys.disabled():
         print(f"\n{said}", end="")
+
+
+def test_clients_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    said = run("client_speed.py", "200", str(TARGET / "debug/secrets-http"))
+
+    names = [line.split()[:2] for line in said.splitlines()[1:]]
+    assert names == [["requests", "200"], ["httpx", "200"], ["secrets_service", "200"]]
+    with capsys.disabled():
+        print(f"\n{said}", end="")
+
+
+def test_clients_are_compared_with_a_given_service(program: Any) -> None:
+    person = name()
+    with client(program, person) as session:
+        said = run("client_speed.py", "20", SECRETS_URL=program.url, SECRETS_TOKEN=jwt(person))
+        assert session.project.list() == []
+
+    assert "secrets_service" in said

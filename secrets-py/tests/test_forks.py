@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import ssl
 import subprocess
 import sys
 import threading
 import urllib.request
 from pathlib import Path
 
+from certificates import Authority
 from servers import Host
 
 BEGIN = """
@@ -52,6 +52,9 @@ def run(code: str, url: str, authority: Path | str = "") -> list[str]:
     return done.stdout.splitlines()
 
 
+# Seconds before a response, so that children wait for responses at the same time.
+PAUSE = 0.01
+
 POOL = """
 assert read("START")
 with multiprocessing.get_context("fork").Pool(8) as pool:
@@ -61,20 +64,22 @@ print(right.count(True), right.count(False))
 
 
 def test_a_pool_of_forked_processes_reads_its_own_responses(host: Host) -> None:
+    host.pause = PAUSE
     assert run(POOL, host.url) == ["2000 0"]
 
 
 def test_the_prefork_pool_of_celery_reads_its_own_responses(host: Host) -> None:
+    host.pause = PAUSE
     code = POOL.replace("multiprocessing.get_context", "billiard.get_context")
-    assert run("import billiard\n" + code.replace("2000", "400"), host.url) == ["400 0"]
+    assert run("import billiard\n" + code, host.url) == ["2000 0"]
 
 
 def test_a_pool_of_forked_processes_reads_its_own_responses_over_tls(
-    authority: tuple[Path, ssl.SSLContext],
+    authority: Authority,
 ) -> None:
-    path, context = authority
-    with Host(context) as host:
-        assert run(POOL.replace("2000", "400"), host.url, path) == ["400 0"]
+    with Host(authority.server()) as host:
+        host.pause = PAUSE
+        assert run(POOL, host.url, authority.path) == ["2000 0"]
 
 
 def test_threads_and_tasks_go_on_beside_forks(host: Host) -> None:

@@ -9,15 +9,17 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from conftest import TARGET
+from conftest import client, name
+from program import TARGET, jwt
 from test_readme import SNIPPETS
 
 WHEEL = os.environ.get("SECRETS_TEST_WHEEL", "")
 NOBODY = 65534
-
-
+# Minor versions of Python 3 that the package supports.
+MINORS = range(10, 14)
 
 
 class User:
@@ -57,6 +59,18 @@ def runs(python: list[str]) -> bool:
         return False
 
 
+def interpreters() -> list[str]:
+    """This Python, and one of each other supported version that this machine has."""
+    found = {sys.version_info[1]: sys.executable}
+    for minor in MINORS:
+        # pyenv has a folder for each version, beside the folder of this Python.
+        siblings = Path(sys.base_prefix).parent.glob(f"3.{minor}.*/bin/python3.{minor}")
+        for python in (*sorted(map(str, siblings)), f"python3.{minor}"):
+            if minor not in found and runs([python]):
+                found[minor] = python
+    return list(found.values())
+
+
 def home() -> Path:
     """A folder under the target folder; where somebody else cannot reach that, /tmp must do."""
     base = TARGET / "test/tmp"
@@ -73,14 +87,18 @@ def user() -> Iterator[User]:
     shutil.rmtree(folder)
 
 
+def wheels(folder: Path) -> Path:
+    """Copies the wheel and its dependencies into a folder. Returns the wheel."""
+    assert WHEEL, "the suite sets SECRETS_TEST_WHEEL"
+    dependencies = Path(os.environ["SECRETS_TEST_DEPENDENCIES"]).glob("*.whl")
+    for path in (Path(WHEEL), *dependencies):
+        shutil.copy(path, folder)
+        (folder / path.name).chmod(0o644)
+    return folder / Path(WHEEL).name
+
+
 def test_the_wheel_is_all_that_is_needed(user: User) -> None:
-    assert WHEEL, "the suite says which"
-    wheel = user.home / Path(WHEEL).name
-    shutil.copy(WHEEL, wheel)
-    wheel.chmod(0o644)
-    for dependency in Path(os.environ["SECRETS_TEST_DEPENDENCIES"]).glob("*.whl"):
-        shutil.copy(dependency, user.home)
-        (user.home / dependency.name).chmod(0o644)
+    wheel = wheels(user.home)
 
     user.run(user.python, "-m", "venv", user.home / "venv")
     python = user.home / "venv/bin/python"
@@ -91,3 +109,41 @@ def test_the_wheel_is_all_that_is_needed(user: User) -> None:
     assert names <= {"pip", "setuptools", "secrets-service", "urllib3"}
     for snippet in (one for one in SNIPPETS if "SECRETS_URL" not in one):
         user.run(python, "-c", snippet)
+
+
+READ = """
+import asyncio
+from secrets_service import AsyncClient, Client, Service
+with Service.open("memory:") as service:
+    alice = service.sign_in(issuer="here", subject="1", email="alice@example.com")
+    at = {"project": alice.project.create(name="Shop")["slug"], "environment": "staging"}
+    alice.secret.create(**at, key="URL", value="kvc_url")
+    print(str(alice.secret.get(**at, key="URL")["value"]))
+with Client.from_env() as client:
+    at["project"] = client.project.create(name="Shop")["slug"]
+    client.secret.create(**at, key="URL", value="kvc_url")
+    print(str(client.secret.get(**at, key="URL")["value"]))
+async def read():
+    async with AsyncClient.from_env() as client:
+        print(str((await client.secret.get(**at, key="URL"))["value"]))
+asyncio.run(read())
+"""
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_every_supported_python_reads_a_secret(python: str, program: Any, tmp_path: Path) -> None:
+    wheel, person = wheels(tmp_path), name()
+    client(program, person).close()
+    subprocess.run([python, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    installed = tmp_path / "venv/bin/python"
+    pip = [sys.executable, "-m", "pip", "--python", installed, "install", "--quiet", "--no-index"]
+    subprocess.run([*pip, "--find-links", tmp_path, wheel], check=True)
+
+    done = subprocess.run(
+        [installed, "-I", "-c", READ],
+        env={"SECRETS_URL": program.url, "SECRETS_TOKEN": jwt(person)},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == ["kvc_url"] * 3

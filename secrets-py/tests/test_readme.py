@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 import secrets_service
-from conftest import ROOT, name, running
+from conftest import client, name
+from program import ROOT, jwt
 from secrets_service import Service, _bundle, _client, _hidden, _offline, _operations, _service
 
 README = (ROOT / "secrets-py/README.md").read_text()
@@ -26,9 +27,9 @@ def test_there_are_snippets() -> None:
 
 @pytest.mark.parametrize("number", range(len(SNIPPETS)))
 def test_a_snippet_of_the_readme_runs(number: int, tmp_path: Path, program: Any) -> None:
-    person = running.jwt(name())
-    program.call("POST", "/api/v1/auth/sync", person)
-    environment = {**os.environ, "SECRETS_URL": program.url, "SECRETS_TOKEN": person}
+    person = name()
+    client(program, person).close()
+    environment = {**os.environ, "SECRETS_URL": program.url, "SECRETS_TOKEN": jwt(person)}
 
     done = subprocess.run(
         [sys.executable, "-c", SNIPPETS[number]],

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, client, name, running
+from conftest import client, name
+from program import ROOT, jwt
 
 TEXT = (ROOT / "secrets-py/RECIPES.md").read_text()
 RECIPES = re.findall(r"^```(python|sh)\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
@@ -74,7 +75,7 @@ def variables(program: Any, tmp_path: Path) -> dict[str, str]:
         **{key: value for key, value in os.environ.items() if not key.startswith("DATABASE_")},
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "SECRETS_URL": program.url,
-        "SECRETS_TOKEN": running.jwt(person),
+        "SECRETS_TOKEN": jwt(person),
         # Slugs of projects are unique within the server of all tests.
         "SLUG": slug,
     }

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, TARGET
+from program import ROOT, TARGET
 
 PACKAGE = ROOT / "secrets-py/python/secrets_service"
 PYRIGHT = ROOT / "tests/pyright/node_modules/.bin/pyright"
