@@ -1,6 +1,7 @@
 // Entry point that opens bundles in a worker thread, for Node.js.
 
-import { Worker } from "node:worker_threads";
+// Without the prefix `node:`, so that webpack recognizes the worker.
+import { Worker } from "worker_threads";
 
 import { openIn } from "./worker.core.js";
 

@@ -214,23 +214,6 @@ test("a failure that names no time, and a limit of the plan, are not retried", a
   assert.equal(host.requests.length, 2);
 });
 
-const silent = () => {};
-const endless = (_, response) => {
-  response.writeHead(200, JSON_TYPE).write("[");
-};
-
-for (const [name, respond] of [["sends nothing", silent], ["sends a response without an end", endless]]) {
-  test(`a service that ${name} is not waited for longer than the timeout`, async () => {
-    host.responses.push(respond, respond);
-
-    for (const limits of [{ timeout: 300 }, { totalTimeout: 300 }]) {
-      const error = await failureOf(new Client(host.url, limits).project.list());
-      assert.deepEqual([error.kind, error.code], ["unavailable", "timeout"]);
-      assert.match(error.message, /^no response from http:\/\/127\.0\.0\.1:\d+ within \d+ ms$/);
-    }
-  });
-}
-
 test("the timeout also holds for a fetch or a token that never comes", async () => {
   const never = () => new Promise(() => {});
 
@@ -238,6 +221,8 @@ test("the timeout also holds for a fetch or a token that never comes", async () 
     assert.equal((await failureOf(new Client(host.url, { ...given, timeout: 20 }).project.list())).code, "timeout");
   }
 });
+
+const silent = () => {};
 
 test("a signal cancels a request and the wait before a retry", async () => {
   for (const respond of [silent, json(429, OVERLOADED, { "retry-after": "60" })]) {

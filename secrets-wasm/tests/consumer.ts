@@ -7,13 +7,12 @@ import * as http from "secrets-service/client";
 import wasm from "secrets-service/bundle.wasm";
 import { init, openBundle as openAfterInit } from "secrets-service/bundle/init";
 import * as whole from "secrets-service/init";
-import type { fetch as fetchOfUndici, RequestInit as InitOfUndici } from "undici-types";
 import { openBundleInWorker } from "secrets-service/worker";
+import { type Dispatcher, fetch as fetchOfUndici } from "undici";
 
 type Format = "dotenv" | "json";
 
-declare const undici: typeof fetchOfUndici;
-declare const dispatcher: NonNullable<InitOfUndici["dispatcher"]>;
+declare const dispatcher: Dispatcher;
 
 async function use(session: Session | Client): Promise<string> {
   const project = await session.project.create({ name: "Web API" });
@@ -53,8 +52,8 @@ async function use(session: Session | Client): Promise<string> {
 async function remote(): Promise<void> {
   const client = new Client("https://secrets.example.com", { token: async () => "env_", timeout: 5000, fetch });
   await use(client);
-  new Client("https://secrets.example.com", { fetch: undici });
-  new Client("https://secrets.example.com", { fetch: (url, options) => undici(url, { ...options, dispatcher }) });
+  new Client("https://secrets.example.com", { fetch: fetchOfUndici });
+  new Client("https://secrets.example.com", { fetch: (url, options) => fetchOfUndici(url, { ...options, dispatcher }) });
   new Client("https://secrets.example.com", { fetch: globalThis.fetch });
   new Client("https://secrets.example.com", { fetch: async (url) => Response.json({ url }) });
   new Client("https://secrets.example.com", {

@@ -2,14 +2,15 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { check } from "../../tests/vectors/check.mjs";
 import { run } from "../../tests/cases/run.mjs";
 import { cases, installed, packed, program, root, vectorFiles, vectorsOf } from "./places.mjs";
+import { addPackage } from "./processes.mjs";
 import { startServer, tokenOf } from "./server.mjs";
 
 const module = await import(pathToFileURL(join(packed, "index.node.js")));
@@ -165,8 +166,8 @@ for (const [name, [file, ...module]] of Object.entries(resolutions)) {
   test(`the declarations are those of what is there, as TypeScript reads them strictly: ${name}`, () => {
     copyFileSync(join(root, "secrets-wasm/tests/consumer.ts"), join(installed, file));
     const tools = join(root, "tests/wasm/node_modules");
-    // Types of `undici`, whose `fetch` a client accepts.
-    cpSync(join(tools, "undici-types"), join(installed, "node_modules/undici-types"), { recursive: true });
+    // With its types: a client accepts its `fetch`.
+    addPackage("undici");
     const strict = ["--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--skipLibCheck", "false"];
     const flags = [...strict, "--noEmit", "--target", "es2022", "--lib", "es2022,dom"];
     const types = ["--types", "node", "--typeRoots", join(tools, "@types")];
@@ -176,32 +177,10 @@ for (const [name, [file, ...module]] of Object.entries(resolutions)) {
   });
 }
 
-// Bundle that the README and the example open.
+// Bundle that the example opens.
 const bundle = vectorsOf("bundle.json").vectors.find(({ name }) => name === "for a passphrase, with the costs of ours");
 const passphrase = bundle.unlock.text;
 writeFileSync(join(installed, "production.bundle"), Buffer.from(bundle.bundle, "base64"));
-
-// Runs the README snippets in a folder that contains only the package, with a server and a service token.
-const server = await startServer("javascript-readme");
-after(() => server.close());
-const owner = new module.Client(server.url, { token: tokenOf("owner") });
-await owner.user.sync();
-await owner.project.create({ name: "Shop" });
-await owner.secret.create({ project: "shop", environment: "production", key: "URL", value: "kvc_url" });
-const { token } = await owner.token.create({ name: "readme", all_projects: true, permissions: ["read"] });
-
-const readme = readFileSync(join(root, "secrets-wasm/README.md"), "utf8");
-for (const [index, [, snippet]] of [...readme.matchAll(/^```js\n(.*?)^```$/gms)].entries()) {
-  test(`snippet ${index + 1} of the README does what it says`, () => {
-    const file = join(installed, `snippet-${index + 1}.mjs`);
-    writeFileSync(file, snippet.replace("correct horse battery staple", passphrase));
-
-    const env = { ...process.env, SECRETS_URL: server.url, SECRETS_TOKEN: token };
-    const said = execFileSync(process.execPath, [file], { cwd: installed, encoding: "utf8", env });
-
-    assert.notEqual(said, "");
-  });
-}
 
 const example = join(installed, "decrypt.mjs");
 copyFileSync(join(root, "examples/node/decrypt.mjs"), example);

@@ -1,4 +1,4 @@
-// The installed package in other runtimes than the one of the tests, and built by bundlers. Each opens a bundle.
+// The installed package in each supported runtime, and built by bundlers.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -11,17 +11,21 @@ import { pathToFileURL } from "node:url";
 import { Browser } from "../../tests/browser/driver.mjs";
 import { serve } from "../../tests/browser/server.mjs";
 import { installed, profile, root, target, vectorsOf } from "./places.mjs";
+import { createSecret, SHOP_URL, startServer } from "./server.mjs";
 
 const golden = vectorsOf("bundle.json").vectors.find(({ name }) => name === "golden bundle");
 const options = { key: golden.unlock.text, now: golden.now };
 const keys = golden.secrets.map(({ key }) => key).join();
 
-// Opens the golden bundle and hands its keys over.
+// Opens the golden bundle, here and in a worker, and hands over its keys.
 const program = (show) => `
   import { openBundle } from "secrets-service/bundle";
+  import { openBundleInWorker } from "secrets-service/worker";
   const file = Uint8Array.from(atob(${JSON.stringify(golden.bundle)}), (letter) => letter.charCodeAt(0));
-  ${show}(openBundle(file, ${JSON.stringify(options)}).secrets.map(({ key }) => key).join());
+  const opened = [openBundle(file, ${JSON.stringify(options)}), await openBundleInWorker(file, ${JSON.stringify(options)})];
+  ${show}(opened.map(({ secrets }) => secrets.map(({ key }) => key).join()).join(" "));
 `;
+const shown = `${keys} ${keys}`;
 
 const folder = join(target, "test/platforms");
 const tools = join(root, "tests/wasm/node_modules");
@@ -38,15 +42,19 @@ function run(command, args) {
   return execFileSync(command, args, { cwd: installed, env, encoding: "utf8", timeout: 60_000 });
 }
 
+const OLDEST = join(tools, "node18/bin/node");
 const runtimes = [
-  ["the oldest supported Node.js", join(tools, "node18/bin/node"), []],
-  ["Deno", join(tools, ".bin/deno"), ["run", "--no-remote", `--allow-read=${installed}`]],
+  ["the oldest supported Node.js", OLDEST, []],
+  ["the Node.js of the tests", process.execPath, []],
+  ["Deno", join(tools, ".bin/deno"), ["run", "--no-remote", `--allow-read=${installed}`, "--allow-net=127.0.0.1"]],
   ["Bun", join(tools, ".bin/bun"), ["run"]],
 ];
 
-let server, browser;
+let service, token, server, browser;
 
 before(async () => {
+  service = await startServer("javascript-platforms");
+  token = await createSecret(service.url, "kvc_url");
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   rmSync(profile("platforms"), { recursive: true, force: true });
@@ -60,13 +68,19 @@ before(async () => {
 after(async () => {
   await browser?.close();
   await server?.close();
+  await service?.close();
 });
 
 for (const [name, command, args] of runtimes) {
-  test(`a bundle opens in ${name}`, () => {
-    const source = sourceOf("platform.mjs", program("console.log"));
+  test(`a bundle opens, also in a worker, and the client reads a secret: ${name}`, () => {
+    const source = sourceOf("platform.mjs", `
+      import { Client } from "secrets-service/client";
+      ${program("console.log")}
+      const client = new Client(${JSON.stringify(service.url)}, { token: ${JSON.stringify(token)} });
+      console.log((await client.secret.get(${JSON.stringify(SHOP_URL)})).value);
+    `);
 
-    assert.equal(run(command, [...args, source]).trim(), keys);
+    assert.equal(run(command, [...args, source]), `${shown}\nkvc_url\n`);
   });
 }
 
@@ -77,7 +91,7 @@ test("a service in memory runs in the oldest supported Node.js", () => {
     console.log((await session.project.create({ name: "Shop" })).slug);
   `);
 
-  assert.equal(run(runtimes[0][1], [source]).trim(), "shop");
+  assert.equal(run(OLDEST, [source]).trim(), "shop");
 });
 
 test("CommonJS imports the package in the oldest supported Node.js", () => {
@@ -90,7 +104,7 @@ test("CommonJS imports the package in the oldest supported Node.js", () => {
     }
   `);
 
-  assert.equal(run(runtimes[0][1], [source]).trim(), "ERR_REQUIRE_ESM\nfunction");
+  assert.equal(run(OLDEST, [source]).trim(), "ERR_REQUIRE_ESM\nfunction");
 });
 
 const require = createRequire(join(root, "tests/wasm/package.json"));
@@ -125,12 +139,16 @@ async function titleOf(path) {
   return browser.until(() => document.title !== "loading" && document.title);
 }
 
-const PAGE = program("((text) => (document.title = text))");
+const PAGE = `
+  // The strict headers of the page refuse workers without such a policy.
+  trustedTypes.createPolicy("default", { createScriptURL: (url) => url });
+  ${program("((text) => (document.title = text))")}
+`;
 
 test("Vite builds a page that opens a bundle", async () => {
   await buildWithVite(sourceOf("page.mjs", PAGE));
 
-  assert.equal(await titleOf("/with-vite"), keys);
+  assert.equal(await titleOf("/with-vite"), shown);
 });
 
 test("webpack builds a page that opens a bundle", async () => {
@@ -138,13 +156,23 @@ test("webpack builds a page that opens a bundle", async () => {
   const output = { path: join(folder, "webpack"), filename: "page.js", publicPath: "/webpack/", module: true };
   await buildWithWebpack({ entry, output, target: "web", experiments: { outputModule: true } });
 
-  assert.equal(await titleOf("/with-webpack"), keys);
+  assert.equal(await titleOf("/with-webpack"), shown);
 });
 
 test("webpack builds a program for Node.js that opens a bundle", async () => {
   const entry = sourceOf("platform.mjs", program("console.log"));
-  const output = { path: join(folder, "webpack-node"), filename: "program.mjs", module: true };
-  await buildWithWebpack({ entry, output, target: "node18", experiments: { outputModule: true } });
+  const output = { path: join(folder, "webpack-node"), filename: "program.cjs" };
+  await buildWithWebpack({ entry, output, target: "node18" });
 
-  assert.equal(run(process.execPath, [join(output.path, output.filename)]).trim(), keys);
+  assert.equal(run(process.execPath, [join(output.path, output.filename)]).trim(), shown);
+});
+
+test("webpack builds an ES module for Node.js that opens a bundle", async () => {
+  const entry = sourceOf("platform.mjs", program("console.log"));
+  const output = { path: join(folder, "webpack-module"), filename: "program.mjs", module: true };
+  // Otherwise webpack waits in the worker for a chunk that it does not build.
+  const optimization = { splitChunks: false };
+  await buildWithWebpack({ entry, output, optimization, target: "node18", experiments: { outputModule: true } });
+
+  assert.equal(run(process.execPath, [join(output.path, output.filename)]).trim(), shown);
 });

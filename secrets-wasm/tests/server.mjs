@@ -1,4 +1,4 @@
-// Server process with its data in memory, and credentials for it.
+// Server process, credentials for it, and a secret in it.
 
 import { spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
@@ -6,8 +6,11 @@ import { once } from "node:events";
 import { createWriteStream, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
 
-import { logs, program } from "./places.mjs";
+import { logs, packed, program } from "./places.mjs";
+
+const { Client } = await import(pathToFileURL(join(packed, "client.js")));
 
 const ISSUER = "https://issuer.test";
 const KEY = "a secret of the test suite, of 32 bytes or more";
@@ -15,8 +18,9 @@ const KEY = "a secret of the test suite, of 32 bytes or more";
 // Longest time for a server to start, in milliseconds, so that a server that hangs fails the tests.
 const START_TIMEOUT = 60_000;
 
-// Starts a server. Its log is kept for the test runner to search.
-export async function startServer(name) {
+// Starts a server, by default with its data in memory. `settings` are further environment variables. The log
+// of the server is kept for the test runner to search.
+export async function startServer(name, settings = {}) {
   mkdirSync(logs, { recursive: true });
   const env = {
     SECRETS_LISTEN: "127.0.0.1:0",
@@ -28,6 +32,7 @@ export async function startServer(name) {
     SECRETS_RATE_LIMIT_PER_IP: "0",
     SECRETS_RATE_LIMIT_PER_PRINCIPAL: "0",
     SECRETS_RATE_LIMIT_PER_TEAM: "0",
+    ...settings,
   };
   const server = spawn(program, ["serve"], { env, stdio: ["ignore", "ignore", "pipe"] });
   const ended = once(server, "exit");
@@ -54,12 +59,26 @@ export async function startServer(name) {
     };
     ended.then(([status]) => failed(new Error(`the server ended with status ${status}`)), failed);
   });
-  const close = async () => {
-    server.kill();
+  const end = async (signal) => {
+    server.kill(signal);
     await ended;
     await new Promise((resolve) => log.end(resolve));
   };
-  return { url, close };
+  return { url, close: () => end("SIGTERM"), kill: () => end("SIGKILL") };
+}
+
+// Secret of the tests of clients.
+export const SHOP_URL = { project: "shop", environment: "production", key: "URL" };
+
+// Creates the secret, with its project, as the user `owner`. Returns a service token that may read it.
+// `options` are those of the client.
+export async function createSecret(url, value, options = {}) {
+  const owner = new Client(url, { ...options, token: tokenOf("owner") });
+  await owner.user.sync();
+  await owner.project.create({ name: "Shop" });
+  await owner.secret.create({ ...SHOP_URL, value });
+  const { token } = await owner.token.create({ name: "reader", all_projects: true, permissions: ["read"] });
+  return token;
 }
 
 // Returns a token of the identity provider for a user, valid for an hour.

@@ -24,14 +24,15 @@ const HEADERS = {
   "cache-control": "no-store",
 };
 
-// `folders` maps the first part of a path to a folder; `files` maps a whole path to a file.
-export async function serve({ folders = {}, files = {} }) {
+// `folders` maps the first part of a path to a folder; `files` maps a whole path to a file. `headers` replace
+// strict headers of the same name.
+export async function serve({ folders = {}, files = {}, headers = {} }) {
   const server = createServer(async (request, response) => {
     try {
       const { pathname } = new URL(request.url, "http://localhost");
       const [, first, ...rest] = normalize(pathname).split("/");
       const body = files[pathname] ?? (await readFile(join(folders[first], ...rest)));
-      response.writeHead(200, { ...HEADERS, "content-type": TYPES[extname(pathname)] ?? TYPES[".html"] });
+      response.writeHead(200, { ...HEADERS, ...headers, "content-type": TYPES[extname(pathname)] ?? TYPES[".html"] });
       response.end(body);
     } catch {
       response.writeHead(404, HEADERS).end();
