@@ -137,6 +137,8 @@ async fn the_guide_for_operators_works_as_it_stands() {
     assert!(stdout.contains("https://secrets.example.com/device?user_code="), "{stdout}");
     assert!(stdout.contains(r#"{"status":"approved"}"#), "{stdout}");
     assert_eq!(stdout.matches(r#""email":"alice@example.com""#).count(), 2, "{stdout}");
+    assert_eq!(stdout.matches(r#"{"created":100,"#).count(), 2, "{stdout}");
+    assert_eq!(stdout.matches(r#"{"created":50,"#).count(), 1, "{stdout}");
     assert_eq!(stdout.matches("chains verified").count(), 3, "{stdout}");
     assert!(stdout.contains("the earlier database is"), "{stdout}");
     assert!(stdout.contains("the configuration, the keys and the database are valid"), "{stdout}");

@@ -86,6 +86,7 @@ async fn a_provider_that_was_never_reached_makes_nobody_a_stranger() {
     assert!(reply.header("retry-after").is_some());
     let log = std::fs::read_to_string(crate::program::log_path("never")).unwrap();
     assert!(log.contains("users cannot sign in until"), "{log}");
+    assert!(log.contains(&issuer), "{log}");
 }
 
 #[test]

@@ -241,7 +241,9 @@ impl Dialect {
 /// Panics if no servers have been started.
 #[must_use]
 pub fn servers() -> PathBuf {
-    let authority = variable("SECRETS_TEST_TARGET_CA").expect("use ./tests/run");
+    let authority = variable("SECRETS_TEST_TARGET_CA");
+    let authority =
+        authority.unwrap_or_else(|| panic!("use ./tests/run, which starts the servers"));
     Path::new(&authority).parent().unwrap().to_owned()
 }
 

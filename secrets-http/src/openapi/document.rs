@@ -133,9 +133,11 @@ fn describe_callers(callers: Option<Callers>) -> Option<&'static str> {
         Callers::Authenticated => Some("Requires a user credential or a service token."),
         Callers::People => Some("Requires a user credential."),
         Callers::Tokens => Some("Requires a service token."),
-        Callers::Identities => {
-            Some("Requires a user credential. The user need not have an account yet.")
-        }
+        Callers::Identities => Some(
+            "Requires a token of the identity provider with the claims `iss`, `aud`, `exp` and \
+                 `sub`, and an e-mail address: in the claim `email`, or from the provider's userinfo \
+                 endpoint. The user need not have an account yet.",
+        ),
     }
 }
 

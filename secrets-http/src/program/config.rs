@@ -83,8 +83,9 @@ pub fn read_from(
             return Ok(Configured { command, unknown: Vec::new() });
         }
     };
-    let (layers, unknown) = Layers::new(&given.flags, variables, given.file.as_deref())?;
-    match settings::command(given, &layers) {
+    let (variables, unknown) = layers::split_variables(variables);
+    let layers = Layers::new(&given.flags, variables, given.file.as_deref());
+    match layers.and_then(|layers| settings::command(given, &layers)) {
         Ok(command) => Ok(Configured { command, unknown }),
         Err(failure) => Err(after_unknown(&unknown, failure)),
     }

@@ -2192,7 +2192,7 @@ class AsyncUserOperations:
     async def sync(self) -> types.User:
         """Create or refresh the caller's user account after sign-in.
 
-        Requires a user credential. The user need not have an account yet.
+        Requires a token of the identity provider with the claims `iss`, `aud`, `exp` and `sub`, and an e-mail address: in the claim `email`, or from the provider's userinfo endpoint. The user need not have an account yet.
         """
         made: types.User = await self._call("user.sync", {})
         return made

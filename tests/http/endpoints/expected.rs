@@ -31,9 +31,15 @@ impl Rule {
         }
     }
 
+    /// True if service tokens may call the endpoint, depending on their scope.
+    pub(super) fn admits_tokens(&self) -> bool {
+        use Who::{Accounts, Known, Machines, Readers, Seers, Writers};
+        matches!(self.who, Accounts | Known | Machines | Readers | Seers | Writers)
+    }
+
     /// Expected status for callers of the wrong kind, whatever the target.
     pub(super) fn refusal_of_kind(&self, caller: Caller) -> Option<u16> {
-        use Who::{Accounts, Anyone, Identities, Known, Machines, Readers, Seers, Writers};
+        use Who::{Anyone, Identities, Known, Machines};
         match (caller, self.who) {
             (_, Anyone) | (Caller::Unsynced, Identities) => None,
             // The user does not exist.
@@ -41,11 +47,8 @@ impl Rule {
             // A user credential is refused because of its kind, with or without an account.
             (Caller::Person { .. } | Caller::Unsynced, Machines) => Some(403),
             (Caller::Unauthenticated | Caller::Unsynced, _) => Some(401),
-            (Caller::Person { .. }, _)
-            | (Caller::Token { .. }, Accounts | Known | Machines | Readers | Seers | Writers) => {
-                None
-            }
-            (Caller::Token { .. }, _) => Some(403),
+            (Caller::Person { .. }, _) => None,
+            (Caller::Token { .. }, _) => (!self.admits_tokens()).then_some(403),
         }
     }
 

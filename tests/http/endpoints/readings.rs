@@ -10,7 +10,7 @@ use secrets_http::serve::reply::Envelope;
 use secrets_tests::{App, Build, Kind, Person, Reply};
 use serde_json::{Value, json};
 
-use self::table::{Both, Named, READINGS, Reading};
+use self::table::{Both, ME, Named, READINGS, Reading, TOKEN_SELF};
 use super::policy::{POLICY, Rule, Target, Who};
 use super::requests::Names;
 use super::world::World;
@@ -57,20 +57,63 @@ async fn every_response_is_decoded(envelope: Envelope) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+#[tokio::test]
+async fn a_client_with_a_service_token_decodes_every_response() {
+    for envelope in [Envelope::Named, Envelope::Both] {
+        every_response_to_a_token_is_decoded(envelope).await;
+    }
+}
+
+/// Decodes the responses of all endpoints that accept service tokens.
+async fn every_response_to_a_token_is_decoded(envelope: Envelope) {
+    let app = app(envelope).await;
+    let world = World::build(&app).await;
+    let machine = app.bearer(&token(&world.first.owner, &["read", "write"]).await);
+    let mut wrong = Vec::new();
+    let rows = READINGS.iter().filter(|row| row.rule().admits_tokens());
+    let mut decoded = 0;
+    for row in rows {
+        let rule = row.rule();
+        let reply = Names::fresh(&app, &world, rule, Target::Own).await.send(&machine, rule).await;
+        let place = format!("{} {}", row.method, row.template);
+        assert!(reply.status < 300, "{place}: {} {}", reply.status, reply.text());
+        let named = if row.template == ME { Named::Object(TOKEN_SELF) } else { row.named };
+        if let Err(reason) = (Reading { named, ..*row }).decode(&reply, envelope) {
+            wrong.push(format!("{place}: {reason}: {}", reply.text()));
+        }
+        decoded += 1;
+    }
+
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(decoded > 15, "{decoded}");
+}
+
+/// Creates a service token for all projects of the team.
+async fn token(owner: &Person, permissions: &[&str]) -> String {
+    let new = json!({
+        "all_projects": true, "team_id": owner.team, "name": "reader", "permissions": permissions,
+    });
+    let token = owner.post("/api/v1/tokens", &new).await.is(201).json();
+    token["token"].as_str().unwrap().to_owned()
+}
+
 impl Reading {
+    /// Row of the authorization table.
+    fn rule(&self) -> &'static Rule {
+        let is_this = |rule: &&Rule| rule.method == self.method && rule.template == self.template;
+        POLICY.iter().find(is_this).unwrap()
+    }
+
     /// Sends a request that succeeds.
     async fn ask(&self, app: &App, world: &World) -> Reply {
         let owner = &world.first.owner;
         if let Some(reply) = self.ask_with_a_code(app, owner).await {
             return reply;
         }
-        let is_this = |rule: &&Rule| rule.method == self.method && rule.template == self.template;
-        let rule = POLICY.iter().find(is_this).unwrap();
+        let rule = self.rule();
         let names = Names::fresh(app, world, rule, Target::Own).await;
         if rule.who == Who::Machines {
-            let token = json!({ "all_projects": true, "team_id": owner.team, "name": "reader" });
-            let token = owner.post("/api/v1/tokens", &token).await.is(201).json();
-            return names.send(&app.bearer(token["token"].as_str().unwrap()), rule).await;
+            return names.send(&app.bearer(&token(owner, &["read"]).await), rule).await;
         }
         if self.template.ends_with("/defaults") && self.method != "DELETE" {
             let name = json!({ "environment_name": "staging", "default_role": "write" });

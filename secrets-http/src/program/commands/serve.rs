@@ -52,8 +52,8 @@ pub(super) async fn run(
     let listener = open::listener(settings.service.listen).await?;
     // In the background: service tokens work without the issuer.
     tokio::spawn(async move {
-        if verifier.warm().await.is_err() {
-            tracing::warn!("users cannot sign in until the issuer can be reached");
+        if let Err(reason) = verifier.warm().await {
+            tracing::warn!(reason, "users cannot sign in until the issuer can be reached");
         }
     });
     if tls.is_none() && !settings.service.listen.ip().is_loopback() {

@@ -36,13 +36,12 @@ pub(super) struct Found {
 }
 
 impl Layers {
-    /// Reads the layers. Also returns the unknown variables that begin with `SECRETS_`.
+    /// Reads the layers: flags, variables of settings, and a file.
     pub(super) fn new(
         flags: &BTreeMap<String, OsString>,
-        variables: Vec<(OsString, OsString)>,
+        variables: BTreeMap<String, OsString>,
         file: Option<&Path>,
-    ) -> Result<(Self, Vec<String>), Failure> {
-        let (variables, unknown) = split_variables(variables);
+    ) -> Result<Self, Failure> {
         let path = file.map(Path::to_owned).unwrap_or_default();
         let (file, plans) = file.map(read_file).transpose()?.unwrap_or_default();
         let layers = [
@@ -50,7 +49,7 @@ impl Layers {
             (Source::Variable, variables),
             (Source::File(path), file),
         ];
-        Ok((Self { layers, plans }, unknown))
+        Ok(Self { layers, plans })
     }
 
     /// Plans defined in the file.
@@ -161,7 +160,7 @@ fn reason(error: &io::Error) -> String {
 
 /// Splits the variables into settings, by setting name, and unknown variables that begin with
 /// `SECRETS_`. An empty variable counts as not set.
-fn split_variables(
+pub(super) fn split_variables(
     variables: Vec<(OsString, OsString)>,
 ) -> (BTreeMap<String, OsString>, Vec<String>) {
     let names = names();
@@ -182,9 +181,9 @@ fn split_variables(
     (ours, unknown)
 }
 
-/// Variables of clients of the service, without `SECRETS_`: its address and a credential. `dev` prints
-/// commands that set them.
-const CLIENT_VARIABLES: [&str; 2] = ["URL", "TOKEN"];
+/// Variables of clients of the service, without `SECRETS_`: its address, a credential and an
+/// environment. `dev` prints commands that set the first two.
+const CLIENT_VARIABLES: [&str; 5] = ["URL", "TOKEN", "TOKEN_FILE", "PROJECT", "ENVIRONMENT"];
 
 /// True for the variables that Kubernetes sets in every container of a namespace that has a service
 /// named `secrets`.

@@ -259,6 +259,9 @@ fn variables_that_mean_nothing_are_reported() {
         "SECRETS_SERVICE_HOST=10.0.0.1",
         "SECRETS_URL=http://localhost:8080",
         "SECRETS_TOKEN=kvc_token",
+        "SECRETS_TOKEN_FILE=/run/token",
+        "SECRETS_PROJECT=web-api",
+        "SECRETS_ENVIRONMENT=production",
         "PATH=/bin",
     ];
 

@@ -91,6 +91,10 @@ macro_rules! rotation {
     };
 }
 
+/// Template of the endpoint whose responses to people and to service tokens differ.
+pub(super) const ME: &str = "/api/v1/users/me";
+/// Fields of its response to a service token.
+pub(super) const TOKEN_SELF: &[&str] = &["id", "name", "auth_type", "permissions"];
 const USER: &[&str] = &["id", "email", "name", "auth_type", "created_at", "teams"];
 const TEAM: &[&str] = &["id", "name", "slug", "created_at"];
 const PROJECT: &[&str] = &["id", "team_id", "name", "slug", "created_at"];
@@ -116,7 +120,7 @@ pub(super) const READINGS: &[Reading] = &[
     object("GET", "/health/live", &["status"]),
     object("GET", "/api/v1", &["message", "version"]),
     object("POST", "/api/v1/auth/sync", USER),
-    object("GET", "/api/v1/users/me", USER),
+    object("GET", ME, USER),
     object("GET", "/api/v1/account", ACCOUNT),
     object("PATCH", "/api/v1/account", ACCOUNT),
     nothing("DELETE", "/api/v1/account"),

@@ -154,6 +154,15 @@ fn all_missing_settings_are_named_after_misspelled_ones() {
 }
 
 #[test]
+fn misspelled_variables_are_named_before_an_unreadable_file() {
+    let failure = configured("serve --config /nonexistent", &["SECRETS_DATABSE_URL=memory:"]);
+
+    let message = failure.map(|_| ()).unwrap_err().message;
+    assert!(message.starts_with("SECRETS_DATABSE_URL is not a setting"), "{message}");
+    assert!(message.lines().nth(1).is_some_and(|line| line.contains("/nonexistent")), "{message}");
+}
+
+#[test]
 fn a_file_of_settings_is_read_strictly() {
     let cases = [
         ("rootkey = 'kvc_'", "has an unknown key: rootkey"),
