@@ -668,7 +668,8 @@ def typescript_input(operation, types, **others):
     fields = []
     for p in operation.parameters:
         mark = "" if p.is_required else "?"
-        fields.append(others.get(p.name) or f"{p.name}{mark}: {types.of(p.schema)};")
+        date = " | Date" if p.schema.get("format") == "date-time" else ""
+        fields.append(others.get(p.name) or f"{p.name}{mark}: {types.of(p.schema)}{date};")
     mark = "" if any(p.is_required for p in operation.parameters) else "?"
     return f"input{mark}: {{ {' '.join(fields)} }}"
 

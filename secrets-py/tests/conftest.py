@@ -20,6 +20,13 @@ def program() -> Iterator[Program]:
         yield service
 
 
+@pytest.fixture(scope="session")
+def both() -> Iterator[Program]:
+    """Service whose responses have the named fields and `data`."""
+    with Program(SECRETS_ENVELOPE="both") as service:
+        yield service
+
+
 @pytest.fixture(autouse=True, scope="session")
 def no_proxy() -> None:
     """A proxy of the machine does not reach the servers of the tests."""

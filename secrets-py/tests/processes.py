@@ -4,8 +4,9 @@ Usage: python processes.py gateway URL [STATUS...]
        python processes.py drip headers|body SECONDS
 
 A gateway is a load balancer and an HTTP proxy: it forwards requests and tunnels to the service at the
-URL, whatever host they name. It answers its first requests with the statuses and an HTML page. The
-other server sends one byte of a response at a time, with a pause after each.
+URL, whatever host they name. It answers its first requests with the statuses and an HTML page; status
+200 forwards the request. The other server sends one byte of a response at a time, with a pause after
+each.
 
 Both print their URL, and then a line for each request. They end when their standard input is closed.
 """
@@ -91,9 +92,9 @@ class Gateway(Handler):
     def do_GET(self) -> None:
         self.report()
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if self.statuses:
-            headers = [("Content-Type", "text/html"), ("Retry-After", "1")]
-            self.answer(self.statuses.pop(0), headers, PAGE)
+        status = self.statuses.pop(0) if self.statuses else 200
+        if status != 200:
+            self.answer(status, [("Content-Type", "text/html"), ("Retry-After", "1")], PAGE)
             return
         # A client of a proxy sends the URL, and a client of a load balancer the path.
         target = urlsplit(self.path)._replace(scheme="", netloc="").geturl()

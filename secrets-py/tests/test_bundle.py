@@ -106,6 +106,18 @@ def test_the_text_of_a_key_is_taken_or_not(vector: Vector) -> None:
         assert package.public_key(vector["text"]) == vector["public"]
 
 
+def test_the_time_may_be_in_seconds() -> None:
+    vector = next(one for one in VALID if one["name"] == "a second before it expires")
+    expiry: float = vector["now"] + 1
+
+    for now in (vector["now"], float(vector["now"]), expiry - 0.000_5):
+        with package.open_bundle(data(vector), **arguments(vector) | {"now": now}) as bundle:
+            assert len(bundle.values()) == len(vector["secrets"])
+    for now in (expiry, float(expiry), expiry + 0.000_5):
+        with pytest.raises(package.BundleExpired):
+            package.open_bundle(data(vector), **arguments(vector) | {"now": now})
+
+
 def test_values_are_not_shown() -> None:
     vector = VALID[0]
     bundle = package.open_bundle(data(vector), **arguments(vector))

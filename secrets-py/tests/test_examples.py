@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import client, name
+from processes import Process
 from program import ROOT, TARGET, jwt
 
 FOLDER = ROOT / "examples/python"
@@ -70,3 +73,38 @@ def test_clients_are_compared_with_a_given_service(program: Any) -> None:
         assert session.project.list() == []
 
     assert "secrets_service" in said
+
+
+def test_the_audit_log_is_followed_across_pages_and_runs(program: Any, tmp_path: Path) -> None:
+    person = name()
+    with client(program, person) as session, Process("gateway", program.url, 200, 429, 503) as gateway:
+        slug = session.project.create(name="Shop")["slug"]
+        at = {"project": slug, "environment": "staging"}
+        session.secret.create(**at, key="URL", value="kvc_url")
+        state = str(tmp_path / "state.json")
+
+        def follow() -> list[str]:
+            variables = {"SECRETS_URL": gateway.url, "SECRETS_TOKEN": jwt(person)}
+            lines = run("follow_audit.py", state, "--once", **variables).splitlines()
+            return [json.loads(line)["id"] for line in lines]
+
+        def read(times: int) -> None:
+            for _ in range(times):
+                session.secret.get(**at, key="URL")
+
+        # More than two pages of 200 entries; the second page is asked for three times.
+        read(410)
+        first = follow()
+        read(10)
+        second = follow()
+        read(210)
+        third = follow()
+        expected = [entry["id"] for entry in session.audit.iterate(order="asc")]
+        requests = gateway.end()
+
+    assert first + second + third == expected
+    assert len(set(expected)) == len(expected) > 630
+    assert (len(second), len(third)) == (10, 210)
+    # The second page of the first run was refused twice, and then sent.
+    assert "cursor=" in requests[1][1]
+    assert requests[1][1] == requests[2][1] == requests[3][1] != requests[4][1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 from conftest import client, name
 from program import TARGET, jwt
-from test_readme import SNIPPETS
+from test_readme import README, SNIPPETS
 
 WHEEL = os.environ.get("SECRETS_TEST_WHEEL", "")
 NOBODY = 65534
@@ -109,6 +110,8 @@ def test_the_wheel_is_all_that_is_needed(user: User) -> None:
     assert names <= {"pip", "setuptools", "secrets-service", "urllib3"}
     for snippet in (one for one in SNIPPETS if "SECRETS_URL" not in one):
         user.run(python, "-c", snippet)
+    [print_recipes] = re.findall(r"^python -c '(.*RECIPES.*)'$", README, re.MULTILINE)
+    assert user.run(python, "-c", print_recipes).startswith("# Recipes\n")
 
 
 READ = """

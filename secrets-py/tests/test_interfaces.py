@@ -138,8 +138,19 @@ def test_a_root_key_of_the_wrong_type_is_named() -> None:
         assert sign_in(service, name()).project.list() == []
 
 
-def test_times_without_a_zone_are_refused() -> None:
-    with pytest.raises(ValueError, match="^now: "):
-        package.open_bundle(b"", key="scbk_", now=datetime(2030, 1, 1))
-    with pytest.raises(ValueError, match="^now: "):
-        package.verify_webhook({}, b"", "whsec_", now=datetime(2030, 1, 1))
+@pytest.mark.parametrize(
+    ("now", "error"),
+    [
+        (datetime(2030, 1, 1), ValueError),
+        (float("nan"), ValueError),
+        (float("-inf"), ValueError),
+        (1e13, ValueError),
+        ("2030-01-01", TypeError),
+    ],
+    ids=str,
+)
+def test_a_time_that_cannot_be_used_is_named(now: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="^now: "):
+        package.open_bundle(b"", key="scbk_", now=now)
+    with pytest.raises(error, match="^now: "):
+        package.verify_webhook({}, b"", "whsec_", now=now)

@@ -140,6 +140,17 @@ def test_the_certificate_of_a_private_authority_is_trusted(
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_variable_names_the_private_authority(
+    secure: Any, authority: Authority, monkeypatch: pytest.MonkeyPatch, kind: Any
+) -> None:
+    service, stored = secure
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.path))
+
+    with reading(kind, service.url, stored.token) as read:
+        assert read(stored.at) == "kvc_K1"
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_read_waits_for_a_load_balancer(program: Any, stored: Stored, kind: Any) -> None:
     with Process("gateway", program.url, 502, 503) as balancer:
         began = time.monotonic()

@@ -25,6 +25,11 @@ def test_there_are_snippets() -> None:
     assert len(SNIPPETS) == 5
 
 
+def test_the_readme_has_no_relative_link() -> None:
+    """The README is also the page of the package on PyPI, which has no other files."""
+    assert re.findall(r"\]\((?!https://)", README) == []
+
+
 @pytest.mark.parametrize("number", range(len(SNIPPETS)))
 def test_a_snippet_of_the_readme_runs(number: int, tmp_path: Path, program: Any) -> None:
     person = name()

@@ -13,7 +13,7 @@ import pytest
 from conftest import client, name
 from program import ROOT, jwt
 
-TEXT = (ROOT / "secrets-py/RECIPES.md").read_text()
+TEXT = (ROOT / "secrets-py/python/secrets_service/RECIPES.md").read_text()
 RECIPES = re.findall(r"^```(python|sh)\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 
 DJANGO = """

@@ -1,5 +1,5 @@
-"""Generates a Python and a TypeScript client from the OpenAPI document, checks their types strictly, and
-calls ten operations through each client.
+"""Generates a Python and a TypeScript client from the OpenAPI document, checks the types of all their modules
+strictly, and calls ten operations through each client.
 """
 
 import json
@@ -13,6 +13,18 @@ HERE = Path(__file__).parent
 BIN = Path(sys.executable).parent
 NODE_MODULES = HERE / "node_modules"
 OPERATIONS = 10
+
+# Errors in the code that openapi-python-client 0.29.1 writes for every document like this one.
+WRONG_IN_GENERATOR = """\
+[mypy]
+# Its context managers pass on their arguments as `*args: object`.
+[mypy-secrets_client.client]
+disable_error_code = arg-type
+
+# The modules of operations with two types of request bodies, JSON and forms, do not import `Unset`.
+[mypy-secrets_client.api.device_login.start_device_login,secrets_client.api.device_login.poll_device_login]
+disable_error_code = name-defined
+"""
 
 
 def check(service, document, credential, folder):
@@ -59,9 +71,9 @@ def python(folder):
         raise subprocess.CalledProcessError(1, ["openapi-python-client"], output)
     (folder / "secrets_client" / "py.typed").touch()
     shutil.copy(HERE / "clients" / "ten_operations.py", folder)
-    # Its connection handling is the same for every document, and does not pass.
-    (folder / "mypy.ini").write_text("[mypy-secrets_client.client]\nignore_errors = True\n")
-    run([BIN / "mypy", "--strict", "--cache-dir", "mypy", "ten_operations.py"], folder)
+    (folder / "mypy.ini").write_text(WRONG_IN_GENERATOR)
+    # All modules of the client, also those of operations that are not called.
+    run([BIN / "mypy", "--strict", "--cache-dir", "mypy", "secrets_client", "ten_operations.py"], folder)
     return [sys.executable, "ten_operations.py"]
 
 

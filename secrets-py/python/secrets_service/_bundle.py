@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from os import PathLike
 from shutil import copyfileobj
 from typing import BinaryIO
@@ -13,8 +13,7 @@ from typing import BinaryIO
 from . import _native
 from ._closing import Closing
 from ._hidden import Hidden
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+from ._input import microseconds
 
 
 @dataclass(frozen=True)
@@ -101,14 +100,15 @@ def open_bundle(
     private_key: str | None = None,
     signer: str | None = None,
     at_least: int = 0,
-    now: datetime | None = None,
+    now: float | datetime | None = None,
 ) -> Bundle:
     """Opens a bundle, given as bytes, a path, or a file opened in binary mode.
 
     Exactly one of ``passphrase``, ``key`` (``scbk_…``) and ``private_key`` (``scbx_…``) must be
     given. ``signer`` (``scbs_…``) is the expected signer; a private key requires it, because anyone
     can make a bundle for a public key. ``at_least`` rejects a bundle with a smaller ``seq``.
-    ``now`` is the time against which the expiry is checked; it defaults to the current time.
+    ``now`` is the time against which the expiry is checked: a time, or seconds since 1970. It
+    defaults to the current time.
 
     The whole bundle is verified before any secret is returned, and memory use is bounded whatever
     its size. Raises :class:`BundleError`, or :class:`Invalid` for a malformed key.
@@ -123,13 +123,9 @@ def open_bundle(
         raise TypeError("one of passphrase, key and private_key must be given")
     if not isinstance(source, (bytes, str, PathLike)) and not source.seekable():
         source = _kept(source)
-    if now is not None and now.tzinfo is None:
-        raise ValueError("now: must have a time zone")
-    micros = None if now is None else (now - _EPOCH) // timedelta(microseconds=1)
+    time = microseconds(now)
     return Bundle(
-        _native.Bundle.open(
-            source, unlock=unlock[0], signer=signer, at_least=at_least, now=micros
-        )
+        _native.Bundle.open(source, unlock=unlock[0], signer=signer, at_least=at_least, now=time)
     )
 
 

@@ -1,10 +1,15 @@
-"""Optional fields of inputs."""
+"""Optional fields of inputs, and times."""
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from enum import Enum
 from typing import Any, Final
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+# Limit of seconds since 1970, in either direction: their microseconds are 64-bit integers.
+_MAX_SECONDS = 2**43
 
 
 class Unset(Enum):
@@ -37,3 +42,18 @@ def encoded(value: object) -> str:
     if value.tzinfo is None:
         raise ValueError("a time must have a time zone: datetime.now(timezone.utc)")
     return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+
+
+def microseconds(now: float | datetime | None) -> int | None:
+    """Converts the parameter ``now`` into microseconds since 1970."""
+    if now is None:
+        return None
+    if isinstance(now, datetime):
+        if now.tzinfo is None:
+            raise ValueError("now: must have a time zone")
+        return (now - _EPOCH) // timedelta(microseconds=1)
+    if not isinstance(now, (int, float)):
+        raise TypeError("now: must be a datetime, or seconds since 1970")
+    if not abs(now) < _MAX_SECONDS:
+        raise ValueError("now: is out of range")
+    return round(now * 1_000_000)

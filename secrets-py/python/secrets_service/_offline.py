@@ -9,6 +9,7 @@ from typing import Literal, TypedDict
 
 from . import _native, types
 from ._hidden import Hidden
+from ._input import microseconds
 
 
 class Sighting(TypedDict):
@@ -111,16 +112,12 @@ def verify_webhook(
     minutes of it. Raises :class:`UnprovenDelivery`.
     """
     given = {name.lower(): value for name, value in headers.items()}
-    if isinstance(now, datetime):
-        if now.tzinfo is None:
-            raise ValueError("now: must have a time zone")
-        now = now.timestamp()
-    seconds = None if now is None else int(now)
+    time = microseconds(now)
     _native.verify_webhook(
         id=given.get("webhook-id", ""),
         timestamp=given.get("webhook-timestamp", ""),
         signature=given.get("webhook-signature", ""),
         body=body,
         secret=secret,
-        now=seconds,
+        now=None if time is None else time // 1_000_000,
     )
