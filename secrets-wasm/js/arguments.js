@@ -1,9 +1,16 @@
 // Checks of arguments. An error names the argument and never contains its value, which may be a secret.
 
-import { invalid } from "./errors.js";
+import { invalid, invalidField } from "./errors.js";
 
 export function isObject(value) {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+// Refuses invalid dates, which JSON would convert to null: a token would not expire.
+export function checkDates(input) {
+  for (const [field, value] of Object.entries(input ?? {})) {
+    if (value instanceof Date && Number.isNaN(value.getTime())) throw invalidField(field, "must be a valid date");
+  }
 }
 
 // Returns the options with the names of `known`. Other names are refused: a misspelled option would

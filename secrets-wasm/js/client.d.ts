@@ -3,6 +3,7 @@ import type { CallOptions, OperationName, Operations } from "./operations.js";
 export { SecretsError } from "./errors.js";
 export type { ErrorDetails, ErrorJson, FieldError } from "./errors.js";
 export type { ErrorKind, OperationError } from "./kinds.js";
+export type { AuditFilter } from "./iterators.js";
 export type * from "./operations.js";
 
 /** Options of a request, for the function `fetch` of a `Client`. */

@@ -26,6 +26,12 @@ Object.defineProperty(SecretsError.prototype, "name", { value: "SecretsError", w
 
 export const invalid = (message) => new SecretsError("invalid", message);
 
+// Error for a field of the input of an operation.
+export function invalidField(field, message) {
+  const details = { code: "invalid_request", fields: [{ field, message }] };
+  return new SecretsError("invalid", `${field} ${message}`, details);
+}
+
 // Returns the code or the name of an error of the platform, in parentheses. Its message can contain an
 // argument, such as a header or an option.
 export function reason(error) {

@@ -5,6 +5,7 @@ import type { OperationError } from "./kinds.js";
 export * from "./bundle.js";
 export { Client } from "./client.js";
 export type { ClientOptions, FetchOptions, FetchResponse } from "./client.js";
+export type { AuditFilter } from "./iterators.js";
 export type { ErrorKind, OperationError } from "./kinds.js";
 export type * from "./operations.js";
 

@@ -1281,7 +1281,7 @@ export interface AccountOperations {
 /** Operations on the audit log. */
 export interface AuditOperations {
   /** List the audit log entries of the teams the caller administers. `audit.list` */
-  list(input?: { action?: string[]; actor_id?: string; actor_type?: "user" | "service_token" | "system" | "anonymous"; project_id?: string; environment_id?: string; resource_type?: string; resource_id?: string; key?: string; outcome?: "success" | "denied" | "failure"; ip?: string; from?: string; to?: string; limit?: number; cursor?: string; order?: "desc" | "asc"; team_id?: string; }, options?: CallOptions): Promise<AuditPage>;
+  list(input?: { action?: string[]; actor_id?: string; actor_type?: "user" | "service_token" | "system" | "anonymous"; project_id?: string; environment_id?: string; resource_type?: string; resource_id?: string; key?: string; outcome?: "success" | "denied" | "failure"; ip?: string; from?: string | Date; to?: string | Date; limit?: number; cursor?: string; order?: "desc" | "asc"; team_id?: string; }, options?: CallOptions): Promise<AuditPage>;
 }
 
 /** Operations on the billing of a team. */
@@ -1483,7 +1483,7 @@ export interface TeamOperations {
 /** Operations on tokens. */
 export interface TokenOperations {
   /** Create a service token (its text is returned only once). `token.create` */
-  create(input: { name: string; all_projects?: boolean | null; environments?: string[] | null; expires_at?: string | null; expires_in_days?: number | null; ip_allowlist?: string[] | null; permissions?: Allowed[] | null; project_ids?: string[] | null; scopes?: Allowed[] | null; team_id?: string | null; }, options?: CallOptions): Promise<ServiceTokenWithToken>;
+  create(input: { name: string; all_projects?: boolean | null; environments?: string[] | null; expires_at?: string | null | Date; expires_in_days?: number | null; ip_allowlist?: string[] | null; permissions?: Allowed[] | null; project_ids?: string[] | null; scopes?: Allowed[] | null; team_id?: string | null; }, options?: CallOptions): Promise<ServiceTokenWithToken>;
   /** Delete a service token. `token.delete` */
   delete(input: { token: string; }, options?: CallOptions): Promise<void>;
   /** List service tokens. `token.list` */

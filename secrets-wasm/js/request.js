@@ -1,7 +1,7 @@
 // HTTP requests of operations.
 
-import { isObject } from "./arguments.js";
-import { invalid, SecretsError } from "./errors.js";
+import { checkDates, isObject } from "./arguments.js";
+import { invalid, invalidField, SecretsError } from "./errors.js";
 
 // Checks the address of a service. An error does not contain the address, which may have a password.
 export function baseOf(url) {
@@ -28,6 +28,7 @@ export function authorization(token) {
 // Builds the request of an operation: its method, its target, and its body if it has one.
 export function requestOf(name, endpoint, input) {
   if (!isObject(input)) throw invalid("input must be an object");
+  checkDates(input);
   const rest = { ...input };
   const path = endpoint.path.replace(/\{(\w+)\}/g, (_, field) => segment(field, taken(rest, field)));
   const query = new URLSearchParams();
@@ -71,11 +72,10 @@ function segment(field, value) {
 }
 
 function parameter(field, value) {
-  if (!["string", "number", "boolean"].includes(typeof value)) throw invalidField(field, "must be a string, a number or a boolean");
+  // As `JSON.stringify` converts it.
+  if (value instanceof Date) return value.toJSON();
+  if (!["string", "number", "boolean"].includes(typeof value)) {
+    throw invalidField(field, "must be a string, a number, a boolean or a date");
+  }
   return String(value);
-}
-
-function invalidField(field, message) {
-  const details = { code: "invalid_request", fields: [{ field, message }] };
-  return new SecretsError("invalid", `${field} ${message}`, details);
 }

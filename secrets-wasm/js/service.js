@@ -1,6 +1,6 @@
 // Service in memory and its sessions.
 
-import { bytes, options, text } from "./arguments.js";
+import { bytes, checkDates, options, text } from "./arguments.js";
 import { converted, invalid } from "./errors.js";
 import { hide } from "./hidden.js";
 import { nameOperations } from "./names.js";
@@ -20,6 +20,7 @@ export function services(module) {
 
     async call(name, input, given = {}) {
       options("call", given, ["signal"]).signal?.throwIfAborted();
+      checkDates(input);
       try {
         return hide(await this.#native.call(text(name, "name"), input));
       } catch (error) {

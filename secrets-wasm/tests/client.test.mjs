@@ -71,6 +71,17 @@ test("a request has the path, query, body and token of its operation", async () 
   assert.match(audit.url, /\?action=secret\.created&key=a%26b%3Dc$/);
 });
 
+test("a time in the query can be a date", async () => {
+  host.responses.push(json(200, { logs: [], limit: 100 }));
+  const { audit } = new Client(host.url);
+
+  await audit.list({ from: new Date(Date.UTC(2026, 0, 2)), to: "2026-01-03T00:00:00Z" });
+
+  assert.match(host.requests[0].url, /\?from=2026-01-02T00%3A00%3A00.000Z&to=2026-01-03T00%3A00%3A00Z$/);
+  assert.equal((await failureOf(audit.list({ from: new Date(NaN) }))).message, "from must be a valid date");
+  assert.equal(host.requests.length, 1);
+});
+
 test("the token can be a function, which is called for each request", async () => {
   host.responses.push(PROJECTS, PROJECTS);
   let number = 0;
@@ -135,7 +146,7 @@ test("an input that no request can carry is refused without a request", async ()
   assert.deepEqual([missing.kind, missing.message, missing.fields], ["invalid", "key is required", [{ field: "key", message: "is required" }]]);
   assert.equal((await failureOf(secret.get({ ...at, key: 7 }))).message, "key must be a string");
   assert.equal((await failureOf(secret.get({ ...at, key: "K", vlaue: 1 }))).message, "vlaue is not a field of secret.get");
-  assert.equal((await failureOf(secret.history({ ...at, key: "K", limit: {} }))).message, "limit must be a string, a number or a boolean");
+  assert.equal((await failureOf(secret.history({ ...at, key: "K", limit: {} }))).message, "limit must be a string, a number, a boolean or a date");
   assert.equal((await failureOf(project.create({ name: 1n }))).message, "input cannot be converted to JSON");
   assert.equal((await failureOf(project.create([]))).message, "input must be an object");
   assert.equal((await failureOf(project.create({ name: "x" }, { timeout: 1 }))).message, "timeout is not an option of call");

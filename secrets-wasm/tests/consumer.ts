@@ -34,6 +34,12 @@ async function use(session: Session | Client): Promise<string> {
   const either: SecretWithValue[] | { text: string } = await session.secret.export({ ...at, format: undefined as Format | undefined });
   console.log(await render("json"), either);
   await session.project.list({}, { signal: new AbortController().signal });
+  for await (const { action } of session.audit.iterate({ from: new Date(0), action: ["secret.read"], limit: 10 })) console.log(action);
+  for await (const { version } of session.secret.iterateHistory({ ...at, key: "A" }, { signal: AbortSignal.timeout(1000) })) console.log(version);
+  // @ts-expect-error: a field is missing.
+  session.secret.iterateHistory(at);
+  // @ts-expect-error: no such field.
+  session.audit.iterate({ form: new Date(0) });
   // @ts-expect-error: a text and not a list.
   (await session.secret.export({ ...at, format: "json" })).map(({ value }) => value);
   // @ts-expect-error: no such option.

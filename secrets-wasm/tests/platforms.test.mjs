@@ -17,15 +17,22 @@ const golden = vectorsOf("bundle.json").vectors.find(({ name }) => name === "gol
 const options = { key: golden.unlock.text, now: golden.now };
 const keys = golden.secrets.map(({ key }) => key).join();
 
-// Opens the golden bundle, here and in a worker, and hands over its keys.
-const program = (show) => `
+// Uses every part of the package: opens the golden bundle, here and in a worker, creates a project in memory,
+// and lists the projects of a server. Hands over the keys of the bundle and the names of the projects.
+const program = (show, client) => `
+  import { Service } from "secrets-service";
   import { openBundle } from "secrets-service/bundle";
+  import { Client } from "secrets-service/client";
   import { openBundleInWorker } from "secrets-service/worker";
   const file = Uint8Array.from(atob(${JSON.stringify(golden.bundle)}), (letter) => letter.charCodeAt(0));
   const opened = [openBundle(file, ${JSON.stringify(options)}), await openBundleInWorker(file, ${JSON.stringify(options)})];
-  ${show}(opened.map(({ secrets }) => secrets.map(({ key }) => key).join()).join(" "));
+  const session = await (await Service.memory()).signIn({ issuer: "tests", subject: "alice", email: "alice@example.com" });
+  const created = await session.project.create({ name: "Web" });
+  const client = ${client};
+  const projects = [created, ...await client.project.list()];
+  ${show}([...opened.map(({ secrets }) => secrets.map(({ key }) => key).join()), ...projects.map(({ slug }) => slug)].join(" "));
 `;
-const shown = `${keys} ${keys}`;
+const shown = `${keys} ${keys} web shop`;
 
 const folder = join(target, "test/platforms");
 const tools = join(root, "tests/wasm/node_modules");
@@ -52,6 +59,9 @@ const runtimes = [
 
 let service, token, server, browser;
 
+// Expression that creates a client of the service.
+const clientOfService = () => `new Client(${JSON.stringify(service.url)}, { token: ${JSON.stringify(token)} })`;
+
 before(async () => {
   service = await startServer("javascript-platforms");
   token = await createSecret(service.url, "kvc_url");
@@ -61,7 +71,11 @@ before(async () => {
   const page = (script) => `<!doctype html><title>loading</title><script type="module" src="${script}"></script>`;
   server = await serve({
     folders: { vite: join(folder, "vite"), webpack: join(folder, "webpack") },
-    files: { "/with-vite": page("/vite/page.js"), "/with-webpack": page("/webpack/page.js") },
+    files: {
+      "/with-vite": page("/vite/page.js"),
+      "/with-webpack": page("/webpack/page.js"),
+      "/api/v1/projects": JSON.stringify({ projects: [{ slug: "shop" }] }),
+    },
   });
 });
 
@@ -72,27 +86,22 @@ after(async () => {
 });
 
 for (const [name, command, args] of runtimes) {
-  test(`a bundle opens, also in a worker, and the client reads a secret: ${name}`, () => {
+  test(`every part of the package works, and the console shows no secret: ${name}`, () => {
     const source = sourceOf("platform.mjs", `
-      import { Client } from "secrets-service/client";
-      ${program("console.log")}
-      const client = new Client(${JSON.stringify(service.url)}, { token: ${JSON.stringify(token)} });
-      console.log((await client.secret.get(${JSON.stringify(SHOP_URL)})).value);
+      ${program("console.log", clientOfService())}
+      const secret = await client.secret.get(${JSON.stringify(SHOP_URL)});
+      console.log(secret.value);
+      console.log(secret, ...opened.map(({ secrets }) => secrets));
     `);
 
-    assert.equal(run(command, [...args, source]), `${shown}\nkvc_url\n`);
+    const [first, value, ...rest] = run(command, [...args, source]).split("\n");
+
+    assert.deepEqual([first, value], [shown, "kvc_url"]);
+    const text = rest.join("\n");
+    assert.equal(text.match(/\[hidden\]/g)?.length, 1 + 2 * golden.secrets.length, text);
+    assert.doesNotMatch(text, /kvc_/);
   });
 }
-
-test("a service in memory runs in the oldest supported Node.js", () => {
-  const source = sourceOf("platform.mjs", `
-    import { Service } from "secrets-service";
-    const session = await (await Service.memory()).signIn({ issuer: "tests", subject: "alice", email: "alice@example.com" });
-    console.log((await session.project.create({ name: "Shop" })).slug);
-  `);
-
-  assert.equal(run(OLDEST, [source]).trim(), "shop");
-});
 
 test("CommonJS imports the package in the oldest supported Node.js", () => {
   const source = sourceOf("platform.cjs", `
@@ -142,16 +151,16 @@ async function titleOf(path) {
 const PAGE = `
   // The strict headers of the page refuse workers without such a policy.
   trustedTypes.createPolicy("default", { createScriptURL: (url) => url });
-  ${program("((text) => (document.title = text))")}
+  ${program("((text) => (document.title = text))", "new Client(location.origin)")}
 `;
 
-test("Vite builds a page that opens a bundle", async () => {
+test("Vite builds a page with every part of the package", async () => {
   await buildWithVite(sourceOf("page.mjs", PAGE));
 
   assert.equal(await titleOf("/with-vite"), shown);
 });
 
-test("webpack builds a page that opens a bundle", async () => {
+test("webpack builds a page with every part of the package", async () => {
   const entry = sourceOf("page.mjs", PAGE);
   const output = { path: join(folder, "webpack"), filename: "page.js", publicPath: "/webpack/", module: true };
   await buildWithWebpack({ entry, output, target: "web", experiments: { outputModule: true } });
@@ -159,16 +168,16 @@ test("webpack builds a page that opens a bundle", async () => {
   assert.equal(await titleOf("/with-webpack"), shown);
 });
 
-test("webpack builds a program for Node.js that opens a bundle", async () => {
-  const entry = sourceOf("platform.mjs", program("console.log"));
+test("webpack builds a program for Node.js with every part of the package", async () => {
+  const entry = sourceOf("platform.mjs", program("console.log", clientOfService()));
   const output = { path: join(folder, "webpack-node"), filename: "program.cjs" };
   await buildWithWebpack({ entry, output, target: "node18" });
 
   assert.equal(run(process.execPath, [join(output.path, output.filename)]).trim(), shown);
 });
 
-test("webpack builds an ES module for Node.js that opens a bundle", async () => {
-  const entry = sourceOf("platform.mjs", program("console.log"));
+test("webpack builds an ES module for Node.js with every part of the package", async () => {
+  const entry = sourceOf("platform.mjs", program("console.log", clientOfService()));
   const output = { path: join(folder, "webpack-module"), filename: "program.mjs", module: true };
   // Otherwise webpack waits in the worker for a chunk that it does not build.
   const optimization = { splitChunks: false };
@@ -176,3 +185,17 @@ test("webpack builds an ES module for Node.js that opens a bundle", async () => 
 
   assert.equal(run(process.execPath, [join(output.path, output.filename)]).trim(), shown);
 });
+
+for (const [format, extension] of [["esm", "mjs"], ["cjs", "cjs"]]) {
+  test(`esbuild builds a program with the client for the oldest supported Node.js: ${format}`, () => {
+    const source = sourceOf("platform.mjs", `
+      import { Client } from "secrets-service/client";
+      ${clientOfService()}.secret.get(${JSON.stringify(SHOP_URL)}).then(({ value }) => console.log(value));
+    `);
+    const output = join(folder, "esbuild", `program.${extension}`);
+    const flags = ["--bundle", "--minify", "--platform=node", "--target=node18", `--format=${format}`, "--log-level=warning", `--outfile=${output}`];
+
+    assert.equal(run(join(tools, ".bin/esbuild"), [source, ...flags]), "");
+    assert.equal(run(OLDEST, [output]), "kvc_url\n");
+  });
+}

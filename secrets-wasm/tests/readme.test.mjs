@@ -4,13 +4,13 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { Browser } from "../../tests/browser/driver.mjs";
 import { serve } from "../../tests/browser/server.mjs";
-import { installed, profile, root, target, vectorsOf } from "./places.mjs";
+import { installed, packed, profile, root, target, vectorsOf } from "./places.mjs";
 import { addPackage, createAuthority, runProgram, startIntermediary } from "./processes.mjs";
 import { blocks, readme } from "./readme.mjs";
 import { createSecret, startServer } from "./server.mjs";
@@ -82,7 +82,14 @@ async function openInBrowser(code) {
   }
 }
 
-const CHECKS = { js: runInNode, ts: buildAndRun, html: openInBrowser };
+// The package was installed from a file, by the same program.
+function namesPackage(code) {
+  const { name } = JSON.parse(readFileSync(join(packed, "package.json"), "utf8"));
+
+  assert.equal(code, `npm install ${name}\n`);
+}
+
+const CHECKS = { sh: namesPackage, js: runInNode, ts: buildAndRun, html: openInBrowser };
 
 for (const [index, { language, code }] of blocks.entries()) {
   test(`block ${index + 1} of the README works: ${language}`, async () => {

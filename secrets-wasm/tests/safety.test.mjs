@@ -16,7 +16,7 @@ import { packed, root, vectorsOf } from "./places.mjs";
 
 const module = await import(pathToFileURL(join(packed, "index.node.js")));
 const small = await import(pathToFileURL(join(packed, "bundle.node.js")));
-const { SecretsError, Service, openBundle, verifyWebhook } = module;
+const { Client, SecretsError, Service, openBundle, verifyWebhook } = module;
 
 const golden = vectorsOf("bundle.json").vectors.find(({ name }) => name === "golden bundle");
 const file = Uint8Array.from(Buffer.from(golden.bundle, "base64"));
@@ -264,6 +264,20 @@ test("the values of secrets by key, also of a key that objects inherit", () => {
     assert.throws(() => module.toRecord(value), refused("invalid", "secrets must be a bundle or a list of secrets"));
   }
   assert.throws(() => module.toRecord([{ key: "A" }]), refused("invalid", "value must be a string"));
+});
+
+test("a time can be a date, and an invalid date is refused", async () => {
+  const session = await (await Service.memory()).signIn(alice);
+  const expires = new Date(Date.now() + 86_400_000);
+  const input = { name: "deploy", all_projects: true, permissions: ["read"] };
+
+  const token = await session.token.create({ ...input, expires_at: expires });
+
+  assert.equal(Date.parse(token.expires_at), expires.getTime());
+  for (const one of [session, new Client("http://127.0.0.1:1")]) {
+    const created = one.token.create({ ...input, expires_at: new Date(NaN) });
+    await assert.rejects(created, refused("invalid", "expires_at must be a valid date"));
+  }
 });
 
 test("an aborted signal stops a call before it begins", async () => {

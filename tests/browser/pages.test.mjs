@@ -56,9 +56,10 @@ const pages = {
   invitation: () => browser.goTo(server.url + invitation),
 };
 
-async function findings() {
+// Returns the findings of axe in the page, or in the elements of a selector.
+async function findings(selector) {
   await browser.devTools("Runtime.evaluate", { expression: axe });
-  const { violations } = await browser.run(() => window.axe.run());
+  const { violations } = await browser.run((selector) => window.axe.run(selector ?? document), selector);
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(", ")}`);
 }
 
@@ -103,15 +104,63 @@ test("a login is approved", async () => {
   await browser.screenshot(join(pictures, "page-device-approved.png"), { whole: true });
 });
 
-test("the API documentation has an introduction, a filter and addresses of operations", async () => {
-  await browser.prefer({ "color-scheme": "light" });
-  await browser.resize(1000, 800);
-  await browser.goTo(`${server.url}/api/docs`);
+// Opens the API documentation as a new page: after another page, so that the hash of the address is read.
+async function openDocs(hash = "") {
+  await browser.goTo("about:blank");
+  await browser.goTo(`${server.url}/api/docs${hash}`);
   await browser.until(() => document.querySelectorAll(".opblock").length > 50);
-  const text = await browser.run(() => document.body.innerText);
-  assert.match(text, /To begin: press Authorize/);
-  assert.ok(await browser.run(() => !!document.querySelector(".operation-filter-input")));
-  await browser.click(".opblock-summary-control");
-  await browser.until(() => location.hash.startsWith("#/"));
-  await browser.screenshot(join(pictures, "page-docs.png"));
+}
+
+test("the API documentation has a filter, and an introduction that fits 320 pixels", async () => {
+  for (const [width, height, name] of [[1000, 800, "page-docs"], [320, 640, "page-docs-320"]]) {
+    await browser.prefer({ "color-scheme": "light" });
+    await browser.resize(width, height);
+    await openDocs();
+
+    await browser.screenshot(join(pictures, `${name}.png`));
+    assert.match(await browser.run(() => document.body.innerText), /To begin: press Authorize/);
+    assert.ok(await browser.run(() => !!document.querySelector(".operation-filter-input")));
+    // Only the introduction: Swagger UI itself has findings (contrast, nested controls, a select without a
+    // name), and is wider than 320 pixels.
+    assert.deepEqual(await findings("body > .swagger-ui"), [], name);
+    const right = await browser.run(() => document.querySelector("body > .swagger-ui").getBoundingClientRect().right);
+    assert.ok(right <= width, `${right} pixels wide`);
+  }
+});
+
+const openOperations = () => browser.run(() => [...document.querySelectorAll(".opblock.is-open")].map(({ id }) => id));
+
+test("the address of an operation in the API documentation opens the operation", async () => {
+  await browser.resize(1000, 800);
+  await openDocs();
+  await browser.click("#operations-Projects-createProject .opblock-summary-control");
+  await browser.until(() => location.hash.startsWith("#/") && document.querySelector(".opblock.is-open"));
+  const hash = await browser.run(() => location.hash);
+
+  await openDocs();
+  assert.deepEqual(await openOperations(), []);
+  await openDocs(hash);
+  await browser.until(() => document.querySelector(".opblock.is-open"));
+  await browser.screenshot(join(pictures, "page-docs-operation.png"));
+
+  assert.deepEqual([hash, await openOperations()], ["#/Projects/createProject", ["operations-Projects-createProject"]]);
+});
+
+// Returns the colours of a style sheet: the custom properties of its `:root`, for light and dark.
+function coloursOf(path) {
+  const blocks = readFileSync(join(root, path), "utf8").matchAll(/:root\s*\{([^}]*)\}/g);
+  return Array.from(blocks, ([, block]) => Object.fromEntries(Array.from(block.matchAll(/(--[\w-]+):\s*([^;]+);/g), ([, name, value]) => [name, value])));
+}
+
+test("the pages have the colours of the offline viewer, in light and dark", () => {
+  const pages = coloursOf("secrets-http/src/routes/page.css");
+  const viewer = coloursOf("examples/offline-viewer/style.css");
+
+  assert.deepEqual([pages.length, viewer.length], [2, 2]);
+  for (const [index, colours] of pages.entries()) {
+    // No page of the server reports a success in colour.
+    const { "--good": _, ...shared } = viewer[index];
+    assert.deepEqual(colours, shared);
+    assert.ok(Object.keys(colours).length > 10);
+  }
 });

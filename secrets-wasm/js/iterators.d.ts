@@ -1,0 +1,22 @@
+import type { AuditEntry, AuditOperations, CallOptions, SecretOperations, SecretVersion } from "./operations.js";
+
+/** Filter of `audit.iterate`: the input of `audit.list`, whose times can be a `Date`. */
+export type AuditFilter = Omit<NonNullable<Parameters<AuditOperations["list"]>[0]>, "from" | "to"> & {
+  from?: string | Date;
+  to?: string | Date;
+};
+
+declare module "./operations.js" {
+  interface AuditOperations {
+    /** Iterate over the entries of the audit log, page by page. A page has at most `limit` entries. */
+    iterate(input?: AuditFilter, options?: CallOptions): AsyncGenerator<AuditEntry, void, undefined>;
+  }
+
+  interface SecretOperations {
+    /** Iterate over the previous versions of a secret, newest first. A page has at most `limit` versions. */
+    iterateHistory(
+      input: Parameters<SecretOperations["history"]>[0],
+      options?: CallOptions,
+    ): AsyncGenerator<SecretVersion, void, undefined>;
+  }
+}
