@@ -1,0 +1,108 @@
+//! Benchmark of the service: requests per second, CPU time per request and latency of each operation,
+//! as ratios to limits and peers that are measured in the same run.
+//!
+//! The load and the servers share the machine, so only ratios of one run mean something. The cases are
+//! interleaved, and each figure is the median of its rounds.
+
+mod cases;
+mod charts;
+mod growth;
+mod http;
+mod limits;
+mod load;
+mod report;
+mod server;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+
+/// Error that ends the benchmark.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+#[derive(Parser)]
+#[command(about, args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    limit: Option<Limit>,
+    /// Program to measure, built with `cargo build --release -p secrets-http`
+    #[arg(long, default_value = "target/release/secrets-http")]
+    program: PathBuf,
+    /// Short run, under 90 seconds
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// Long run with growth curves, about 20 minutes
+    #[arg(long)]
+    full: bool,
+    /// Empty PostgreSQL database; without it, PostgreSQL is not measured
+    #[arg(long, value_name = "URL")]
+    postgres: Option<String>,
+    /// URL of a peer that returns one secret, such as Vault; can be repeated
+    #[arg(long = "peer", value_name = "NAME=URL")]
+    peers: Vec<String>,
+    /// Header of the requests to peers
+    #[arg(long, value_name = "NAME:VALUE")]
+    peer_header: Option<String>,
+    /// Run only the cases whose name contains this text
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// File for the figures
+    #[arg(long, value_name = "PATH")]
+    json: Option<PathBuf>,
+    /// Folder for the growth curves (SVG)
+    #[arg(long, value_name = "FOLDER")]
+    charts: Option<PathBuf>,
+}
+
+/// A server that does nothing but the least work of a kind.
+#[derive(Clone, Copy, Subcommand)]
+enum Limit {
+    /// hyper, which returns a response of one secret
+    #[command(hide = true)]
+    Hyper,
+    /// warp, which returns a response of one secret or serializes a list of 10,000
+    #[command(hide = true)]
+    Warp,
+}
+
+/// Length of a measurement.
+#[derive(Clone, Copy)]
+struct Effort {
+    rounds: usize,
+    warm_up: Duration,
+    time: Duration,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    let arguments = Arguments::parse();
+    match arguments.limit {
+        Some(Limit::Hyper) => return limits::hyper().await,
+        Some(Limit::Warp) => return limits::warp().await,
+        None => {}
+    }
+    let effort = match (arguments.quick, arguments.full) {
+        (true, _) => Effort::of(1, 150, 700),
+        (_, true) => Effort::of(5, 500, 4000),
+        _ => Effort::of(3, 300, 2000),
+    };
+    let figures = cases::run(&arguments, effort).await?;
+    print!("{}", report::table(&figures));
+    let curves =
+        if arguments.full { growth::run(&arguments.program, effort).await? } else { Vec::new() };
+    print!("{}", report::curves(&curves));
+    if let Some(folder) = &arguments.charts {
+        charts::draw(&curves, folder)?;
+    }
+    if let Some(path) = &arguments.json {
+        std::fs::write(path, report::json(&figures, &curves)?)?;
+    }
+    Ok(())
+}
+
+impl Effort {
+    fn of(rounds: usize, warm_up: u64, time: u64) -> Self {
+        Self { rounds, warm_up: Duration::from_millis(warm_up), time: Duration::from_millis(time) }
+    }
+}
