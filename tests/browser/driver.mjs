@@ -92,6 +92,19 @@ export class Browser {
     return this.#do("POST", `/element/${await this.#find(selector)}/click`, {});
   }
 
+  // Clicks a button that sends a form, and waits for the next page.
+  async submit(selector) {
+    const page = await this.#find("html");
+    await this.click(selector);
+    const end = Date.now() + 20_000;
+    // Between two pages there is no element.
+    while ((await this.#find("html").catch(() => page)) === page) {
+      if (Date.now() > end) throw new Error(`no next page within 20 s: ${selector}`);
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+    await this.until(() => document.readyState === "complete");
+  }
+
   // Chooses a file, as in the file dialog.
   async choose(selector, path) {
     return this.#do("POST", `/element/${await this.#find(selector)}/value`, { text: path });

@@ -45,7 +45,7 @@ async function enter(code, token) {
   await browser.goTo(`${server.url}/device?user_code=${code}`);
   await browser.click("#token");
   await browser.type(token);
-  await browser.click("button.main");
+  await browser.submit("button.main");
 }
 
 const pages = {
@@ -99,7 +99,7 @@ for (const [name, open] of Object.entries(pages)) {
 
 test("a login is approved", async () => {
   await enter(login.user_code, tokenOf("alice"));
-  await browser.click("button[value=approve]");
+  await browser.submit("button[value=approve]");
   assert.match(await browser.run(() => document.body.innerText), /The login is approved/);
   await browser.screenshot(join(pictures, "page-device-approved.png"), { whole: true });
 });

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use super::{ProjectRecord, Relation, SecretRecord, StoreError, StoreResult};
+use super::{ProjectRecord, Relation, SecretRecord, StoreResult};
 use crate::crypto::ProjectKeyRecord;
 use crate::model::{
     EnvironmentId, EnvironmentName, EnvironmentPath, MemberAccess, PlanName, Principal, ProjectId,
@@ -98,12 +98,12 @@ impl ResolvedEnvironment {
     pub const MAX_LINKS: u32 = 17;
 
     /// Maximum size of the encrypted secrets of all links, in bytes: 64 MiB. More fails with
-    /// [`StoreError::TooLarge`].
+    /// [`StoreError::TooLarge`](super::StoreError::TooLarge).
     pub const MAX_BYTES: usize = 64 * 1024 * 1024;
 
     /// Error for secrets of more than [`MAX_BYTES`](Self::MAX_BYTES).
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
-    pub(crate) const TOO_LARGE: StoreError = StoreError::TooLarge(
+    pub(crate) const TOO_LARGE: super::StoreError = super::StoreError::TooLarge(
         "the secrets of this environment and of those it inherits from exceed 64 MiB: read them one by one",
     );
 }
