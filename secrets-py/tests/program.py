@@ -1,4 +1,4 @@
-"""The service as a process, and tokens of its users."""
+"""The service as a process, and tokens of its users. Used by the interface suite too."""
 
 from __future__ import annotations
 
@@ -38,14 +38,19 @@ class Program:
     """`secrets-http serve` with a store in memory, or with other settings. Its log is kept for the test
     runner to search."""
 
-    def __init__(self, **settings: object) -> None:
+    def __init__(
+        self,
+        program: str | Path = TARGET / "debug/secrets-http",
+        log: Path | None = None,
+        **settings: object,
+    ) -> None:
         self._process = subprocess.Popen(
-            [TARGET / "debug/secrets-http", "serve"],
+            [program, "serve"],
             env=SETTINGS | {name: str(value) for name, value in settings.items()},
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         LOGS.mkdir(parents=True, exist_ok=True)
-        self._log = (LOGS / f"python-{self._process.pid}.log").open("a")
+        self._log = (log or LOGS / f"python-{self._process.pid}.log").open("a")
         self.url = self._address()
         self._keeper = threading.Thread(target=self._keep, daemon=True)
         self._keeper.start()

@@ -117,14 +117,14 @@ function decoded({ endpoint, isText }, response) {
   if (isText) return texts.includes(type) ? { text: response.text() } : undefined;
   if (output === "file") return type === "application/octet-stream" ? base64(response.bytes) : undefined;
   const content = JSON.parse(response.text());
-  if (envelope === null) return hasForm(content, output) ? withoutTwin(content) : undefined;
+  if (envelope === null) return hasForm(content, output) ? withoutData(content) : undefined;
   const isEnvelope = isObject(content) && Object.hasOwn(content, envelope) && hasForm(content[envelope], output);
   return isEnvelope ? content[envelope] : undefined;
 }
 
 // Removes the field that a server with `SECRETS_ENVELOPE=both` adds to an object. No declared output has a
 // field of this name, which a test checks.
-function withoutTwin(content) {
+function withoutData(content) {
   delete content.data;
   return content;
 }

@@ -1,77 +1,32 @@
 """The server under test, as a child process, and its users."""
 
-import base64
-import hashlib
-import hmac
 import json
 import socket
-import subprocess
+import sys
 import threading
-import time
 import urllib.request
+from pathlib import Path
 
 import openapi
 
-SECRET = "a secret of the test suite, of 32 bytes or more"
+sys.path.append(str(Path(__file__).parents[2] / "secrets-py/tests"))
+from program import Program, jwt  # noqa: E402
+
 # Number of objects of each kind that are created to be deleted.
 DOOMED = 5
 
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 
 
-class Service:
-    """`secrets-http serve` with a store in memory. Its log is kept for the test runner to search."""
+class Service(Program):
+    """Service with a store in memory, and its OpenAPI document."""
 
     def __init__(self, program, log, envelope):
-        environment = {
-            "SECRETS_ENVELOPE": envelope,
-            "SECRETS_LISTEN": "127.0.0.1:0",
-            "SECRETS_DATABASE_URL": "memory:",
-            "SECRETS_ROOT_KEY": base64.b64encode(bytes([7]) * 32).decode(),
-            "SECRETS_JWT_ISSUER": "https://issuer.test",
-            "SECRETS_JWT_AUDIENCE": "secrets",
-            "SECRETS_JWT_HS256_SECRET": SECRET,
-            "SECRETS_RATE_LIMIT_PER_IP": "0",
-            "SECRETS_RATE_LIMIT_PER_PRINCIPAL": "0",
-            "SECRETS_EGRESS_ALLOW": "127.0.0.1",
-            # Short timeouts, since no database server answers.
-            "SECRETS_DEBUG_TIMINGS": "retries=10,verify=100,budget=5000",
-        }
-        self.log = open(log, "ab")
-        self.process = subprocess.Popen(
-            [program, "serve"], env=environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        )
-        self.url = self._address()
-        threading.Thread(target=self._keep, daemon=True).start()
+        super().__init__(program, log, SECRETS_ENVELOPE=envelope)
         # Operations that were called by `call`, and differences of their responses from the document.
         self.called, self.differences = set(), []
         with urllib.request.urlopen(f"{self.url}/api/v1/openapi.json") as answer:
             self.document = json.load(answer)
-
-    def _address(self):
-        for line in self.process.stderr:
-            self.log.write(line)
-            _, found, address = line.decode().strip().partition("listening on ")
-            if found:
-                return address
-        raise SystemExit(f"the program ended: {self.process.wait()}")
-
-    def _keep(self):
-        for line in self.process.stderr:
-            self.log.write(line)
-        self.log.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            raise
 
     def call(self, method, path, credential=None, body=None):
         """Sends a request that must succeed, compares the response with the document, and returns it."""
@@ -88,22 +43,6 @@ class Service:
         self.called.add(operation)
         self.differences += differences
         return result
-
-
-def jwt(name):
-    """Token of the symmetric issuer, valid for an hour."""
-    claims = {
-        "iss": "https://issuer.test", "aud": "secrets", "sub": name, "exp": int(time.time()) + 3600,
-        "email": f"{name}@example.com", "email_verified": True,
-    }
-    parts = [json.dumps(part).encode() for part in ({"alg": "HS256", "typ": "JWT"}, claims)]
-    signed = b".".join(_base64url(part) for part in parts)
-    mac = hmac.new(SECRET.encode(), signed, hashlib.sha256).digest()
-    return (signed + b"." + _base64url(mac)).decode()
-
-
-def _base64url(data):
-    return base64.urlsafe_b64encode(data).rstrip(b"=")
 
 
 class Database:

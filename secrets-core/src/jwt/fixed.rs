@@ -35,12 +35,12 @@ impl JwtError {
     /// common reason is a wrong audience in the configuration.
     #[must_use]
     pub fn into_unverified(self) -> Unverified {
-        let reason = match self {
-            Self::UnknownKey => "the issuer has no key with this ID",
-            Self::Expired => return Unverified::Expired,
-            Self::Invalid(reason) => reason,
+        let (reason, unverified) = match self {
+            Self::UnknownKey => ("the issuer has no key with this ID", Unverified::Invalid),
+            Self::Expired => ("expired", Unverified::Expired),
+            Self::Invalid(reason) => (reason, Unverified::Invalid),
         };
         tracing::debug!(reason, "refused a token");
-        Unverified::Invalid
+        unverified
     }
 }

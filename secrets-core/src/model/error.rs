@@ -29,7 +29,7 @@ pub enum Error {
     },
     /// No credential, or one that is not valid. The text never reveals which part failed.
     Unauthenticated(&'static str),
-    /// Credential of an existing caller, whose lifetime has ended.
+    /// Credential that was valid, and whose lifetime has ended.
     Expired,
     /// The caller is authenticated, but the credential may not be used from this network address.
     AddressNotAllowed(&'static str),

@@ -20,7 +20,7 @@ pub trait IdentityVerifier: Send + Sync {
 /// Reason why a token was not accepted.
 #[derive(Debug)]
 pub enum Unverified {
-    /// The token is malformed, wrongly signed, not valid at this time, or from another issuer or
+    /// The token is malformed, wrongly signed, not valid yet, or from another issuer or
     /// for another audience.
     Invalid,
     /// The lifetime of the token has ended. Its signature, issuer and audience are valid.

@@ -32,7 +32,7 @@ struct Arguments {
     /// Short run, under 90 seconds
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// Long run with growth curves, about 20 minutes
+    /// Long run, about 20 minutes with --charts
     #[arg(long)]
     full: bool,
     /// Empty PostgreSQL database; without it, PostgreSQL is not measured
@@ -50,7 +50,7 @@ struct Arguments {
     /// File for the figures
     #[arg(long, value_name = "PATH")]
     json: Option<PathBuf>,
-    /// Folder for the growth curves (SVG)
+    /// Measure growth curves too, and draw them into this folder (SVG)
     #[arg(long, value_name = "FOLDER")]
     charts: Option<PathBuf>,
 }
@@ -89,10 +89,10 @@ async fn main() -> Result<(), Failure> {
     };
     let figures = cases::run(&arguments, effort).await?;
     print!("{}", report::table(&figures));
-    let curves =
-        if arguments.full { growth::run(&arguments.program, effort).await? } else { Vec::new() };
-    print!("{}", report::curves(&curves));
+    let mut curves = Vec::new();
     if let Some(folder) = &arguments.charts {
+        curves = growth::run(&arguments.program, effort).await?;
+        print!("{}", report::curves(&curves));
         charts::draw(&curves, folder)?;
     }
     if let Some(path) = &arguments.json {

@@ -2,8 +2,8 @@
 
 use std::slice::from_ref;
 
-use super::resolve_environment::names;
-use super::{begin, committed, read};
+use super::resolve_environment::{names, resolve};
+use super::{begin, read};
 use crate::model::{EnvironmentPath, Principal};
 use crate::store::{EnvironmentRecord, ResolvedEnvironment, Selection, Store};
 use crate::testing::fixtures::{World, environment, secret};
@@ -56,12 +56,7 @@ pub async fn a_circle_shows_as_a_repeated_link(store: &dyn Store) {
 
     let path = EnvironmentPath::new("billing", "circle");
     let owner = Principal::User(world.owner.id);
-    let resolved = committed(store, tx)
-        .await
-        .resolve_environment(&path, owner, Selection::All)
-        .await
-        .unwrap()
-        .unwrap();
+    let resolved = resolve(store, tx, &path, owner, Selection::All).await;
 
     assert!((2..=ResolvedEnvironment::MAX_LINKS as usize).contains(&resolved.chain.len()));
     for link in &resolved.chain {
@@ -84,12 +79,7 @@ pub async fn a_circle_further_up_shows_as_a_repeated_link(store: &dyn Store) {
 
     let path = EnvironmentPath::new("billing", "heir");
     let owner = Principal::User(world.owner.id);
-    let resolved = committed(store, tx)
-        .await
-        .resolve_environment(&path, owner, Selection::None)
-        .await
-        .unwrap()
-        .unwrap();
+    let resolved = resolve(store, tx, &path, owner, Selection::None).await;
 
     assert_eq!(names(&resolved)[..3], ["heir", "circle", "circle"]);
     assert!(resolved.chain.len() <= ResolvedEnvironment::MAX_LINKS as usize);

@@ -7,6 +7,7 @@ use super::{begin, committed, read};
 use crate::model::{EnvironmentPath, Principal, SecretKey};
 use crate::store::{
     EnvironmentRecord, Relation, ResolvedEnvironment, SecretRecord, Selection, Store, TeamRecord,
+    Tx,
 };
 use crate::testing::fixtures::{
     World, environment, next_version, project, project_key, sealed, secret, team,
@@ -212,12 +213,7 @@ pub async fn a_look_tells_project_plan_and_key(store: &dyn Store) {
 
     let path = EnvironmentPath::new("second", "none");
     let owner = Principal::User(world.owner.id);
-    let resolved = committed(store, tx)
-        .await
-        .resolve_environment(&path, owner, Selection::All)
-        .await
-        .unwrap()
-        .unwrap();
+    let resolved = resolve(store, tx, &path, owner, Selection::All).await;
 
     assert_eq!(resolved.project, second);
     assert_eq!(resolved.plan, limited.plan);
@@ -298,4 +294,16 @@ fn keys(resolved: &ResolvedEnvironment) -> Vec<Vec<&str>> {
         .iter()
         .map(|link| link.secrets.iter().map(|secret| secret.key.as_str()).collect())
         .collect()
+}
+
+/// Commits a transaction, and resolves an environment that exists.
+pub(super) async fn resolve(
+    store: &dyn Store,
+    tx: Box<dyn Tx>,
+    path: &EnvironmentPath,
+    principal: Principal,
+    selection: Selection<'_>,
+) -> ResolvedEnvironment {
+    let mut seen = committed(store, tx).await;
+    seen.resolve_environment(path, principal, selection).await.unwrap().unwrap()
 }
