@@ -29,7 +29,8 @@ impl App {
     pub async fn record(&self, project: &str, environment: &str, key: &str) -> SecretRecord {
         let resolved = self.resolve_environment(project, environment).await;
         let mut own = resolved.chain.into_iter().next().unwrap().secrets.into_iter();
-        own.find(|secret| secret.key.as_str() == key).unwrap()
+        let secret = own.find(|secret| secret.key.as_str() == key).unwrap();
+        SecretRecord::clone(&secret)
     }
 
     /// Runs SQL statements on the database. Fails for a store in memory.

@@ -6,7 +6,7 @@ use crate::model::{EnvironmentId, ProjectId, ids};
 
 /// A reference to a project by ID or slug. A text that parses as a UUID is always an ID, never a
 /// slug.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum ProjectRef {
     /// Project ID.
@@ -17,7 +17,7 @@ pub enum ProjectRef {
 
 /// A reference to an environment of a project by ID or name. A text that parses as a UUID is always
 /// an ID.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum EnvironmentRef {
     /// Environment ID.
@@ -28,7 +28,7 @@ pub enum EnvironmentRef {
 }
 
 /// Path of an environment: a project and an environment of that project.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EnvironmentPath {
     /// Project.
     pub project: ProjectRef,

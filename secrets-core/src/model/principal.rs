@@ -119,7 +119,7 @@ pub struct Window {
 }
 
 /// ID of a user or service token, for authorization queries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Principal {
     /// User ID.
     User(UserId),

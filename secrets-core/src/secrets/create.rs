@@ -72,7 +72,7 @@ impl Operation for CreateSecret {
         if record.hidden {
             cx.audit.action = Some("secret.hidden");
         }
-        Ok(Secret::new(record, description))
+        Ok(Secret::new(&record, description))
     }
 }
 

@@ -87,11 +87,11 @@ pub struct Secret {
 }
 
 impl Secret {
-    fn new(record: SecretRecord, description: Option<Plaintext>) -> Self {
+    fn new(record: &SecretRecord, description: Option<Plaintext>) -> Self {
         Self {
             id: record.id,
             environment_id: record.environment,
-            key: record.key,
+            key: record.key.clone(),
             kind: "string",
             value: None,
             description,

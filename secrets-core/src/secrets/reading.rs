@@ -96,7 +96,7 @@ pub(crate) async fn values<A: Access>(
     let mut values = Vec::with_capacity(shown.len());
     for seen in shown {
         let value = open_value(cx, scope, &seen.secret).await?;
-        values.push((seen.secret.key, value));
+        values.push((seen.secret.key.clone(), value));
     }
     Ok(values)
 }

@@ -67,6 +67,6 @@ impl Operation for RollBackSecret {
         cx.set_resource("secret", record.id.uuid(), record.key.as_str());
         cx.add_detail("version", record.version);
         cx.add_detail("from_version", version);
-        describe(cx, &scope, record).await
+        describe(cx, &scope, &record).await
     }
 }

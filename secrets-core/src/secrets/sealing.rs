@@ -47,14 +47,14 @@ pub(crate) async fn open_value<A: Access>(
 pub(crate) async fn describe<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,
-    secret: SecretRecord,
+    secret: &SecretRecord,
 ) -> Result<Secret> {
     if !scope.may_read {
         return Ok(Secret { created_by: None, ..Secret::new(secret, None) });
     }
     let description = match &secret.description {
         Some(sealed) => {
-            let context = description_context(cx.keyring().instance(), scope.project.id, &secret);
+            let context = description_context(cx.keyring().instance(), scope.project.id, secret);
             Some(open_record(cx, scope, sealed, &context).await?)
         }
         None => None,
@@ -70,9 +70,9 @@ pub(crate) async fn without_value<A: Access>(
     seen: Visible,
 ) -> Result<Secret> {
     let secret = if seen.is_restricted {
-        Secret { created_by: None, updated_by: None, ..Secret::new(seen.secret, None) }
+        Secret { created_by: None, updated_by: None, ..Secret::new(&seen.secret, None) }
     } else {
-        describe(cx, scope, seen.secret).await?
+        describe(cx, scope, &seen.secret).await?
     };
     Ok(Secret { inherited_from: seen.inherited_from, restricted: seen.is_restricted, ..secret })
 }

@@ -57,6 +57,6 @@ impl Operation for UpdateSecret {
 
         cx.set_resource("secret", record.id.uuid(), record.key.as_str());
         cx.add_detail("version", record.version);
-        describe(cx, &scope, record).await
+        describe(cx, &scope, &record).await
     }
 }

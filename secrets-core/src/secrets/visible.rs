@@ -2,6 +2,7 @@
 //! chain, hidden or not.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::access::View;
 use crate::model::{EnvironmentName, SecretKey};
@@ -9,7 +10,7 @@ use crate::store::SecretRecord;
 
 /// An effective secret and its origin.
 pub(crate) struct Visible {
-    pub(crate) secret: SecretRecord,
+    pub(crate) secret: Arc<SecretRecord>,
     /// Ancestor that holds the secret; `None` if the environment itself holds it.
     pub(crate) inherited_from: Option<EnvironmentName>,
     /// True if the caller may not read the ancestor.

@@ -1,5 +1,7 @@
 //! Environments, and resolving an environment for a principal.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use uuid::Uuid;
 
@@ -89,7 +91,7 @@ pub struct ChainLink {
     /// its members. `None` if neither is set, and for tokens.
     pub granted: Option<MemberAccess>,
     /// The environment's own secrets, limited by the selection, ordered by secret key.
-    pub secrets: Vec<SecretRecord>,
+    pub secrets: Vec<Arc<SecretRecord>>,
 }
 
 impl ResolvedEnvironment {

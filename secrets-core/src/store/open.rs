@@ -34,6 +34,9 @@ pub struct StoreOptions {
     /// for writes. SQLite: 4 for reads by default; all writes share one more. Two more connections
     /// serve health checks.
     pub connections: Option<u32>,
+    /// Size of the cache of encrypted records, in bytes: 24 MiB by default. SQLite only, because other
+    /// nodes may write to a PostgreSQL database. 0 for no cache.
+    pub cache_bytes: Option<u64>,
     /// Timeouts.
     pub timeouts: Timeouts,
 }

@@ -42,6 +42,12 @@ pub struct SecretRecord {
     pub updated_at: Time,
 }
 
+impl AsRef<Self> for SecretRecord {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 impl SecretRecord {
     /// Returns the size of the encrypted value and description, in bytes.
     #[must_use]

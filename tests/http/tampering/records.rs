@@ -1,5 +1,7 @@
 //! Sealed records that were changed, or moved to another place.
 
+use std::sync::Arc;
+
 use secrets_core::crypto::{ProjectKeyRecord, Sealed};
 use secrets_core::model::{EnvironmentId, ProjectId, SecretId};
 use secrets_core::store::{EnvironmentRecord, ProjectRecord, SecretRecord};
@@ -246,12 +248,12 @@ impl Victim {
             project: project.id,
             ..from.environment
         };
-        let copied = |secret| SecretRecord {
+        let copied = |secret: &Arc<SecretRecord>| SecretRecord {
             id: SecretId::draw(now),
             environment: environment.id,
-            ..secret
+            ..SecretRecord::clone(secret)
         };
-        let secrets: Vec<_> = from.secrets.into_iter().map(copied).collect();
+        let secrets: Vec<_> = from.secrets.iter().map(copied).collect();
 
         let mut tx = self.app.store.begin().await.unwrap();
         tx.insert_project(&project, &key).await.unwrap();

@@ -243,12 +243,12 @@ impl State {
         &self,
         environment: EnvironmentId,
         selection: Selection<'_>,
-    ) -> Vec<SecretRecord> {
+    ) -> Vec<Arc<SecretRecord>> {
         let secrets = self.secrets_of(environment);
         match selection {
             Selection::None => Vec::new(),
-            Selection::Key(key) => secrets.get(key).map(owned).into_iter().collect(),
-            Selection::All => secrets.values().map(owned).collect(),
+            Selection::Key(key) => secrets.get(key).cloned().into_iter().collect(),
+            Selection::All => secrets.values().cloned().collect(),
         }
     }
 }

@@ -70,6 +70,7 @@ macro_rules! secrets_of_chain {
 #[path = "tables/mod.rs"]
 mod tables;
 
+use tables::Pools;
 pub use tables::SqlStore;
 
 /// Migrates the database and opens it.
@@ -84,7 +85,7 @@ pub async fn open(url: &str, options: StoreOptions) -> StoreResult<SqlStore> {
     let readers = pool(connections - connections / 2, timeouts.acquire);
     let writers = pool(connections / 2, timeouts.acquire);
     let reserved = pool(RESERVED, timeouts.ping);
-    Ok(SqlStore::new(readers, writers, reserved, timeouts, ()))
+    Ok(SqlStore::new(Pools { readers, writers, reserved }, timeouts, None, ()))
 }
 
 /// Creates a pool that checks connections after they were idle, and replaces those that do not
@@ -157,7 +158,7 @@ mod tests {
     use super::tables::resolve;
     use super::*;
     use crate::model::{EnvironmentPath, Principal, ProjectRef};
-    use crate::store::{Selection, Store, StoreError};
+    use crate::store::{Reads, Selection, Store, StoreError};
     use crate::testing::fixtures::{World, environment, secret};
     use crate::testing::postgres::TestDatabase;
 
@@ -301,10 +302,13 @@ mod tests {
             open(&database.url(), StoreOptions { connections: Some(1), ..StoreOptions::default() })
                 .await
                 .unwrap();
-        let _held = store.read().await.unwrap();
+        let world = World::build(&store).await;
+        let read = async |reads: &mut dyn Reads| reads.team(world.team.id).await.err();
+        let mut held = store.read().await.unwrap();
+        assert!(read(held.as_mut()).await.is_none());
         let begun = Instant::now();
 
-        let refused = store.read().await.err();
+        let refused = read(store.read().await.unwrap().as_mut()).await;
 
         assert!(matches!(refused, Some(StoreError::Unavailable(_))), "{refused:?}");
         assert!(begun.elapsed() < 2 * StoreOptions::default().timeouts.acquire);

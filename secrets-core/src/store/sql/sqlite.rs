@@ -2,12 +2,14 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf, absolute};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::pool::PoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _};
 
+use super::cache::{self, Cache};
 use super::{RESERVED, error, migrations};
 use crate::store::{SchemaState, StoreOptions, StoreResult};
 
@@ -47,10 +49,12 @@ macro_rules! secrets_of_chain {
 }
 
 mod backup;
+mod changes;
 #[path = "tables/mod.rs"]
 mod tables;
 
 pub use backup::{Restore, backup};
+use tables::Pools;
 pub use tables::SqlStore;
 
 /// Opens a database file. Creates it if it does not exist, and migrates it.
@@ -74,23 +78,42 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
     let writing = connecting
         .clone()
         .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Full);
+        .synchronous(SqliteSynchronous::Full)
+        // For the table of `changes`, so that it needs no file.
+        .pragma("temp_store", "memory");
+    migrate_schema(&writing).await?;
+    let cache_bytes = options.cache_bytes.unwrap_or(cache::DEFAULT_BYTES);
+    let cache = (cache_bytes > 0).then(|| Arc::new(Cache::new(cache_bytes)));
+    let changes = cache.as_ref().map(|cache| Arc::clone(cache.changes()));
     let writers = pool(1, timeouts.acquire)
+        .after_connect(move |connection, _| {
+            let changes = changes.clone();
+            Box::pin(async {
+                match changes {
+                    Some(changes) => changes::watch(connection, changes).await,
+                    None => Ok(()),
+                }
+            })
+        })
         // SQLite rolls back by itself when the disk is full, but sqlx still believes that the
         // connection is in a transaction: such a connection is replaced.
         .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
         .connect_with(writing)
         .await
         .map_err(|error| error::not_opened(error, passes))?;
-    let mut connection =
-        writers.acquire().await.map_err(|error| error::not_opened(error, passes))?;
-    migrations::run(&mut *connection).await.map_err(|error| error::not_migrated(error, passes))?;
-    drop(connection);
     let reading = connecting.read_only(true);
     let readers = pool(options.connections.unwrap_or(READERS), timeouts.acquire)
         .connect_lazy_with(reading.clone());
     let reserved = pool(RESERVED, timeouts.ping).connect_lazy_with(reading);
-    Ok(SqlStore::new(readers, writers, reserved, timeouts, lock))
+    Ok(SqlStore::new(Pools { readers, writers, reserved }, timeouts, cache, lock))
+}
+
+async fn migrate_schema(options: &SqliteConnectOptions) -> StoreResult<()> {
+    let opening = |error| error::not_opened(error, passes);
+    let mut connection = options.connect().await.map_err(opening)?;
+    let migrated = migrations::run(&mut connection).await;
+    connection.close().await.map_err(opening)?;
+    migrated.map_err(|error| error::not_migrated(error, passes))
 }
 
 /// Returns the state of the tables in a database file. Changes and creates nothing.

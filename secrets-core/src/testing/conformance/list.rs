@@ -49,6 +49,10 @@ macro_rules! store_conformance {
             another_transaction_sees_nothing_uncommitted
             a_look_never_sees_half_a_commit
         }
+        committed_changes() {
+            a_reader_sees_every_committed_change
+            a_rollback_changes_nothing_that_was_read
+        }
         users() {
             a_person_is_found_by_id
             a_person_is_found_by_issuer_and_subject

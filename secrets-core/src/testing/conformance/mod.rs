@@ -22,6 +22,7 @@ pub mod audit;
 pub mod audit_chain;
 pub mod changes;
 pub mod claims;
+pub mod committed_changes;
 pub mod device_logins;
 pub mod environments;
 pub mod inheritance_chains;

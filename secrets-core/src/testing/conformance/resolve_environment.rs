@@ -2,6 +2,7 @@
 //! secrets.
 
 use std::slice::from_ref;
+use std::sync::Arc;
 
 use super::{begin, committed, read};
 use crate::model::{EnvironmentPath, Principal, SecretKey};
@@ -195,7 +196,7 @@ pub async fn a_look_brings_secrets_whole(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
     for wanted in [Selection::All, Selection::Key(&second.key)] {
         let resolved = seen.resolve_environment(&path, owner, wanted).await.unwrap().unwrap();
-        assert_eq!(resolved.chain[0].secrets, from_ref(&second));
+        assert_eq!(resolved.chain[0].secrets, [Arc::new(second.clone())]);
     }
 }
 
@@ -238,7 +239,7 @@ pub async fn a_look_within_a_transaction_sees_its_writes(store: &dyn Store) {
         .unwrap();
 
     assert_eq!(resolved.chain[0].environment.revision, 1);
-    assert_eq!(resolved.chain[0].secrets, [own]);
+    assert_eq!(resolved.chain[0].secrets, [Arc::new(own)]);
 }
 
 /// Resolving returns no secret of another project that has the same environment name and secret
@@ -259,7 +260,7 @@ pub async fn a_look_stays_within_its_project(store: &dyn Store) {
         let path = EnvironmentPath::new(slug, "production");
         let resolved =
             seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
-        assert_eq!(resolved.chain[0].secrets, [expected]);
+        assert_eq!(resolved.chain[0].secrets, [Arc::new(expected)]);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Rules for restoring and purging deleted projects.
 
 use std::slice::from_ref;
+use std::sync::Arc;
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::model::{EnvironmentPath, Principal, Role, Subject};
@@ -55,7 +56,7 @@ pub async fn a_restored_project_is_there_with_all_it_held(store: &dyn Store) {
     assert_eq!(seen.projects(owner).await.unwrap(), [back]);
     let path = EnvironmentPath::new(world.project.id, "production");
     let resolved = seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
-    assert_eq!(resolved.chain[0].secrets, [second]);
+    assert_eq!(resolved.chain[0].secrets, [Arc::new(second)]);
     assert_eq!(seen.secret_versions(first.id, u32::MAX, 9).await.unwrap().len(), 1);
     assert_eq!(seen.token_scope(named.id).await.unwrap(), TokenScope::default());
     assert!(seen.deleted_project(world.project.id, at(0), owner).await.unwrap().is_none());

@@ -1,6 +1,7 @@
 //! Rules for transactions and readers.
 
 use std::slice::from_ref;
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 
@@ -101,7 +102,7 @@ pub async fn a_commit_makes_everything_seen(store: &dyn Store) {
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(resolved.chain[0].secrets, [new_secret]);
+    assert_eq!(resolved.chain[0].secrets, [Arc::new(new_secret)]);
     assert_eq!(seen.token(new_token.id).await.unwrap(), Some(new_token));
     assert_eq!(
         seen.audit_entries(&AuditFilter::newest(new_team.id, 1)).await.unwrap(),

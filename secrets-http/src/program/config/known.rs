@@ -156,6 +156,12 @@ pub(super) static GROUPS: &[Group] = &[
                 Plain,
                 "Maximum connections to the database for requests, 2 to 1000 [default: 12, half of them for writes; on SQLite: 4, for reads]",
             ),
+            known(
+                "database_cache",
+                "MEBIBYTES",
+                Plain,
+                "Memory for a cache of encrypted records from SQLite, 0 to 65536 MiB; 0 for no cache [default: 24]",
+            ),
         ],
     },
     Group {

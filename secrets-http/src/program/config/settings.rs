@@ -188,9 +188,10 @@ fn plans(layers: &Layers) -> Result<Plans, Failure> {
 fn database(layers: &Layers) -> Result<DatabaseSettings, Failure> {
     let location = url_with_password(layers, "database_url", values::database)?;
     let connections = optional(layers, "database_connections", values::connections)?;
+    let cache_bytes = optional(layers, "database_cache", values::cache)?;
     Ok(DatabaseSettings {
         location: location.ok_or_else(|| missing("database_url"))?,
-        options: StoreOptions { connections, ..StoreOptions::default() },
+        options: StoreOptions { connections, cache_bytes, ..StoreOptions::default() },
     })
 }
 

@@ -97,6 +97,12 @@ pub(super) fn mebibytes(text: &str) -> Result<u64, Rule> {
     count.map(|count: u64| count * 1024 * 1024).ok_or("must be a whole number, 16 to 65536")
 }
 
+/// Parses the size of a cache, in mebibytes, to bytes.
+pub(super) fn cache(text: &str) -> Result<u64, Rule> {
+    let count = text.parse().ok().filter(|count| (0..=65_536).contains(count));
+    count.map(|count: u64| count * 1024 * 1024).ok_or("must be a whole number, 0 to 65536")
+}
+
 pub(super) fn networks(text: &str) -> Result<Networks, Rule> {
     let rule = "must be networks or addresses separated by commas, such as 10.0.0.0/8,192.0.2.1";
     Networks::parse(text).map_err(|_| rule)

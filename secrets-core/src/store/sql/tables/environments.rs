@@ -1,5 +1,6 @@
 use async_trait::async_trait;
 
+use super::super::super::cache::Lookup;
 use super::{Connected, Row, Session, Transaction, bigint, resolve, user_or_token};
 use crate::model::{
     EnvironmentId, EnvironmentName, EnvironmentPath, Principal, ProjectId, Subject,
@@ -17,7 +18,19 @@ impl<C: Connected> EnvironmentReads for Session<C> {
         principal: Principal,
         selection: Selection<'_>,
     ) -> StoreResult<Option<ResolvedEnvironment>> {
-        resolve::read(self, path, principal, selection).await
+        let Some(cache) = self.0.cache().cloned() else {
+            return resolve::read(self, path, principal, selection).await;
+        };
+        let lookup = Lookup { path, principal, selection };
+        if let Some(resolved) = cache.resolved(lookup) {
+            return Ok(Some(resolved));
+        }
+        let now = cache.now();
+        let resolved = resolve::read(self, path, principal, selection).await?;
+        if let Some(resolved) = &resolved {
+            cache.keep_resolved(now, lookup, resolved);
+        }
+        Ok(resolved)
     }
 
     async fn environments(

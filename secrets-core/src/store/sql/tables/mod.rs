@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use self::pooled::{Connected, Pooled, Reader, Transaction};
 use self::row::Row;
+use super::super::cache::Cache;
 use super::super::error::{self, broken};
 use super::super::migrations;
 use super::{BEFORE_CLOSE, BEGIN, CLOCK, Db, HAS_TABLES, StoreGuard, passes};
@@ -157,28 +158,38 @@ pub struct SqlStore {
     /// For [`Store::ping`], which must not wait for requests.
     reserved: Pool<Db>,
     timeouts: Timeouts,
+    /// Cache of what readers have read; `None` if other processes write to the database too.
+    cache: Option<Arc<Cache>>,
     /// Resource to keep as long as the store is in use.
     _held: StoreGuard,
 }
 
+/// Connection pools of a store.
+pub(super) struct Pools {
+    pub(super) readers: Pool<Db>,
+    pub(super) writers: Pool<Db>,
+    /// For [`Store::ping`], which must not wait for requests.
+    pub(super) reserved: Pool<Db>,
+}
+
 impl SqlStore {
     pub(super) fn new(
-        readers: Pool<Db>,
-        writers: Pool<Db>,
-        reserved: Pool<Db>,
+        Pools { readers, writers, reserved }: Pools,
         timeouts: Timeouts,
+        cache: Option<Arc<Cache>>,
         held: StoreGuard,
     ) -> Self {
         let turns = writers.options().get_max_connections().saturating_sub(1).max(1);
         let turns = Arc::new(Semaphore::new(turns as usize));
-        Self { readers, writers, turns, reserved, timeouts, _held: held }
+        Self { readers, writers, turns, reserved, timeouts, cache, _held: held }
     }
 }
 
 #[async_trait]
 impl Store for SqlStore {
     async fn read(&self) -> StoreResult<Box<dyn Reads>> {
-        Ok(Box::new(Session(Reader(Pooled::acquire(&self.readers, self.timeouts.read).await?))))
+        let reader = Reader::new(&self.readers, self.timeouts.read, self.cache.clone());
+        Ok(Box::new(Session(reader)))
     }
 
     async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
@@ -186,12 +197,12 @@ impl Store for SqlStore {
         let turn = turn.await.ok().and_then(Result::ok);
         let turn = turn.ok_or_else(|| error::unavailable("too many writes are waiting"))?;
         let pooled = Pooled::acquire_in_turn(&self.writers, self.timeouts.write, turn).await?;
-        Ok(Box::new(Session(Transaction::begin(pooled).await?)))
+        Ok(Box::new(Session(Transaction::begin(pooled, self.cache.clone()).await?)))
     }
 
     async fn begin_prioritized(&self) -> StoreResult<Box<dyn Tx>> {
         let pooled = Pooled::acquire(&self.writers, self.timeouts.write).await?;
-        Ok(Box::new(Session(Transaction::begin(pooled).await?)))
+        Ok(Box::new(Session(Transaction::begin(pooled, self.cache.clone()).await?)))
     }
 
     async fn close(&self) -> StoreResult<()> {
@@ -244,7 +255,7 @@ impl<C: Connected> Session<C> {
         statement: Statement<'_>,
         read: fn(&Row<'_>) -> StoreResult<T>,
     ) -> StoreResult<Option<T>> {
-        let (connection, limit) = self.0.pooled().parts();
+        let (connection, limit) = self.0.pooled().await?.parts();
         let row = async { statement.fetch_optional(connection).await.map_err(failed) };
         let row = limit.apply(row).await?;
         row.map(|row| read(&Row { table, row: &row })).transpose()
@@ -273,7 +284,7 @@ impl<C: Connected> Session<C> {
         statement: Statement<'_>,
         mut take: impl FnMut(&Row<'_>) -> StoreResult<()> + Send,
     ) -> StoreResult<()> {
-        let (connection, limit) = self.0.pooled().parts();
+        let (connection, limit) = self.0.pooled().await?.parts();
         limit
             .apply(async {
                 let mut rows = statement.fetch(connection);
@@ -295,7 +306,7 @@ impl<C: Connected> Session<C> {
 impl Session<Transaction> {
     /// Runs a statement and returns the number of rows written.
     async fn write(&mut self, statement: Statement<'_>) -> StoreResult<u64> {
-        let (connection, limit) = self.0.pooled().parts();
+        let (connection, limit) = self.0.pooled().await?.parts();
         let done = async { statement.execute(connection).await.map_err(failed) };
         Ok(limit.apply(done).await?.rows_affected())
     }

@@ -1,14 +1,17 @@
 //! Connections of a pool, with a timeout for each statement.
 
 use std::future::Future;
+use std::mem;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::pool::{Pool, PoolConnection};
-use sqlx::{Database, SqlSafeStr as _};
+use sqlx::{Connection as _, Database, SqlSafeStr as _};
 use sqlx_core::transaction::TransactionManager as _;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
+use super::super::super::cache::{Cache, RunningCommit};
 use super::{BEGIN, Connection, Db, error, failed};
 use crate::store::StoreResult;
 
@@ -28,6 +31,8 @@ pub(super) struct Pooled {
     limit: StatementLimit,
     /// Permit to hold until the connection is returned, so that the next holder finds it free.
     turn: Option<OwnedSemaphorePermit>,
+    /// Commit that has begun on this connection.
+    commit: Option<RunningCommit>,
 }
 
 /// Limit of the statements of a connection.
@@ -39,16 +44,33 @@ pub(super) struct StatementLimit {
 
 /// Access to the connection of a session, so that read methods are written once.
 pub(super) trait Connected: Send {
-    fn pooled(&mut self) -> &mut Pooled;
+    /// Returns the connection.
+    fn pooled(&mut self) -> impl Future<Output = StoreResult<&mut Pooled>> + Send;
+
+    /// Returns the cache, if the session may read from it.
+    fn cache(&self) -> Option<&Arc<Cache>>;
 }
 
-/// A connection that only reads.
-pub(super) struct Reader(pub(super) Pooled);
+/// A session that only reads. It acquires a connection for its first statement.
+pub(super) struct Reader {
+    pool: Pool<Db>,
+    timeout: Duration,
+    pooled: Option<Pooled>,
+    cache: Option<Arc<Cache>>,
+}
 
 /// A connection with an open transaction, which is rolled back when dropped.
 pub(super) struct Transaction {
     pooled: Pooled,
     is_open: bool,
+    cache: Option<Arc<Cache>>,
+}
+
+impl Reader {
+    /// Creates a session whose statements have this timeout.
+    pub(super) fn new(pool: &Pool<Db>, timeout: Duration, cache: Option<Arc<Cache>>) -> Self {
+        Self { pool: pool.clone(), timeout, pooled: None, cache }
+    }
 }
 
 impl Pooled {
@@ -56,7 +78,7 @@ impl Pooled {
     pub(super) async fn acquire(pool: &Pool<Db>, timeout: Duration) -> StoreResult<Self> {
         let connection = Some(pool.acquire().await.map_err(failed)?);
         let limit = StatementLimit { timeout, is_busy: false };
-        Ok(Self { connection, limit, turn: None })
+        Ok(Self { connection, limit, turn: None, commit: None })
     }
 
     /// Like [`acquire`](Self::acquire), and holds a permit as long as the connection.
@@ -99,7 +121,17 @@ impl Drop for Pooled {
             return;
         };
         if self.limit.is_busy {
-            drop(connection.detach());
+            let (connection, commit) = (connection.detach(), self.commit.take());
+            match (commit, tokio::runtime::Handle::try_current()) {
+                (None, _) => drop(connection),
+                // Its end is unknown until the connection is closed. Without a runtime, the records
+                // that it changed are never current again.
+                (Some(commit), Err(_)) => mem::forget(commit),
+                (Some(commit), Ok(runtime)) => drop(runtime.spawn(async move {
+                    connection.close().await.ok();
+                    drop(commit);
+                })),
+            }
             return;
         }
         // Returning a connection sends a rollback, if one is due, and waits for the answer. Without a
@@ -115,33 +147,50 @@ impl Drop for Pooled {
 }
 
 impl Connected for Reader {
-    fn pooled(&mut self) -> &mut Pooled {
-        &mut self.0
+    async fn pooled(&mut self) -> StoreResult<&mut Pooled> {
+        match &mut self.pooled {
+            Some(pooled) => Ok(pooled),
+            none => Ok(none.insert(Pooled::acquire(&self.pool, self.timeout).await?)),
+        }
+    }
+
+    fn cache(&self) -> Option<&Arc<Cache>> {
+        self.cache.as_ref()
     }
 }
 
 impl Connected for Transaction {
-    fn pooled(&mut self) -> &mut Pooled {
-        &mut self.pooled
+    async fn pooled(&mut self) -> StoreResult<&mut Pooled> {
+        Ok(&mut self.pooled)
+    }
+
+    /// None: a transaction sees its own writes, which are not cached.
+    fn cache(&self) -> Option<&Arc<Cache>> {
+        None
     }
 }
 
 impl Transaction {
     /// Begins a transaction.
-    pub(super) async fn begin(pooled: Pooled) -> StoreResult<Self> {
+    pub(super) async fn begin(pooled: Pooled, cache: Option<Arc<Cache>>) -> StoreResult<Self> {
         // Open already, so that a transaction whose beginning was cancelled is rolled back.
-        let mut transaction = Self { pooled, is_open: true };
+        let mut transaction = Self { pooled, is_open: true, cache };
         let (connection, limit) = transaction.pooled.parts();
         let begin = Manager::begin(connection, Some(BEGIN.into_sql_str()));
         limit.apply(async { begin.await.map_err(failed) }).await?;
+        if let Some(cache) = &transaction.cache {
+            cache.changes().begin();
+        }
         Ok(transaction)
     }
 
     /// Commits the transaction.
     pub(super) async fn commit(mut self) -> StoreResult<()> {
+        self.pooled.commit = self.cache.as_ref().map(|cache| cache.changes().begin_commit());
         let (connection, limit) = self.pooled.parts();
         limit.apply(async { Manager::commit(connection).await.map_err(failed) }).await?;
         self.is_open = false;
+        self.pooled.commit = None;
         Ok(())
     }
 }

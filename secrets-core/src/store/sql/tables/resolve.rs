@@ -6,6 +6,8 @@
 //! are NULL: with 1,000 secrets PostgreSQL took twice as long when each row also repeated the
 //! project and the environment.
 
+use std::sync::Arc;
+
 use super::super::super::findable;
 use super::{Connected, Row, Session, permissions, projects, secrets, user_or_token};
 use crate::crypto::ProjectKeyRecord;
@@ -179,7 +181,7 @@ impl Rows {
         let mut chain: Vec<_> = self.links.into_iter().map(|(_, link)| link).collect();
         for (depth, secret) in self.secrets {
             if let Some(link) = chain.get_mut(depth) {
-                link.secrets.push(secret);
+                link.secrets.push(Arc::new(secret));
             }
         }
         for link in &mut chain {

@@ -156,7 +156,7 @@ impl RotationWrites for Session<Transaction> {
         // A savepoint: if a key is taken, the rotation and the keys reserved so far are rolled
         // back.
         let insertion = rotation_writes::insertion(rotation)?;
-        let (connection, limit) = self.0.pooled().parts();
+        let (connection, limit) = self.0.pooled().await?.parts();
         let insertions = async {
             let mut savepoint = connection.begin().await.map_err(failed)?;
             let inserted = insertion.execute(&mut *savepoint).await.map_err(failed)?;

@@ -82,7 +82,7 @@ impl SecretWrites for Session<Transaction> {
             return self.add_size(secret.environment, secret.size()).await;
         }
         // A savepoint: if one key is taken, the secrets inserted so far are rolled back.
-        let (connection, limit) = self.0.pooled().parts();
+        let (connection, limit) = self.0.pooled().await?.parts();
         let insertions = async {
             let mut savepoint = connection.begin().await.map_err(failed)?;
             for secrets in secrets.chunks(BATCH) {
@@ -301,8 +301,8 @@ pub(super) fn record(row: &Row<'_>) -> StoreResult<SecretRecord> {
 }
 
 /// Sorts by secret key. Not in SQL, because the database's sort order depends on its locale.
-pub(super) fn sort(secrets: &mut [SecretRecord]) {
-    secrets.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+pub(super) fn sort<T: AsRef<SecretRecord>>(secrets: &mut [T]) {
+    secrets.sort_unstable_by(|a, b| a.as_ref().key.cmp(&b.as_ref().key));
 }
 
 fn version(row: &Row<'_>) -> StoreResult<SecretVersion> {

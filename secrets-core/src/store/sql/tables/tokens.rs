@@ -23,12 +23,21 @@ pub(in crate::store::sql) const EXPIRING_TOKENS: &str = concat!(
 #[async_trait]
 impl<C: Connected> TokenReads for Session<C> {
     async fn token_by_mac(&mut self, mac: &TokenMac) -> StoreResult<Option<TokenRecord>> {
+        let cache = self.0.cache().cloned();
+        if let Some(token) = cache.as_ref().and_then(|cache| cache.token(mac)) {
+            return Ok(Some(token));
+        }
+        let now = cache.as_ref().map(|cache| cache.now());
         let statement = sqlx::query(concat!(
             "SELECT ",
             columns!(tokens),
             " FROM tokens k WHERE k.mac = $1 OR k.previous_mac = $1"
         ));
-        self.one("tokens", statement.bind(mac.0.as_slice()), record).await
+        let token = self.one("tokens", statement.bind(mac.0.as_slice()), record).await?;
+        if let (Some(cache), Some(now), Some(token)) = (cache, now, &token) {
+            cache.keep_token(now, mac, token);
+        }
+        Ok(token)
     }
 
     async fn token(&mut self, token: TokenId) -> StoreResult<Option<TokenRecord>> {

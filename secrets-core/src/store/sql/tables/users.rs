@@ -18,6 +18,11 @@ impl<C: Connected> UserReads for Session<C> {
         issuer: &str,
         subject: &str,
     ) -> StoreResult<Option<UserRecord>> {
+        let cache = self.0.cache().cloned();
+        if let Some(user) = cache.as_ref().and_then(|cache| cache.user(issuer, subject)) {
+            return Ok(Some(user));
+        }
+        let now = cache.as_ref().map(|cache| cache.now());
         let statement = sqlx::query(concat!(
             "SELECT ",
             columns!(users),
@@ -25,7 +30,11 @@ impl<C: Connected> UserReads for Session<C> {
         ))
         .bind(findable(issuer))
         .bind(findable(subject));
-        self.one("users", statement, record).await
+        let user = self.one("users", statement, record).await?;
+        if let (Some(cache), Some(now), Some(user)) = (cache, now, &user) {
+            cache.keep_user(now, user);
+        }
+        Ok(user)
     }
 }
 

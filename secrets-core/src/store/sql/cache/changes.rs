@@ -1,0 +1,176 @@
+//! Times of the last changes of records, by their IDs.
+
+use std::collections::BTreeSet;
+use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use uuid::Uuid;
+
+use crate::model::lock::lock;
+
+/// Number of counters. IDs share them, so that their number does not grow with the database: a change
+/// also invalidates the cached records of the few other IDs with the same counter.
+const STRIPES: usize = 4096;
+
+/// Step of a counter for each commit that is running.
+const RUNNING: u64 = 1 << 48;
+
+/// Times of the last changes. The clock advances with each commit.
+///
+/// A counter holds the time of the last commit that changed one of its IDs, plus [`RUNNING`] for each
+/// such commit that is running. A record that was loaded at a time is current if the counters of its
+/// IDs are not above that time: then no such commit has begun since, or was running then.
+#[derive(Debug)]
+pub(in crate::store::sql) struct Changes {
+    clock: AtomicU64,
+    stripes: Box<[AtomicU64]>,
+    /// Counters of the IDs that the open transaction has changed.
+    pending: Mutex<BTreeSet<Stripe>>,
+}
+
+/// Index of a counter: the last 12 bits of an ID, which are random.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::store::sql) struct Stripe(u16);
+
+/// A commit that is running. Dropping it ends the commit, whether it succeeded or not.
+pub(in crate::store::sql) struct RunningCommit {
+    changes: Arc<Changes>,
+    stripes: BTreeSet<Stripe>,
+}
+
+impl Stripe {
+    pub(super) fn of(id: Uuid) -> Self {
+        let [.., high, low] = *id.as_bytes();
+        Self(u16::from_be_bytes([high & 0x0f, low]))
+    }
+}
+
+impl Changes {
+    pub(super) fn new() -> Self {
+        let stripes = (0..STRIPES).map(|_| AtomicU64::new(0)).collect();
+        Self { clock: AtomicU64::new(0), stripes, pending: Mutex::default() }
+    }
+
+    /// Returns the current time. A record must be loaded after its time is taken.
+    pub(super) fn now(&self) -> u64 {
+        self.clock.load(Ordering::SeqCst)
+    }
+
+    /// True if records with these counters, loaded at this time, are current.
+    pub(super) fn is_current(&self, loaded_at: u64, stripes: &[Stripe]) -> bool {
+        stripes.iter().all(|stripe| self.counter(*stripe).load(Ordering::SeqCst) <= loaded_at)
+    }
+
+    /// Forgets the changes of a transaction that was rolled back. To be called when a transaction begins.
+    pub(in crate::store::sql) fn begin(&self) {
+        lock(&self.pending).clear();
+    }
+
+    /// Remembers a change of the open transaction. `number` is the index of a counter.
+    #[cfg(feature = "sqlite")]
+    pub(in crate::store::sql) fn add(&self, number: i64) {
+        if let Ok(number) = u16::try_from(number) {
+            lock(&self.pending).insert(Stripe(number));
+        }
+    }
+
+    /// Begins the commit of the open transaction. Until it ends, none of the records it changed is
+    /// current.
+    pub(in crate::store::sql) fn begin_commit(self: &Arc<Self>) -> RunningCommit {
+        let stripes = mem::take(&mut *lock(&self.pending));
+        for stripe in &stripes {
+            self.counter(*stripe).fetch_add(RUNNING, Ordering::SeqCst);
+        }
+        RunningCommit { changes: Arc::clone(self), stripes }
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "the index is less than the number of counters")]
+    fn counter(&self, Stripe(index): Stripe) -> &AtomicU64 {
+        &self.stripes[usize::from(index) % STRIPES]
+    }
+}
+
+impl Drop for RunningCommit {
+    fn drop(&mut self) {
+        if self.stripes.is_empty() {
+            return;
+        }
+        let now = self.changes.clock.fetch_add(1, Ordering::SeqCst) + 1;
+        for stripe in &self.stripes {
+            let end = |counter: u64| {
+                let (running, before) = (counter / RUNNING, counter % RUNNING);
+                Some(running.saturating_sub(1) * RUNNING + before.max(now))
+            };
+            let counter = self.changes.counter(*stripe);
+            // The closure never refuses.
+            let _ = counter.fetch_update(Ordering::SeqCst, Ordering::SeqCst, end);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u128) -> Uuid {
+        Uuid::from_u128(number)
+    }
+
+    #[test]
+    fn a_record_is_current_until_a_commit_that_changes_it_begins() {
+        let changes = Arc::new(Changes::new());
+        let (ours, other) = ([Stripe::of(id(1))], [Stripe::of(id(2))]);
+        let loaded = changes.now();
+
+        changes.add(1);
+        assert!(changes.is_current(loaded, &ours));
+        let commit = changes.begin_commit();
+        assert!(!changes.is_current(loaded, &ours));
+        let during = changes.now();
+        assert!(!changes.is_current(during, &ours));
+        drop(commit);
+
+        assert!(!changes.is_current(loaded, &ours));
+        // Loaded while the commit was running: perhaps before it, perhaps after it.
+        assert!(!changes.is_current(during, &ours));
+        assert!(changes.is_current(changes.now(), &ours));
+        assert!(changes.is_current(loaded, &other));
+    }
+
+    #[test]
+    fn a_record_is_current_after_the_last_of_several_commits() {
+        let changes = Arc::new(Changes::new());
+        let ours = [Stripe::of(id(5)), Stripe::of(id(1))];
+        let begin = || {
+            changes.add(1);
+            changes.begin_commit()
+        };
+        let (first, second) = (begin(), begin());
+
+        drop(second);
+        assert!(!changes.is_current(changes.now(), &ours));
+        drop(first);
+
+        assert!(changes.is_current(changes.now(), &ours));
+    }
+
+    #[test]
+    fn the_changes_of_a_rolled_back_transaction_are_forgotten() {
+        let changes = Arc::new(Changes::new());
+        let ours = [Stripe::of(id(1))];
+        let loaded = changes.now();
+
+        changes.add(1);
+        changes.begin();
+        drop(changes.begin_commit());
+
+        assert!(changes.is_current(loaded, &ours));
+    }
+
+    #[test]
+    fn the_last_12_bits_of_an_id_name_its_counter() {
+        assert_eq!(Stripe::of(id(0x1234_5fff)), Stripe(0xfff));
+        assert_eq!(Stripe::of(id(0x1234_5001)), Stripe(1));
+    }
+}

@@ -1,0 +1,236 @@
+//! Cache of records, for a database that only this process writes.
+//!
+//! It holds records as they are stored: secrets and project keys are encrypted. A cached record is used
+//! only while it is [current](Changes), so a caller never sees less than what was committed before the
+//! request, and all records of one response are of one point in time.
+
+mod changes;
+
+use std::sync::Arc;
+
+use quick_cache::sync::{Cache as Entries, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+use uuid::Uuid;
+
+use self::changes::Stripe;
+pub(in crate::store::sql) use self::changes::{Changes, RunningCommit};
+use crate::crypto::TokenMac;
+use crate::model::{EnvironmentId, EnvironmentPath, Principal, SecretKey};
+use crate::store::{
+    Relation, ResolvedEnvironment, SecretRecord, Selection, TokenRecord, UserRecord,
+};
+
+/// Default size, in bytes.
+#[cfg(feature = "sqlite")]
+pub(super) const DEFAULT_BYTES: u64 = 24 * 1024 * 1024;
+
+/// Number of parts with a lock of their own. An entry larger than a part is not kept.
+const PARTS: usize = 4;
+
+/// Estimated size of an entry, in bytes.
+const TYPICAL_ENTRY: u64 = 512;
+
+/// Size of a record without its texts and encrypted data, in bytes.
+const RECORD: usize = 384;
+
+/// A cache of records, limited by their size.
+pub(super) struct Cache {
+    entries: Entries<Key, Arc<Entry>, Size, DefaultHashBuilder, DefaultLifecycle<Key, Arc<Entry>>>,
+    changes: Arc<Changes>,
+}
+
+/// Arguments of a lookup of an environment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lookup<'a> {
+    pub(super) path: &'a EnvironmentPath,
+    pub(super) principal: Principal,
+    pub(super) selection: Selection<'a>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key {
+    /// Service token by the MAC of its current or previous text.
+    Token([u8; 32]),
+    /// User by issuer and subject.
+    User(String, String),
+    /// Resolved environment, without secrets.
+    Environment(EnvironmentPath, Principal),
+    /// Secret of an environment.
+    Secret(EnvironmentId, SecretKey),
+    /// All secrets of an environment.
+    Secrets(EnvironmentId),
+}
+
+struct Entry {
+    record: Record,
+    loaded_at: u64,
+    /// Counters of the IDs whose changes change the record.
+    stripes: Box<[Stripe]>,
+}
+
+enum Record {
+    Token(TokenRecord),
+    User(UserRecord),
+    Environment(ResolvedEnvironment),
+    /// `None` if the environment has no secret with the key.
+    Secret(Option<Arc<SecretRecord>>),
+    /// Sorted by key, with their total size.
+    Secrets(Vec<Arc<SecretRecord>>, usize),
+}
+
+/// Weight of an entry: its approximate size in bytes.
+#[derive(Clone)]
+struct Size;
+
+impl Weighter<Key, Arc<Entry>> for Size {
+    fn weight(&self, _: &Key, entry: &Arc<Entry>) -> u64 {
+        let secret = |secret: &Arc<SecretRecord>| RECORD + secret.size();
+        let size = match &entry.record {
+            Record::Token(_) | Record::User(_) | Record::Secret(None) => RECORD,
+            Record::Environment(resolved) => RECORD * (1 + resolved.chain.len()),
+            Record::Secret(Some(held)) => secret(held),
+            Record::Secrets(held, _) => RECORD + held.iter().map(secret).sum::<usize>(),
+        };
+        u64::try_from(size + RECORD).unwrap_or(u64::MAX)
+    }
+}
+
+impl Cache {
+    /// Creates a cache of this size, in bytes.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn new(bytes: u64) -> Self {
+        let items = usize::try_from(bytes / TYPICAL_ENTRY).unwrap_or(usize::MAX);
+        let options = OptionsBuilder::new()
+            .estimated_items_capacity(items)
+            .weight_capacity(bytes)
+            .shards(PARTS)
+            .build();
+        // The options are complete, so building them does not fail.
+        let options = options.unwrap_or_else(|_| unreachable!("items and weight are given"));
+        let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
+        let entries = Entries::with_options(options, Size, hasher, lifecycle);
+        Self { entries, changes: Arc::new(Changes::new()) }
+    }
+
+    /// Returns the times of the last changes.
+    pub(super) fn changes(&self) -> &Arc<Changes> {
+        &self.changes
+    }
+
+    /// Returns the time at which loading a record begins.
+    pub(super) fn now(&self) -> u64 {
+        self.changes.now()
+    }
+
+    /// Returns the service token with this MAC.
+    pub(super) fn token(&self, mac: &TokenMac) -> Option<TokenRecord> {
+        let entry = self.entries.get(&Key::Token(mac.0))?;
+        match &entry.record {
+            Record::Token(token) if self.are_current([&entry]) => Some(token.clone()),
+            _ => None,
+        }
+    }
+
+    /// Keeps the service token with this MAC, loaded at this time.
+    pub(super) fn keep_token(&self, loaded_at: u64, mac: &TokenMac, token: &TokenRecord) {
+        let ids = [token.id.uuid()];
+        self.keep(loaded_at, Key::Token(mac.0), ids, Record::Token(token.clone()));
+    }
+
+    /// Returns the user with this subject.
+    pub(super) fn user(&self, issuer: &str, subject: &str) -> Option<UserRecord> {
+        let entry = self.entries.get(&Key::User(issuer.to_owned(), subject.to_owned()))?;
+        match &entry.record {
+            Record::User(user) if self.are_current([&entry]) => Some(user.clone()),
+            _ => None,
+        }
+    }
+
+    /// Keeps a user, loaded at this time.
+    pub(super) fn keep_user(&self, loaded_at: u64, user: &UserRecord) {
+        let key = Key::User(user.issuer.clone(), user.subject.clone());
+        self.keep(loaded_at, key, [user.id.uuid()], Record::User(user.clone()));
+    }
+
+    /// Returns a resolved environment with the selected secrets, if all of it is current.
+    pub(super) fn resolved(&self, lookup: Lookup<'_>) -> Option<ResolvedEnvironment> {
+        let Lookup { path, principal, selection } = lookup;
+        let entry = self.entries.get(&Key::Environment(path.clone(), principal))?;
+        let Record::Environment(resolved) = &entry.record else { return None };
+        let mut resolved = resolved.clone();
+        let mut used = vec![Arc::clone(&entry)];
+        let mut size = 0;
+        for link in &mut resolved.chain {
+            let environment = link.environment.id;
+            match selection {
+                Selection::None => {}
+                Selection::Key(key) => {
+                    let entry = self.entries.get(&Key::Secret(environment, key.clone()))?;
+                    let Record::Secret(secret) = &entry.record else { return None };
+                    link.secrets.extend(secret.clone());
+                    used.push(entry);
+                }
+                Selection::All => {
+                    let entry = self.entries.get(&Key::Secrets(environment))?;
+                    let Record::Secrets(secrets, bytes) = &entry.record else { return None };
+                    link.secrets.clone_from(secrets);
+                    size += bytes;
+                    used.push(entry);
+                }
+            }
+        }
+        // Checked after everything was collected: whatever is still current now was current together
+        // when the check began.
+        let is_usable = size <= ResolvedEnvironment::MAX_BYTES && self.are_current(&used);
+        is_usable.then_some(resolved)
+    }
+
+    /// Keeps a resolved environment with the selected secrets, loaded at this time. What the principal
+    /// has no relation to is not kept.
+    pub(super) fn keep_resolved(
+        &self,
+        loaded_at: u64,
+        lookup: Lookup<'_>,
+        resolved: &ResolvedEnvironment,
+    ) {
+        let Lookup { path, principal, selection } = lookup;
+        if matches!(resolved.relation, Relation::None) || resolved.chain.is_empty() {
+            return;
+        }
+        for link in &resolved.chain {
+            let environment = link.environment.id;
+            let (key, record) = match selection {
+                Selection::None => continue,
+                Selection::Key(key) => {
+                    let secret = link.secrets.first().cloned();
+                    (Key::Secret(environment, key.clone()), Record::Secret(secret))
+                }
+                Selection::All => {
+                    let size = link.secrets.iter().map(|secret| secret.size()).sum();
+                    (Key::Secrets(environment), Record::Secrets(link.secrets.clone(), size))
+                }
+            };
+            self.keep(loaded_at, key, [environment.uuid()], record);
+        }
+        let mut bare = resolved.clone();
+        bare.chain.iter_mut().for_each(|link| link.secrets = Vec::new());
+        let principal_id = match principal {
+            Principal::User(user) => user.uuid(),
+            Principal::Token(token) => token.uuid(),
+        };
+        let of_project = [resolved.project.id.uuid(), resolved.project.team.uuid(), principal_id];
+        let of_chain = resolved.chain.iter().map(|link| link.environment.id.uuid());
+        let ids = of_project.into_iter().chain(of_chain);
+        let key = Key::Environment(path.clone(), principal);
+        self.keep(loaded_at, key, ids, Record::Environment(bare));
+    }
+
+    fn keep(&self, loaded_at: u64, key: Key, ids: impl IntoIterator<Item = Uuid>, record: Record) {
+        let stripes = ids.into_iter().map(Stripe::of).collect();
+        self.entries.insert(key, Arc::new(Entry { record, loaded_at, stripes }));
+    }
+
+    fn are_current<'a>(&self, entries: impl IntoIterator<Item = &'a Arc<Entry>>) -> bool {
+        entries.into_iter().all(|entry| self.changes.is_current(entry.loaded_at, &entry.stripes))
+    }
+}

@@ -1,0 +1,131 @@
+//! Reports which records a transaction changes, so that the cache does not use them any more.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use sqlx::AssertSqlSafe;
+use sqlx::SqliteConnection;
+
+use super::super::cache::Changes;
+
+/// Tables with cached records, each with the column whose ID stands for them.
+const WATCHED: [(&str, &str); 13] = [
+    ("environment_defaults", "environment_id"),
+    ("environments", "id"),
+    ("members", "team_id"),
+    ("permission_defaults", "project_id"),
+    ("permissions", "environment_id"),
+    ("project_keys", "project_id"),
+    ("projects", "id"),
+    ("secrets", "environment_id"),
+    ("teams", "id"),
+    ("token_environments", "token_id"),
+    ("token_projects", "token_id"),
+    ("tokens", "id"),
+    ("users", "id"),
+];
+
+/// Temporary table, always empty, to which triggers write what has changed. A row's ID is the index of
+/// a counter of [`Changes`].
+const TABLE: &str = "changed_counters";
+
+/// Reports the changes of a connection. All transactions that write must use this connection, one after
+/// the other. To be called after migrations, because they must not run with the triggers.
+pub(super) async fn watch(
+    connection: &mut SqliteConnection,
+    changes: Arc<Changes>,
+) -> sqlx::Result<()> {
+    sqlx::raw_sql(AssertSqlSafe(triggers())).execute(&mut *connection).await?;
+    connection.lock_handle().await?.set_update_hook(move |change| {
+        if change.table == TABLE {
+            changes.add(change.rowid);
+        }
+    });
+    Ok(())
+}
+
+/// Statements that create the triggers. They also run for the rows that a foreign key deletes.
+fn triggers() -> String {
+    let mut text = format!("CREATE TEMP TABLE {TABLE} (counter INTEGER PRIMARY KEY);");
+    for (table, column) in WATCHED {
+        for (event, rows) in
+            [("INSERT", &["NEW"][..]), ("DELETE", &["OLD"]), ("UPDATE", &["OLD", "NEW"])]
+        {
+            let mut body = String::new();
+            for row in rows {
+                let counter = counter(row, column);
+                // Deleted at once: a conflict with a row that is there already would depend on the
+                // statement that runs the trigger.
+                let _ = write!(
+                    body,
+                    "INSERT INTO {TABLE} VALUES ({counter});
+                     DELETE FROM {TABLE} WHERE counter = {counter};"
+                );
+            }
+            let _ = write!(
+                text,
+                "CREATE TEMP TRIGGER watch_{table}_{event} AFTER {event} ON main.{table}
+                 BEGIN {body} END;"
+            );
+        }
+    }
+    text
+}
+
+/// Expression for the index of an ID's counter: the last three hexadecimal digits.
+fn counter(row: &str, column: &str) -> String {
+    let digit =
+        |place| format!("instr('123456789ABCDEF', substr(hex({row}.{column}), {place}, 1))");
+    format!("256 * {} + 16 * {} + {}", digit(30), digit(31), digit(32))
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use tempfile::TempDir;
+
+    use super::super::open;
+    use super::WATCHED;
+    use crate::store::StoreOptions;
+    use crate::testing::folder;
+
+    /// Tables that no cached record comes from.
+    const NOT_CACHED: [&str; 19] = [
+        "_sqlx_migrations",
+        "audit_heads",
+        "audit_log",
+        "cli_sessions",
+        "device_logins",
+        "finding_marks",
+        "instance",
+        "instance_keys",
+        "invitations",
+        "mail_counts",
+        "outbox",
+        "rotation_attempts",
+        "rotation_keys",
+        "rotations",
+        "scan_findings",
+        "scans",
+        "secret_versions",
+        "webhook_deliveries",
+        "webhooks",
+    ];
+
+    #[tokio::test]
+    async fn every_table_is_watched_or_not_cached() {
+        let folder = TempDir::new_in(folder()).unwrap();
+        let path = folder.path().join("secrets.db");
+        let store = open(&path, StoreOptions::default()).await.unwrap();
+
+        let tables = "SELECT name FROM sqlite_master WHERE type = 'table'";
+        let tables: Vec<String> =
+            sqlx::query_scalar(tables).fetch_all(&store.readers).await.unwrap();
+
+        let watched = WATCHED.map(|(table, _)| table);
+        let known: BTreeSet<_> = watched.into_iter().chain(NOT_CACHED).collect();
+        assert_eq!(tables.iter().map(String::as_str).collect::<BTreeSet<_>>(), known);
+    }
+}
