@@ -54,9 +54,14 @@ async fn the_document_describes_the_envelope_in_force(kind: Kind) {
         response["content"]["application/json"]["schema"].clone()
     };
     assert_eq!(schema("/api/v1/projects")["required"], json!(["projects", "data"]));
-    let me = json!({ "$ref": "#/components/schemas/Me" });
-    let twin = json!({ "type": "object", "required": ["data"], "properties": { "data": me } });
-    assert_eq!(schema("/api/v1/users/me"), json!({ "allOf": [me, twin] }));
+    let kinds = [("User", "A user."), ("TokenSelf", "A service token.")].map(|(name, text)| {
+        let reference = format!("#/components/schemas/{name}");
+        let kind = json!({ "$ref": reference, "description": text });
+        let twin =
+            json!({ "type": "object", "required": ["data"], "properties": { "data": kind } });
+        json!({ "allOf": [kind, twin] })
+    });
+    assert_eq!(schema("/api/v1/users/me"), json!({ "oneOf": kinds }));
     let eso = json!({ "$ref": "#/components/schemas/ESOSecretResponse" });
     assert_eq!(schema("/api/v1/eso/secret"), eso);
 }

@@ -1,4 +1,4 @@
-"""Generates a Python and a TypeScript client from the OpenAPI document, checks the types of all their modules
+"""Generates a Python and a TypeScript client from an OpenAPI document, checks the types of all their modules
 strictly, and calls ten operations through each client.
 """
 
@@ -27,14 +27,14 @@ disable_error_code = name-defined
 """
 
 
-def check(service, document, credential, folder):
+def check(service, credential, folder):
     """Returns the number of called operations, and a text for each client that failed."""
     called, failures = 0, []
     for name, build in [("python", python), ("typescript", typescript)]:
         place = folder / name
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-        (place / "openapi.json").write_text(json.dumps(document))
+        (place / "openapi.json").write_text(json.dumps(service.document))
         try:
             output = run(build(place) + [service.url, credential], place)
         except subprocess.CalledProcessError as error:

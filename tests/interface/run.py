@@ -1,5 +1,5 @@
-"""Tests the OpenAPI document of each envelope and clients generated from the document, and the server
-against its document, as each kind of caller.
+"""Tests the OpenAPI document of each envelope and the clients generated from each document, and the
+server against its document, as each kind of caller.
 
 Usage: run.py PROGRAM LOG FOLDER. The logs are LOG with the name of the test added, and the reports are
 left in the folder.
@@ -66,16 +66,14 @@ def settings(world, credential):
 
 
 def test_document(program, log, folder, envelope):
-    """Tests the document of an envelope, and the clients generated from the document of `named`.
-    Returns the number of passed cases, and a text for each failure.
+    """Tests the document of an envelope, and the clients generated from the document. Returns the
+    number of passed cases, and a text for each failure.
     """
     with Service(program, log.with_suffix(f".{envelope}.log"), envelope) as service:
         passed, failures = openapi.check(service.document, envelope)
-        if envelope == NAMED:
-            person = World(service, "clients").person
-            called, broken = clients.check(service, service.document, person, folder)
-            passed, failures = passed + called, failures + broken
-    return passed, failures
+        person = World(service, "clients").person
+        called, broken = clients.check(service, person, folder / f"clients-{envelope}")
+    return passed + called, [f"{envelope}: {failure}" for failure in failures + broken]
 
 
 def test_caller(program, log, folder, name):

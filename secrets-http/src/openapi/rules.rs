@@ -169,6 +169,8 @@ fn combinations() -> Vec<(&'static [&'static str], Value)> {
         ),
         (&["NewToken"], token()),
         (&["NewScan"], scan()),
+        (&["NewBundle"], json!({ "properties": { "recipients": recipients() } })),
+        (&["NewRecipient"], json!({ "unevaluatedProperties": false })),
     ]
 }
 
@@ -222,6 +224,15 @@ fn scan() -> Value {
         "if": source("text"),
         "then": only("content"),
         "else": { "if": source("files"), "then": only("files"), "else": only("findings") },
+    })
+}
+
+/// Rule for a list of recipients: no duplicates, and at most one passphrase. Raw recipients are equal to
+/// each other, so there is at most one.
+fn recipients() -> Value {
+    json!({
+        "uniqueItems": true,
+        "contains": is("type", &json!("passphrase")), "minContains": 0, "maxContains": 1,
     })
 }
 

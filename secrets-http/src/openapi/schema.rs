@@ -160,8 +160,15 @@ impl Described {
 
     fn with_data(&self, mut schema: Value) -> Value {
         let data = match self.data {
-            Data::Field(field) => self.field(&schema, field),
-            Data::Object if referenced(&schema).is_some() => schema.clone(),
+            Data::Field(field) => self.target(&schema)["properties"][field].clone(),
+            Data::Object if referenced(&schema).is_some() => {
+                // Generators of clients cannot read alternatives inside `allOf`.
+                if let Some(kinds) = self.target(&schema)["oneOf"].as_array() {
+                    let kinds = kinds.iter().map(|kind| self.with_data(kind.clone()));
+                    return json!({ "oneOf": kinds.collect::<Vec<_>>() });
+                }
+                schema.clone()
+            }
             Data::Object | Data::Absent => return schema,
         };
         if let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) {
@@ -175,12 +182,11 @@ impl Described {
         json!({ "allOf": [schema, twin] })
     }
 
-    /// Returns the schema of a field.
-    fn field(&self, schema: &Value, field: &str) -> Value {
+    /// Returns the component that a schema refers to, or the schema itself.
+    fn target<'a>(&'a self, schema: &'a Value) -> &'a Value {
         let name = referenced(schema).unwrap_or_default();
         let component = self.named.iter().find(|(known, _)| known == name);
-        let schema = component.map_or(schema, |(_, schema)| schema);
-        schema["properties"][field].clone()
+        component.map_or(schema, |(_, schema)| schema)
     }
 }
 

@@ -42,12 +42,13 @@ const PAGE_HTML: &str = "<!doctype html>
 <title>secrets API reference</title>
 <link rel=\"icon\" href=\"data:,\">
 <link rel=\"stylesheet\" href=\"docs/swagger-ui.css\">
-<div class=\"swagger-ui\"><div class=\"wrapper\">
+<header class=\"swagger-ui\"><div class=\"wrapper\">
+<h1>secrets API reference</h1>
 <p>To begin: press <b>Authorize</b> and enter an access token of your identity provider, call <code>POST
 /api/v1/auth/sync</code> once to sign in, then create a project and its first secret. The field <b>Filter by tag</b> shows
 one group of operations. The address of an opened operation can be shared.</p>
-</div></div>
-<div id=\"interface\"></div>
+</div></header>
+<main id=\"interface\"></main>
 <script src=\"docs/swagger-ui-bundle.js\"></script>
 <script src=\"docs/start.js\"></script>
 </html>

@@ -1,5 +1,6 @@
 //! The webhook provider of the External Secrets Operator, as far as the manifests use it: templates,
-//! requests, `JSONPath`, and the meaning of a status.
+//! requests, `JSONPath`, and the meaning of a status. The rules are those of versions 1 and 2 (folder
+//! `providers/v1/webhook` of its source).
 
 use std::collections::BTreeMap;
 
