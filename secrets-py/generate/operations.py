@@ -65,7 +65,9 @@ EXAMPLES = {
         >>> for secret in session.secret.export(project="shop", environment="staging"):
         ...     print(secret["key"], secret["value"])
         URL https://shop.example.com
-        >>> print(session.secret.export(project="shop", environment="staging", format="json"), end="")
+        >>> text = session.secret.export(
+        ...     project="shop", environment="staging", format="json")
+        >>> print(text, end="")
         {
           "URL": "https://shop.example.com"
         }
@@ -309,6 +311,8 @@ class Types:
             return self.either([self.of(kind, field) for kind in kinds])
         if "enum" in schema:
             return self.literals(schema["enum"])
+        if "const" in schema:
+            return self.literals([schema["const"]])
         kind = schema.get("type")
         if isinstance(kind, list):
             return self.either([self.of({**schema, "type": one}, field) for one in kind])
@@ -466,7 +470,8 @@ def identifier(name):
 def docstring(operation):
     lines = [f"{operation.summary}."]
     if operation.callers:
-        lines += ["", operation.callers]
+        callers = operation.callers.replace("`", "``").replace("````", "``")
+        lines += ["", *textwrap.wrap(callers, 90)]
     told = [p for p in operation.parameters if p.about]
     if told:
         lines.append("")

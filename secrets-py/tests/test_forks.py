@@ -1,13 +1,22 @@
-"""Clients that were used before a fork: children read their own responses, and do not hang."""
+"""Clients that were used before a fork: children read their own responses, and do not hang.
+
+The environment variable ``SECRETS_TEST_FORK_RUNS`` sets the number of runs of the tests with a pool and
+with gunicorn. The default is 1; the long form has 10.
+"""
 
 from __future__ import annotations
 
+import http.client
 import os
 import subprocess
 import sys
 import threading
-import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
 
 from certificates import Authority
 from servers import Host
@@ -55,31 +64,46 @@ def run(code: str, url: str, authority: Path | str = "") -> list[str]:
 # Seconds before a response, so that children wait for responses at the same time.
 PAUSE = 0.01
 
-POOL = """
+# Runs of a test with many reads, and reads of each run.
+RUNS = int(os.environ.get("SECRETS_TEST_FORK_RUNS", "1"))
+READS = 2000
+
+# Processes of a pool, and workers of gunicorn.
+POOL_SIZE, WORKERS = 8, 4
+
+POOL = f"""
 assert read("START")
-with multiprocessing.get_context("fork").Pool(8) as pool:
-    right = pool.map(read, [f"K{number}" for number in range(2000)])
+with multiprocessing.get_context("fork").Pool({POOL_SIZE}) as pool:
+    right = pool.map(read, [f"K{{number}}" for number in range({READS})])
 print(right.count(True), right.count(False))
 """
 
-
-def test_a_pool_of_forked_processes_reads_its_own_responses(host: Host) -> None:
-    host.pause = PAUSE
-    assert run(POOL, host.url) == ["2000 0"]
+CELERY_POOL = "import billiard\n" + POOL.replace("multiprocessing.get_context", "billiard.get_context")
 
 
-def test_the_prefork_pool_of_celery_reads_its_own_responses(host: Host) -> None:
-    host.pause = PAUSE
-    code = POOL.replace("multiprocessing.get_context", "billiard.get_context")
-    assert run("import billiard\n" + code, host.url) == ["2000 0"]
+def tls(authority: Authority) -> Host:
+    return Host(authority.server())
 
 
-def test_a_pool_of_forked_processes_reads_its_own_responses_over_tls(
-    authority: Authority,
+def plain(authority: Authority) -> Host:
+    return Host()
+
+
+@pytest.mark.parametrize(
+    ("code", "serve"),
+    [(POOL, plain), (POOL, tls), (CELERY_POOL, plain)],
+    ids=["multiprocessing", "multiprocessing-tls", "celery"],
+)
+@pytest.mark.parametrize("number", range(RUNS))
+def test_a_pool_of_forked_processes_reads_its_own_responses(
+    code: str, serve: Callable[[Authority], Host], number: int, authority: Authority
 ) -> None:
-    with Host(authority.server()) as host:
+    with serve(authority) as host:
         host.pause = PAUSE
-        assert run(POOL, host.url, authority.path) == ["2000 0"]
+        assert run(code, host.url, authority.path if serve is tls else "") == [f"{READS} 0"]
+        # One connection of each process, which stays open.
+        assert len(host.asked) == READS + 1
+        assert 2 < len(host.peers) <= POOL_SIZE + 1
 
 
 def test_threads_and_tasks_go_on_beside_forks(host: Host) -> None:
@@ -141,50 +165,85 @@ print(other.recv(1))
 
 
 GUNICORN = """
-import os
+import os, ssl
 from secrets_service import Client
-client = Client(os.environ["SECRETS_URL"])
+authority = os.environ["AUTHORITY"]
+context = ssl.create_default_context(cafile=authority) if authority else None
+client = Client(os.environ["SECRETS_URL"], context=context)
 def read(key):
     return client.secret.get(project="p", environment="e", key=key)["value"]
 read("PRELOADED")
 def app(environ, start_response):
-    start_response("200 OK", [])
-    return [str(read(environ["PATH_INFO"][1:])).encode()]
+    body = f"{os.getpid()} {read(environ['PATH_INFO'][1:])}".encode()
+    start_response("200 OK", [("Content-Length", str(len(body)))])
+    return [body]
 """
 
+# Threads of each worker of gunicorn, threads that send requests to gunicorn, and requests of each of their
+# connections.
+THREADS, CALLERS, REQUESTS = 2, 8, 25
 
-def test_the_workers_of_gunicorn_read_their_own_responses(host: Host, tmp_path: Path) -> None:
-    (tmp_path / "app.py").write_text(GUNICORN)
-    command = ["--preload", "--workers", "4", "--bind", "127.0.0.1:0", "--timeout", "0", "app:app"]
+
+@contextmanager
+def gunicorn(folder: Path, **variables: str) -> Iterator[str]:
+    """Address of gunicorn with the application, which it loads before it forks its workers."""
+    (folder / "app.py").write_text(GUNICORN)
+    workers = ["--workers", str(WORKERS), "--worker-class", "gthread", "--threads", str(THREADS)]
+    command = ["--preload", *workers, "--bind", "127.0.0.1:0", "--timeout", "0", "app:app"]
     server = subprocess.Popen(
         [sys.executable, "-m", "gunicorn", *command],
-        cwd=tmp_path, env={**os.environ, "SECRETS_URL": host.url}, stderr=subprocess.PIPE, text=True,
+        cwd=folder, env={**os.environ, **variables}, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    wrong: list[str] = []
     try:
         assert server.stderr
         url = next(
             line.split()[-2] for line in server.stderr if "Listening at: http://127" in line
         )
-        drain = threading.Thread(target=server.stderr.read, daemon=True)
-        drain.start()
-
-        def work(number: int) -> None:
-            for one in range(25):
-                key = f"G{number}_{one}"
-                with urllib.request.urlopen(f"{url}/{key}", timeout=60) as answer:
-                    if answer.read() != f"kvc_{key}".encode():
-                        wrong.append(key)
-
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(host.asked) >= 201
+        threading.Thread(target=server.stderr.read, daemon=True).start()
+        yield url
     finally:
         server.terminate()
         server.wait(30)
-    drain.join(30)
 
-    assert wrong == []
+
+def calls(url: str, caller: int) -> Iterator[tuple[str, str]]:
+    """Sends the requests of a caller. Returns the process ID of each worker, and an error or an empty text."""
+    for first in range(0, READS // CALLERS, REQUESTS):
+        connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+        for number in range(first, first + REQUESTS):
+            key = f"G{caller}_{number}"
+            connection.request("GET", f"/{key}")
+            worker, _, value = connection.getresponse().read().decode().partition(" ")
+            yield worker, "" if value == f"kvc_{key}" else f"{key}: {value}"
+        connection.close()
+
+
+@pytest.mark.parametrize("serve", [plain, tls])
+@pytest.mark.parametrize("number", range(RUNS))
+def test_the_workers_of_gunicorn_read_their_own_responses(
+    serve: Callable[[Authority], Host], number: int, authority: Authority, tmp_path: Path
+) -> None:
+    outcomes: list[tuple[str, str]] = []
+
+    def call(url: str, caller: int) -> None:
+        try:
+            outcomes.extend(calls(url, caller))
+        except Exception as error:
+            outcomes.append(("", repr(error)))
+
+    trusted = str(authority.path) if serve is tls else ""
+    with serve(authority) as host:
+        host.pause = PAUSE / 10
+        with gunicorn(tmp_path, SECRETS_URL=host.url, AUTHORITY=trusted) as url:
+            threads = [threading.Thread(target=call, args=(url, one)) for one in range(CALLERS)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+        assert [error for _, error in outcomes if error] == []
+        assert len(outcomes) == READS
+        assert len({worker for worker, _ in outcomes}) > 1
+        # One connection of each thread, which stays open, and that of the preloaded application.
+        assert len(host.asked) == READS + 1
+        assert 2 < len(host.peers) <= WORKERS * THREADS + 1

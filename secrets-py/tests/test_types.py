@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -46,7 +47,12 @@ def both(session: Session | Client) -> None:
     assert_type(session.audit.iterate(from_=SINCE, action=["secret.*"]), Iterator[types.AuditEntry])
     for version in session.secret.iterate_history(project="p", environment="e", key="K"):
         assert_type(version["version"], int)
-    assert_type(session.user.me(), types.User | types.TokenSelf)
+    caller = session.user.me()
+    assert_type(caller, types.User | types.TokenSelf)
+    if caller["auth_type"] == "user":
+        assert_type(caller, types.User)
+    else:
+        assert_type(caller, types.TokenSelf)
     os.environ.update(session.secret.values(project="p", environment="e"))
     session.secret.delete(project="p", environment="e", key="K", expected_version=3)
 
@@ -182,6 +188,18 @@ def test_the_faces_are_those_of_the_interface(tmp_path: Path) -> None:
     for file in files:
         same = (tmp_path / file).read_text() == (PACKAGE / file).read_text()
         assert same, f"{file} is old: secrets-http openapi | secrets-py/generate/operations.py --python {PACKAGE}"
+
+
+@pytest.mark.parametrize("file", ["_operations.py", "_async_operations.py", "types.py"])
+def test_generated_docstrings_have_short_lines(file: str) -> None:
+    text = (PACKAGE / file).read_text()
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = [
+        ast.get_docstring(node, clean=False) for node in ast.walk(ast.parse(text)) if isinstance(node, documented)
+    ]  # fmt: skip
+    lines = [line for docstring in docstrings for line in (docstring or "").splitlines()]
+    assert lines
+    assert [line for line in lines if len(line) > 100] == []
 
 
 def test_the_stubs_are_those_of_the_module() -> None:

@@ -59,6 +59,17 @@ export class Client {
   /** `url` is the address of the service, such as `https://secrets.example.com`. */
   constructor(url: string | URL, options?: ClientOptions);
   /**
+   * Creates a client from the environment variables `SECRETS_URL`, and `SECRETS_TOKEN` or `SECRETS_TOKEN_FILE`.
+   * The file contains the token and is read once, in Node.js, Deno and Bun. Without both variables, the client
+   * has no token. `env` defaults to `process.env`; platforms without it, such as browsers, need an object.
+   *
+   * @throws {SecretsError<"invalid">} a variable is missing or invalid, or the file cannot be read
+   */
+  static fromEnv(
+    env?: Readonly<Record<string, string | undefined>>,
+    options?: Omit<ClientOptions, "token">,
+  ): Client;
+  /**
    * Calls an operation by name, such as `secret.create`.
    *
    * @throws {OperationError} `unavailable` with the code `timeout` or `no_response` if there is no response,

@@ -2,6 +2,7 @@
 
 import { bound, MAX_TIMEOUT, options, text } from "./arguments.js";
 import { ENDPOINTS } from "./endpoints.js";
+import { settings } from "./environment.js";
 import { converted, invalid, reason, SecretsError } from "./errors.js";
 import { nameOperations } from "./names.js";
 import { authorization, baseOf, requestOf } from "./request.js";
@@ -40,6 +41,12 @@ export class Client {
     this.#totalTimeout = bound(chosen, "totalTimeout", TOTAL_TIMEOUT, MAX_TIMEOUT);
     this.#maxResponseSize = bound(chosen, "maxResponseSize", MAX_RESPONSE_SIZE, Number.MAX_SAFE_INTEGER);
     this.#fetch = chosen.fetch;
+  }
+
+  static fromEnv(env, given = {}) {
+    const chosen = options("Client.fromEnv", given, CLIENT_OPTIONS.filter((name) => name !== "token"));
+    const { url, options: credential } = settings(env);
+    return new this(url, { ...chosen, ...credential });
   }
 
   async call(name, input = {}, given = {}) {

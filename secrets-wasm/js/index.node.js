@@ -3,6 +3,7 @@
 import { webcrypto } from "node:crypto";
 import { readFileSync } from "node:fs";
 
+import "./environment.node.js";
 import { module } from "./full.js";
 
 // Source of random bytes. Node.js 18 has it, but not as a global.

@@ -197,7 +197,7 @@ export interface CliGrant {
   /** Lifetime of the session in seconds. */
   expires_in: number;
   /** Token type: always `Bearer`. */
-  token_type: string;
+  token_type: "Bearer";
   /** User the session acts as. */
   user: CliUser;
 }
@@ -749,7 +749,7 @@ export interface Secret {
   /** Secret key. */
   key: string;
   /** Type of the secret: always `string`. */
-  type: string;
+  type: "string";
   /** Time of the last change to the value, the description or the hidden flag. */
   updated_at: string;
   /** ID of the user or service token that last changed the secret. */
@@ -815,7 +815,7 @@ export interface SecretWithInheritance {
   /** True if the secret is inherited from an environment that the caller may not read. Its value cannot be read here either. */
   restricted?: boolean;
   /** Type of the secret: always `string`. */
-  type: string;
+  type: "string";
   /** Time of the last change to the value, the description or the hidden flag. */
   updated_at: string;
   /** ID of the user or service token that last changed the secret. */
@@ -841,7 +841,7 @@ export interface SecretWithValue {
   /** Secret key. */
   key: string;
   /** Type of the secret: always `string`. */
-  type: string;
+  type: "string";
   /** Time of the last change to the value, the description or the hidden flag. */
   updated_at: string;
   /** ID of the user or service token that last changed the secret. */
@@ -869,7 +869,7 @@ export interface SecretWithValueAndInheritance {
   /** Secret key. */
   key: string;
   /** Type of the secret: always `string`. */
-  type: string;
+  type: "string";
   /** Time of the last change to the value, the description or the hidden flag. */
   updated_at: string;
   /** ID of the user or service token that last changed the secret. */
@@ -1136,7 +1136,7 @@ export interface TestResult {
 /** The service token that made the request. */
 export interface TokenSelf {
   /** Type of credential: always `service_token`. */
-  auth_type: string;
+  auth_type: "service_token";
   /** Creation time. */
   created_at: string;
   /** Environments the token has access to; empty if it has access to all environments of its projects. */
@@ -1173,7 +1173,7 @@ export interface Use {
 /** A user and their team memberships. */
 export interface User {
   /** Type of credential: always `user`. */
-  auth_type: string;
+  auth_type: "user";
   /** URL of a profile image. */
   avatar_url?: string;
   /** Time of the first sign-in. */

@@ -77,6 +77,27 @@ test("the HTTP client uses the page's own fetch, and loads no module", async () 
   assert.ok(!asked.some((url) => url.endsWith(".wasm")), asked.join());
 });
 
+test("a page gives the variables of a client itself", async () => {
+  const outcomes = await browser.run(async () => {
+    const { Client, SecretsError } = await import("/package/client.js");
+    const url = { SECRETS_URL: location.origin };
+    const errors = [undefined, { ...url, SECRETS_TOKEN_FILE: "/token" }].map((env) => {
+      try {
+        return Client.fromEnv(env);
+      } catch (error) {
+        return `${error instanceof SecretsError} ${error.kind}: ${error.message}`;
+      }
+    });
+    return [await Client.fromEnv({ ...url, SECRETS_TOKEN: "env_x" }).project.list(), ...errors];
+  });
+
+  assert.deepEqual(outcomes, [
+    [],
+    "true invalid: env is required: this platform has no process.env",
+    "true invalid: SECRETS_TOKEN_FILE cannot be read on this platform: set SECRETS_TOKEN",
+  ]);
+});
+
 const golden = vectorsOf("bundle.json").vectors.find(({ name }) => name === "golden bundle");
 const options = { key: golden.unlock.text, now: golden.now };
 

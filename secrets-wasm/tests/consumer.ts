@@ -36,6 +36,11 @@ async function use(session: Session | Client): Promise<string> {
   await session.project.list({}, { signal: new AbortController().signal });
   for await (const { action } of session.audit.iterate({ from: new Date(0), action: ["secret.read"], limit: 10 })) console.log(action);
   for await (const { version } of session.secret.iterateHistory({ ...at, key: "A" }, { signal: AbortSignal.timeout(1000) })) console.log(version);
+  const caller = await session.user.me();
+  const callerName: string = caller.auth_type === "user" ? caller.email : caller.scopes.join();
+  console.log(callerName);
+  // @ts-expect-error: a field of a user, but not of a token.
+  console.log(caller.email);
   // @ts-expect-error: a field is missing.
   session.secret.iterateHistory(at);
   // @ts-expect-error: no such field.
@@ -71,6 +76,14 @@ async function remote(): Promise<void> {
   const operations: Operations = other;
   const names: string[] = (await operations.project.list()).map(({ name }) => name);
   console.log(names, await other.call("user.me", {}, { signal: AbortSignal.timeout(1000) }));
+  await use(Client.fromEnv());
+  const configured: Client = Client.fromEnv(process.env, { timeout: 5000, fetch });
+  const given: http.Client = http.Client.fromEnv({ SECRETS_URL: "https://secrets.example.com", SECRETS_TOKEN: undefined });
+  console.log(configured, given);
+  // @ts-expect-error: options in the place of variables.
+  Client.fromEnv({ timeout: 5000 });
+  // @ts-expect-error: a token beside the variables.
+  Client.fromEnv(process.env, { token: "env_" });
   // @ts-expect-error: no such option.
   new Client("https://secrets.example.com", { tokn: "env_" });
   // @ts-expect-error: a missing setting.

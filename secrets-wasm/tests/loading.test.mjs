@@ -160,7 +160,7 @@ const sentences = readme.replace(/\s+/g, " ");
 test("the README names the size of the client", () => {
   const flags = ["--bundle", "--minify", "--format=esm", "--log-level=warning"];
   const minified = execFileSync(join(root, "tests/wasm/node_modules/.bin/esbuild"), [join(packed, "client.js"), ...flags]);
-  const files = ["arguments", "client", "endpoints", "errors", "hidden", "iterators", "names", "request", "response", "retry", "within"];
+  const files = ["arguments", "client", "endpoints", "environment", "errors", "hidden", "iterators", "names", "request", "response", "retry", "within"];
   const whole = files.map((name) => gzipSync(readFileSync(join(packed, `${name}.js`)), { level: 9 }).length);
   const kilobytes = (size) => Math.round(size / 1000);
   const [least, most] = [gzipSync(minified, { level: 9 }).length, whole.reduce((sum, size) => sum + size)].map(kilobytes);

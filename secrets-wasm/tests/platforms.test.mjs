@@ -11,6 +11,7 @@ import { pathToFileURL } from "node:url";
 import { Browser } from "../../tests/browser/driver.mjs";
 import { serve } from "../../tests/browser/server.mjs";
 import { installed, profile, root, target, vectorsOf } from "./places.mjs";
+import { readme } from "./readme.mjs";
 import { createSecret, SHOP_URL, startServer } from "./server.mjs";
 
 const golden = vectorsOf("bundle.json").vectors.find(({ name }) => name === "golden bundle");
@@ -44,8 +45,9 @@ const sourceOf = (name, code) => {
 };
 
 function run(command, args) {
-  // Without the variables of this process, but with a home of its own.
-  const env = { PATH: process.env.PATH, HOME: folder, DENO_DIR: join(folder, "deno"), DENO_NO_UPDATE_CHECK: "1" };
+  // Without the variables of this process, but with a home of its own and the settings of the client.
+  const own = { PATH: process.env.PATH, HOME: folder, DENO_DIR: join(folder, "deno"), DENO_NO_UPDATE_CHECK: "1" };
+  const env = { ...own, SECRETS_URL: service.url, SECRETS_TOKEN_FILE: sourceOf("token", `${token}\n`) };
   return execFileSync(command, args, { cwd: installed, env, encoding: "utf8", timeout: 60_000 });
 }
 
@@ -53,14 +55,15 @@ const OLDEST = join(tools, "node18/bin/node");
 const runtimes = [
   ["the oldest supported Node.js", OLDEST, []],
   ["the Node.js of the tests", process.execPath, []],
-  ["Deno", join(tools, ".bin/deno"), ["run", "--no-remote", `--allow-read=${installed}`, "--allow-net=127.0.0.1"]],
+  [
+    "Deno",
+    join(tools, ".bin/deno"),
+    ["run", "--no-remote", `--allow-read=${installed}`, "--allow-net=127.0.0.1", readme.match(/--allow-env=[^`]+/)[0]],
+  ],
   ["Bun", join(tools, ".bin/bun"), ["run"]],
 ];
 
 let service, token, server, browser;
-
-// Expression that creates a client of the service.
-const clientOfService = () => `new Client(${JSON.stringify(service.url)}, { token: ${JSON.stringify(token)} })`;
 
 before(async () => {
   service = await startServer("javascript-platforms");
@@ -68,7 +71,6 @@ before(async () => {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   rmSync(profile("platforms"), { recursive: true, force: true });
-  const page = (script) => `<!doctype html><title>loading</title><script type="module" src="${script}"></script>`;
   server = await serve({
     folders: { vite: join(folder, "vite"), webpack: join(folder, "webpack") },
     files: {
@@ -88,7 +90,7 @@ after(async () => {
 for (const [name, command, args] of runtimes) {
   test(`every part of the package works, and the console shows no secret: ${name}`, () => {
     const source = sourceOf("platform.mjs", `
-      ${program("console.log", clientOfService())}
+      ${program("console.log", "Client.fromEnv()")}
       const secret = await client.secret.get(${JSON.stringify(SHOP_URL)});
       console.log(secret.value);
       console.log(secret, ...opened.map(({ secrets }) => secrets));
@@ -142,12 +144,13 @@ async function buildWithWebpack(settings) {
 }
 
 // Title of a page once it is no longer that of the document.
-async function titleOf(path) {
+async function titleOf(url) {
   browser ??= await Browser.open({ folder: profile("platforms") });
-  await browser.goTo(`${server.url}${path}`);
+  await browser.goTo(url);
   return browser.until(() => document.title !== "loading" && document.title);
 }
 
+const page = (script) => `<!doctype html><title>loading</title><script type="module" src="${script}"></script>`;
 const PAGE = `
   // The strict headers of the page refuse workers without such a policy.
   trustedTypes.createPolicy("default", { createScriptURL: (url) => url });
@@ -157,19 +160,55 @@ const PAGE = `
 test("Vite builds a page with every part of the package", async () => {
   await buildWithVite(sourceOf("page.mjs", PAGE));
 
-  assert.equal(await titleOf("/with-vite"), shown);
+  assert.equal(await titleOf(`${server.url}/with-vite`), shown);
 });
+
+// Setting of the README for older versions. The current version serves the package in both ways.
+const [, excluded] = readme.match(/`optimizeDeps: \{ exclude: (\[.+?\]) \}`/);
+
+const developments = [
+  ["without a setting", {}, true],
+  ["with the setting for older versions", { exclude: JSON.parse(excluded) }, false],
+];
+for (const [name, optimizeDeps, isBundled] of developments) {
+  test(`the development server of Vite serves a page with every part of the package: ${name}`, async () => {
+    sourceOf("page.mjs", PAGE);
+    sourceOf("index.html", page("/page.mjs"));
+    const { createServer } = await load("vite");
+    const development = await createServer({
+      root: installed,
+      configFile: false,
+      logLevel: "error",
+      cacheDir: join(folder, "vite-cache"),
+      optimizeDeps,
+      // The port is the first free port.
+      server: { host: "127.0.0.1", watch: null, proxy: { "/api": server.url } },
+    });
+    try {
+      await development.listen();
+      const [url] = development.resolvedUrls.local;
+
+      assert.equal(await titleOf(url), shown);
+      const asked = await browser.requests();
+      assert.equal(asked.some((address) => address.includes("/vite-cache/deps/secrets-service")), isBundled, asked.join());
+    } finally {
+      // A page that is open would ask the server until it starts again.
+      await browser?.goTo("about:blank");
+      await development.close();
+    }
+  });
+}
 
 test("webpack builds a page with every part of the package", async () => {
   const entry = sourceOf("page.mjs", PAGE);
   const output = { path: join(folder, "webpack"), filename: "page.js", publicPath: "/webpack/", module: true };
   await buildWithWebpack({ entry, output, target: "web", experiments: { outputModule: true } });
 
-  assert.equal(await titleOf("/with-webpack"), shown);
+  assert.equal(await titleOf(`${server.url}/with-webpack`), shown);
 });
 
 test("webpack builds a program for Node.js with every part of the package", async () => {
-  const entry = sourceOf("platform.mjs", program("console.log", clientOfService()));
+  const entry = sourceOf("platform.mjs", program("console.log", "Client.fromEnv()"));
   const output = { path: join(folder, "webpack-node"), filename: "program.cjs" };
   await buildWithWebpack({ entry, output, target: "node18" });
 
@@ -177,7 +216,7 @@ test("webpack builds a program for Node.js with every part of the package", asyn
 });
 
 test("webpack builds an ES module for Node.js with every part of the package", async () => {
-  const entry = sourceOf("platform.mjs", program("console.log", clientOfService()));
+  const entry = sourceOf("platform.mjs", program("console.log", "Client.fromEnv()"));
   const output = { path: join(folder, "webpack-module"), filename: "program.mjs", module: true };
   // Otherwise webpack waits in the worker for a chunk that it does not build.
   const optimization = { splitChunks: false };
@@ -190,7 +229,7 @@ for (const [format, extension] of [["esm", "mjs"], ["cjs", "cjs"]]) {
   test(`esbuild builds a program with the client for the oldest supported Node.js: ${format}`, () => {
     const source = sourceOf("platform.mjs", `
       import { Client } from "secrets-service/client";
-      ${clientOfService()}.secret.get(${JSON.stringify(SHOP_URL)}).then(({ value }) => console.log(value));
+      Client.fromEnv().secret.get(${JSON.stringify(SHOP_URL)}).then(({ value }) => console.log(value));
     `);
     const output = join(folder, "esbuild", `program.${extension}`);
     const flags = ["--bundle", "--minify", "--platform=node", "--target=node18", `--format=${format}`, "--log-level=warning", `--outfile=${output}`];

@@ -1712,7 +1712,9 @@ class AsyncSecretOperations:
         >>> for secret in session.secret.export(project="shop", environment="staging"):
         ...     print(secret["key"], secret["value"])
         URL https://shop.example.com
-        >>> print(session.secret.export(project="shop", environment="staging", format="json"), end="")
+        >>> text = session.secret.export(
+        ...     project="shop", environment="staging", format="json")
+        >>> print(text, end="")
         {
           "URL": "https://shop.example.com"
         }
@@ -2192,7 +2194,9 @@ class AsyncUserOperations:
     async def sync(self) -> types.User:
         """Create or refresh the caller's user account after sign-in.
 
-        Requires a token of the identity provider with the claims `iss`, `aud`, `exp` and `sub`, and an e-mail address: in the claim `email`, or from the provider's userinfo endpoint. The user need not have an account yet.
+        Requires a token of the identity provider with the claims ``iss``, ``aud``, ``exp`` and
+        ``sub``, and an e-mail address: in the claim ``email``, or from the provider's userinfo
+        endpoint. The user need not have an account yet.
         """
         made: types.User = await self._call("user.sync", {})
         return made

@@ -437,7 +437,7 @@ class CliGrant(TypedDict):
     expires_in: int
     """Lifetime of the session in seconds."""
 
-    token_type: str
+    token_type: Literal["Bearer"]
     """Token type: always `Bearer`."""
 
     user: CliUser
@@ -1170,7 +1170,7 @@ class Secret(TypedDict):
     key: str
     """Secret key."""
 
-    type: str
+    type: Literal["string"]
     """Type of the secret: always `string`."""
 
     updated_at: str
@@ -1273,7 +1273,7 @@ class SecretWithInheritance(TypedDict):
     cannot be read here either.
     """
 
-    type: str
+    type: Literal["string"]
     """Type of the secret: always `string`."""
 
     updated_at: str
@@ -1310,7 +1310,7 @@ class SecretWithValue(TypedDict):
     key: str
     """Secret key."""
 
-    type: str
+    type: Literal["string"]
     """Type of the secret: always `string`."""
 
     updated_at: str
@@ -1350,7 +1350,7 @@ class SecretWithValueAndInheritance(TypedDict):
     key: str
     """Secret key."""
 
-    type: str
+    type: Literal["string"]
     """Type of the secret: always `string`."""
 
     updated_at: str
@@ -1726,7 +1726,7 @@ class TestResult(TypedDict):
 class TokenSelf(TypedDict):
     """The service token that made the request."""
 
-    auth_type: str
+    auth_type: Literal["service_token"]
     """Type of credential: always `service_token`."""
 
     created_at: str
@@ -1775,7 +1775,7 @@ class Use(TypedDict):
 class User(TypedDict):
     """A user and their team memberships."""
 
-    auth_type: str
+    auth_type: Literal["user"]
     """Type of credential: always `user`."""
 
     avatar_url: NotRequired[str]
