@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.client import parse_headers
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -29,7 +30,11 @@ def raw(sent: bytes, is_kept: bool = False) -> Iterator[tuple[str, threading.Eve
         connection, _ = listener.accept()
         with connection:
             connection.settimeout(60)
-            connection.recv(65536)
+            # Reads the whole request: a connection that is closed with unread data is reset.
+            with connection.makefile("rb") as request:
+                request.readline()
+                headers = parse_headers(request)
+                request.read(int(headers.get("Content-Length", 0)))
             connection.sendall(sent)
             if is_kept and connection.recv(65536) == b"":
                 is_closed.set()
