@@ -48,6 +48,7 @@ macro_rules! store_conformance {
             nothing_outlives_an_environment_deleted_meanwhile
             another_transaction_sees_nothing_uncommitted
             a_look_never_sees_half_a_commit
+            a_reader_is_never_behind_a_commit
         }
         committed_changes() {
             a_reader_sees_every_committed_change
