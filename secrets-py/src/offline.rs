@@ -1,14 +1,20 @@
 //! Functions that need no service: formats, the scan engine, token checks and webhook verification.
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 use secrets_core::crypto::{Plaintext, TokenText, WebhookSecret};
 use secrets_core::formats::{Form, Format, ObjectName};
 use secrets_core::model::{Clock, Error, SecretKey, SystemClock, Time, Violation};
 use secrets_core::rotations::webhooks::Delivered;
-use secrets_core::scanner::{self, Rules};
+use secrets_core::scanner::{self, Rules, Sighting};
+use tokio::task::block_in_place;
 
+use crate::process::{Outcome, Process};
 use crate::{failure, invalid};
+
+/// Maximum length of a text that the calling thread scans itself, in bytes. The scan of a longer
+/// text can take seconds.
+const MAX_INLINE_SCAN: usize = 256 * 1024;
 
 /// Secret keys and values, as a list of Python tuples.
 type Pairs = Vec<(String, String)>;
@@ -56,18 +62,30 @@ fn broken(rule: Violation, field: &str) -> Error {
     Error::Invalid(vec![rule.at(field)])
 }
 
-/// Finds credentials in a text. Returns them redacted to their first and last characters.
+/// Finds credentials in a text. Returns them redacted to their first and last characters. Signals
+/// interrupt the wait for the scan of a long text.
 #[pyfunction]
-pub(crate) fn scan<'py>(
-    py: Python<'py>,
-    text: &str,
-    path: &str,
-) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let sightings: Vec<_> = py.detach(|| {
-        let found = scanner::scan(text, path, Rules::built_in());
-        found.into_iter().map(|one| one.sighting(text)).collect()
-    });
-    let told = sightings.into_iter().map(|sighting| {
+pub(crate) fn scan(py: Python<'_>, text: &str, path: &str) -> PyResult<Py<PyAny>> {
+    if text.len() <= MAX_INLINE_SCAN {
+        let found = py.detach(|| sightings(text, path));
+        return to_list(py, found);
+    }
+    let (text, path) = (text.to_owned(), path.to_owned());
+    Process::here()?.run(py, None, async move {
+        let found = block_in_place(|| sightings(&text, &path));
+        Box::new(move |py: Python<'_>| to_list(py, found)) as Outcome
+    })
+}
+
+fn sightings(text: &str, path: &str) -> Vec<Sighting> {
+    let found = scanner::scan(text, path, Rules::built_in());
+    found.into_iter().map(|one| one.sighting(text)).collect()
+}
+
+/// Converts found credentials to a list of Python dictionaries.
+fn to_list(py: Python<'_>, sightings: Vec<Sighting>) -> PyResult<Py<PyAny>> {
+    let list = PyList::empty(py);
+    for sighting in sightings {
         let one = PyDict::new(py);
         one.set_item("rule_id", sighting.rule_id)?;
         one.set_item("description", sighting.description)?;
@@ -76,9 +94,9 @@ pub(crate) fn scan<'py>(
         one.set_item("column", sighting.column)?;
         one.set_item("redacted", sighting.redacted)?;
         one.set_item("entropy", sighting.entropy)?;
-        Ok(one)
-    });
-    told.collect()
+        list.append(one)?;
+    }
+    Ok(list.into_any().unbind())
 }
 
 /// Verifies a webhook delivery: the signature must be made with this secret, and the timestamp

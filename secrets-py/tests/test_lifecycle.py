@@ -124,6 +124,55 @@ print(session.project.list()[0]["slug"])
     assert time.monotonic() - began < 3
 
 
+# Scan of about 10 seconds, and of its first 0.3 MB.
+SCAN = """
+import os
+from secrets_service import scan
+lines = ["TOKEN=ghp_" + "aB3dE5fG7h" * 3 + "aB3dE5\\n"] * 500_000
+begin = "".join(lines[:6_000])
+"""
+
+
+def test_a_program_is_interrupted_while_it_scans() -> None:
+    code = """
+text = "".join(lines)
+print("begins", flush=True)
+try:
+    scan(text)
+except KeyboardInterrupt:
+    print("interrupted", len(scan(begin)), flush=True)
+"""
+    program = subprocess.Popen(
+        [sys.executable, "-c", SCAN + code], stdout=subprocess.PIPE, text=True
+    )
+    assert program.stdout
+    assert program.stdout.readline() == "begins\n"
+    time.sleep(0.5)
+    began = time.monotonic()
+    program.send_signal(signal.SIGINT)
+
+    said = program.stdout.read()
+    assert program.wait(5) == 0
+    assert said == "interrupted 6000\n"
+    assert time.monotonic() - began < 2
+
+
+def test_a_child_scans_after_its_parent() -> None:
+    code = """
+assert len(scan(begin)) == 6_000
+child = os.fork()
+if child == 0:
+    os._exit(0 if len(scan(begin)) == 6_000 else 1)
+print(os.waitpid(child, 0)[1], len(scan(begin)))
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", SCAN + code], capture_output=True, text=True, timeout=30
+    )
+
+    assert ended.stderr == "" or "multi-threaded" in ended.stderr
+    assert (ended.returncode, ended.stdout) == (0, "0 6000\n")
+
+
 @pytest.mark.parametrize("url", URLS)
 def test_what_was_forked_is_told_so_and_can_open_its_own(tmp_path: Path, url: str) -> None:
     code = """

@@ -85,6 +85,16 @@ def test_a_delivery_without_headers_proves_nothing() -> None:
     assert caught.value.code == "malformed"
 
 
+def test_a_long_text_is_scanned_like_a_short_text() -> None:
+    line = "TOKEN=ghp_" + "aB3dE5fG7h" * 3 + "aB3dE5"
+    # Longer than the texts that the calling thread scans itself.
+    long = "nothing\n" * 40_000 + line
+
+    [one] = package.scan(line, path="a.txt")
+
+    assert package.scan(long, path="a.txt") == [{**one, "line": 40_001}]
+
+
 def test_files_are_scanned(tmp_path: Path) -> None:
     token = "ghp_" + "aB3dE5fG7h" * 3 + "aB3dE5"
     text, bytes_ = tmp_path / "a.txt", tmp_path / "b.bin"

@@ -70,6 +70,8 @@ def render(
 def scan(text: str, *, path: str = "") -> list[Sighting]:
     """Finds credentials in a text. ``path`` is its file path, for rules limited to some files.
 
+    ``KeyboardInterrupt`` ends the call, also while a long text is scanned.
+
     >>> found = scan("token = ghp_" + "aB3dE5fG7h" * 3 + "aB3dE5")
     >>> [(one["rule_id"], one["line"], one["column"]) for one in found]
     [('github-personal-access-token', 1, 9)]
