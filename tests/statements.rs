@@ -95,7 +95,7 @@ async fn statements_of(token: &Client, path: &str) -> Vec<String> {
     let statements = std::mem::take(&mut *STATEMENTS.lock().unwrap());
     let is_unrelated = |statement: &String| {
         [
-            "INSERT INTO audit_log",
+            "INSERT INTO audit_batches",
             "BEGIN",
             "COMMIT",
             "PRAGMA foreign_keys",

@@ -2,7 +2,11 @@
 
 use std::process::ExitCode;
 
-use secrets_http::program::{commands, config};
+use secrets_http::program::{commands, config, logs};
+
+/// Allocator: faster than that of the system for many threads and for large responses.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     match start() {
@@ -12,6 +16,7 @@ fn main() -> ExitCode {
 }
 
 fn start() -> Result<(), config::Failure> {
+    let _flush = logs::FlushAtExit;
     let configured = config::read()?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| {
         config::Failure::new(

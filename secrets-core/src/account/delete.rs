@@ -59,6 +59,7 @@ impl Operation for DeleteAccount {
         }
         cx.tx().delete_cli_sessions(user.id).await?;
         cx.tx().erase_user(user.id, now).await?;
+        cx.complete_audit_log().await?;
         cx.tx().anonymize_actor(user.id.uuid()).await?;
         cx.shared::<Refusals>().forget(user.id);
         cx.audit.is_anonymized = true;

@@ -80,6 +80,7 @@ impl Operation for ExportAccount {
         cx.audit.resource = Some(("account", Some(user.id.uuid()), None));
         cx.add_detail("include_secrets", false);
 
+        cx.complete_audit_log().await?;
         let memberships = cx.reads().memberships(user.id).await?;
         let invitations = match &email {
             Some(email) => cx.reads().invitations_to(email).await?,

@@ -9,7 +9,7 @@ use chrono::TimeDelta;
 use serde::Serialize;
 
 use crate::crypto::{ChainMac, Keyring, is_same};
-use crate::engine::{Engine, Failures, Periodic, Schedule, WorkItem, refusals};
+use crate::engine::{Engine, Failures, Periodic, Schedule, WorkItem, audit_queue, refusals};
 use crate::model::{AuditId, TeamId};
 use crate::store::{AuditHead, AuditRecord, AuditSeal, StoreError, StoreResult};
 
@@ -59,6 +59,14 @@ pub const SEAL: Periodic = Periodic {
     },
 };
 
+/// Worker that moves the entries of reads from batches to the audit log, so that queries seldom have
+/// to.
+pub const EXPAND: Periodic = Periodic {
+    name: "audit expand",
+    schedule: Schedule::every(Duration::from_secs(1)),
+    job: |engine| Box::pin(async move { Ok(audit_queue::expand(engine.store()).await?) }),
+};
+
 /// Worker that deletes audit entries whose retention period has ended.
 pub const PRUNE: Periodic = Periodic {
     name: "audit prune",
@@ -72,6 +80,7 @@ pub const PRUNE: Periodic = Periodic {
 /// Several nodes may call this function concurrently. If two nodes append to the same audit chain,
 /// only the first succeeds; the other leaves the remaining entries to the next call.
 pub async fn seal(engine: &Engine) -> StoreResult<u64> {
+    audit_queue::expand(engine.store()).await?;
     let mut sealed = 0;
     let failures = engine.shared::<Failures>();
     let mut teams = engine.store().read().await?.unsealed_teams().await?;

@@ -64,6 +64,7 @@ impl Operation for ListAudit {
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<AuditPage> {
         let (limit, format) = (self.query.page()?, self.query.format()?);
+        cx.complete_audit_log().await?;
         let teams = self.whose.teams(cx).await?;
         let (mut found, end) = read(cx, &self.query, &teams).await?;
         let is_more = found.len() > limit as usize;

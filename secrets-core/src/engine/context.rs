@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Access, AuditContext, Caller, Engine, Options, Ports, Write};
+use super::{Access, AuditContext, Caller, Engine, Options, Ports, Read, Write, audit_queue};
 use crate::crypto::{Keyring, random};
 use crate::model::{EnvironmentId, ProjectId, Result, RotationId, TeamId, Time, UserId};
 use crate::store::{Reads, StoreResult, Tx};
@@ -106,7 +106,20 @@ impl<'a, A: Access> Context<'a, A> {
     }
 }
 
+impl Context<'_, Read> {
+    /// Lets the audit log contain the entries of all reads that were answered before. Call it before
+    /// other statements, because it needs a connection of its own.
+    pub(crate) async fn complete_audit_log(&mut self) -> StoreResult<()> {
+        audit_queue::expand(self.engine.store()).await
+    }
+}
+
 impl Context<'_, Write> {
+    /// Lets the audit log contain the entries of all reads that were answered before.
+    pub(crate) async fn complete_audit_log(&mut self) -> StoreResult<()> {
+        audit_queue::expand_in(self.tx()).await
+    }
+
     /// Returns the transaction.
     pub fn tx(&mut self) -> &mut dyn Tx {
         self.session.as_mut()

@@ -20,7 +20,7 @@ pub trait Task: Send + Sized + 'static {
     /// Result of a successful run.
     type Output: Serialize + Send + 'static;
 
-    /// Runs the task. Spawn the future, so that a disconnecting client does not stop the task
+    /// Runs the task. Run the future to its end, so that a disconnecting client does not stop the task
     /// halfway.
     fn run(
         self,

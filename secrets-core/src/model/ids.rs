@@ -47,6 +47,8 @@ macro_rules! ids {
 ids! {
     /// ID of an attempt to rotate a credential.
     AttemptId
+    /// ID of a batch of audit log entries.
+    AuditBatchId
     /// ID of an audit log entry.
     AuditId
     /// ID of an approved login session of a command-line client.

@@ -77,8 +77,8 @@ impl Service {
         self.engine.perform(caller, operation).await
     }
 
-    /// Runs a task: one operation, or several operations with waits between them. Spawn the future,
-    /// so that a disconnecting client does not stop the task halfway.
+    /// Runs a task: one operation, or several operations with waits between them. Run the future to its
+    /// end, so that a disconnecting client does not stop the task halfway.
     pub async fn run<T: Task>(&self, caller: &Caller, task: T) -> Result<T::Output> {
         self.admit::<T>(caller).await?;
         task.run(&self.engine, caller).await

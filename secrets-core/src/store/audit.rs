@@ -4,14 +4,15 @@
 use std::net::IpAddr;
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::StoreResult;
-use crate::model::{AuditId, EnvironmentId, ProjectId, TeamId, Time};
+use crate::model::{AuditBatchId, AuditId, EnvironmentId, ProjectId, TeamId, Time};
 
 /// An audit log entry. It holds names as well as IDs, so that it is readable after the resources
 /// are deleted. No field contains a secret value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditRecord {
     /// Entry ID.
     pub id: AuditId,
@@ -55,6 +56,7 @@ pub struct AuditRecord {
     pub created_at: Time,
     /// Position and hash in the audit chain; `None` until the entry is appended to the chain.
     /// Ignored when an entry is inserted.
+    #[serde(skip)]
     pub seal: Option<AuditSeal>,
 }
 
@@ -226,7 +228,10 @@ pub trait AuditReads: Send {
         limit: u32,
     ) -> StoreResult<Vec<AuditRecord>>;
 
-    /// Counts the entries, over all teams, that are not yet in an audit chain.
+    /// True if there are batches of entries (see [`AuditWrites::insert_audit_batch`]).
+    async fn has_audit_batches(&mut self) -> StoreResult<bool>;
+
+    /// Counts the entries, over all teams, that are not yet in an audit chain. Includes those in batches.
     async fn count_unsealed_audit(&mut self) -> StoreResult<u64>;
 
     /// Returns the start and end of a team's audit chain; `None` if the team has no chain.
@@ -258,6 +263,19 @@ pub trait AuditWrites: Send {
     /// Inserts entries. Skips an entry if its ID exists, so that a caller that does not know
     /// whether its commit succeeded can insert the same entries again.
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
+
+    /// Inserts entries as one record, a batch, which is quicker to write. No other method returns or
+    /// changes them until [`expand_audit_batches`](Self::expand_audit_batches).
+    async fn insert_audit_batch(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
+
+    /// Replaces batches by their entries, in the order of their IDs: at most `limit`, after the ID
+    /// `behind`. Skips an entry if its ID exists, and leaves a batch that cannot be read. Returns the ID
+    /// of the last batch; `None` if there is none.
+    async fn expand_audit_batches(
+        &mut self,
+        behind: AuditBatchId,
+        limit: u32,
+    ) -> StoreResult<Option<AuditBatchId>>;
 
     /// Removes the name and e-mail address of a user from all entries with the user as the actor.
     /// The user ID stays in them.

@@ -1,8 +1,18 @@
 //! Logging to standard error, as text or as JSON.
 
+use std::io::{self, BufWriter};
 use std::panic;
+use std::sync::{Mutex, PoisonError};
 
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
+
+/// Maximum number of log lines that wait for standard error. If it is not read, further lines are
+/// dropped, so that a stuck reader never delays a request.
+const MAX_WAITING: usize = 16_384;
+
+/// Guard of the thread that writes the log. The thread writes the waiting lines when it is dropped.
+static WRITER: Mutex<Option<WorkerGuard>> = Mutex::new(None);
 
 /// Format of a log line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,15 +27,32 @@ pub enum LogFormat {
 /// Starts logging, and sets a panic hook that logs the location of a panic. A second call does not
 /// replace the logger.
 pub fn start(filter: EnvFilter, format: LogFormat) {
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // Fails if the process has a logger already, such as in a test runner, which is kept.
-    let _ = match format {
+    let (writer, guard) = NonBlockingBuilder::default()
+        .buffered_lines_limit(MAX_WAITING)
+        .thread_name("log")
+        .finish(BufWriter::new(io::stderr()));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
+    let started = match format {
         LogFormat::Text => log.with_target(false).try_init(),
         LogFormat::Json => log.json().flatten_event(true).try_init(),
     };
+    // Fails if the process has a logger already, such as in a test runner, which is kept.
+    if started.is_ok() {
+        *WRITER.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
+    }
     // The message of a panic may contain secret data, so only its location is logged.
     panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string);
         tracing::error!(place, "panicked");
     }));
+}
+
+/// Writes the waiting log lines when dropped, at the end of the program.
+#[derive(Debug)]
+pub struct FlushAtExit;
+
+impl Drop for FlushAtExit {
+    fn drop(&mut self) {
+        drop(WRITER.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
 }

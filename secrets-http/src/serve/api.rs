@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use secrets_core::Service;
 use secrets_core::engine::{Caller, Task};
-use secrets_core::model::{Clock, Error, Origin};
+use secrets_core::model::{Clock, Origin};
 use warp::filters::BoxedFilter;
 use warp::http::Method;
 use warp::reply::Response;
@@ -16,6 +16,7 @@ use crate::serve::fault::Fault;
 use crate::serve::memory::{MemoryBudget, PART, Reservation};
 use crate::serve::reply::{Envelope, Render};
 use crate::serve::router::Route;
+use crate::serve::run_to_end::RunToEnd;
 
 /// Factory of routes.
 #[derive(Clone)]
@@ -145,13 +146,12 @@ impl Api {
             _ => None,
         };
         let service = Arc::clone(&self.service);
-        // Spawned, so that the task runs to its end even if the client disconnects.
-        let done = tokio::spawn(async move {
+        let work = async move {
             let output = service.run(&caller, task).await;
             drop(received);
             (output, prepared)
-        });
-        let (output, prepared) = done.await.map_err(Error::internal)?;
+        };
+        let (output, prepared) = RunToEnd::new(work).await;
         Ok((output?, prepared))
     }
 }

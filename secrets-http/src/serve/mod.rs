@@ -14,6 +14,7 @@ pub mod memory;
 pub mod path;
 pub mod reply;
 pub mod router;
+mod run_to_end;
 pub mod server;
 pub mod target;
 pub mod tls;

@@ -11,17 +11,17 @@ async fn a_value_whose_entry_is_not_committed_is_not_told(app: App) {
         Kind::Postgres => {
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
                  AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$;
-             CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON audit_log
+             CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON audit_batches
                  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()"
         }
         _ => {
-            "CREATE TABLE refusal (id REFERENCES audit_log DEFERRABLE INITIALLY DEFERRED);
-             CREATE TRIGGER refuse AFTER INSERT ON audit_log
+            "CREATE TABLE refusal (id REFERENCES audit_batches DEFERRABLE INITIALLY DEFERRED);
+             CREATE TRIGGER refuse AFTER INSERT ON audit_batches
                  BEGIN INSERT INTO refusal VALUES ('nobody'); END"
         }
     };
     let works = match app.kind {
-        Kind::Postgres => "DROP TRIGGER refuse ON audit_log",
+        Kind::Postgres => "DROP TRIGGER refuse ON audit_batches",
         _ => "DROP TRIGGER refuse",
     };
 

@@ -2,11 +2,12 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use imbl::OrdSet;
 use uuid::Uuid;
 
 use super::state::{State, Table, owned};
 use super::{Pending, Session, Snapshot};
-use crate::model::{AuditId, Subject, TeamId, Time};
+use crate::model::{AuditBatchId, AuditId, Subject, TeamId, Time};
 use crate::store::{
     ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord, AuditScope,
     AuditSeal, AuditWrites, StoreError, StoreResult,
@@ -51,7 +52,14 @@ impl<S: Snapshot> AuditReads for Session<S> {
     }
 
     async fn count_unsealed_audit(&mut self) -> StoreResult<u64> {
-        Ok(self.state().audit_unsealed.values().map(|places| places.len() as u64).sum())
+        let state = self.state();
+        let single = state.audit_unsealed.values().map(OrdSet::len);
+        let batched = state.audit_batches.values().map(|entries| entries.len());
+        Ok(single.chain(batched).map(|count| count as u64).sum())
+    }
+
+    async fn has_audit_batches(&mut self) -> StoreResult<bool> {
+        Ok(!self.state().audit_batches.is_empty())
     }
 
     async fn audit_head(&mut self, team: Option<TeamId>) -> StoreResult<Option<AuditHead>> {
@@ -157,13 +165,38 @@ impl AuditWrites for Session<Pending> {
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()> {
         let state = self.state_mut();
         for entry in entries {
-            if state.audit_ids.insert(entry.id).is_none() {
-                let place = (entry.created_at, entry.id);
-                state.audit.entry(entry.team).or_default().insert(place, entry.clone().into());
+            let place = (entry.created_at, entry.id);
+            let entries = state.audit.entry(entry.team).or_default();
+            if !entries.contains_key(&place) {
+                entries.insert(place, entry.clone().into());
                 state.audit_unsealed.entry(entry.team).or_default().insert(place);
             }
         }
         Ok(())
+    }
+
+    async fn insert_audit_batch(&mut self, entries: &[AuditRecord]) -> StoreResult<()> {
+        if let Some(first) = entries.first() {
+            let id = AuditBatchId::draw(first.created_at);
+            self.state_mut().audit_batches.insert(id, entries.into());
+        }
+        Ok(())
+    }
+
+    async fn expand_audit_batches(
+        &mut self,
+        behind: AuditBatchId,
+        limit: u32,
+    ) -> StoreResult<Option<AuditBatchId>> {
+        let state = self.state();
+        let batches = state.audit_batches.range((Excluded(behind), Unbounded));
+        let mut last = None;
+        for (id, entries) in batches.take(limit as usize) {
+            self.state_mut().audit_batches.remove(id);
+            self.insert_audit(entries).await?;
+            last = Some(*id);
+        }
+        Ok(last)
     }
 
     async fn anonymize_actor(&mut self, user: Uuid) -> StoreResult<()> {
@@ -216,7 +249,6 @@ impl AuditWrites for Session<Pending> {
         for position in base + 1..=head.base {
             if let Some(place) = state.audit_chain.remove(&(head.team, position)) {
                 state.audit.entry(head.team).or_default().remove(&place);
-                state.audit_ids.remove(&place.1);
             }
         }
         Ok(())

@@ -44,11 +44,12 @@ impl<S: Snapshot> EnvironmentReads for Session<S> {
         principal: Principal,
     ) -> StoreResult<Vec<EnvironmentRecord>> {
         let state = self.state();
-        let exists = state.projects.contains_key(&project);
-        let mut environments: Vec<_> = state
-            .environments
-            .values()
-            .filter(|environment| exists && environment.project == project)
+        let names = state.environment_names.get(&project);
+        let names = names.filter(|_| state.projects.contains_key(&project));
+        let mut environments: Vec<_> = names
+            .into_iter()
+            .flat_map(|names| names.values())
+            .filter_map(|id| state.environments.get(id))
             .filter(|environment| state.is_in_scope(environment, principal))
             .map(owned)
             .collect();
@@ -219,13 +220,15 @@ impl State {
         project: ProjectId,
         named: &EnvironmentRef,
     ) -> Option<&EnvironmentRecord> {
-        let mut of_project =
-            self.environments.values().filter(|environment| environment.project == project);
-        let found = of_project.find(|environment| match named {
-            EnvironmentRef::Id(id) => environment.id == *id,
-            EnvironmentRef::Name(name) => environment.name.as_str() == name,
-        });
-        found.map(Arc::as_ref)
+        match named {
+            EnvironmentRef::Id(id) => {
+                self.environment(*id).filter(|environment| environment.project == project)
+            }
+            EnvironmentRef::Name(name) => {
+                let id = self.environment_names.get(&project)?.get(&name.to_ascii_lowercase())?;
+                self.environment(*id).filter(|environment| environment.name.as_str() == name)
+            }
+        }
     }
 
     fn children(

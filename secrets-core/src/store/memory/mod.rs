@@ -1,8 +1,8 @@
 //! The reference store: keeps all records in memory and loses them when the process ends.
 //!
-//! All tables are one value made of persistent maps. A transaction works on a copy, which is cheap;
-//! a commit replaces the committed value with the copy, and a rollback drops it. Transactions run
-//! one after the other. Readers use the last committed value and never wait.
+//! All tables are one value made of persistent maps. A transaction works on a copy, made at its first
+//! change, which is cheap; a commit replaces the committed value with the copy, and a rollback drops
+//! it. Transactions run one after the other. Readers use the last committed value and never wait.
 
 mod audit;
 mod device_logins;
@@ -67,42 +67,42 @@ struct Session<S>(S);
 
 /// Source of the state a session reads.
 trait Snapshot: Send {
-    fn state(&self) -> State;
+    fn state(&self) -> Arc<State>;
 }
 
 /// The last committed state.
 #[derive(Clone, Default)]
-struct Committed(Arc<RwLock<State>>);
+struct Committed(Arc<RwLock<Arc<State>>>);
 
 /// The uncommitted state of a transaction.
 struct Pending {
-    state: State,
+    state: Arc<State>,
     committed: Committed,
     /// Write lock of the store, released when the transaction is committed or dropped.
     _writer: OwnedMutexGuard<()>,
 }
 
 impl Snapshot for Committed {
-    fn state(&self) -> State {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    fn state(&self) -> Arc<State> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Snapshot for Pending {
-    fn state(&self) -> State {
-        self.state.clone()
+    fn state(&self) -> Arc<State> {
+        Arc::clone(&self.state)
     }
 }
 
 impl<S: Snapshot> Session<S> {
-    fn state(&self) -> State {
+    fn state(&self) -> Arc<State> {
         self.0.state()
     }
 }
 
 impl Session<Pending> {
     fn state_mut(&mut self) -> &mut State {
-        &mut self.0.state
+        Arc::make_mut(&mut self.0.state)
     }
 }
 

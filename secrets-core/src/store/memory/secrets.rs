@@ -42,7 +42,7 @@ impl<S: Snapshot> SecretReads for Session<S> {
 impl SecretWrites for Session<Pending> {
     async fn insert_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()> {
         // On a copy, so that either all secrets are inserted or none.
-        let mut state = self.state();
+        let mut state = owned(&self.state());
         for secret in secrets {
             state.insert_secret(secret)?;
         }

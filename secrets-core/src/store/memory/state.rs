@@ -7,9 +7,9 @@ use imbl::{OrdMap, OrdSet};
 use crate::crypto::{Fingerprint, InstanceKeyRecord, InstanceRecord, ProjectKeyRecord, TokenMac};
 use crate::model::scans::FindingStatus;
 use crate::model::{
-    AttemptId, AuditId, CliSessionId, DeliveryId, DeviceLoginId, EnvironmentId, FindingId,
-    InvitationId, Principal, ProjectId, RotationId, ScanId, SecretId, SecretKey, TeamId, Time,
-    TokenId, UserId, WebhookDeliveryId, WebhookId,
+    AttemptId, AuditBatchId, AuditId, CliSessionId, DeliveryId, DeviceLoginId, EnvironmentId,
+    FindingId, InvitationId, Principal, ProjectId, RotationId, ScanId, SecretId, SecretKey, TeamId,
+    Time, TokenId, UserId, WebhookDeliveryId, WebhookId,
 };
 use crate::store::{
     AttemptRecord, AuditHead, AuditRecord, CliSessionRecord, DeliveryRecord, DeviceLoginRecord,
@@ -86,7 +86,8 @@ pub(super) struct State {
     pub(super) device_logins: Table<DeviceLoginId, DeviceLoginRecord>,
     pub(super) cli_sessions: Table<CliSessionId, CliSessionRecord>,
 
-    pub(super) audit_ids: OrdSet<AuditId>,
+    /// Batches of entries that are not in `audit` yet.
+    pub(super) audit_batches: OrdMap<AuditBatchId, Arc<[AuditRecord]>>,
     /// Entries by team, oldest first.
     pub(super) audit: OrdMap<Option<TeamId>, Table<(Time, AuditId), AuditRecord>>,
     /// Map keys in `audit` of a team's entries that are not in an audit chain yet, oldest first.

@@ -35,6 +35,7 @@ const HISTORY: &[(&str, &str)] = &[
     ("environment defaults", include_str!("../../../migrations/0019_environment_defaults.sql")),
     ("token expiry", include_str!("../../../migrations/0020_token_expiry.sql")),
     ("mail counts", include_str!("../../../migrations/0021_mail_counts.sql")),
+    ("audit batches", include_str!("../../../migrations/0022_audit_batches.sql")),
 ];
 
 /// Table of the migrations that have run.

@@ -12,8 +12,8 @@ use crate::store::{
 };
 use crate::testing::fixtures::{World, at, environment, member, next_version, secret, token};
 
-/// What a caller is and sees, as text: every way to name the environments, for users and a token, with
-/// each selection.
+/// Text of all cached lookups: users, a token, and resolved environments by project ID and slug, for
+/// users and a token, with each selection.
 async fn seen(reads: &mut dyn Reads, world: &World, token: &TokenRecord) -> String {
     let mut seen = Vec::new();
     for user in [&world.owner, &world.member] {
@@ -202,7 +202,7 @@ pub async fn a_reader_sees_every_committed_change(store: &dyn Store) {
     }
 }
 
-/// What a transaction changed before it was rolled back is not seen, and is seen as before.
+/// A rolled back transaction changes no result of a lookup.
 pub async fn a_rollback_changes_nothing_that_was_read(store: &dyn Store) {
     let world = World::build(store).await;
     let held = Held::build(store, &world).await;

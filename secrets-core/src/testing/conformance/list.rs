@@ -47,8 +47,11 @@ macro_rules! store_conformance {
             a_touched_environment_is_counted_exactly
             nothing_outlives_an_environment_deleted_meanwhile
             another_transaction_sees_nothing_uncommitted
+        }
+        read_races(spawn) {
             a_look_never_sees_half_a_commit
             a_reader_is_never_behind_a_commit
+            concurrent_expansions_leave_every_entry
         }
         committed_changes() {
             a_reader_sees_every_committed_change
@@ -263,6 +266,13 @@ macro_rules! store_conformance {
             an_entry_refers_to_nothing
             an_entry_is_undone_with_its_transaction
             a_forgotten_actor_loses_name_and_address
+        }
+        audit_batches() {
+            a_batch_is_expanded
+            an_entry_in_two_batches_is_listed_once
+            many_batches_are_expanded
+            an_empty_batch_is_not_stored
+            a_rollback_expands_nothing
         }
         audit_chain() {
             a_new_entry_has_no_place

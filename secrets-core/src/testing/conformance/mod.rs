@@ -19,6 +19,7 @@ use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
 
 pub mod attempts;
 pub mod audit;
+pub mod audit_batches;
 pub mod audit_chain;
 pub mod changes;
 pub mod claims;
@@ -33,6 +34,7 @@ pub mod outbox;
 pub mod permissions;
 pub mod projects;
 pub mod races;
+pub mod read_races;
 pub mod resolve_environment;
 pub mod restoring;
 pub mod rotation_leases;

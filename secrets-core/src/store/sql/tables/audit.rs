@@ -1,9 +1,11 @@
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use sqlx::QueryBuilder;
 use uuid::Uuid;
 
-use super::{BATCH, Connected, Db, Row, Session, Transaction, bigint};
-use crate::model::{AuditId, EnvironmentId, ProjectId, Subject, TeamId, Time};
+use super::{BATCH, Connected, Db, Row, Session, Transaction, bigint, push_ids};
+use crate::model::{AuditBatchId, AuditId, EnvironmentId, ProjectId, Subject, TeamId, Time};
 use crate::store::{
     ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord, AuditScope,
     AuditSeal, AuditWrites, StoreError, StoreResult,
@@ -13,6 +15,9 @@ const COLUMNS: &str = "id, team_id, project_id, project_name, environment_id, en
      actor_type, actor_id, actor_name, actor_email, action, resource_type, resource_id,
      resource_name, outcome, metadata, address, agent, request_id, created_at, position,
      previous_hash, hash";
+
+/// Maximum number of entries in one statement. That of so many stays prepared.
+const ROWS: usize = 64;
 
 const HEAD: &str = "SELECT team_id, base, base_hash, position, hash, mac FROM audit_heads";
 
@@ -76,8 +81,15 @@ impl<C: Connected> AuditReads for Session<C> {
     }
 
     async fn count_unsealed_audit(&mut self) -> StoreResult<u64> {
-        let text = "SELECT COUNT(*) AS count FROM audit_log WHERE position IS NULL";
+        let text = "SELECT (SELECT COUNT(*) FROM audit_log WHERE position IS NULL)
+                         + (SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM audit_batches) AS count";
         self.count(sqlx::query(text)).await
+    }
+
+    async fn has_audit_batches(&mut self) -> StoreResult<bool> {
+        let text = "SELECT id FROM audit_batches LIMIT 1";
+        let found = self.one("audit_batches", sqlx::query(text), |row| row.id("id")).await?;
+        Ok(found.is_some_and(|_: AuditBatchId| true))
     }
 
     async fn audit_head(&mut self, team: Option<TeamId>) -> StoreResult<Option<AuditHead>> {
@@ -122,7 +134,7 @@ impl<C: Connected> AuditReads for Session<C> {
 #[async_trait]
 impl AuditWrites for Session<Transaction> {
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()> {
-        for entries in entries.chunks(BATCH) {
+        for entries in entries.chunks(ROWS) {
             let mut statement = QueryBuilder::<Db>::new(
                 "INSERT INTO audit_log
                      (id, team_id, project_id, project_name, environment_id, environment_name,
@@ -153,9 +165,48 @@ impl AuditWrites for Session<Transaction> {
                     .push_bind(entry.created_at);
             });
             statement.push(" ON CONFLICT DO NOTHING");
-            self.write(statement.build().persistent(entries.len() == 1)).await?;
+            let is_prepared = matches!(entries.len(), 1 | ROWS);
+            self.write(statement.build().persistent(is_prepared)).await?;
         }
         Ok(())
+    }
+
+    async fn insert_audit_batch(&mut self, entries: &[AuditRecord]) -> StoreResult<()> {
+        let Some(first) = entries.first() else { return Ok(()) };
+        let text =
+            serde_json::to_string(entries).map_err(|error| StoreError::Corrupt(error.into()))?;
+        let statement =
+            sqlx::query("INSERT INTO audit_batches (id, size, entries) VALUES ($1, $2, $3)")
+                .bind(AuditBatchId::draw(first.created_at).uuid())
+                .bind(bigint(entries.len() as u64)?)
+                .bind(text);
+        self.write(statement).await.map(drop)
+    }
+
+    async fn expand_audit_batches(
+        &mut self,
+        behind: AuditBatchId,
+        limit: u32,
+    ) -> StoreResult<Option<AuditBatchId>> {
+        let statement =
+            sqlx::query("SELECT id, entries FROM audit_batches WHERE id > $1 ORDER BY id LIMIT $2");
+        let statement = statement.bind(behind.uuid()).bind(i64::from(limit));
+        let batches = self.all("audit_batches", statement, batch).await?;
+        let last = batches.last().map(|(id, _)| *id);
+        let mut readable: BTreeMap<_, _> =
+            batches.into_iter().filter_map(|(id, entries)| Some((id, entries?))).collect();
+        if readable.is_empty() {
+            return Ok(last);
+        }
+        // Another node may expand the same batches: this statement waits for its commit, and returns
+        // only those that it deleted itself.
+        let mut statement = QueryBuilder::<Db>::new("DELETE FROM audit_batches WHERE id IN ");
+        push_ids(&mut statement, readable.keys().map(|id| id.uuid()));
+        statement.push(" RETURNING id");
+        let own = self.all("audit_batches", statement.build(), |row| row.id("id")).await?;
+        let entries: Vec<_> = own.iter().filter_map(|id| readable.remove(id)).flatten().collect();
+        self.insert_audit(&entries).await?;
+        Ok(last)
     }
 
     async fn anonymize_actor(&mut self, user: Uuid) -> StoreResult<()> {
@@ -330,6 +381,16 @@ fn push_actions(statement: &mut QueryBuilder<Db>, actions: &[ActionFilter]) {
     if !actions.is_empty() {
         statement.push(")");
     }
+}
+
+/// Returns a batch, without its entries if they cannot be read.
+fn batch(row: &Row<'_>) -> StoreResult<(AuditBatchId, Option<Vec<AuditRecord>>)> {
+    let id = row.id("id")?;
+    let entries = serde_json::from_str(row.get("entries")?);
+    if let Err(error) = &entries {
+        tracing::error!(batch = %id, %error, "a batch of audit entries cannot be read");
+    }
+    Ok((id, entries.ok()))
 }
 
 fn hash(row: &Row<'_>, column: &'static str) -> StoreResult<[u8; 32]> {

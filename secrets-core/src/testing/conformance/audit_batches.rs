@@ -1,0 +1,124 @@
+//! Rules for batches of audit entries.
+
+use std::slice::from_ref;
+
+use uuid::Uuid;
+
+use super::{begin, begin_among_others, read};
+use crate::model::AuditBatchId;
+use crate::store::{AuditFilter, AuditRecord, Reads, Store, StoreResult};
+use crate::testing::fixtures::{World, at, entry};
+
+/// ID before all batches.
+fn start() -> AuditBatchId {
+    Uuid::nil().into()
+}
+
+pub(super) async fn add_batch(store: &dyn Store, entries: &[AuditRecord]) {
+    let mut tx = begin(store).await;
+    tx.insert_audit_batch(entries).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+/// Expands all batches, `limit` in each transaction.
+pub(super) async fn expand(store: &dyn Store, limit: u32) -> StoreResult<()> {
+    let mut last = Some(start());
+    while let Some(behind) = last {
+        let mut tx = begin_among_others(store).await?;
+        last = tx.expand_audit_batches(behind, limit).await?;
+        tx.commit().await?;
+    }
+    Ok(())
+}
+
+async fn newest(reads: &mut dyn Reads, world: &World) -> Vec<AuditRecord> {
+    reads.audit_entries(&AuditFilter::newest(world.team.id, 1_000)).await.unwrap()
+}
+
+/// Entries of a batch are listed as they were inserted after it was expanded, each in its team.
+pub async fn a_batch_is_expanded(store: &dyn Store) {
+    let world = World::build(store).await;
+    let full = AuditRecord {
+        project: Some(world.project.id),
+        project_name: Some("\u{dc}n\u{ef} \"quoted\"".to_owned()),
+        environment: Some(world.production.id),
+        environment_name: Some("production".to_owned()),
+        actor_id: Some(Uuid::from_u128(u128::MAX)),
+        actor_name: Some(String::new()),
+        actor_email: Some("owner@example.com".to_owned()),
+        resource_id: Some(Uuid::from_u128(7)),
+        resource_name: Some("KEY\n".to_owned()),
+        metadata: r#"{"z": 1, "a": ["x", null], "b":1.0}"#.to_owned(),
+        address: Some([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into()),
+        agent: Some("curl/8".to_owned()),
+        request: Some(Uuid::from_u128(1)),
+        ..entry(&world.team, "secret.read", at(2))
+    };
+    let bare = entry(&world.team, "secret.listed", at(1));
+    let theirs = entry(&world.other_team, "theirs", at(3));
+
+    add_batch(store, &[bare.clone(), theirs.clone(), full.clone()]).await;
+
+    let mut reads = read(store).await;
+    assert_eq!(reads.count_unsealed_audit().await.unwrap(), 3);
+    expand(store, 10).await.unwrap();
+    let mut reads = read(store).await;
+    assert_eq!(newest(&mut *reads, &world).await, [full, bare]);
+    let others = AuditFilter::newest(world.other_team.id, 10);
+    assert_eq!(reads.audit_entries(&others).await.unwrap(), [theirs]);
+    assert_eq!(reads.count_unsealed_audit().await.unwrap(), 3);
+    assert!(!reads.has_audit_batches().await.unwrap());
+}
+
+/// An entry in two batches, or also inserted by itself, is listed once.
+pub async fn an_entry_in_two_batches_is_listed_once(store: &dyn Store) {
+    let world = World::build(store).await;
+    let entries = [1, 2, 3].map(|age| entry(&world.team, &format!("e{age}"), at(age)));
+    add_batch(store, &entries[..2]).await;
+    add_batch(store, &entries).await;
+    let mut tx = begin(store).await;
+    tx.insert_audit(&entries[..1]).await.unwrap();
+    tx.commit().await.unwrap();
+
+    expand(store, 1).await.unwrap();
+
+    let found = newest(&mut *read(store).await, &world).await;
+    let expected: Vec<_> = entries.into_iter().rev().collect();
+    assert_eq!(found, expected);
+}
+
+/// Many batches of many entries are expanded, whatever the number in each transaction.
+pub async fn many_batches_are_expanded(store: &dyn Store) {
+    let world = World::build(store).await;
+    let entries: Vec<_> =
+        (0..300).map(|age| entry(&world.team, &format!("e{age}"), at(age))).collect();
+    for batch in entries.chunks(70) {
+        add_batch(store, batch).await;
+    }
+
+    expand(store, 2).await.unwrap();
+
+    let found = newest(&mut *read(store).await, &world).await;
+    assert!(found.iter().eq(entries.iter().rev()));
+}
+
+/// An empty batch is no batch.
+pub async fn an_empty_batch_is_not_stored(store: &dyn Store) {
+    add_batch(store, &[]).await;
+
+    assert!(!read(store).await.has_audit_batches().await.unwrap());
+}
+
+/// A transaction that is rolled back leaves the batches as they were.
+pub async fn a_rollback_expands_nothing(store: &dyn Store) {
+    let world = World::build(store).await;
+    let entry = entry(&world.team, "secret.read", at(1));
+    add_batch(store, from_ref(&entry)).await;
+
+    let mut tx = begin(store).await;
+    tx.expand_audit_batches(start(), 10).await.unwrap();
+    drop(tx);
+
+    expand(store, 10).await.unwrap();
+    assert_eq!(newest(&mut *read(store).await, &world).await, [entry]);
+}

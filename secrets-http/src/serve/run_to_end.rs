@@ -1,0 +1,78 @@
+//! Futures that run to their end even if the client disconnects.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::runtime::Handle;
+
+/// Future that is spawned when it is dropped before its end. Until then it costs no task of its own.
+pub(super) struct RunToEnd<T: Send + 'static>(Option<Work<T>>);
+
+type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+impl<T: Send + 'static> RunToEnd<T> {
+    /// Wraps a future. It does not run before it is polled once.
+    pub(super) fn new(work: impl Future<Output = T> + Send + 'static) -> Self {
+        Self(Some(Box::pin(work)))
+    }
+}
+
+impl<T: Send + 'static> Future for RunToEnd<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        // Taken out, so that a future that panics is not polled again.
+        let Some(mut work) = self.0.take() else { return Poll::Pending };
+        let polled = work.as_mut().poll(cx);
+        if polled.is_pending() {
+            self.0 = Some(work);
+        }
+        polled
+    }
+}
+
+impl<T: Send + 'static> Drop for RunToEnd<T> {
+    fn drop(&mut self) {
+        if let (Some(work), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            drop(runtime.spawn(work));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures_util::FutureExt as _;
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_dropped_future_runs_to_its_end() {
+        let (go, done) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (start, end) = (Arc::clone(&go), Arc::clone(&done));
+        let mut work = RunToEnd::new(async move {
+            start.notified().await;
+            end.notify_one();
+        });
+        assert!((&mut work).now_or_never().is_none());
+
+        drop(work);
+        go.notify_one();
+
+        done.notified().await;
+    }
+
+    #[tokio::test]
+    async fn a_future_that_panics_is_not_polled_again() {
+        let work = RunToEnd::new(async { panic!("expected by this test") });
+        let ended = std::panic::AssertUnwindSafe(work).catch_unwind().await;
+        assert!(ended.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_future_returns_its_output() {
+        assert_eq!(RunToEnd::new(async { 7 }).await, 7);
+    }
+}
