@@ -19,7 +19,7 @@ use crate::{audit, device_login, outbox, projects, retention, rotations, service
 pub fn all() -> Vec<Arc<dyn Worker>> {
     vec![
         Arc::new(service::HEALTH),
-        Arc::new(audit::EXPAND),
+        Arc::new(audit::SEAL_BATCHES),
         Arc::new(audit::SEAL),
         Arc::new(audit::PRUNE),
         Arc::new(device_login::CLEAN_UP),

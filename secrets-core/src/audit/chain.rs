@@ -8,14 +8,11 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use serde::Serialize;
 
-use crate::crypto::{ChainMac, Keyring, is_same};
-use crate::engine::{Engine, Failures, Periodic, Schedule, WorkItem, audit_queue, refusals};
-use crate::model::{AuditId, TeamId};
-use crate::store::{AuditHead, AuditRecord, AuditSeal, StoreError, StoreResult};
-
-/// Maximum number of entries appended to an audit chain in one transaction. Other writers wait for
-/// the transaction.
-const MAX_BATCH: u32 = 500;
+use crate::crypto::is_same;
+use crate::engine::audit_chain::{self, MAX_BATCH, authentic_head, entry_hash, head_mac};
+use crate::engine::{Engine, Failures, Periodic, Schedule, WorkItem, refusals};
+use crate::model::TeamId;
+use crate::store::{AuditHead, StoreError, StoreResult};
 
 /// Maximum number of entries pruned from an audit chain in one transaction.
 const MAX_PRUNED: u64 = 1_000;
@@ -59,12 +56,11 @@ pub const SEAL: Periodic = Periodic {
     },
 };
 
-/// Worker that moves the entries of reads from batches to the audit log, so that queries seldom have
-/// to.
-pub const EXPAND: Periodic = Periodic {
-    name: "audit expand",
+/// Worker that moves the entries of reads from their batches to the audit chains.
+pub const SEAL_BATCHES: Periodic = Periodic {
+    name: "audit batches",
     schedule: Schedule::every(Duration::from_secs(1)),
-    job: |engine| Box::pin(async move { Ok(audit_queue::expand(engine.store()).await?) }),
+    job: |engine| Box::pin(async move { Ok(audit_chain::seal_batches(&engine).await.map(drop)?) }),
 };
 
 /// Worker that deletes audit entries whose retention period has ended.
@@ -80,8 +76,7 @@ pub const PRUNE: Periodic = Periodic {
 /// Several nodes may call this function concurrently. If two nodes append to the same audit chain,
 /// only the first succeeds; the other leaves the remaining entries to the next call.
 pub async fn seal(engine: &Engine) -> StoreResult<u64> {
-    audit_queue::expand(engine.store()).await?;
-    let mut sealed = 0;
+    let mut sealed = audit_chain::seal_batches(engine).await?;
     let failures = engine.shared::<Failures>();
     let mut teams = engine.store().read().await?.unsealed_teams().await?;
     teams.retain(|team| !failures.must_wait(WorkItem::AuditSeal(*team), engine.now()));
@@ -113,49 +108,15 @@ pub async fn seal(engine: &Engine) -> StoreResult<u64> {
 /// Appends the oldest new entries of a team to its audit chain. Returns their number.
 async fn seal_batch(engine: &Engine, team: Option<TeamId>) -> StoreResult<usize> {
     let entries = engine.store().read().await?.unsealed_audit(team, MAX_BATCH).await?;
-    if !entries.is_empty() {
-        seal_entries(engine, team, &entries).await?;
+    if entries.is_empty() {
+        return Ok(0);
     }
-    Ok(entries.len())
-}
-
-async fn seal_entries(
-    engine: &Engine,
-    team: Option<TeamId>,
-    entries: &[AuditRecord],
-) -> StoreResult<()> {
     let mut tx = engine.store().begin().await?;
-    let head = match tx.audit_head(team).await? {
-        Some(head) => authentic_head(engine, head)?,
-        None => AuditHead {
-            team,
-            base: 0,
-            base_hash: [0; 32],
-            position: 0,
-            hash: [0; 32],
-            mac: [0; 32],
-        },
-    };
-    let mut end = head;
-    let mut seals: Vec<(AuditId, AuditSeal)> = Vec::with_capacity(entries.len());
-    for entry in entries {
-        let position = end.position + 1;
-        let hash = entry_hash(engine.keyring(), entry, position, &end.hash);
-        seals.push((entry.id, AuditSeal { position, previous_hash: end.hash, hash }));
-        end = AuditHead { position, hash, ..end };
-    }
-    end.mac = head_mac(engine.keyring(), &end);
-    tx.seal_audit(&end, head.position, &seals).await?;
-    tx.commit().await
-}
-
-/// Returns the head of an audit chain if its MAC is valid. A modified chain must not be extended,
-/// because that would make it valid again.
-fn authentic_head(engine: &Engine, head: AuditHead) -> StoreResult<AuditHead> {
-    if is_same(&head.mac, &head_mac(engine.keyring(), &head)) {
-        return Ok(head);
-    }
-    Err(StoreError::Corrupt("the head of an audit log chain was modified".into()))
+    let count = entries.len();
+    let head = audit_chain::head(&mut *tx, engine.keyring(), team).await?;
+    audit_chain::append(&mut *tx, engine.keyring(), head, entries, Vec::new()).await?;
+    tx.commit().await?;
+    Ok(count)
 }
 
 /// Deletes all entries older than the retention period of their team's plan. Entries that belong to
@@ -206,7 +167,7 @@ async fn prune_chain(engine: &Engine, team: Option<TeamId>) -> StoreResult<bool>
     if last <= head.base {
         return Ok(false);
     }
-    let head = authentic_head(engine, head)?;
+    let head = authentic_head(engine.keyring(), head)?;
     let end = last.min(head.base + MAX_PRUNED);
     let entry = reads.audit_chain(team, end - 1, 1).await?.pop();
     drop(reads);
@@ -263,49 +224,4 @@ async fn verify_chain(engine: &Engine, head: &AuditHead) -> StoreResult<Result<u
     // Entries may have been added since the head was read, but never removed.
     let is_whole = position >= head.position;
     Ok(if is_whole { Ok(position - head.base) } else { Err(position + 1) })
-}
-
-/// Computes the hash of an entry at its position in the audit chain. The actor's name and e-mail
-/// address are not included, because they are erased when a user deletes their account. The actor's
-/// ID stays.
-fn entry_hash(
-    keyring: &Keyring,
-    entry: &AuditRecord,
-    position: u64,
-    previous: &[u8; 32],
-) -> [u8; 32] {
-    let uuid = |id: Option<uuid::Uuid>| id.map(|id| id.as_bytes().to_vec());
-    let text = |text: &Option<String>| text.as_ref().map(|text| text.as_bytes().to_vec());
-    let optional = [
-        uuid(entry.team.map(TeamId::uuid)),
-        uuid(entry.project.map(crate::model::ProjectId::uuid)),
-        text(&entry.project_name),
-        uuid(entry.environment.map(crate::model::EnvironmentId::uuid)),
-        text(&entry.environment_name),
-        uuid(entry.actor_id),
-        uuid(entry.resource_id),
-        text(&entry.resource_name),
-        entry.address.map(|address| address.to_string().into_bytes()),
-        text(&entry.agent),
-        uuid(entry.request),
-    ];
-    let required =
-        [&entry.actor_type, &entry.action, &entry.resource_type, &entry.outcome, &entry.metadata];
-    let mut mac = ChainMac::new(keyring, "audit-entry")
-        .number(position)
-        .field(previous)
-        .field(entry.id.uuid().as_bytes())
-        .field(&entry.created_at.timestamp_micros().to_be_bytes());
-    mac = optional.iter().fold(mac, |mac, field| mac.optional(field.as_deref()));
-    required.iter().fold(mac, |mac, field| mac.field(field.as_bytes())).finish()
-}
-
-fn head_mac(keyring: &Keyring, head: &AuditHead) -> [u8; 32] {
-    ChainMac::new(keyring, "audit-head")
-        .optional(head.team.map(TeamId::uuid).as_ref().map(|team| team.as_bytes().as_slice()))
-        .number(head.base)
-        .field(&head.base_hash)
-        .number(head.position)
-        .field(&head.hash)
-        .finish()
 }

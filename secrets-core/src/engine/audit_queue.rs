@@ -12,16 +12,12 @@ use std::sync::{Mutex, MutexGuard};
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 use futures_util::lock;
-use uuid::Uuid;
 
 use crate::model::lock::lock;
-use crate::store::{AuditRecord, Store, StoreResult, Tx};
+use crate::store::{AuditRecord, Store, StoreResult};
 
 /// Maximum number of entries in one transaction.
 const MAX_BATCH: usize = 256;
-
-/// Maximum number of batches that are expanded in one transaction. Other writers wait for it.
-const MAX_EXPANDED: u32 = 8;
 
 #[derive(Default)]
 pub(crate) struct AuditQueue {
@@ -95,28 +91,4 @@ async fn insert(store: &dyn Store, batch: &[AuditRecord]) -> StoreResult<()> {
     let mut tx = store.begin_prioritized().await?;
     tx.insert_audit_batch(batch).await?;
     tx.commit().await
-}
-
-/// Expands all batches that were committed before, so that queries of the audit log return their
-/// entries.
-pub(crate) async fn expand(store: &dyn Store) -> StoreResult<()> {
-    if !store.read().await?.has_audit_batches().await? {
-        return Ok(());
-    }
-    let mut last = Some(Uuid::nil().into());
-    while let Some(behind) = last {
-        let mut tx = store.begin().await?;
-        last = tx.expand_audit_batches(behind, MAX_EXPANDED).await?;
-        tx.commit().await?;
-    }
-    Ok(())
-}
-
-/// Like [`expand`], in a transaction.
-pub(crate) async fn expand_in(tx: &mut dyn Tx) -> StoreResult<()> {
-    let mut last = Some(Uuid::nil().into());
-    while let Some(behind) = last {
-        last = tx.expand_audit_batches(behind, MAX_EXPANDED).await?;
-    }
-    Ok(())
 }

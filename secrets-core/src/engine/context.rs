@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Access, AuditContext, Caller, Engine, Options, Ports, Read, Write, audit_queue};
+use super::{Access, AuditContext, Caller, Engine, Options, Ports, Read, Write, audit_chain};
 use crate::crypto::{Keyring, random};
 use crate::model::{EnvironmentId, ProjectId, Result, RotationId, TeamId, Time, UserId};
 use crate::store::{Reads, StoreResult, Tx};
@@ -110,14 +110,14 @@ impl Context<'_, Read> {
     /// Lets the audit log contain the entries of all reads that were answered before. Call it before
     /// other statements, because it needs a connection of its own.
     pub(crate) async fn complete_audit_log(&mut self) -> StoreResult<()> {
-        audit_queue::expand(self.engine.store()).await
+        audit_chain::seal_batches(self.engine).await.map(drop)
     }
 }
 
 impl Context<'_, Write> {
     /// Lets the audit log contain the entries of all reads that were answered before.
     pub(crate) async fn complete_audit_log(&mut self) -> StoreResult<()> {
-        audit_queue::expand_in(self.tx()).await
+        audit_chain::expand_batches(self.tx()).await
     }
 
     /// Returns the transaction.

@@ -6,6 +6,7 @@
 //! on any particular operation.
 
 mod admission;
+pub(crate) mod audit_chain;
 mod audit_context;
 pub(crate) mod audit_queue;
 mod caller;

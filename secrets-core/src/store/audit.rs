@@ -55,9 +55,18 @@ pub struct AuditRecord {
     /// Time of the action.
     pub created_at: Time,
     /// Position and hash in the audit chain; `None` until the entry is appended to the chain.
-    /// Ignored when an entry is inserted.
+    /// Used only by [`AuditWrites::insert_sealed_audit`] when an entry is inserted.
     #[serde(skip)]
     pub seal: Option<AuditSeal>,
+}
+
+/// Entries of reads that were committed together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditBatch {
+    /// Batch ID.
+    pub id: AuditBatchId,
+    /// Entries, without places in audit chains; `None` if they cannot be read.
+    pub entries: Option<Vec<AuditRecord>>,
 }
 
 /// Position and hash of an entry in its team's audit chain.
@@ -228,8 +237,13 @@ pub trait AuditReads: Send {
         limit: u32,
     ) -> StoreResult<Vec<AuditRecord>>;
 
-    /// True if there are batches of entries (see [`AuditWrites::insert_audit_batch`]).
-    async fn has_audit_batches(&mut self) -> StoreResult<bool>;
+    /// Lists batches of entries (see [`AuditWrites::insert_audit_batch`]) after the ID `behind`, in the
+    /// order of their IDs.
+    async fn audit_batches(
+        &mut self,
+        behind: AuditBatchId,
+        limit: u32,
+    ) -> StoreResult<Vec<AuditBatch>>;
 
     /// Counts the entries, over all teams, that are not yet in an audit chain. Includes those in batches.
     async fn count_unsealed_audit(&mut self) -> StoreResult<u64>;
@@ -265,17 +279,19 @@ pub trait AuditWrites: Send {
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
     /// Inserts entries as one record, a batch, which is quicker to write. No other method returns or
-    /// changes them until [`expand_audit_batches`](Self::expand_audit_batches).
+    /// changes them, besides [`audit_batches`](AuditReads::audit_batches).
     async fn insert_audit_batch(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
-    /// Replaces batches by their entries, in the order of their IDs: at most `limit`, after the ID
-    /// `behind`. Skips an entry if its ID exists, and leaves a batch that cannot be read. Returns the ID
-    /// of the last batch; `None` if there is none.
-    async fn expand_audit_batches(
+    /// Deletes batches. Returns the IDs of those that existed; waits for other transactions that delete
+    /// them.
+    async fn delete_audit_batches(
         &mut self,
-        behind: AuditBatchId,
-        limit: u32,
-    ) -> StoreResult<Option<AuditBatchId>>;
+        batches: &[AuditBatchId],
+    ) -> StoreResult<Vec<AuditBatchId>>;
+
+    /// Inserts entries with their places in audit chains. Fails with `Stale` if one exists; the caller
+    /// must then drop the transaction.
+    async fn insert_sealed_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
     /// Removes the name and e-mail address of a user from all entries with the user as the actor.
     /// The user ID stays in them.

@@ -66,8 +66,8 @@ mod users;
 mod webhooks;
 
 pub use audit::{
-    ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord, AuditScope,
-    AuditSeal, AuditWrites,
+    ActionFilter, AuditBatch, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord,
+    AuditScope, AuditSeal, AuditWrites,
 };
 pub use device_logins::{
     CliSessionRecord, DeviceClient, DeviceLoginReads, DeviceLoginRecord, DeviceLoginWrites,

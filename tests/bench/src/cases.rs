@@ -18,6 +18,10 @@ pub(crate) const LIST_LIMIT: &str = "list of 10,000, serialized";
 /// Name of the limit of writes to SQLite.
 pub(crate) const COMMIT_LIMIT: &str = "transaction of one row, FULL";
 
+/// Accounts of the case that spreads its load, and secrets of each.
+const ACCOUNTS: usize = 32;
+const SECRETS: usize = 100;
+
 /// Connections of cases with small and with large responses.
 const CONNECTIONS: u64 = 64;
 const FEW_CONNECTIONS: u64 = 16;
@@ -126,6 +130,7 @@ async fn service_cases(server: &Arc<Server>, has_large: bool) -> Result<Vec<Case
     let jwt = account.jwt.clone();
     let mut works = vec![
         ("read", reading(CONNECTIONS, is_value, get(own.clone()))),
+        ("read, 32 accounts", spread(server).await?),
         ("read as a user", {
             let own = own.clone();
             reading(CONNECTIONS, is_value, move |_| Call::get(own.clone(), &jwt))
@@ -168,6 +173,26 @@ async fn service_cases(server: &Arc<Server>, has_large: bool) -> Result<Vec<Case
         works.push(("list of 10,000", reading(FEW_CONNECTIONS, "KEY_009999", get(path))));
     }
     Ok(works.into_iter().map(|(name, work)| Case::new(server, name, work)).collect())
+}
+
+/// Reads of the secrets of many accounts, each in a team of its own, in an order without a pattern.
+async fn spread(server: &Server) -> Result<Work, Failure> {
+    let mut calls = Vec::new();
+    for number in 0..ACCOUNTS {
+        let mut account = Account::of(server, &format!("bench-{number}")).await?;
+        account.import("development", 0..SECRETS).await?;
+        let secrets = account.secrets("development");
+        calls.extend(
+            (0..SECRETS)
+                .map(|number| Call::get(format!("{secrets}/{}", key(number)), &account.token)),
+        );
+    }
+    let pick = move |number: u64| {
+        // A multiplicative hash, so that neighbours are far apart (Knuth, volume 3, 6.4).
+        let place = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        calls[usize::try_from(place).unwrap_or(0) % calls.len()].clone()
+    };
+    Ok(reading(CONNECTIONS, "postgres://app:", pick))
 }
 
 fn peer_cases(arguments: &Arguments) -> Result<Vec<Case>, Failure> {

@@ -133,10 +133,15 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Signs in a user, and creates a service token and a project.
+    /// Signs in the user `bench`, and creates a service token and a project.
     pub(crate) async fn new(server: &Server) -> Result<Self, Failure> {
+        Self::of(server, "bench").await
+    }
+
+    /// Signs in a user, and creates a service token and a project.
+    pub(crate) async fn of(server: &Server, subject: &str) -> Result<Self, Failure> {
         let mut connection = Connection::open(server.address).await?;
-        let jwt = jwt()?;
+        let jwt = jwt(subject)?;
         connection.json(&Call::send(Method::POST, "/api/v1/auth/sync", &jwt, &json!({}))).await?;
         let new =
             json!({ "name": "bench", "all_projects": true, "permissions": ["read", "write"] });
@@ -209,11 +214,11 @@ fn text(object: &Value, field: &str) -> Result<String, Failure> {
 }
 
 /// Creates a token of the symmetric issuer, valid for a day.
-fn jwt() -> Result<String, Failure> {
+fn jwt(subject: &str) -> Result<String, Failure> {
     let now = SystemTime::UNIX_EPOCH.elapsed()?.as_secs();
     let claims = json!({
-        "iss": "https://issuer.test", "aud": "secrets", "sub": "bench", "exp": now + 86_400,
-        "email": "bench@example.com", "email_verified": true,
+        "iss": "https://issuer.test", "aud": "secrets", "sub": subject, "exp": now + 86_400,
+        "email": format!("{subject}@example.com"), "email_verified": true,
     });
     let encode = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let signed = format!("{}.{}", encode(json!({ "alg": "HS256", "typ": "JWT" })), encode(claims));

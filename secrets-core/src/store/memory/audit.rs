@@ -9,8 +9,8 @@ use super::state::{State, Table, owned};
 use super::{Pending, Session, Snapshot};
 use crate::model::{AuditBatchId, AuditId, Subject, TeamId, Time};
 use crate::store::{
-    ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord, AuditScope,
-    AuditSeal, AuditWrites, StoreError, StoreResult,
+    ActionFilter, AuditBatch, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord,
+    AuditScope, AuditSeal, AuditWrites, StoreError, StoreResult,
 };
 
 type Entries = Table<(Time, AuditId), AuditRecord>;
@@ -58,8 +58,17 @@ impl<S: Snapshot> AuditReads for Session<S> {
         Ok(single.chain(batched).map(|count| count as u64).sum())
     }
 
-    async fn has_audit_batches(&mut self) -> StoreResult<bool> {
-        Ok(!self.state().audit_batches.is_empty())
+    async fn audit_batches(
+        &mut self,
+        behind: AuditBatchId,
+        limit: u32,
+    ) -> StoreResult<Vec<AuditBatch>> {
+        let state = self.state();
+        let batches = state.audit_batches.range((Excluded(behind), Unbounded));
+        let batches = batches.take(limit as usize);
+        Ok(batches
+            .map(|(id, entries)| AuditBatch { id: *id, entries: Some(entries.to_vec()) })
+            .collect())
     }
 
     async fn audit_head(&mut self, team: Option<TeamId>) -> StoreResult<Option<AuditHead>> {
@@ -168,7 +177,8 @@ impl AuditWrites for Session<Pending> {
             let place = (entry.created_at, entry.id);
             let entries = state.audit.entry(entry.team).or_default();
             if !entries.contains_key(&place) {
-                entries.insert(place, entry.clone().into());
+                let unsealed = AuditRecord { seal: None, ..entry.clone() };
+                entries.insert(place, unsealed.into());
                 state.audit_unsealed.entry(entry.team).or_default().insert(place);
             }
         }
@@ -183,20 +193,26 @@ impl AuditWrites for Session<Pending> {
         Ok(())
     }
 
-    async fn expand_audit_batches(
+    async fn delete_audit_batches(
         &mut self,
-        behind: AuditBatchId,
-        limit: u32,
-    ) -> StoreResult<Option<AuditBatchId>> {
-        let state = self.state();
-        let batches = state.audit_batches.range((Excluded(behind), Unbounded));
-        let mut last = None;
-        for (id, entries) in batches.take(limit as usize) {
-            self.state_mut().audit_batches.remove(id);
-            self.insert_audit(entries).await?;
-            last = Some(*id);
+        batches: &[AuditBatchId],
+    ) -> StoreResult<Vec<AuditBatchId>> {
+        let stored = &mut self.state_mut().audit_batches;
+        Ok(batches.iter().copied().filter(|batch| stored.remove(batch).is_some()).collect())
+    }
+
+    async fn insert_sealed_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()> {
+        let state = self.state_mut();
+        for entry in entries {
+            let place = (entry.created_at, entry.id);
+            let seal = entry.seal.ok_or(STALE)?;
+            state.audit_chain.insert((entry.team, seal.position), place);
+            let known = state.audit.entry(entry.team).or_default();
+            if known.insert(place, entry.clone().into()).is_some() {
+                return Err(STALE);
+            }
         }
-        Ok(last)
+        Ok(())
     }
 
     async fn anonymize_actor(&mut self, user: Uuid) -> StoreResult<()> {

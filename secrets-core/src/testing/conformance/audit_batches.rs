@@ -4,9 +4,9 @@ use std::slice::from_ref;
 
 use uuid::Uuid;
 
-use super::{begin, begin_among_others, read};
-use crate::model::AuditBatchId;
-use crate::store::{AuditFilter, AuditRecord, Reads, Store, StoreResult};
+use super::{assert_stale, begin, begin_among_others, read};
+use crate::model::{AuditBatchId, Subject};
+use crate::store::{AuditFilter, AuditRecord, AuditSeal, Reads, Store, StoreResult};
 use crate::testing::fixtures::{World, at, entry};
 
 /// ID before all batches.
@@ -20,23 +20,29 @@ pub(super) async fn add_batch(store: &dyn Store, entries: &[AuditRecord]) {
     tx.commit().await.unwrap();
 }
 
-/// Expands all batches, `limit` in each transaction.
+/// Replaces all batches by their entries, `limit` in each transaction.
 pub(super) async fn expand(store: &dyn Store, limit: u32) -> StoreResult<()> {
-    let mut last = Some(start());
-    while let Some(behind) = last {
+    let mut behind = start();
+    loop {
+        let batches = store.read().await?.audit_batches(behind, limit).await?;
+        let Some(last) = batches.last() else { return Ok(()) };
+        behind = last.id;
         let mut tx = begin_among_others(store).await?;
-        last = tx.expand_audit_batches(behind, limit).await?;
+        let ids: Vec<_> = batches.iter().map(|batch| batch.id).collect();
+        let own = tx.delete_audit_batches(&ids).await?;
+        for batch in batches.into_iter().filter(|batch| own.contains(&batch.id)) {
+            tx.insert_audit(&batch.entries.unwrap()).await?;
+        }
         tx.commit().await?;
     }
-    Ok(())
 }
 
 async fn newest(reads: &mut dyn Reads, world: &World) -> Vec<AuditRecord> {
     reads.audit_entries(&AuditFilter::newest(world.team.id, 1_000)).await.unwrap()
 }
 
-/// Entries of a batch are listed as they were inserted after it was expanded, each in its team.
-pub async fn a_batch_is_expanded(store: &dyn Store) {
+/// Entries of a batch are listed as they were inserted, and can be inserted, each in its team.
+pub async fn entries_of_a_batch_survive(store: &dyn Store) {
     let world = World::build(store).await;
     let full = AuditRecord {
         project: Some(world.project.id),
@@ -67,7 +73,7 @@ pub async fn a_batch_is_expanded(store: &dyn Store) {
     let others = AuditFilter::newest(world.other_team.id, 10);
     assert_eq!(reads.audit_entries(&others).await.unwrap(), [theirs]);
     assert_eq!(reads.count_unsealed_audit().await.unwrap(), 3);
-    assert!(!reads.has_audit_batches().await.unwrap());
+    assert_eq!(reads.audit_batches(start(), 1).await.unwrap(), []);
 }
 
 /// An entry in two batches, or also inserted by itself, is listed once.
@@ -87,8 +93,8 @@ pub async fn an_entry_in_two_batches_is_listed_once(store: &dyn Store) {
     assert_eq!(found, expected);
 }
 
-/// Many batches of many entries are expanded, whatever the number in each transaction.
-pub async fn many_batches_are_expanded(store: &dyn Store) {
+/// Batches are listed in pages, in the order of their IDs.
+pub async fn batches_come_in_pages(store: &dyn Store) {
     let world = World::build(store).await;
     let entries: Vec<_> =
         (0..300).map(|age| entry(&world.team, &format!("e{age}"), at(age))).collect();
@@ -106,19 +112,43 @@ pub async fn many_batches_are_expanded(store: &dyn Store) {
 pub async fn an_empty_batch_is_not_stored(store: &dyn Store) {
     add_batch(store, &[]).await;
 
-    assert!(!read(store).await.has_audit_batches().await.unwrap());
+    assert_eq!(read(store).await.audit_batches(start(), 1).await.unwrap(), []);
 }
 
 /// A transaction that is rolled back leaves the batches as they were.
-pub async fn a_rollback_expands_nothing(store: &dyn Store) {
+pub async fn a_rollback_keeps_the_batches(store: &dyn Store) {
     let world = World::build(store).await;
     let entry = entry(&world.team, "secret.read", at(1));
     add_batch(store, from_ref(&entry)).await;
 
     let mut tx = begin(store).await;
-    tx.expand_audit_batches(start(), 10).await.unwrap();
+    let batches = tx.audit_batches(start(), 10).await.unwrap();
+    let deleted = tx.delete_audit_batches(&[batches[0].id]).await.unwrap();
+    assert_eq!(deleted, [batches[0].id]);
+    assert_eq!(tx.audit_batches(start(), 10).await.unwrap(), []);
     drop(tx);
 
     expand(store, 10).await.unwrap();
     assert_eq!(newest(&mut *read(store).await, &world).await, [entry]);
+}
+
+/// Entries inserted with their places are in the audit chain; one that exists makes the insertion stale.
+pub async fn sealed_entries_are_inserted_once(store: &dyn Store) {
+    let world = World::build(store).await;
+    let sealed = |position: u64, age| AuditRecord {
+        seal: Some(AuditSeal { position, previous_hash: [1; 32], hash: [2; 32] }),
+        ..entry(&world.team, &format!("e{position}"), at(age))
+    };
+    let entries: Vec<_> = (1..=130).map(|position| sealed(position, 1)).collect();
+    let mut tx = begin(store).await;
+    tx.insert_sealed_audit(&entries).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let mut reads = read(store).await;
+    assert_eq!(reads.audit_chain(Some(world.team.id), 0, 1_000).await.unwrap(), entries);
+    assert_eq!(reads.count_unsealed_audit().await.unwrap(), 0);
+    for again in [&entries[..1], &[sealed(131, 2), entries[5].clone()]] {
+        let mut tx = begin(store).await;
+        assert_stale(tx.insert_sealed_audit(again).await, Subject::Audit);
+    }
 }

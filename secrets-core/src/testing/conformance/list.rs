@@ -268,11 +268,12 @@ macro_rules! store_conformance {
             a_forgotten_actor_loses_name_and_address
         }
         audit_batches() {
-            a_batch_is_expanded
+            entries_of_a_batch_survive
             an_entry_in_two_batches_is_listed_once
-            many_batches_are_expanded
+            batches_come_in_pages
             an_empty_batch_is_not_stored
-            a_rollback_expands_nothing
+            a_rollback_keeps_the_batches
+            sealed_entries_are_inserted_once
         }
         audit_chain() {
             a_new_entry_has_no_place

@@ -1,14 +1,13 @@
-use std::collections::BTreeMap;
-
 use async_trait::async_trait;
 use sqlx::QueryBuilder;
 use uuid::Uuid;
 
+use super::audit_filter::{push_conditions, push_order, push_range};
 use super::{BATCH, Connected, Db, Row, Session, Transaction, bigint, push_ids};
 use crate::model::{AuditBatchId, AuditId, EnvironmentId, ProjectId, Subject, TeamId, Time};
 use crate::store::{
-    ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord, AuditScope,
-    AuditSeal, AuditWrites, StoreError, StoreResult,
+    AuditBatch, AuditFilter, AuditHead, AuditReads, AuditRecord, AuditSeal, AuditWrites,
+    StoreError, StoreResult,
 };
 
 const COLUMNS: &str = "id, team_id, project_id, project_name, environment_id, environment_name,
@@ -35,6 +34,9 @@ pub(in super::super) const UNSEALED_TEAMS: &str = "
     SELECT team_id FROM teams WHERE team_id IS NOT NULL
     UNION ALL
     SELECT NULL WHERE EXISTS (SELECT 1 FROM audit_log WHERE position IS NULL AND team_id IS NULL)";
+
+/// Condition and order of the entries of a team in no audit chain.
+pub(in super::super) const UNSEALED: &str = " AND position IS NULL ORDER BY created_at, id LIMIT ";
 
 #[async_trait]
 impl<C: Connected> AuditReads for Session<C> {
@@ -71,12 +73,8 @@ impl<C: Connected> AuditReads for Session<C> {
         limit: u32,
     ) -> StoreResult<Vec<AuditRecord>> {
         let mut statement = select();
-        statement.push("position IS NULL AND team_id ");
-        match team {
-            Some(team) => statement.push("= ").push_bind(team.uuid()),
-            None => statement.push("IS NULL"),
-        };
-        statement.push(" ORDER BY created_at, id LIMIT ").push_bind(i64::from(limit));
+        push_team(&mut statement, team);
+        statement.push(UNSEALED).push_bind(i64::from(limit));
         self.all("audit_log", statement.build(), record).await
     }
 
@@ -86,10 +84,14 @@ impl<C: Connected> AuditReads for Session<C> {
         self.count(sqlx::query(text)).await
     }
 
-    async fn has_audit_batches(&mut self) -> StoreResult<bool> {
-        let text = "SELECT id FROM audit_batches LIMIT 1";
-        let found = self.one("audit_batches", sqlx::query(text), |row| row.id("id")).await?;
-        Ok(found.is_some_and(|_: AuditBatchId| true))
+    async fn audit_batches(
+        &mut self,
+        behind: AuditBatchId,
+        limit: u32,
+    ) -> StoreResult<Vec<AuditBatch>> {
+        let text = "SELECT id, entries FROM audit_batches WHERE id > $1 ORDER BY id LIMIT $2";
+        let statement = sqlx::query(text).bind(behind.uuid()).bind(i64::from(limit));
+        self.all("audit_batches", statement, batch).await
     }
 
     async fn audit_head(&mut self, team: Option<TeamId>) -> StoreResult<Option<AuditHead>> {
@@ -135,38 +137,19 @@ impl<C: Connected> AuditReads for Session<C> {
 impl AuditWrites for Session<Transaction> {
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()> {
         for entries in entries.chunks(ROWS) {
-            let mut statement = QueryBuilder::<Db>::new(
-                "INSERT INTO audit_log
-                     (id, team_id, project_id, project_name, environment_id, environment_name,
-                      actor_type, actor_id, actor_name, actor_email, action, resource_type,
-                      resource_id, resource_name, outcome, metadata, address, agent, request_id,
-                      created_at) ",
-            );
-            statement.push_values(entries, |mut row, entry| {
-                row.push_bind(entry.id.uuid())
-                    .push_bind(entry.team.map(TeamId::uuid))
-                    .push_bind(entry.project.map(ProjectId::uuid))
-                    .push_bind(entry.project_name.as_deref())
-                    .push_bind(entry.environment.map(EnvironmentId::uuid))
-                    .push_bind(entry.environment_name.as_deref())
-                    .push_bind(entry.actor_type.as_str())
-                    .push_bind(entry.actor_id)
-                    .push_bind(entry.actor_name.as_deref())
-                    .push_bind(entry.actor_email.as_deref())
-                    .push_bind(entry.action.as_str())
-                    .push_bind(entry.resource_type.as_str())
-                    .push_bind(entry.resource_id)
-                    .push_bind(entry.resource_name.as_deref())
-                    .push_bind(entry.outcome.as_str())
-                    .push_bind(entry.metadata.as_str())
-                    .push_bind(entry.address.map(|address| address.to_string()))
-                    .push_bind(entry.agent.as_deref())
-                    .push_bind(entry.request)
-                    .push_bind(entry.created_at);
-            });
-            statement.push(" ON CONFLICT DO NOTHING");
-            let is_prepared = matches!(entries.len(), 1 | ROWS);
-            self.write(statement.build().persistent(is_prepared)).await?;
+            let mut statement = insert(entries, |_| None)?;
+            self.write(statement.build().persistent(is_prepared(entries))).await?;
+        }
+        Ok(())
+    }
+
+    async fn insert_sealed_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()> {
+        for entries in entries.chunks(ROWS) {
+            let mut statement = insert(entries, |entry| entry.seal)?;
+            let inserted = self.write(statement.build().persistent(is_prepared(entries))).await?;
+            if inserted != entries.len() as u64 {
+                return Err(StoreError::Stale(Subject::Audit));
+            }
         }
         Ok(())
     }
@@ -183,30 +166,18 @@ impl AuditWrites for Session<Transaction> {
         self.write(statement).await.map(drop)
     }
 
-    async fn expand_audit_batches(
+    async fn delete_audit_batches(
         &mut self,
-        behind: AuditBatchId,
-        limit: u32,
-    ) -> StoreResult<Option<AuditBatchId>> {
-        let statement =
-            sqlx::query("SELECT id, entries FROM audit_batches WHERE id > $1 ORDER BY id LIMIT $2");
-        let statement = statement.bind(behind.uuid()).bind(i64::from(limit));
-        let batches = self.all("audit_batches", statement, batch).await?;
-        let last = batches.last().map(|(id, _)| *id);
-        let mut readable: BTreeMap<_, _> =
-            batches.into_iter().filter_map(|(id, entries)| Some((id, entries?))).collect();
-        if readable.is_empty() {
-            return Ok(last);
+        batches: &[AuditBatchId],
+    ) -> StoreResult<Vec<AuditBatchId>> {
+        let mut deleted = Vec::new();
+        for batches in batches.chunks(BATCH) {
+            let mut statement = QueryBuilder::<Db>::new("DELETE FROM audit_batches WHERE id IN ");
+            push_ids(&mut statement, batches.iter().map(|batch| batch.uuid()));
+            statement.push(" RETURNING id");
+            deleted.extend(self.all("audit_batches", statement.build(), batch_id).await?);
         }
-        // Another node may expand the same batches: this statement waits for its commit, and returns
-        // only those that it deleted itself.
-        let mut statement = QueryBuilder::<Db>::new("DELETE FROM audit_batches WHERE id IN ");
-        push_ids(&mut statement, readable.keys().map(|id| id.uuid()));
-        statement.push(" RETURNING id");
-        let own = self.all("audit_batches", statement.build(), |row| row.id("id")).await?;
-        let entries: Vec<_> = own.iter().filter_map(|id| readable.remove(id)).flatten().collect();
-        self.insert_audit(&entries).await?;
-        Ok(last)
+        Ok(deleted)
     }
 
     async fn anonymize_actor(&mut self, user: Uuid) -> StoreResult<()> {
@@ -285,6 +256,49 @@ impl AuditWrites for Session<Transaction> {
     }
 }
 
+/// Statement that inserts entries, without those whose ID exists.
+fn insert(
+    entries: &[AuditRecord],
+    seal: fn(&AuditRecord) -> Option<AuditSeal>,
+) -> StoreResult<QueryBuilder<Db>> {
+    let positions = entries.iter().map(|entry| seal(entry).map(|seal| bigint(seal.position)));
+    let positions: Vec<_> = positions.map(Option::transpose).collect::<StoreResult<_>>()?;
+    let mut statement =
+        QueryBuilder::<Db>::new(["INSERT INTO audit_log (", COLUMNS, ") "].concat());
+    statement.push_values(entries.iter().zip(positions), |mut row, (entry, position)| {
+        row.push_bind(entry.id.uuid())
+            .push_bind(entry.team.map(TeamId::uuid))
+            .push_bind(entry.project.map(ProjectId::uuid))
+            .push_bind(entry.project_name.as_deref())
+            .push_bind(entry.environment.map(EnvironmentId::uuid))
+            .push_bind(entry.environment_name.as_deref())
+            .push_bind(entry.actor_type.as_str())
+            .push_bind(entry.actor_id)
+            .push_bind(entry.actor_name.as_deref())
+            .push_bind(entry.actor_email.as_deref())
+            .push_bind(entry.action.as_str())
+            .push_bind(entry.resource_type.as_str())
+            .push_bind(entry.resource_id)
+            .push_bind(entry.resource_name.as_deref())
+            .push_bind(entry.outcome.as_str())
+            .push_bind(entry.metadata.as_str())
+            .push_bind(entry.address.map(|address| address.to_string()))
+            .push_bind(entry.agent.as_deref())
+            .push_bind(entry.request)
+            .push_bind(entry.created_at)
+            .push_bind(position)
+            .push_bind(seal(entry).map(|seal| seal.previous_hash.to_vec()))
+            .push_bind(seal(entry).map(|seal| seal.hash.to_vec()));
+    });
+    statement.push(" ON CONFLICT DO NOTHING");
+    Ok(statement)
+}
+
+/// True if the statement that inserts these entries stays prepared.
+fn is_prepared(entries: &[AuditRecord]) -> bool {
+    matches!(entries.len(), 1 | ROWS)
+}
+
 fn select() -> QueryBuilder<Db> {
     QueryBuilder::new(["SELECT ", COLUMNS, " FROM audit_log WHERE "].concat())
 }
@@ -304,93 +318,17 @@ fn push_team(statement: &mut QueryBuilder<Db>, team: Option<TeamId>) {
     };
 }
 
-/// Adds the range of a filter: its scope, times and cursor. They are the columns of one index.
-fn push_range(statement: &mut QueryBuilder<Db>, filter: &AuditFilter) {
-    match filter.scope {
-        AuditScope::Team(team) => statement.push("team_id = ").push_bind(team.uuid()),
-        AuditScope::Actor(actor) => statement.push("actor_id = ").push_bind(actor),
-    };
-    // One bound at each end: with two, SQLite may search from the wider one.
-    let start = filter.from.map(|time| (">=", (time, AuditId::from(Uuid::nil()))));
-    let end = filter.to.map(|time| ("<", (time, AuditId::from(Uuid::nil()))));
-    let (behind, until) = match filter.order {
-        AuditOrder::Newest => ("<", ">="),
-        AuditOrder::Oldest => (">", "<="),
-    };
-    let behind = filter.behind.map(|entry| (behind, entry));
-    let until = filter.until.map(|entry| (until, entry));
-    let (lower, upper) = match filter.order {
-        AuditOrder::Newest => (until, behind),
-        AuditOrder::Oldest => (behind, until),
-    };
-    let lower = start.into_iter().chain(lower).max_by_key(|(_, entry)| *entry);
-    let upper = end.into_iter().chain(upper).min_by_key(|(_, entry)| *entry);
-    for (sign, (time, id)) in lower.into_iter().chain(upper) {
-        statement.push(format!(" AND (created_at, id) {sign} (")).push_bind(time);
-        statement.push(", ").push_bind(id.uuid()).push(")");
-    }
+fn batch_id(row: &Row<'_>) -> StoreResult<AuditBatchId> {
+    row.id("id")
 }
 
-fn push_order(statement: &mut QueryBuilder<Db>, order: AuditOrder) {
-    statement.push(match order {
-        AuditOrder::Newest => " ORDER BY created_at DESC, id DESC",
-        AuditOrder::Oldest => " ORDER BY created_at, id",
-    });
-}
-
-/// Adds all conditions of a filter besides its range.
-fn push_conditions(statement: &mut QueryBuilder<Db>, filter: &AuditFilter) {
-    let ids = [
-        (" AND actor_id = ", filter.actor),
-        (" AND project_id = ", filter.project.map(ProjectId::uuid)),
-        (" AND environment_id = ", filter.environment.map(EnvironmentId::uuid)),
-        (" AND resource_id = ", filter.resource),
-    ];
-    for (condition, id) in ids.into_iter().filter_map(|(condition, id)| Some((condition, id?))) {
-        statement.push(condition).push_bind(id);
-    }
-    let texts = [
-        (" AND actor_type = ", filter.actor_type.clone()),
-        (" AND resource_type = ", filter.resource_type.clone()),
-        (" AND resource_name = ", filter.resource_name.clone()),
-        (" AND outcome = ", filter.outcome.clone()),
-        (" AND address = ", filter.address.map(|address| address.to_string())),
-    ];
-    for (condition, text) in
-        texts.into_iter().filter_map(|(condition, text)| Some((condition, text?)))
-    {
-        statement.push(condition).push_bind(text);
-    }
-    push_actions(statement, &filter.actions);
-}
-
-fn push_actions(statement: &mut QueryBuilder<Db>, actions: &[ActionFilter]) {
-    for (place, action) in actions.iter().enumerate() {
-        statement.push(if place == 0 { " AND (" } else { " OR " });
-        match action {
-            ActionFilter::Exactly(action) => {
-                statement.push("action = ").push_bind(action.clone());
-            }
-            ActionFilter::Prefix(start) => {
-                let length = i32::try_from(start.chars().count()).unwrap_or(i32::MAX);
-                statement.push("SUBSTR(action, 1, ").push_bind(length).push(") = ");
-                statement.push_bind(start.clone());
-            }
-        }
-    }
-    if !actions.is_empty() {
-        statement.push(")");
-    }
-}
-
-/// Returns a batch, without its entries if they cannot be read.
-fn batch(row: &Row<'_>) -> StoreResult<(AuditBatchId, Option<Vec<AuditRecord>>)> {
-    let id = row.id("id")?;
+fn batch(row: &Row<'_>) -> StoreResult<AuditBatch> {
+    let id = batch_id(row)?;
     let entries = serde_json::from_str(row.get("entries")?);
     if let Err(error) = &entries {
         tracing::error!(batch = %id, %error, "a batch of audit entries cannot be read");
     }
-    Ok((id, entries.ok()))
+    Ok(AuditBatch { id, entries: entries.ok() })
 }
 
 fn hash(row: &Row<'_>, column: &'static str) -> StoreResult<[u8; 32]> {

@@ -122,6 +122,7 @@ macro_rules! relation {
 
 mod attempts;
 pub(super) mod audit;
+mod audit_filter;
 mod device_logins;
 pub(super) mod due;
 mod environments;
