@@ -1,19 +1,27 @@
 //! Audit log entries, read from the store.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use secrets_core::audit;
-use secrets_core::model::{TeamId, ids};
+use secrets_core::model::{AuditBatchId, TeamId, ids};
 use secrets_core::store::{AuditFilter, AuditRecord};
 
 use crate::App;
 
 impl App {
-    /// Returns the newest entries of a team's audit log.
+    /// Returns the newest entries of a team's audit log, with those that are still in batches.
     pub async fn audit(&self, team: &str) -> Vec<AuditRecord> {
         let team: TeamId = ids::parse(team).unwrap().into();
         let mut reads = self.store.read().await.unwrap();
-        reads.audit_entries(&AuditFilter::newest(team, 100)).await.unwrap()
+        // First, because a worker may move them to the log meanwhile.
+        let batches = reads.audit_batches(AuditBatchId::NIL, 10_000).await.unwrap();
+        let mut entries = reads.audit_entries(&AuditFilter::newest(team, 100)).await.unwrap();
+        let new = batches.into_iter().flat_map(|batch| batch.entries.unwrap());
+        entries.extend(new.filter(|entry| entry.team == Some(team)));
+        entries.sort_by_key(|entry| Reverse((entry.created_at, entry.id)));
+        entries.dedup_by_key(|entry| entry.id);
+        entries
     }
 
     /// Returns the actions of the newest entries of a team's audit log, except of refused requests,
@@ -44,7 +52,7 @@ impl App {
         for _ in 0..500 {
             audit::seal(self.service.engine()).await.unwrap();
             let mut reads = self.store.read().await.unwrap();
-            if reads.unsealed_teams().await.unwrap().is_empty() {
+            if reads.count_unsealed_audit().await.unwrap() == 0 {
                 return;
             }
             drop(reads);

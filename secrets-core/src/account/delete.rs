@@ -59,6 +59,8 @@ impl Operation for DeleteAccount {
         }
         cx.tx().delete_cli_sessions(user.id).await?;
         cx.tx().erase_user(user.id, now).await?;
+        cx.tx().anonymize_actor(user.id.uuid()).await?;
+        // Last, because it locks the batches of all teams, and then only what it added.
         cx.complete_audit_log().await?;
         cx.tx().anonymize_actor(user.id.uuid()).await?;
         cx.shared::<Refusals>().forget(user.id);

@@ -9,7 +9,7 @@ use chrono::TimeDelta;
 use serde::Serialize;
 
 use crate::crypto::is_same;
-use crate::engine::audit_chain::{self, MAX_BATCH, authentic_head, entry_hash, head_mac};
+use crate::engine::audit_chain::{self, MAX_BATCH, entry_hash, head_mac};
 use crate::engine::{Engine, Failures, Periodic, Schedule, WorkItem, refusals};
 use crate::model::TeamId;
 use crate::store::{AuditHead, StoreError, StoreResult};
@@ -60,7 +60,7 @@ pub const SEAL: Periodic = Periodic {
 pub const SEAL_BATCHES: Periodic = Periodic {
     name: "audit batches",
     schedule: Schedule::every(Duration::from_secs(1)),
-    job: |engine| Box::pin(async move { Ok(audit_chain::seal_batches(&engine).await.map(drop)?) }),
+    job: |engine| Box::pin(async move { Ok(seal_batches(&engine).await.map(drop)?) }),
 };
 
 /// Worker that deletes audit entries whose retention period has ended.
@@ -76,7 +76,7 @@ pub const PRUNE: Periodic = Periodic {
 /// Several nodes may call this function concurrently. If two nodes append to the same audit chain,
 /// only the first succeeds; the other leaves the remaining entries to the next call.
 pub async fn seal(engine: &Engine) -> StoreResult<u64> {
-    let mut sealed = audit_chain::seal_batches(engine).await?;
+    let mut sealed = seal_batches(engine).await?;
     let failures = engine.shared::<Failures>();
     let mut teams = engine.store().read().await?.unsealed_teams().await?;
     teams.retain(|team| !failures.must_wait(WorkItem::AuditSeal(*team), engine.now()));
@@ -103,6 +103,12 @@ pub async fn seal(engine: &Engine) -> StoreResult<u64> {
         teams = unfinished;
     }
     Ok(sealed)
+}
+
+/// Appends the entries of batches to the audit chains of their teams. Returns their number.
+async fn seal_batches(engine: &Engine) -> StoreResult<u64> {
+    let mut reads = engine.store().read().await?;
+    audit_chain::seal_batches(engine, &mut *reads).await
 }
 
 /// Appends the oldest new entries of a team to its audit chain. Returns their number.
@@ -167,14 +173,18 @@ async fn prune_chain(engine: &Engine, team: Option<TeamId>) -> StoreResult<bool>
     if last <= head.base {
         return Ok(false);
     }
-    let head = authentic_head(engine.keyring(), head)?;
-    let end = last.min(head.base + MAX_PRUNED);
-    let entry = reads.audit_chain(team, end - 1, 1).await?.pop();
     drop(reads);
+    let mut tx = engine.store().begin().await?;
+    // Read again: the chain is extended all the time.
+    let head = audit_chain::head(&mut *tx, engine.keyring(), team).await?;
+    if last <= head.base {
+        return Ok(false);
+    }
+    let end = last.min(head.base + MAX_PRUNED);
+    let entry = tx.audit_chain(team, end - 1, 1).await?.pop();
     let Some(seal) = entry.and_then(|entry| entry.seal) else { return Ok(false) };
     let mut pruned = AuditHead { base: seal.position, base_hash: seal.hash, ..head };
     pruned.mac = head_mac(engine.keyring(), &pruned);
-    let mut tx = engine.store().begin().await?;
     tx.prune_audit(&pruned, head.base).await?;
     tx.commit().await?;
     Ok(end < last)

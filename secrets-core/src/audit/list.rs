@@ -64,9 +64,11 @@ impl Operation for ListAudit {
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<AuditPage> {
         let (limit, format) = (self.query.page()?, self.query.format()?);
-        cx.complete_audit_log().await?;
         let teams = self.whose.teams(cx).await?;
-        let (mut found, end) = read(cx, &self.query, &teams).await?;
+        let filter = |team: &TeamId| self.query.filter(AuditScope::Team(*team), cx.now());
+        let filters = teams.iter().map(filter).collect::<Result<Vec<_>>>()?;
+        cx.complete_audit_log().await?;
+        let (mut found, end) = read(cx, filters, self.query.order()?).await?;
         let is_more = found.len() > limit as usize;
         found.truncate(limit as usize);
         let last = found.last().map(place).filter(|_| is_more);
@@ -79,18 +81,17 @@ impl Operation for ListAudit {
     }
 }
 
-/// Reads the next entries of some teams, and returns them with the end of the part of the log that was
-/// read. The end is `None` if all of it was read.
+/// Reads the next entries of some teams, a filter for each, and returns them with the end of the part of
+/// the log that was read. The end is `None` if all of it was read.
 async fn read(
     cx: &mut Context<'_, Read>,
-    query: &AuditQuery,
-    teams: &[TeamId],
+    filters: Vec<AuditFilter>,
+    order: AuditOrder,
 ) -> Result<(Vec<AuditRecord>, Option<(Time, AuditId)>)> {
-    let share = MAX_READ / u32::try_from(teams.len()).unwrap_or(u32::MAX).max(1);
+    let share = MAX_READ / u32::try_from(filters.len()).unwrap_or(u32::MAX).max(1);
     let (mut found, mut end): (Vec<AuditRecord>, Option<_>) = (Vec::new(), None);
-    for team in teams {
-        let wanted = query.filter(AuditScope::Team(*team), cx.now())?;
-        let mut wanted = AuditFilter { until: end, ..wanted };
+    for filter in filters {
+        let mut wanted = AuditFilter { until: end, ..filter };
         if wanted.is_selective() {
             let own_end = cx.reads().audit_entry_at(&wanted, share.max(MIN_READ)).await?;
             wanted.until = own_end.or(end);
@@ -98,7 +99,6 @@ async fn read(
         found.extend(cx.reads().audit_entries(&wanted).await?);
         end = wanted.until;
     }
-    let order = query.order()?;
     let compare = |one: (Time, AuditId), other| match order {
         AuditOrder::Newest => one.cmp(&other).reverse(),
         AuditOrder::Oldest => one.cmp(&other),

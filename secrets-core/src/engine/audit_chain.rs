@@ -1,51 +1,75 @@
 //! Audit chains: appending entries, with their hashes, and moving the entries of reads there from their
 //! batches.
 
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::slice::from_ref;
 use std::task::Poll;
 
+use futures_util::lock::Mutex;
 use uuid::Uuid;
 
-use super::Engine;
+use super::{Engine, Failures, WorkItem};
 use crate::crypto::{ChainMac, Keyring, is_same};
-use crate::model::{EnvironmentId, ProjectId, TeamId};
-use crate::store::{AuditBatch, AuditHead, AuditRecord, AuditSeal, StoreError, StoreResult, Tx};
+use crate::model::{AuditBatchId, EnvironmentId, ProjectId, TeamId};
+use crate::store::{
+    AuditBatch, AuditHead, AuditRecord, AuditSeal, Reads, StoreError, StoreResult, Tx,
+};
 
-/// Maximum number of entries appended to an audit chain in one transaction, besides those of batches.
-/// Other writers wait for the transaction.
+/// Maximum number of entries in the log that are appended to audit chains in one transaction. Other
+/// writers wait for the transaction.
 pub(crate) const MAX_BATCH: u32 = 500;
 
 /// Maximum number of batches in one transaction.
 const MAX_BATCHES: u32 = 4;
 
+/// Held by the task that moves batches. Others of this process wait, and then find nothing left to do.
+#[derive(Default)]
+struct Moving(Mutex<()>);
+
 /// Appends the entries of all batches that were committed before to the audit chains of their teams.
 /// Returns their number.
 ///
 /// Several nodes may call this function concurrently: each handles the batches that it deleted itself.
-pub(crate) async fn seal_batches(engine: &Engine) -> StoreResult<u64> {
-    let (mut count, mut behind) = (0, Uuid::nil().into());
-    loop {
-        let batches = engine.store().read().await?.audit_batches(behind, MAX_BATCHES).await?;
-        let Some(last) = batches.last() else { return Ok(count) };
-        behind = last.id;
-        count += match move_batches(engine, &batches, true).await {
+pub(crate) async fn seal_batches(engine: &Engine, reads: &mut dyn Reads) -> StoreResult<u64> {
+    let Some(last) = reads.last_audit_batch().await? else { return Ok(0) };
+    let moving = engine.shared::<Moving>();
+    let _moving = moving.0.lock().await;
+    let failures = engine.shared::<Failures>();
+    let (mut count, mut behind) = (0, AuditBatchId::NIL);
+    while behind < last {
+        let mut batches = reads.audit_batches(behind, MAX_BATCHES).await?;
+        let Some(end) = batches.last() else { break };
+        behind = end.id;
+        let is_due =
+            |batch: &AuditBatch| !failures.must_wait(WorkItem::AuditBatch(batch.id), engine.now());
+        batches.retain(is_due);
+        let mut moved = move_batches(engine, &batches, true).await;
+        if let Err(StoreError::Stale(_)) = moved {
+            // Another node extended a chain at the same time.
+            moved = move_batches(engine, &batches, true).await;
+        }
+        count += match moved {
             Err(error @ StoreError::Unavailable(_)) => return Err(error),
-            // A chain was extended at the same time or was modified, or an entry was written twice.
+            // A chain was modified, or an entry was written twice or cannot be read.
             Err(_) => move_one_by_one(engine, &batches).await?,
             Ok(moved) => moved,
         };
-        if batches.len() < MAX_BATCHES as usize {
-            return Ok(count);
-        }
         yield_now().await;
     }
+    Ok(count)
 }
 
 /// Moves the entries of batches to the audit log, in a transaction of their own, and to the chains of
 /// their teams if `sealed`. Returns their number.
 async fn move_batches(engine: &Engine, batches: &[AuditBatch], sealed: bool) -> StoreResult<u64> {
+    if batches.is_empty() {
+        return Ok(0);
+    }
     let mut tx = engine.store().begin().await?;
     let entries = take(&mut *tx, batches).await?;
     let count = entries.len() as u64;
@@ -54,11 +78,12 @@ async fn move_batches(engine: &Engine, batches: &[AuditBatch], sealed: bool) -> 
         for entry in entries {
             teams.entry(entry.team).or_default().push(entry);
         }
-        let mut appended = Vec::new();
+        let (mut appended, mut room) = (Vec::new(), MAX_BATCH);
         for (team, new) in teams {
             let head = head(&mut *tx, engine.keyring(), team).await?;
             // A chain is in the order of time, besides what nodes write at once.
-            let stored = tx.unsealed_audit(team, MAX_BATCH).await?;
+            let stored = tx.unsealed_audit(team, room).await?;
+            room = room.saturating_sub(u32::try_from(stored.len()).unwrap_or(u32::MAX));
             appended.extend(append(&mut *tx, engine.keyring(), head, stored, new).await?);
         }
         tx.insert_sealed_audit(&appended).await?;
@@ -70,42 +95,56 @@ async fn move_batches(engine: &Engine, batches: &[AuditBatch], sealed: bool) -> 
 }
 
 /// Moves the entries of batches to the audit log, each batch in a transaction of its own. They are sealed
-/// later, by team. Leaves a batch that cannot be moved.
+/// later, by team. Leaves a batch that cannot be moved, and reports it.
 async fn move_one_by_one(engine: &Engine, batches: &[AuditBatch]) -> StoreResult<u64> {
-    let mut count = 0;
+    let (failures, mut count) = (engine.shared::<Failures>(), 0);
     for batch in batches {
+        let item = WorkItem::AuditBatch(batch.id);
         match move_batches(engine, from_ref(batch), false).await {
-            Ok(moved) => count += moved,
+            Ok(moved) => {
+                count += moved;
+                failures.clear(item);
+            }
             Err(error @ StoreError::Unavailable(_)) => return Err(error),
             Err(error) => {
-                let error = &error as &dyn std::error::Error;
-                tracing::error!(batch = %batch.id, error, "a batch of audit entries cannot be moved");
+                failures.report(item, &error, engine.now());
             }
         }
     }
     Ok(count)
 }
 
-/// Moves the entries of all batches to the audit log, in a transaction. They are sealed later.
+/// Moves the entries of all batches that were committed before to the audit log, in a transaction. They
+/// are sealed later. Leaves batches that cannot be read.
 pub(crate) async fn expand_batches(tx: &mut dyn Tx) -> StoreResult<()> {
-    let mut behind = Uuid::nil().into();
-    loop {
-        let batches = tx.audit_batches(behind, MAX_BATCHES).await?;
-        let Some(last) = batches.last() else { return Ok(()) };
-        behind = last.id;
+    let Some(last) = tx.last_audit_batch().await? else { return Ok(()) };
+    let mut behind = AuditBatchId::NIL;
+    while behind < last {
+        let mut batches = tx.audit_batches(behind, MAX_BATCHES).await?;
+        let Some(end) = batches.last() else { break };
+        behind = end.id;
+        batches.retain(|batch| batch.entries.is_some());
         let entries = take(tx, &batches).await?;
         tx.insert_audit(&entries).await?;
     }
+    Ok(())
 }
 
-/// Deletes batches and returns their entries. Leaves those that cannot be read, and those that another
-/// transaction has deleted.
+/// Deletes batches and returns their entries, without those of batches that another transaction has
+/// deleted. Fails if a batch cannot be read.
 async fn take(tx: &mut dyn Tx, batches: &[AuditBatch]) -> StoreResult<Vec<AuditRecord>> {
-    let readable = batches.iter().filter_map(|batch| Some((batch.id, batch.entries.as_ref()?)));
-    let mut readable: BTreeMap<_, _> = readable.collect();
-    let ids: Vec<_> = readable.keys().copied().collect();
+    let mut entries = BTreeMap::new();
+    for batch in batches {
+        let readable = batch.entries.as_ref().ok_or_else(unreadable)?;
+        entries.insert(batch.id, readable);
+    }
+    let ids: Vec<_> = entries.keys().copied().collect();
     let own = tx.delete_audit_batches(&ids).await?;
-    Ok(own.iter().filter_map(|id| readable.remove(id)).flatten().cloned().collect())
+    Ok(own.iter().filter_map(|id| entries.remove(id)).flatten().cloned().collect())
+}
+
+fn unreadable() -> StoreError {
+    StoreError::Corrupt("a batch of audit entries cannot be read".into())
 }
 
 /// Returns the head of a team's audit chain if its MAC is valid, or that of an empty chain.
@@ -160,7 +199,7 @@ pub(crate) async fn append(
 
 /// Returns the head of an audit chain if its MAC is valid. A modified chain must not be extended,
 /// because that would make it valid again.
-pub(crate) fn authentic_head(keyring: &Keyring, head: AuditHead) -> StoreResult<AuditHead> {
+fn authentic_head(keyring: &Keyring, head: AuditHead) -> StoreResult<AuditHead> {
     if is_same(&head.mac, &head_mac(keyring, &head)) {
         return Ok(head);
     }
@@ -224,148 +263,4 @@ pub(crate) fn head_mac(keyring: &Keyring, head: &AuditHead) -> [u8; 32] {
         .number(head.position)
         .field(&head.hash)
         .finish()
-}
-
-#[cfg(test)]
-#[cfg(feature = "testing")]
-mod tests {
-    use std::sync::Arc;
-
-    use futures_executor::block_on;
-
-    use super::*;
-    use crate::Service;
-    use crate::audit::{seal, verify};
-    use crate::crypto::Key;
-    use crate::store::{AuditFilter, MemoryStore, Store};
-    use crate::testing::fixtures::{World, at, entry};
-
-    struct Log {
-        store: MemoryStore,
-        service: Service,
-        world: World,
-    }
-
-    impl Log {
-        async fn new() -> Self {
-            let store = MemoryStore::new();
-            let service = Service::builder(Arc::new(store.clone())).root_key(&Key::generate());
-            let (service, world) = (service.build().await.unwrap(), World::build(&store).await);
-            Self { store, service, world }
-        }
-
-        fn entry(&self, action: &str, age: i64) -> AuditRecord {
-            entry(&self.world.team, action, at(age))
-        }
-
-        async fn add(&self, entries: &[AuditRecord]) {
-            let mut tx = self.store.begin().await.unwrap();
-            tx.insert_audit(entries).await.unwrap();
-            tx.commit().await.unwrap();
-        }
-
-        async fn add_batch(&self, entries: &[AuditRecord]) {
-            let mut tx = self.store.begin().await.unwrap();
-            tx.insert_audit_batch(entries).await.unwrap();
-            tx.commit().await.unwrap();
-        }
-
-        /// Actions of the entries in the order of their audit chain.
-        async fn chained(&self) -> Vec<String> {
-            let mut reads = self.store.read().await.unwrap();
-            let entries = reads.audit_chain(Some(self.world.team.id), 0, 100).await.unwrap();
-            entries.into_iter().map(|entry| entry.action).collect()
-        }
-
-        /// Actions of all entries, oldest first.
-        async fn listed(&self) -> Vec<String> {
-            let mut reads = self.store.read().await.unwrap();
-            let all = AuditFilter::newest(self.world.team.id, 100);
-            let entries = reads.audit_entries(&all).await.unwrap();
-            entries.into_iter().rev().map(|entry| entry.action).collect()
-        }
-
-        /// Numbers of entries in intact chains, and in none.
-        async fn verified(&self) -> (u64, u64) {
-            let verified = verify(self.service.engine()).await.unwrap();
-            assert_eq!(verified.broken, []);
-            (verified.entries, verified.unsealed)
-        }
-    }
-
-    #[test]
-    fn entries_of_batches_are_sealed_among_others_in_the_order_of_time() {
-        block_on(async {
-            let log = Log::new().await;
-            log.add(&[log.entry("first", 1), log.entry("third", 3)]).await;
-            log.add_batch(&[log.entry("fourth", 4), log.entry("second", 2)]).await;
-
-            assert_eq!(seal_batches(log.service.engine()).await.unwrap(), 2);
-
-            assert_eq!(log.chained().await, ["first", "second", "third", "fourth"]);
-            assert_eq!(log.verified().await, (4, 0));
-        });
-    }
-
-    #[test]
-    fn an_entry_that_is_written_twice_is_sealed_once() {
-        block_on(async {
-            let log = Log::new().await;
-            let [one, two] = [log.entry("one", 1), log.entry("two", 2)];
-            log.add_batch(from_ref(&one)).await;
-            seal_batches(log.service.engine()).await.unwrap();
-            // Again after it was sealed, again in the same round, and again beside the batch.
-            log.add_batch(&[one.clone(), two.clone()]).await;
-            log.add_batch(from_ref(&two)).await;
-            log.add(from_ref(&two)).await;
-
-            seal_batches(log.service.engine()).await.unwrap();
-
-            assert_eq!(log.listed().await, ["one", "two"]);
-            seal(log.service.engine()).await.unwrap();
-            assert_eq!(log.chained().await, ["one", "two"]);
-            assert_eq!(log.verified().await, (2, 0));
-        });
-    }
-
-    #[test]
-    fn a_modified_chain_keeps_no_entry_from_the_log() {
-        block_on(async {
-            let log = Log::new().await;
-            log.add_batch(&[log.entry("one", 1)]).await;
-            seal_batches(log.service.engine()).await.unwrap();
-            let mut tx = log.store.begin().await.unwrap();
-            let head = tx.audit_head(Some(log.world.team.id)).await.unwrap().unwrap();
-            tx.seal_audit(&AuditHead { mac: [7; 32], ..head }, head.position, &[]).await.unwrap();
-            tx.commit().await.unwrap();
-            let theirs = entry(&log.world.other_team, "theirs", at(2));
-            log.add_batch(&[log.entry("two", 2), theirs]).await;
-
-            seal_batches(log.service.engine()).await.unwrap();
-            seal(log.service.engine()).await.unwrap();
-
-            assert_eq!(log.listed().await, ["one", "two"]);
-            assert_eq!(log.chained().await, ["one"], "a modified chain is not extended");
-            let mut reads = log.store.read().await.unwrap();
-            let team = Some(log.world.other_team.id);
-            assert_eq!(reads.audit_chain(team, 0, 10).await.unwrap().len(), 1);
-        });
-    }
-
-    #[test]
-    fn a_transaction_sees_the_entries_of_batches() {
-        block_on(async {
-            let log = Log::new().await;
-            for age in 1..=20 {
-                log.add_batch(&[log.entry("read", age)]).await;
-            }
-            let mut tx = log.store.begin().await.unwrap();
-
-            expand_batches(&mut *tx).await.unwrap();
-
-            tx.commit().await.unwrap();
-            assert_eq!(log.listed().await.len(), 20);
-            assert_eq!(log.verified().await, (0, 20));
-        });
-    }
 }

@@ -107,10 +107,9 @@ impl<'a, A: Access> Context<'a, A> {
 }
 
 impl Context<'_, Read> {
-    /// Lets the audit log contain the entries of all reads that were answered before. Call it before
-    /// other statements, because it needs a connection of its own.
+    /// Lets the audit log contain the entries of all reads that were answered before.
     pub(crate) async fn complete_audit_log(&mut self) -> StoreResult<()> {
-        audit_chain::seal_batches(self.engine).await.map(drop)
+        audit_chain::seal_batches(self.engine, self.session.as_mut()).await.map(drop)
     }
 }
 

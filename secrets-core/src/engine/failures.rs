@@ -11,7 +11,7 @@ use chrono::TimeDelta;
 use uuid::Uuid;
 
 use crate::model::lock::lock;
-use crate::model::{ProjectId, RotationId, TeamId, Time, WebhookId};
+use crate::model::{AuditBatchId, ProjectId, RotationId, TeamId, Time, WebhookId};
 
 /// Maximum number of items that are remembered. Further items are logged, and tried again without a
 /// delay of their own.
@@ -30,6 +30,8 @@ const FORGOTTEN_AFTER: TimeDelta = TimeDelta::hours(3);
 /// Item of background work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkItem {
+    /// Moving a batch of audit entries to the audit log.
+    AuditBatch(AuditBatchId),
     /// Appending the new entries of a team, or of no team, to their audit chain.
     AuditSeal(Option<TeamId>),
     /// Deleting the old entries of an audit chain.
@@ -64,6 +66,7 @@ impl WorkItem {
     #[must_use]
     pub fn kind(self) -> &'static str {
         match self {
+            Self::AuditBatch(_) => "audit batches",
             Self::AuditSeal(_) => "audit seal",
             Self::AuditPrune(_) => "audit prune",
             Self::ProjectPurge(_) => "project purge",
@@ -72,10 +75,11 @@ impl WorkItem {
         }
     }
 
-    /// ID of the team, project, rotation or webhook. `None` for the audit entries of no team.
+    /// ID of the batch, team, project, rotation or webhook. `None` for the audit entries of no team.
     #[must_use]
     pub fn id(self) -> Option<Uuid> {
         match self {
+            Self::AuditBatch(batch) => Some(batch.uuid()),
             Self::AuditSeal(team) | Self::AuditPrune(team) => team.map(TeamId::uuid),
             Self::ProjectPurge(project) => Some(project.uuid()),
             Self::Rotation(rotation) => Some(rotation.uuid()),

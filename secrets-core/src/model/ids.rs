@@ -93,6 +93,11 @@ impl ProjectId {
     pub const NIL: Self = Self(Uuid::nil());
 }
 
+impl AuditBatchId {
+    /// ID before those of all batches.
+    pub const NIL: Self = Self(Uuid::nil());
+}
+
 /// Parses a UUID in any of its text representations; `None` if the text is not a UUID.
 #[must_use]
 pub fn parse(text: &str) -> Option<Uuid> {

@@ -13,6 +13,8 @@ use crate::model::{AuditBatchId, AuditId, EnvironmentId, ProjectId, TeamId, Time
 /// An audit log entry. It holds names as well as IDs, so that it is readable after the resources
 /// are deleted. No field contains a secret value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+// Nodes of several versions read the batches: what one does not know, it leaves to the others.
+#[serde(deny_unknown_fields)]
 pub struct AuditRecord {
     /// Entry ID.
     pub id: AuditId,
@@ -215,7 +217,7 @@ impl From<TeamId> for AuditScope {
 /// Read access to the audit log.
 #[async_trait]
 pub trait AuditReads: Send {
-    /// Lists the entries that match the filter, ordered by time and, within a microsecond, by ID.
+    /// Lists the entries that match the filter, without those in batches, ordered by time and, within a microsecond, by ID.
     async fn audit_entries(&mut self, filter: &AuditFilter) -> StoreResult<Vec<AuditRecord>>;
 
     /// Returns the last of the first `count` entries in the range of the filter, of which only scope,
@@ -244,6 +246,9 @@ pub trait AuditReads: Send {
         behind: AuditBatchId,
         limit: u32,
     ) -> StoreResult<Vec<AuditBatch>>;
+
+    /// Returns the highest ID of a batch.
+    async fn last_audit_batch(&mut self) -> StoreResult<Option<AuditBatchId>>;
 
     /// Counts the entries, over all teams, that are not yet in an audit chain. Includes those in batches.
     async fn count_unsealed_audit(&mut self) -> StoreResult<u64>;
@@ -278,8 +283,8 @@ pub trait AuditWrites: Send {
     /// whether its commit succeeded can insert the same entries again.
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
-    /// Inserts entries as one record, a batch, which is quicker to write. No other method returns or
-    /// changes them, besides [`audit_batches`](AuditReads::audit_batches).
+    /// Inserts entries as one record, a batch, which is quicker to write. Only the methods for batches
+    /// return or change them, but `count_unsealed_audit` counts them.
     async fn insert_audit_batch(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
     /// Deletes batches. Returns the IDs of those that existed; waits for other transactions that delete

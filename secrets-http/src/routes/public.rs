@@ -51,9 +51,10 @@ struct WorkerResponse {
 /// Item of background work that fails.
 #[derive(Debug, Serialize, ToSchema)]
 struct FailingResponse {
-    /// Kind of work: `audit seal`, `audit prune`, `project purge`, `rotation` or `webhook`.
+    /// Kind of work: `audit batches`, `audit seal`, `audit prune`, `project purge`, `rotation` or
+    /// `webhook`.
     work: &'static str,
-    /// ID of the team, project, rotation or webhook. Absent for audit entries of no team.
+    /// ID of the batch, team, project, rotation or webhook. Absent for audit entries of no team.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<Uuid>,
     /// Time of the first failure in a row.

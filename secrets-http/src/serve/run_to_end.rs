@@ -11,7 +11,7 @@ pub(super) struct RunToEnd<T: Send + 'static>(Option<Work<T>>);
 type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 impl<T: Send + 'static> RunToEnd<T> {
-    /// Wraps a future. It does not run before it is polled once.
+    /// Wraps a future. It runs even if it is dropped before it is polled.
     pub(super) fn new(work: impl Future<Output = T> + Send + 'static) -> Self {
         Self(Some(Box::pin(work)))
     }
@@ -41,7 +41,10 @@ impl<T: Send + 'static> Drop for RunToEnd<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
+    use std::panic::AssertUnwindSafe;
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use futures_util::FutureExt as _;
     use tokio::sync::Notify;
@@ -66,9 +69,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_future_that_panics_is_not_polled_again() {
-        let work = RunToEnd::new(async { panic!("expected by this test") });
-        let ended = std::panic::AssertUnwindSafe(work).catch_unwind().await;
+        let polls = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&polls);
+        let mut work = RunToEnd::<()>::new(poll_fn(move |_| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            panic!("expected by this test")
+        }));
+
+        let ended = AssertUnwindSafe(&mut work).catch_unwind().await;
+        drop(work);
+        tokio::task::yield_now().await;
+
         assert!(ended.is_err());
+        assert_eq!(polls.load(Ordering::SeqCst), 1);
     }
 
     #[tokio::test]

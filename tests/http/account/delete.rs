@@ -154,8 +154,20 @@ async fn the_log_forgets_who_and_not_what(app: App) {
     let before = app.entry(&bob.team, "project.created").await;
     assert_eq!(before.actor_name.as_deref(), Some("alice"));
     app.seal().await;
+    // The entry of a read is in a batch.
+    let shared = format!("/api/v1/projects/{}", before.project.unwrap());
+    alice.secret(&shared, "staging", "KEY", "kvc_value").await;
+    alice.get(&paths::secret(&shared, "staging", "KEY")).await.is(200);
+    let read = app.entry(&bob.team, "secret.read").await;
+    assert_eq!(read.actor_name.as_deref(), Some("alice"));
 
     leave(&alice, "alice").await.is(204);
+
+    for entry in app.audit(&bob.team).await {
+        let is_hers = entry.actor_id.map(|id| id.to_string()) == Some(alice.id.clone());
+        let names = (&entry.actor_name, &entry.actor_email);
+        assert!(!is_hers || names == (&None, &None), "{}", entry.action);
+    }
 
     let after = app.entry(&bob.team, "project.created").await;
     assert_eq!((&after.actor_name, &after.actor_email), (&None, &None));

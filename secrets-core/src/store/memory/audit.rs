@@ -71,6 +71,10 @@ impl<S: Snapshot> AuditReads for Session<S> {
             .collect())
     }
 
+    async fn last_audit_batch(&mut self) -> StoreResult<Option<AuditBatchId>> {
+        Ok(self.state().audit_batches.get_max().map(|(id, _)| *id))
+    }
+
     async fn audit_head(&mut self, team: Option<TeamId>) -> StoreResult<Option<AuditHead>> {
         Ok(self.state().audit_heads.get(&team).copied())
     }

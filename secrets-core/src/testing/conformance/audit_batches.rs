@@ -9,11 +9,6 @@ use crate::model::{AuditBatchId, Subject};
 use crate::store::{AuditFilter, AuditRecord, AuditSeal, Reads, Store, StoreResult};
 use crate::testing::fixtures::{World, at, entry};
 
-/// ID before all batches.
-fn start() -> AuditBatchId {
-    Uuid::nil().into()
-}
-
 pub(super) async fn add_batch(store: &dyn Store, entries: &[AuditRecord]) {
     let mut tx = begin(store).await;
     tx.insert_audit_batch(entries).await.unwrap();
@@ -22,7 +17,7 @@ pub(super) async fn add_batch(store: &dyn Store, entries: &[AuditRecord]) {
 
 /// Replaces all batches by their entries, `limit` in each transaction.
 pub(super) async fn expand(store: &dyn Store, limit: u32) -> StoreResult<()> {
-    let mut behind = start();
+    let mut behind = AuditBatchId::NIL;
     loop {
         let batches = store.read().await?.audit_batches(behind, limit).await?;
         let Some(last) = batches.last() else { return Ok(()) };
@@ -73,7 +68,7 @@ pub async fn entries_of_a_batch_survive(store: &dyn Store) {
     let others = AuditFilter::newest(world.other_team.id, 10);
     assert_eq!(reads.audit_entries(&others).await.unwrap(), [theirs]);
     assert_eq!(reads.count_unsealed_audit().await.unwrap(), 3);
-    assert_eq!(reads.audit_batches(start(), 1).await.unwrap(), []);
+    assert_eq!(reads.audit_batches(AuditBatchId::NIL, 1).await.unwrap(), []);
 }
 
 /// An entry in two batches, or also inserted by itself, is listed once.
@@ -112,7 +107,7 @@ pub async fn batches_come_in_pages(store: &dyn Store) {
 pub async fn an_empty_batch_is_not_stored(store: &dyn Store) {
     add_batch(store, &[]).await;
 
-    assert_eq!(read(store).await.audit_batches(start(), 1).await.unwrap(), []);
+    assert_eq!(read(store).await.audit_batches(AuditBatchId::NIL, 1).await.unwrap(), []);
 }
 
 /// A transaction that is rolled back leaves the batches as they were.
@@ -122,10 +117,10 @@ pub async fn a_rollback_keeps_the_batches(store: &dyn Store) {
     add_batch(store, from_ref(&entry)).await;
 
     let mut tx = begin(store).await;
-    let batches = tx.audit_batches(start(), 10).await.unwrap();
+    let batches = tx.audit_batches(AuditBatchId::NIL, 10).await.unwrap();
     let deleted = tx.delete_audit_batches(&[batches[0].id]).await.unwrap();
     assert_eq!(deleted, [batches[0].id]);
-    assert_eq!(tx.audit_batches(start(), 10).await.unwrap(), []);
+    assert_eq!(tx.audit_batches(AuditBatchId::NIL, 10).await.unwrap(), []);
     drop(tx);
 
     expand(store, 10).await.unwrap();

@@ -94,6 +94,11 @@ impl<C: Connected> AuditReads for Session<C> {
         self.all("audit_batches", statement, batch).await
     }
 
+    async fn last_audit_batch(&mut self) -> StoreResult<Option<AuditBatchId>> {
+        let text = "SELECT id FROM audit_batches ORDER BY id DESC LIMIT 1";
+        self.one("audit_batches", sqlx::query(text), batch_id).await
+    }
+
     async fn audit_head(&mut self, team: Option<TeamId>) -> StoreResult<Option<AuditHead>> {
         let mut statement = QueryBuilder::<Db>::new(HEAD);
         statement.push(" WHERE team_id = ").push_bind(chain(team));
@@ -183,7 +188,8 @@ impl AuditWrites for Session<Transaction> {
     async fn anonymize_actor(&mut self, user: Uuid) -> StoreResult<()> {
         let statement = sqlx::query(
             "UPDATE audit_log SET actor_name = NULL, actor_email = NULL
-             WHERE actor_id = $1 AND actor_type = 'user'",
+             WHERE actor_id = $1 AND actor_type = 'user'
+                 AND (actor_name IS NOT NULL OR actor_email IS NOT NULL)",
         );
         self.write(statement.bind(user)).await.map(drop)
     }
@@ -324,11 +330,7 @@ fn batch_id(row: &Row<'_>) -> StoreResult<AuditBatchId> {
 
 fn batch(row: &Row<'_>) -> StoreResult<AuditBatch> {
     let id = batch_id(row)?;
-    let entries = serde_json::from_str(row.get("entries")?);
-    if let Err(error) = &entries {
-        tracing::error!(batch = %id, %error, "a batch of audit entries cannot be read");
-    }
-    Ok(AuditBatch { id, entries: entries.ok() })
+    Ok(AuditBatch { id, entries: serde_json::from_str(row.get("entries")?).ok() })
 }
 
 fn hash(row: &Row<'_>, column: &'static str) -> StoreResult<[u8; 32]> {

@@ -1,0 +1,147 @@
+//! Tests of moving entries from batches to audit chains.
+
+use std::sync::Arc;
+
+use futures_executor::block_on;
+
+use super::*;
+use crate::Service;
+use crate::audit::{seal, verify};
+use crate::crypto::Key;
+use crate::store::{AuditFilter, MemoryStore, Store};
+use crate::testing::fixtures::{World, at, entry};
+
+struct Log {
+    store: MemoryStore,
+    service: Service,
+    world: World,
+}
+
+impl Log {
+    async fn new() -> Self {
+        let store = MemoryStore::new();
+        let service = Service::builder(Arc::new(store.clone())).root_key(&Key::generate());
+        let (service, world) = (service.build().await.unwrap(), World::build(&store).await);
+        Self { store, service, world }
+    }
+
+    fn entry(&self, action: &str, age: i64) -> AuditRecord {
+        entry(&self.world.team, action, at(age))
+    }
+
+    async fn add(&self, entries: &[AuditRecord]) {
+        let mut tx = self.store.begin().await.unwrap();
+        tx.insert_audit(entries).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    async fn add_batch(&self, entries: &[AuditRecord]) {
+        let mut tx = self.store.begin().await.unwrap();
+        tx.insert_audit_batch(entries).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    async fn seal_batches(&self) -> StoreResult<u64> {
+        let mut reads = self.store.read().await.unwrap();
+        seal_batches(self.service.engine(), &mut *reads).await
+    }
+
+    /// Actions of the entries in the order of their audit chain.
+    async fn chained(&self) -> Vec<String> {
+        let mut reads = self.store.read().await.unwrap();
+        let entries = reads.audit_chain(Some(self.world.team.id), 0, 100).await.unwrap();
+        entries.into_iter().map(|entry| entry.action).collect()
+    }
+
+    /// Actions of all entries, oldest first.
+    async fn listed(&self) -> Vec<String> {
+        let mut reads = self.store.read().await.unwrap();
+        let all = AuditFilter::newest(self.world.team.id, 100);
+        let entries = reads.audit_entries(&all).await.unwrap();
+        entries.into_iter().rev().map(|entry| entry.action).collect()
+    }
+
+    /// Numbers of entries in intact chains, and in none.
+    async fn verified(&self) -> (u64, u64) {
+        let verified = verify(self.service.engine()).await.unwrap();
+        assert_eq!(verified.broken, []);
+        (verified.entries, verified.unsealed)
+    }
+}
+
+#[test]
+fn entries_of_batches_are_sealed_among_others_in_the_order_of_time() {
+    block_on(async {
+        let log = Log::new().await;
+        log.add(&[log.entry("first", 1), log.entry("third", 3)]).await;
+        log.add_batch(&[log.entry("fourth", 4), log.entry("second", 2)]).await;
+
+        assert_eq!(log.seal_batches().await.unwrap(), 2);
+
+        assert_eq!(log.chained().await, ["first", "second", "third", "fourth"]);
+        assert_eq!(log.verified().await, (4, 0));
+    });
+}
+
+#[test]
+fn an_entry_that_is_written_twice_is_sealed_once() {
+    block_on(async {
+        let log = Log::new().await;
+        let [one, two] = [log.entry("one", 1), log.entry("two", 2)];
+        log.add_batch(from_ref(&one)).await;
+        log.seal_batches().await.unwrap();
+        // Again after it was sealed, again in the same round, and again beside the batch.
+        log.add_batch(&[one.clone(), two.clone()]).await;
+        log.add_batch(from_ref(&two)).await;
+        log.add(from_ref(&two)).await;
+
+        log.seal_batches().await.unwrap();
+
+        assert_eq!(log.listed().await, ["one", "two"]);
+        seal(log.service.engine()).await.unwrap();
+        assert_eq!(log.chained().await, ["one", "two"]);
+        assert_eq!(log.verified().await, (2, 0));
+    });
+}
+
+#[test]
+fn a_modified_chain_keeps_no_entry_from_the_log() {
+    block_on(async {
+        let log = Log::new().await;
+        log.add_batch(&[log.entry("one", 1)]).await;
+        log.seal_batches().await.unwrap();
+        let mut tx = log.store.begin().await.unwrap();
+        let head = tx.audit_head(Some(log.world.team.id)).await.unwrap().unwrap();
+        tx.seal_audit(&AuditHead { mac: [7; 32], ..head }, head.position, &[]).await.unwrap();
+        tx.commit().await.unwrap();
+        let theirs = entry(&log.world.other_team, "theirs", at(2));
+        log.add_batch(&[log.entry("two", 2), theirs]).await;
+
+        log.seal_batches().await.unwrap();
+        seal(log.service.engine()).await.unwrap();
+
+        assert_eq!(log.listed().await, ["one", "two"]);
+        assert_eq!(log.chained().await, ["one"], "a modified chain is not extended");
+        let mut reads = log.store.read().await.unwrap();
+        let team = Some(log.world.other_team.id);
+        assert_eq!(reads.audit_chain(team, 0, 10).await.unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn a_transaction_sees_the_entries_of_batches() {
+    block_on(async {
+        let log = Log::new().await;
+        for age in 1..=20 {
+            log.add_batch(&[log.entry("read", age)]).await;
+        }
+        let mut tx = log.store.begin().await.unwrap();
+
+        expand_batches(&mut *tx).await.unwrap();
+
+        let all = AuditFilter::newest(log.world.team.id, 100);
+        assert_eq!(tx.audit_entries(&all).await.unwrap().len(), 20);
+        tx.commit().await.unwrap();
+        assert_eq!(log.verified().await, (0, 20));
+    });
+}

@@ -1,0 +1,85 @@
+//! Allocations of reads from memory, so that a change that makes them slower is noticed on any machine.
+//! A separate test binary, because it counts with an allocator of its own.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use allocation_counter::measure;
+use futures_executor::block_on;
+use secrets_core::Service;
+use secrets_core::crypto::Key;
+use secrets_core::eso::{GetEsoSecret, GetEsoSecrets};
+use secrets_core::model::{EnvironmentPath, Identity, Origin};
+use secrets_core::registry;
+use secrets_core::secrets::KeyRef;
+use secrets_core::store::MemoryStore;
+use serde_json::{Value, json};
+
+/// Maximum number of allocations of a read, and of each secret of a read of many.
+const MAX_OF_ONE: u64 = 85;
+const MAX_PER_SECRET: u64 = 7;
+
+const MANY: usize = 1_000;
+
+/// Service with an environment of 1,000 secrets, and a service token for it.
+async fn filled() -> (Service, String) {
+    let service = Service::builder(Arc::new(MemoryStore::new())).root_key(&Key::generate());
+    let service = service.build().await.unwrap();
+    let alice = Identity::new("here", "alice", "alice@example.com");
+    let caller = service.sign_in(alice, Origin::default()).await.unwrap();
+    let call = async |name: &str, arguments: Value| {
+        registry::call(&service, &caller, name, arguments).await.unwrap()
+    };
+    call("project.create", json!({ "name": "Web" })).await;
+    for start in (0..MANY).step_by(100) {
+        let secrets: Vec<_> = (start..start + 100)
+            .map(|number| json!({ "key": format!("KEY_{number}"), "value": "x".repeat(66) }))
+            .collect();
+        let at = json!({ "project": "web", "environment": "production", "secrets": secrets });
+        call("secret.import", at).await;
+    }
+    let new = json!({ "name": "ci", "all_projects": true, "permissions": ["read"] });
+    let token = call("token.create", new).await;
+    (service, token["token"].as_str().unwrap().to_owned())
+}
+
+fn at() -> EnvironmentPath {
+    EnvironmentPath::new("web", "production")
+}
+
+#[test]
+fn a_read_makes_few_allocations() {
+    let (service, token) = block_on(filled());
+    let read = || {
+        let secret = block_on(async {
+            let caller = service.authenticate(&token, Origin::default()).await.unwrap();
+            let key = KeyRef::new("KEY_7");
+            service.perform(&caller, GetEsoSecret { at: at(), key }).await.unwrap()
+        });
+        assert_eq!(secret.value.reveal().len(), 66);
+    };
+    read();
+
+    let count = measure(read).count_total;
+
+    assert!(count <= MAX_OF_ONE, "{count} allocations");
+}
+
+#[test]
+fn a_read_of_many_makes_few_allocations_for_each() {
+    let (service, token) = block_on(filled());
+    let read = || {
+        let found = block_on(async {
+            let caller = service.authenticate(&token, Origin::default()).await.unwrap();
+            let all = GetEsoSecrets { at: at(), precondition: <_>::default() };
+            serde_json::to_vec(&service.perform(&caller, all).await.unwrap()).unwrap()
+        });
+        assert!(found.len() > MANY * 66);
+    };
+    read();
+
+    let count = measure(read).count_total;
+
+    let limit = MAX_OF_ONE + MAX_PER_SECRET * MANY as u64;
+    assert!(count <= limit, "{count} allocations");
+}
