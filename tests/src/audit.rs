@@ -5,23 +5,27 @@ use std::time::Duration;
 
 use secrets_core::audit;
 use secrets_core::model::{AuditBatchId, TeamId, ids};
-use secrets_core::store::{AuditFilter, AuditRecord};
+use secrets_core::store::{AuditFilter, AuditRecord, Reads};
 
 use crate::App;
+
+/// Returns the newest entries of a team's audit log, with those that are still in batches.
+pub(crate) async fn entries(reads: &mut dyn Reads, team: TeamId, limit: u32) -> Vec<AuditRecord> {
+    // First, because a worker may move them to the log meanwhile.
+    let batches = reads.audit_batches(AuditBatchId::NIL, 100_000).await.unwrap();
+    let mut entries = reads.audit_entries(&AuditFilter::newest(team, limit)).await.unwrap();
+    let new = batches.into_iter().flat_map(|batch| batch.entries.unwrap());
+    entries.extend(new.filter(|entry| entry.team == Some(team)));
+    entries.sort_by_key(|entry| Reverse((entry.created_at, entry.id)));
+    entries.dedup_by_key(|entry| entry.id);
+    entries
+}
 
 impl App {
     /// Returns the newest entries of a team's audit log, with those that are still in batches.
     pub async fn audit(&self, team: &str) -> Vec<AuditRecord> {
         let team: TeamId = ids::parse(team).unwrap().into();
-        let mut reads = self.store.read().await.unwrap();
-        // First, because a worker may move them to the log meanwhile.
-        let batches = reads.audit_batches(AuditBatchId::NIL, 10_000).await.unwrap();
-        let mut entries = reads.audit_entries(&AuditFilter::newest(team, 100)).await.unwrap();
-        let new = batches.into_iter().flat_map(|batch| batch.entries.unwrap());
-        entries.extend(new.filter(|entry| entry.team == Some(team)));
-        entries.sort_by_key(|entry| Reverse((entry.created_at, entry.id)));
-        entries.dedup_by_key(|entry| entry.id);
-        entries
+        entries(&mut *self.store.read().await.unwrap(), team, 100).await
     }
 
     /// Returns the actions of the newest entries of a team's audit log, except of refused requests,

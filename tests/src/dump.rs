@@ -8,7 +8,9 @@ use secrets_core::jwt::DEV_ISSUER;
 use secrets_core::model::{
     EnvironmentId, EnvironmentPath, Principal, ProjectId, ProjectRef, TeamId,
 };
-use secrets_core::store::{AuditFilter, AuditRecord, Reads, SecretRecord, Selection, Store};
+use secrets_core::store::{AuditRecord, Reads, SecretRecord, Selection, Store};
+
+use crate::audit;
 
 /// Text of each record, by the name of the record. Includes the audit log, except entries of reads
 /// and of refused requests.
@@ -102,7 +104,7 @@ impl Dump {
             let findings = reads.findings(scan.id).await.unwrap();
             self.row(("scan", scan.id), &(scan, findings));
         }
-        for entry in reads.audit_entries(&AuditFilter::newest(team, 100_000)).await.unwrap() {
+        for entry in audit::entries(reads, team, 100_000).await {
             if !READS.contains(&entry.action.as_str()) && entry.outcome != "denied" {
                 // A background job later gives entries their position in the audit chain.
                 let entry = AuditRecord { seal: None, ..entry };
