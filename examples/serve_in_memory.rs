@@ -14,6 +14,7 @@ use secrets_core::model::{Clock, SystemClock};
 use secrets_core::runtime::{TokioOffload, TokioTimer};
 use secrets_core::store::MemoryStore;
 use secrets_http::serve::accept::AcceptOptions;
+use secrets_http::serve::browser_sign_in::BrowserSignIn;
 use secrets_http::serve::client_address::Networks;
 use secrets_http::serve::gate::Rates;
 use secrets_http::serve::reply::Envelope;
@@ -34,6 +35,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build()
         .await?;
     let server = Server {
+        has_dashboard: false,
         service: Arc::new(service),
         clock: Arc::clone(&clock),
         rates: Rates { per_address: 0, per_principal: 0 },
@@ -41,6 +43,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         public_url: None,
         envelope: Envelope::Named,
         options: AcceptOptions::default(),
+        sign_in: BrowserSignIn::Off,
         tls: None,
         workers: secrets_core::workers::all(),
     };

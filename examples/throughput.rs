@@ -24,6 +24,7 @@ use secrets_core::store::{MemoryStore, Store, StoreOptions};
 use secrets_core::tokens::{CreateToken, NewToken};
 use secrets_core::users::SyncUser;
 use secrets_http::serve::accept::{self, AcceptOptions};
+use secrets_http::serve::browser_sign_in::BrowserSignIn;
 use secrets_http::serve::client_address::Networks;
 use secrets_http::serve::gate::Rates;
 use secrets_http::serve::reply::Envelope;
@@ -99,6 +100,7 @@ async fn service(name: &'static str, store: Arc<dyn Store>) -> Result<Case, Fail
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     let server = Server {
+        has_dashboard: false,
         service,
         clock,
         rates: Rates { per_address: 0, per_principal: 0 },
@@ -106,6 +108,7 @@ async fn service(name: &'static str, store: Arc<dyn Store>) -> Result<Case, Fail
         public_url: None,
         envelope: Envelope::Named,
         options: AcceptOptions::default(),
+        sign_in: BrowserSignIn::Off,
         tls: None,
         workers: secrets_core::workers::all(),
     };

@@ -4,6 +4,7 @@
 use std::process::Command;
 
 fn main() {
+    #[cfg(feature = "server")]
     // Tells utoipa's `ToSchema` derive the type behind the alias `Time`.
     utoipa_config::Config::new().alias_for("Time", "chrono::DateTime<chrono::Utc>").write_to_file();
     println!("cargo:rerun-if-env-changed=SOURCE_DATE_EPOCH");

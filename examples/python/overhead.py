@@ -1,46 +1,89 @@
 """Benchmark: one read from Python, compared with the same call from Rust.
 
-python examples/python/overhead.py [SECONDS [RUST]], where RUST is the built example read_overhead.
+python examples/python/overhead.py RUST [ROUNDS], where RUST is the built example read_overhead of
+secrets-py. The rounds of Rust and Python alternate. Prints the medians of the rounds.
 """
 
-import json
+import asyncio
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from statistics import median
 
-from secrets_service import Service, Session
+from secrets_service import AsyncSession, Service, Session
 
-SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 2.0
+ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 100
+READS = 100
+AT = {"environment": "production", "key": "DATABASE_URL"}
 
 
-def measure(session: Session, project: str) -> float:
+def read(session: Session, project: str) -> float:
     """Measures the microseconds of one read."""
-    reads, began = 0, time.perf_counter()
-    while time.perf_counter() - began < SECONDS:
-        session.secret.get(project=project, environment="production", key="DATABASE_URL")
-        reads += 1
-    return (time.perf_counter() - began) / reads * 1e6
+    times = []
+    for _ in range(READS):
+        began = time.perf_counter()
+        session.secret.get(project=project, **AT)
+        times.append(time.perf_counter() - began)
+    return median(times) * 1e6
+
+
+async def read_async(session: AsyncSession, project: str) -> float:
+    """Measures the microseconds of one awaited read."""
+    times = []
+    for _ in range(READS):
+        began = time.perf_counter()
+        await session.secret.get(project=project, **AT)
+        times.append(time.perf_counter() - began)
+    return median(times) * 1e6
+
+
+@contextmanager
+def rust(url: str) -> Iterator[subprocess.Popen[str]]:
+    """Starts the example in Rust."""
+    process = subprocess.Popen(
+        [sys.argv[1], url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        yield process
+    finally:
+        process.communicate(timeout=30)
+
+
+def ask(process: subprocess.Popen[str]) -> float:
+    """Lets the example in Rust measure the microseconds of one read."""
+    assert process.stdin and process.stdout
+    process.stdin.write(f"{READS}\n")
+    process.stdin.flush()
+    return float(process.stdout.readline())
+
+
+def compare(url: str, rust_url: str) -> str:
+    with Service.open(url, root_key=bytes(32)) as service, rust(rust_url) as process:
+        alice = service.sign_in(issuer="here", subject="alice", email="alice@example.com")
+        project = alice.project.create(name="Web API")["slug"]
+        alice.secret.create(project=project, environment=AT["environment"], key=AT["key"], value="postgres://db")
+        awaited, loop = AsyncSession(alice._native), asyncio.new_event_loop()
+        rounds = [
+            (ask(process), read(alice, project), loop.run_until_complete(read_async(awaited, project)))
+            for _ in range(ROUNDS)
+        ]
+        loop.close()
+    base, here, later = (median(figures) for figures in zip(*rounds))
+    return (
+        f"Python {here:.1f} µs, asyncio {later:.1f} µs, Rust {base:.1f} µs,"
+        f" overhead {here - base:.1f} and {later - base:.1f} µs,"
+        f" ratio {here / base:.2f} and {later / base:.2f}"
+    )
 
 
 def main() -> None:
-    figures = {}
     with tempfile.TemporaryDirectory() as folder:
-        for url in ("memory:", f"sqlite://{folder}/secrets.db"):
-            with Service.open(url, root_key=bytes(32)) as service:
-                alice = service.sign_in(issuer="here", subject="alice", email="alice@example.com")
-                project = alice.project.create(name="Web API")["slug"]
-                alice.secret.create(
-                    project=project, environment="production", key="DATABASE_URL", value="postgres://db"
-                )
-                figures[url.partition(":")[0]] = measure(alice, project)
-    rust = {}
-    if len(sys.argv) > 2:
-        told = subprocess.run([sys.argv[2], str(SECONDS)], check=True, capture_output=True, text=True)
-        rust = json.loads(told.stdout)
-    for store, python in figures.items():
-        beside = f", Rust {rust[store]:.1f} µs, overhead {python - rust[store]:.1f} µs" if rust else ""
-        print(f"a read over {store}: Python {python:.1f} µs{beside}")
+        print("a read over memory:", compare("memory:", "memory:"))
+        here, rust = (f"sqlite://{folder}/{name}.db" for name in ("python", "rust"))
+        print("a read over sqlite:", compare(here, rust))
 
 
 main()

@@ -9,6 +9,7 @@
 
 mod claims;
 mod dev;
+mod dev_code;
 mod fixed;
 mod keys;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny};
 
 pub use self::claims::Profile;
 pub use self::dev::{DEV_AUDIENCE, DEV_ISSUER, DevKey, UnusableKey};
+pub use self::dev_code::DevCode;
 pub use self::fixed::FixedVerifier;
 pub use self::keys::{BadKeySet, KeySet, Keys, VerificationKey, WeakSecret};
 
@@ -59,12 +61,33 @@ pub fn verify(
     expectations: &Expectations,
     now: Time,
 ) -> Result<Identity, JwtError> {
+    let types = &["JWT", "at+jwt", "application/at+jwt"];
+    claims::read(&signed_claims(token, keys, types)?, expectations, now)
+}
+
+/// Verifies the ID token of a sign-in with a browser (OpenID Connect Core 1.0, section 3.1.3.7) like
+/// [`verify`], and its nonce. The expected audience is the client ID.
+pub fn verify_id_token(
+    token: &str,
+    keys: &Keys,
+    expectations: &Expectations,
+    nonce: &str,
+    now: Time,
+) -> Result<Identity, JwtError> {
+    // An access token is for other recipients (RFC 9068).
+    let claims = signed_claims(token, keys, &["JWT"])?;
+    let identity = claims::read(&claims, expectations, now)?;
+    claims::admit_id_token(&claims, &expectations.audience, nonce)?;
+    Ok(identity)
+}
+
+/// Verifies the signature of a token of one of these types, and returns its claims as JSON.
+fn signed_claims(token: &str, keys: &Keys, types: &[&str]) -> Result<Vec<u8>, JwtError> {
     let parts = Parts::split(token)?;
-    let header = Header::read(parts.header)?;
+    let header = Header::read(parts.header, types)?;
     let key = keys.pick(header.algorithm()?, header.kid.as_deref())?;
     key.check(parts.signed, parts.signature)?;
-
-    claims::read(&decoded(parts.claims)?, expectations, now)
+    decoded(parts.claims)
 }
 
 /// Parts of a token in compact form: `header.claims.signature`.
@@ -104,14 +127,14 @@ struct Header {
 }
 
 impl Header {
-    fn read(encoded: &str) -> Result<Self, JwtError> {
+    fn read(encoded: &str, types: &[&str]) -> Result<Self, JwtError> {
         let header: Self =
             object(&decoded(encoded)?).ok_or(JwtError::Invalid("the header is not valid"))?;
-        header.admit()?;
+        header.admit(types)?;
         Ok(header)
     }
 
-    fn admit(&self) -> Result<(), JwtError> {
+    fn admit(&self, types: &[&str]) -> Result<(), JwtError> {
         // No extension is supported, so none may be critical.
         if self.crit {
             return Err(JwtError::Invalid("has critical extensions"));
@@ -123,10 +146,7 @@ impl Header {
         }
         // Issuers sign other types of tokens with the same keys, such as logout tokens.
         let typ = self.typ.as_deref().unwrap_or("JWT");
-        if !["JWT", "at+jwt", "application/at+jwt"]
-            .iter()
-            .any(|ours| typ.eq_ignore_ascii_case(ours))
-        {
+        if !types.iter().any(|ours| typ.eq_ignore_ascii_case(ours)) {
             return Err(JwtError::Invalid("is another type of token"));
         }
         Ok(())

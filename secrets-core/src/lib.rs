@@ -78,6 +78,7 @@ pub mod formats;
 pub mod invitations;
 #[cfg(feature = "jwt")]
 pub mod jwt;
+pub mod keys;
 pub mod limits;
 pub mod members;
 pub mod model;
@@ -96,6 +97,7 @@ pub mod scanner;
 pub mod scans;
 pub mod secrets;
 pub mod service;
+pub mod sessions;
 pub mod store;
 pub mod teams;
 #[cfg(feature = "testing")]

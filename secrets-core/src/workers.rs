@@ -12,7 +12,7 @@ use crate::outbox::DeliveryWorker;
 use crate::rotations::RotationWorker;
 use crate::rotations::webhooks::WebhookDeliveries;
 use crate::store::StoreResult;
-use crate::{audit, device_login, outbox, projects, retention, rotations, service, tokens};
+use crate::{audit, device_login, keys, outbox, projects, retention, rotations, service, tokens};
 
 /// Returns all workers of a service.
 #[must_use]
@@ -23,7 +23,8 @@ pub fn all() -> Vec<Arc<dyn Worker>> {
         Arc::new(audit::SEAL),
         Arc::new(audit::PRUNE),
         Arc::new(device_login::CLEAN_UP),
-        Arc::new(tokens::TOKEN_USES),
+        Arc::new(tokens::CREDENTIAL_USES),
+        Arc::new(keys::PROJECT_KEYS),
         Arc::new(projects::PURGE),
         Arc::new(retention::RETENTION),
         Arc::new(notices::EXPIRING_TOKENS),
@@ -42,8 +43,8 @@ pub async fn take_over(engine: &Engine) -> StoreResult<()> {
     rotations::end_rotation_leases(engine).await
 }
 
-/// Writes the audit entries of refused requests and the last-used times of tokens that are still in
-/// memory, and appends the remaining audit entries to the audit chains. Call it before the process
+/// Writes the audit entries of refused requests and the last-used times of tokens and sessions that are
+/// still in memory, and appends the remaining audit entries to the audit chains. Call it before the process
 /// ends.
 pub async fn flush(engine: &Engine) -> StoreResult<()> {
     let written = tokens::write_uses(engine).await;

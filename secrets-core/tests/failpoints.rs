@@ -11,9 +11,9 @@ use secrets_core::egress::{Dialer, EgressPolicy};
 use secrets_core::failpoint::{self, After};
 use secrets_core::model::RotationId;
 use secrets_core::model::rotations::{Integration, PermissionLevel, Slot, SslMode};
-use secrets_core::ports::rotator::{Apply, DatabaseRotator, Fault, Fence, Login, Target};
+use secrets_core::ports::rotator::{Apply, Fault, Fence, Login, Target};
 use secrets_core::rotations::{draw_password, group_role, slot_user};
-use secrets_core::rotators::drivers::{MySqlRotator, PostgresRotator};
+use secrets_core::rotators::drivers::driver;
 use tokio::sync::Notify;
 
 static REACHED: Notify = Notify::const_new();
@@ -61,10 +61,7 @@ fn apply() -> Apply {
 async fn what_was_sent_is_done_and_what_was_not_is_not() {
     let gate = Arc::new(Dialer::new(EgressPolicy::parse("127.0.0.0/8").unwrap()));
     for target in targets() {
-        let rotator: Box<dyn DatabaseRotator> = match target.integration {
-            Integration::Postgresql => Box::new(PostgresRotator::new(Arc::clone(&gate))),
-            Integration::Mysql => Box::new(MySqlRotator::new(Arc::clone(&gate))),
-        };
+        let rotator = driver(target.integration, Arc::clone(&gate));
         for (name, is_done) in [("in-transaction", false), ("before-commit-answer", true)] {
             let apply = apply();
             failpoint::arm(name, |_| {

@@ -19,20 +19,14 @@ struct Import {
 
 #[test]
 fn imports_go_down_the_layers() {
-    let (layers, sources) = (layers(), sources());
-    let names = root_names(&sources["lib.rs"]);
-
-    let upward = layers.upward(&imports(&sources, &names));
+    let upward = layers().upward(&imports(&sources()));
 
     assert_eq!(upward, Vec::<String>::new());
 }
 
 #[test]
 fn modules_do_not_import_each_other_in_a_circle() {
-    let sources = sources();
-    let names = root_names(&sources["lib.rs"]);
-
-    assert_eq!(circles(&imports(&sources, &names)), Vec::<BTreeSet<String>>::new());
+    assert_eq!(circles(&imports(&sources())), Vec::<BTreeSet<String>>::new());
 }
 
 #[test]
@@ -47,22 +41,69 @@ fn each_module_is_in_one_layer() {
 
 #[test]
 fn an_upward_import_is_found() {
-    let sources = BTreeMap::from([
-        (
-            "model/ids.rs".to_owned(),
-            "use std::fmt;\n\nuse crate::{engine::Engine, store};\n".to_owned(),
-        ),
-        ("engine/mod.rs".to_owned(), without_tests("use crate::model::ids; // crate::service\n")),
+    let sources = sources_of(&[
+        ("model/ids.rs", "use std::fmt;\n\nuse crate::{engine::Engine, store};\n"),
+        ("engine/mod.rs", "use crate::model::ids; // crate::service\n"),
     ]);
-    let layers = Layers(vec![vec!["engine".into()], vec!["store".into()], vec!["model".into()]]);
 
-    let imports = imports(&sources, &BTreeMap::new());
+    let imports = imports(&sources);
 
     assert_eq!(
-        layers.upward(&imports),
+        three_layers().upward(&imports),
         ["model/ids.rs:3: model imports engine", "model/ids.rs:3: model imports store"]
     );
     assert_eq!(circles(&imports), [BTreeSet::from(["engine".to_owned(), "model".to_owned()])]);
+}
+
+#[test]
+fn every_form_of_an_upward_import_is_found() {
+    let forms = [
+        "use crate::engine::Engine;",
+        "use crate::{\n    engine::{self, Engine},\n};",
+        "fn start() { crate::engine::start() }",
+        "use super::super::engine::Engine;",
+        "use super::super::{engine, model};",
+        "fn start() { super::super::engine::start() }",
+        "mod inner {\n    use super::super::super::engine::Engine;\n}",
+        "pub use super::super::engine::Engine;",
+        // Names that the root re-exports from `engine`.
+        "use crate::Engine;",
+        "use super::super::Motor;",
+        "use crate::motors::Engine;",
+        // A name that `store` re-exports from `engine`.
+        "use crate::store::Engine;",
+        "use crate::store::parts::Engine;",
+    ];
+    for form in forms {
+        let sources = sources_of(&[
+            (
+                "lib.rs",
+                "pub use engine::{\n    Engine, Engine as Motor,\n};\nuse engine as motors;\n",
+            ),
+            ("engine/mod.rs", "pub struct Engine;\n"),
+            (
+                "store/mod.rs",
+                "pub(crate) use super::engine::Engine;\npub use crate::engine as parts;\n",
+            ),
+            ("model/ids.rs", form),
+        ]);
+
+        let upward = three_layers().upward(&imports(&sources));
+
+        let line = 1 + form[..form.find("::").unwrap()].matches('\n').count();
+        let found = format!("model/ids.rs:{line}: model imports engine");
+        assert!(upward.contains(&found), "{form}: {upward:?}");
+    }
+}
+
+#[test]
+fn a_path_that_stays_in_its_module_is_no_import() {
+    let sources = sources_of(&[
+        ("model/error/text.rs", "use super::super::ids;\nuse super::Error;\nuse self::super::x;\n"),
+        ("model/ids.rs", "mod inner {\n    use super::super::error;\n}\n"),
+    ]);
+
+    assert_eq!(imports(&sources), []);
 }
 
 #[test]
@@ -89,6 +130,7 @@ fn operations_lock_rows_through_the_context() {
     let locks = [
         "lock_user",
         "lock_team",
+        "lock_team_size",
         "lock_project",
         "lock_environment",
         "touch_environment",
@@ -126,6 +168,14 @@ impl Layers {
             |import: &Import| format!("{}: {} imports {}", import.place, import.from, import.to);
         imports.iter().filter(is_upward).map(described).collect()
     }
+}
+
+fn three_layers() -> Layers {
+    Layers(vec![vec!["engine".into()], vec!["store".into()], vec!["model".into()]])
+}
+
+fn sources_of(sources: &[(&str, &str)]) -> BTreeMap<String, String> {
+    sources.iter().map(|(file, source)| ((*file).to_owned(), without_tests(source))).collect()
 }
 
 fn layers() -> Layers {
@@ -178,65 +228,163 @@ fn module(file: &str) -> String {
     file.split('/').next().unwrap().trim_end_matches(".rs").to_owned()
 }
 
-/// Modules of the names that the root re-exports, such as `Error`.
-fn root_names(root: &str) -> BTreeMap<String, String> {
+/// Every path that leads to another module. A name that a module re-exports leads to its origin too.
+fn imports(sources: &BTreeMap<String, String>) -> Vec<Import> {
+    let names = imported_names(sources);
+    let mut imports = Vec::new();
+    for (file, source) in sources {
+        let from = module(file);
+        for (line, path) in paths(file, source) {
+            for to in top_modules(path, &names).into_iter().filter(|to| *to != from) {
+                let place = format!("{file}:{line}");
+                imports.push(Import { from: from.clone(), to, place });
+            }
+        }
+    }
+    imports.dedup();
+    imports
+}
+
+/// Paths that begin with `crate`, `self` or `super`, from the root, each with its line.
+fn paths(file: &str, source: &str) -> Vec<(usize, Vec<String>)> {
+    let (modules, mut paths) = (line_modules(file, source), Vec::new());
+    for (place, _) in source.match_indices("::") {
+        let start = source[..place].rfind(|c: char| !is_name(c)).map_or(0, |before| before + 1);
+        let is_continued = source[..start].ends_with("::");
+        if !is_continued && ["crate", "self", "super"].contains(&&source[start..place]) {
+            let line = source[..start].matches('\n').count();
+            for (path, _) in leaves(&mut &source[start..], &[]) {
+                paths.push((line + 1, absolute(&path, &modules[line])));
+            }
+        }
+    }
+    paths
+}
+
+/// Names that modules import or re-export: the path of the name, and the path of its origin.
+fn imported_names(sources: &BTreeMap<String, String>) -> BTreeMap<Vec<String>, Vec<String>> {
     let mut names = BTreeMap::new();
-    for line in root.lines() {
-        let Some(exported) = line.strip_prefix("pub use ") else { continue };
-        let (module, items) = exported.trim_end_matches(';').split_once("::").unwrap();
-        for item in items.trim_matches(['{', '}']).split(", ") {
-            names.insert(item.to_owned(), module.to_owned());
+    for (file, source) in sources {
+        let (modules, mut place) = (line_modules(file, source), 0);
+        for (line, module) in source.split_inclusive('\n').zip(&modules) {
+            let statement = line.trim_start();
+            let is_use = statement.starts_with("use ")
+                || statement.starts_with("pub") && statement.contains(" use ");
+            if let Some(at) = line.find("use ").filter(|_| is_use) {
+                for (path, name) in leaves(&mut &source[place + at + "use ".len()..], &[]) {
+                    let name = absolute(&[name], module);
+                    names.insert(name, absolute(&path, module));
+                }
+            }
+            place += line.len();
         }
     }
     names
 }
 
-/// Every path that begins with `crate::` and leads to another module.
-fn imports(
-    sources: &BTreeMap<String, String>,
-    root_names: &BTreeMap<String, String>,
-) -> Vec<Import> {
-    let mut imports = Vec::new();
-    for (file, source) in sources {
-        let from = module(file);
-        for (place, _) in source.match_indices("crate::") {
-            let is_path = !source[..place].ends_with(|c: char| c.is_alphanumeric() || c == '_');
-            let line = source[..place].lines().count().max(1);
-            for name in first_segments(&source[place + "crate::".len()..]) {
-                let to = root_names.get(&name).cloned().unwrap_or(name);
-                if is_path && to != from {
-                    let place = format!("{file}:{line}");
-                    imports.push(Import { from: from.clone(), to, place });
-                }
-            }
+/// Modules of the root that a path leads to: the first segment, and that of the origin of each
+/// imported name on the way.
+fn top_modules(
+    mut path: Vec<String>,
+    names: &BTreeMap<Vec<String>, Vec<String>>,
+) -> BTreeSet<String> {
+    let mut modules = BTreeSet::new();
+    // Bounded, because names may import each other in a circle.
+    for _ in 0..8 {
+        let origin = (1..=path.len()).find_map(|end| Some((end, names.get(&path[..end])?.clone())));
+        // A name of the root is no module.
+        if !matches!(origin, Some((1, _))) {
+            modules.extend(path.first().cloned());
         }
+        let Some((end, origin)) = origin else { break };
+        path = [&origin, &path[end..]].concat();
     }
-    imports
+    modules
 }
 
-/// First segments of a path after `crate::`: one, or those of a group in braces.
-fn first_segments(path: &str) -> Vec<String> {
-    let segment = |text: &str| -> String {
-        text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
-    };
-    let Some(group) = path.strip_prefix('{') else { return vec![segment(path)] };
-    let (mut segments, mut start, mut depth) = (Vec::new(), 0, 0);
-    for (place, c) in group.char_indices() {
-        match c {
-            '{' => depth += 1,
-            '}' if depth > 0 => depth -= 1,
-            ',' | '}' if depth == 0 => {
-                segments.push(segment(&group[start..place]));
-                start = place + 1;
-                if c == '}' {
-                    break;
-                }
-            }
-            _ => {}
+/// Module of each line of a file, from the root.
+fn line_modules(file: &str, source: &str) -> Vec<Vec<String>> {
+    let names = file.trim_end_matches(".rs").split('/');
+    let mut module: Vec<_> =
+        names.filter(|name| !["lib", "mod"].contains(name)).map(str::to_owned).collect();
+    let (mut modules, mut ends) = (Vec::new(), Vec::new());
+    for line in source.lines() {
+        let indent = line.len() - line.trim_start().len();
+        modules.push(module.clone());
+        if let Some((_, name)) = line.split_once("mod ").filter(|_| line.ends_with(" {")) {
+            module.push(name.trim_end_matches(" {").to_owned());
+            ends.push(indent);
+        } else if line.trim() == "}" && ends.last() == Some(&indent) {
+            ends.pop();
+            module.pop();
         }
     }
-    segments.retain(|segment| !segment.is_empty());
-    segments
+    modules
+}
+
+/// A path from the root, from a path in a module.
+fn absolute(path: &[String], module: &[String]) -> Vec<String> {
+    let is_from_root = path.first().is_some_and(|first| first == "crate");
+    let mut absolute = if is_from_root { Vec::new() } else { module.to_vec() };
+    for segment in path {
+        match segment.as_str() {
+            "crate" | "self" => {}
+            "super" => drop(absolute.pop()),
+            _ => absolute.push(segment.clone()),
+        }
+    }
+    absolute
+}
+
+/// Paths of a tree such as `a::{b, c::d as e}`, each with the name that it gets. Moves `text` behind
+/// the tree.
+fn leaves(text: &mut &str, prefix: &[String]) -> Vec<(Vec<String>, String)> {
+    let mut path = prefix.to_vec();
+    loop {
+        *text = text.trim_start();
+        if let Some(group) = text.strip_prefix('{') {
+            *text = group;
+            return group_leaves(text, &path);
+        }
+        let end = text.find(|c: char| !is_name(c) && c != '*').unwrap_or(text.len());
+        if end > 0 {
+            path.push(text[..end].to_owned());
+        }
+        *text = text[end..].trim_start();
+        match text.strip_prefix("::") {
+            Some(rest) if end > 0 => *text = rest,
+            _ => break,
+        }
+    }
+    let mut name = path.iter().rev().find(|segment| *segment != "self").cloned();
+    if let Some(renamed) = text.strip_prefix("as ") {
+        let end = renamed.find(|c: char| !is_name(c)).unwrap_or(renamed.len());
+        name = Some(renamed[..end].to_owned());
+        *text = &renamed[end..];
+    }
+    vec![(path, name.unwrap_or_default())]
+}
+
+/// Paths of the rest of a group in braces.
+fn group_leaves(text: &mut &str, prefix: &[String]) -> Vec<(Vec<String>, String)> {
+    let mut paths = Vec::new();
+    loop {
+        *text = text.trim_start();
+        if text.is_empty() || text.starts_with('}') {
+            *text = text.get(1..).unwrap_or_default();
+            return paths;
+        }
+        paths.extend(leaves(text, prefix));
+        *text = text.trim_start().trim_start_matches(',');
+        if !text.trim_start().starts_with(|c: char| is_name(c) || "{}*".contains(c)) {
+            // Not a tree, but an expression in braces.
+            return paths;
+        }
+    }
+}
+
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 /// Groups of modules that reach each other.

@@ -6,10 +6,19 @@
 //! operation, rendering the response). [`adapters`] connect the service to identity providers, mail
 //! servers and webhook receivers; they do not depend on [`serve`] or [`routes`]. [`program`] is the
 //! command-line program: settings, logs and commands.
+//!
+//! Without the feature `server`, only [`bundle`] is left, for the program `secrets`.
 
+#[cfg(feature = "server")]
 pub mod adapters;
+pub mod bundle;
+#[cfg(feature = "server")]
 pub mod openapi;
+#[cfg(feature = "server")]
 pub mod program;
+#[cfg(feature = "server")]
 pub mod routes;
+#[cfg(feature = "server")]
 pub mod serve;
+#[cfg(feature = "server")]
 mod similar;

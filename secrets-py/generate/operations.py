@@ -21,8 +21,10 @@ OF_THE_HOST = {
     "health": "health check of the process, for load balancers",
     "liveness": "liveness check of the process, for orchestrators",
     "greeting": "greeting",
+    "sign_in.config": "ways in which browsers sign in",
     "openapi.document": "the OpenAPI document itself",
     "environment.watch": "a stream that never ends",
+    "project.watch": "a stream that never ends",
 }
 
 # Parameters for the encoding of HTTP bodies. Method calls use objects instead.
@@ -438,12 +440,27 @@ def python_types(types):
         if "enum" in schema:
             lines += ["", *wrapped(f"{name} = {types.literals(schema['enum'])}", ""), *doc(about, "")]
             continue
+        fields = [
+            (field, of if is_required else f"NotRequired[{of}]", told)
+            for field, of, is_required, told in fields
+        ]
+        if any(iskeyword(field) for field, _, _ in fields):
+            lines += functional(name, about, fields)
+            continue
         lines += ["", "", f"class {name}(TypedDict):", *doc(about or "Typed dictionary.", "    ")]
-        for field, of, is_required, told in fields:
-            assert field.isidentifier() and not iskeyword(field), f"{name}.{field}"
-            of = of if is_required else f"NotRequired[{of}]"
+        for field, of, told in fields:
+            assert field.isidentifier(), f"{name}.{field}"
             lines += ["", f"    {field}: {of}", *doc(told, "    ")]
     return "\n".join(lines) + "\n"
+
+
+def functional(name, about, fields):
+    """Typed dictionary in the functional syntax, which allows keywords as field names."""
+    lines = ["", "", f"{name} = TypedDict(", f'    "{name}",', "    {"]
+    for field, of, told in fields:
+        about_field = [f"        # {line}" for line in textwrap.wrap(told, 88)]
+        lines += [*about_field, f'        "{field}": "{of}",']
+    return [*lines, "    },", ")", *doc(about, "")]
 
 
 def wrapped(line, indent):

@@ -3,11 +3,13 @@
 
 mod bundle;
 mod failure;
+mod hidden;
 mod offline;
 mod open;
 mod process;
 mod record;
 mod service;
+mod values;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -21,6 +23,8 @@ mod _native {
     use super::bundle::{Bundle, bundle_key_kind, new_key_pair, public_key};
     #[pymodule_export]
     use super::end;
+    #[pymodule_export]
+    use super::hidden::hide;
     #[pymodule_export]
     use super::offline::{is_plausible_token, parse, render, scan, verify_webhook};
     #[pymodule_export]

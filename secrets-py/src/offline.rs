@@ -9,7 +9,7 @@ use secrets_core::rotations::webhooks::Delivered;
 use secrets_core::scanner::{self, Rules, Sighting};
 use tokio::task::block_in_place;
 
-use crate::process::{Outcome, Process};
+use crate::process::{Outcome, Place, Process};
 use crate::{failure, invalid};
 
 /// Maximum length of a text that the calling thread scans itself, in bytes. The scan of a longer
@@ -71,7 +71,7 @@ pub(crate) fn scan(py: Python<'_>, text: &str, path: &str) -> PyResult<Py<PyAny>
         return to_list(py, found);
     }
     let (text, path) = (text.to_owned(), path.to_owned());
-    Process::here()?.run(py, None, async move {
+    Process::here()?.run(py, None, Place::Worker, async move {
         let found = block_in_place(|| sightings(&text, &path));
         Box::new(move |py: Python<'_>| to_list(py, found)) as Outcome
     })

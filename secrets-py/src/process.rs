@@ -5,17 +5,25 @@
 //! it: a child process cannot use the services of its parent, and the services that it opens itself
 //! get a runtime of their own.
 
+use std::panic::{self, AssertUnwindSafe};
+use std::pin::Pin;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
-use std::thread::{self, ThreadId};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread, ThreadId};
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use tokio::runtime::{Builder, Runtime};
 
-/// Interval at which a waiting thread checks for signals, such as Ctrl-C.
+/// Interval at which a waiting thread checks for signals, such as Ctrl-C. Time for which a thread
+/// drives an operation itself.
 const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Minimum stack of a thread that drives an operation itself, in bytes. Threads of Python can be given a
+/// smaller one, and some of their stack is in use.
+const MIN_STACK: usize = 1024 * 1024;
 
 /// Maximum time that the shutdown of the interpreter waits for threads that are entering the
 /// interpreter.
@@ -23,6 +31,48 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Outcome of an operation. Converted to a Python object by a thread that holds the interpreter.
 pub(crate) type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+
+/// Thread that runs an operation.
+#[derive(Clone, Copy)]
+pub(crate) enum Place {
+    /// The calling thread, as long as the operation does not wait.
+    Caller,
+    /// A worker of the runtime, for operations that can compute for long.
+    Worker,
+}
+
+impl Place {
+    /// Limit of the time on the calling thread; `None` for a worker, which also runs the operations of
+    /// threads with a small stack.
+    fn limit(self, limit: Duration) -> Option<Duration> {
+        let has_stack = || stacker::remaining_stack().is_some_and(|left| left >= MIN_STACK);
+        match self {
+            Self::Caller if has_stack() => Some(limit),
+            Self::Caller | Self::Worker => None,
+        }
+    }
+}
+
+/// Operation whose panic becomes an outcome.
+struct Operation(Pin<Box<dyn Future<Output = Outcome> + Send>>);
+
+impl Future for Operation {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        let polled = panic::catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx)));
+        polled.unwrap_or_else(|_| Poll::Ready(Box::new(|_: Python<'_>| Err(panicked()))))
+    }
+}
+
+/// Waker of a thread that drives an operation.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
 
 /// Outcome and the callback that receives it.
 type Completion = (Outcome, Py<PyAny>);
@@ -91,12 +141,14 @@ impl Process {
     }
 
     /// Runs an operation. Without `done`, blocks until the operation ends; signals interrupt the
-    /// wait. With `done`, returns immediately and calls `done(result, error)` on another thread.
-    /// The operation always runs to its end, even if the wait is interrupted.
+    /// wait. With `done`, does not block: calls `done(result, error)` before returning, if the
+    /// operation did not have to wait, or later on another thread. The operation always runs to its
+    /// end, even if the wait is interrupted.
     pub(crate) fn run(
         &'static self,
         py: Python<'_>,
         done: Option<Py<PyAny>>,
+        place: Place,
         operation: impl Future<Output = Outcome> + Send + 'static,
     ) -> PyResult<Py<PyAny>> {
         self.still()?;
@@ -107,36 +159,108 @@ impl Process {
             // Only daemon threads are left by then.
             py.detach(|| park());
         }
-        let Some(done) = done else { return self.wait(py, operation)?(py) };
-        let completions = self.completions.clone();
-        self.spawn(async move {
-            // The receiver is gone once the process ends.
-            drop(completions.send((operation.await, done)));
+        let operation = Operation(Box::pin(operation));
+        match done {
+            Some(done) => self.call_back(py, done, place, operation).map(|()| py.None()),
+            None => self.wait(py, place, operation)?(py),
+        }
+    }
+
+    fn call_back(
+        &'static self,
+        py: Python<'_>,
+        done: Py<PyAny>,
+        place: Place,
+        operation: Operation,
+    ) -> PyResult<()> {
+        let mut done = Some(done);
+        // The thread of an event loop polls once and never waits.
+        let outcome = self.begin(py, operation, place.limit(Duration::ZERO), |operation| {
+            if let Some(done) = done.take() {
+                let completions = self.completions.clone();
+                self.spawn(async move {
+                    // The receiver is gone once the process ends.
+                    drop(completions.send((operation.await, done)));
+                });
+            }
         });
-        Ok(py.None())
+        match (outcome, done) {
+            (Ok(outcome), Some(done)) => deliver(py, outcome, &done),
+            _ => Ok(()),
+        }
     }
 
     fn wait(
         &'static self,
         py: Python<'_>,
-        operation: impl Future<Output = Outcome> + Send + 'static,
+        place: Place,
+        operation: Operation,
     ) -> PyResult<Outcome> {
-        let (sender, mut outcomes) = mpsc::sync_channel(1);
-        self.spawn(async move { drop(sender.send(operation.await)) });
+        // A worker continues the operation while this thread checks for signals, whose handlers may
+        // perform operations too.
+        let begun = self.begin(py, operation, place.limit(SIGNAL_POLL_INTERVAL), |operation| {
+            let (sender, outcomes) = mpsc::sync_channel(1);
+            self.spawn(async move { drop(sender.send(operation.await)) });
+            outcomes
+        });
+        let mut outcomes = match begun {
+            Ok(outcome) => return Ok(outcome),
+            Err(outcomes) => outcomes,
+        };
         loop {
-            let (received, entry);
-            (received, entry, outcomes) = py.detach(move || {
+            py.check_signals()?;
+            let received;
+            (received, outcomes) = self.detached(py, move || {
                 let received = outcomes.recv_timeout(SIGNAL_POLL_INTERVAL);
-                // A thread that enters the interpreter after its shutdown would crash the process.
-                (received, self.gate.enter_or_park(), outcomes)
+                (received, outcomes)
             });
-            drop(entry);
             match received {
                 Ok(outcome) => return Ok(outcome),
-                Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(panicked()),
             }
         }
+    }
+
+    /// Runs an operation on the calling thread for at most `time`, and then passes an operation that
+    /// has not ended to `hand_over`. Without `time`, passes the operation at once.
+    fn begin<T: Send>(
+        &'static self,
+        py: Python<'_>,
+        operation: Operation,
+        time: Option<Duration>,
+        hand_over: impl FnOnce(Operation) -> T + Send,
+    ) -> Result<Outcome, T> {
+        let Some(time) = time else { return Err(hand_over(operation)) };
+        // Handed over before this thread waits for the interpreter, because the operation may hold a
+        // lock of the store.
+        self.detached(py, || self.drive(operation, time).map_err(hand_over))
+    }
+
+    /// Drives an operation on the current thread. Returns the operation if it has not ended in time.
+    fn drive(&self, mut operation: Operation, time: Duration) -> Result<Outcome, Operation> {
+        let _runtime = self.runtime.enter();
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let end = Instant::now() + time;
+        loop {
+            let polled = Pin::new(&mut operation).poll(&mut Context::from_waker(&waker));
+            if let Poll::Ready(outcome) = polled {
+                return Ok(outcome);
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(operation);
+            }
+            thread::park_timeout(left);
+        }
+    }
+
+    /// Runs a function without the interpreter.
+    fn detached<T: Send>(&self, py: Python<'_>, run: impl FnOnce() -> T + Send) -> T {
+        // A thread that enters the interpreter after its shutdown would crash the process.
+        let (returned, entry) = py.detach(|| (run(), self.gate.enter_or_park()));
+        drop(entry);
+        returned
     }
 
     /// Closes the gate. Called by the thread that shuts the interpreter down.
@@ -160,11 +284,7 @@ fn run_callbacks(completions: &Receiver<Completion>) {
         let attached = Python::try_attach(|py| {
             let mut next = Some(first);
             while let Some((outcome, done)) = next {
-                let called = match outcome(py) {
-                    Ok(result) => done.call1(py, (result, py.None())),
-                    Err(error) => done.call1(py, (py.None(), error)),
-                };
-                if let Err(error) = called {
+                if let Err(error) = deliver(py, outcome, &done) {
                     error.write_unraisable(py, None);
                 }
                 drop(done);
@@ -176,6 +296,15 @@ fn run_callbacks(completions: &Receiver<Completion>) {
             return;
         }
     }
+}
+
+/// Calls the callback of an operation.
+fn deliver(py: Python<'_>, outcome: Outcome, done: &Py<PyAny>) -> PyResult<()> {
+    let called = match outcome(py) {
+        Ok(result) => done.call1(py, (result, py.None())),
+        Err(error) => done.call1(py, (py.None(), error)),
+    };
+    called.map(drop)
 }
 
 fn panicked() -> PyErr {

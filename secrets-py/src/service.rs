@@ -15,8 +15,8 @@ use tokio::time::timeout;
 use zeroize::Zeroizing;
 
 use crate::open::Opened;
-use crate::process::{Outcome, Process};
-use crate::{failure, invalid, open, record};
+use crate::process::{Outcome, Place, Process};
+use crate::{failure, invalid, open, record, values};
 
 /// User agent of embedded sessions in the audit log.
 const AGENT: &str = concat!("secrets_service/", env!("CARGO_PKG_VERSION"));
@@ -71,7 +71,7 @@ impl Service {
         let egress = EgressPolicy::parse(allow_egress)
             .map_err(|error| invalid(&format!("allow_egress: {error}")))?;
         let process = Process::here()?;
-        process.run(py, done, async move {
+        process.run(py, done, Place::Worker, async move {
             let opened = open::open(location, root, egress).await;
             if let Ok(Opened { service, background, .. }) = &opened {
                 let (supervisor, engine) = (background.0.clone(), Arc::clone(service.engine()));
@@ -100,7 +100,7 @@ impl Service {
         let identity = Identity { email_verified, name, ..Identity::new(issuer, subject, email) };
         let credential = Arc::new(Credential::User(Box::new(identity.clone())));
         let (process, slot, service) = (self.process, Arc::clone(&self.slot), self.slot.service()?);
-        process.run(py, done, async move {
+        process.run(py, done, Place::Worker, async move {
             let signed_in = service.sign_in(identity, origin(None)).await;
             drop(service);
             Box::new(move |py: Python<'_>| {
@@ -124,9 +124,9 @@ impl Service {
     fn close(&self, py: Python<'_>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.process.still()?;
         let Some(Opened { service, store, background }) = self.slot.take() else {
-            return self.process.run(py, done, async { nothing() });
+            return self.process.run(py, done, Place::Worker, async { nothing() });
         };
-        self.process.run(py, done, async move {
+        self.process.run(py, done, Place::Worker, async move {
             drop(background);
             // Errors are ignored: audit entries stay in the store, last-used times are lost.
             drop(workers::flush(service.engine()).await);
@@ -146,25 +146,23 @@ impl Session {
         &self,
         py: Python<'_>,
         name: String,
-        input: &str,
+        input: &Bound<'_, PyAny>,
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        // Before the input is parsed: in a forked process, that error comes before any other.
+        // Before the input is converted: in a forked process, that error comes before any other.
         self.process.still()?;
-        // Python can write JSON that is invalid here: lone surrogates or too deep nesting.
-        let input = serde_json::from_str(input)
-            .map_err(|_| refused(py, &Error::invalid("body", "must be a JSON document")))?;
+        let input = values::from_python(input)?;
         let (service, credential) = (self.slot.service()?, Arc::clone(&self.credential));
-        self.process.run(py, done, async move {
+        let place = if registry::is_long(&name) { Place::Worker } else { Place::Caller };
+        self.process.run(py, done, place, async move {
             let called = match credential.caller(&service).await {
                 Ok(caller) => registry::call(&service, &caller, &name, input).await,
                 Err(error) => Err(error),
             };
             drop(service);
-            let called = called.map(|output| Zeroizing::new(output.to_string()));
             Box::new(move |py: Python<'_>| {
-                let text = called.map_err(|error| refused(py, &error))?;
-                Ok(text.as_str().into_pyobject(py)?.into_any().unbind())
+                let output = called.map_err(|error| refused(py, &error))?;
+                values::into_python(py, output).map(Bound::unbind)
             }) as Outcome
         })
     }

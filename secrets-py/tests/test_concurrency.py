@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 from typing import Any
@@ -14,6 +15,9 @@ from program import ISSUER
 from secrets_service import AsyncClient, AsyncService, AsyncSession, Service
 
 TASKS, OPERATIONS = 32, 200
+
+# Size of a small stack, in bytes. That of musl is twice as large for Python.
+STACK = 512 * 1024
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -156,6 +160,71 @@ def test_what_is_cancelled_is_done_or_not_done() -> None:
                 assert got["value"] == "kvc_1"
 
     asyncio.run(main())
+
+
+def test_tasks_take_turns() -> None:
+    async def main() -> None:
+        async with await AsyncService.open("memory:") as service:
+            session = await signed_in(service)
+            slug = (await session.project.create(name="Shop"))["slug"]
+            await session.secret.create(
+                project=slug, environment="staging", key="URL", value="kvc_1"
+            )
+            turns: list[int] = []
+
+            async def read(number: int) -> None:
+                for _ in range(50):
+                    await session.secret.get(project=slug, environment="staging", key="URL")
+                    turns.append(number)
+
+            await asyncio.gather(read(0), read(1))
+            # Reads in memory do not wait, and yet let the other task run.
+            assert turns == [0, 1] * 50
+
+    asyncio.run(main())
+
+
+def test_a_task_that_is_cancelled_leaves_no_error() -> None:
+    unhandled: list[Any] = []
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: unhandled.append(context))
+        async with await AsyncService.open("memory:") as service:
+            session = await signed_in(service)
+            for _ in range(20):
+                refused = asyncio.ensure_future(session.project.get(project="nothing"))
+                await asyncio.sleep(0)
+                refused.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await refused
+            gc.collect()
+
+    asyncio.run(main())
+
+    assert unhandled == []
+
+
+def test_a_thread_with_a_small_stack_calls() -> None:
+    with Service.open("memory:") as service:
+        session = sign_in(service, name())
+        slug = session.project.create(name="Shop")["slug"]
+        done: list[str] = []
+
+        def work() -> None:
+            at = {"project": slug, "environment": "staging", "key": "URL"}
+            session.secret.create(**at, value="kvc_1")
+            done.append(session.secret.get(**at)["value"])
+
+        # As in a program that starts very many threads.
+        before = threading.stack_size(STACK)
+        try:
+            thread = threading.Thread(target=work)
+            thread.start()
+        finally:
+            threading.stack_size(before)
+        thread.join(30)
+
+        assert done == ["kvc_1"]
 
 
 def test_a_time_limit_is_one() -> None:

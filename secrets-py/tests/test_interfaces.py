@@ -6,6 +6,7 @@ import json
 import logging
 import random
 from datetime import datetime, timedelta, timezone
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -15,6 +16,11 @@ from conftest import name, sign_in
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from secrets_service import Client, Hidden, Service, types
 from servers import JSON, Host
+
+
+# A list that contains itself.
+RECURSIVE: list[Any] = []
+RECURSIVE.append(RECURSIVE)
 
 
 class Settings(BaseModel):
@@ -58,6 +64,76 @@ def test_times_are_accepted(session: Any) -> None:
     assert entries and not none["logs"]
     with pytest.raises(ValueError, match="time zone"):
         session.token.create(name="t", all_projects=True, expires_at=datetime(2030, 1, 1))
+
+
+class Key(str, Enum):
+    URL = "URL"
+
+
+def test_values_are_converted_as_json_does(session: Any, shop: str) -> None:
+    at = {"project": shop, "environment": "staging"}
+    number: Any = True
+
+    assert session.secret.get(**at, key=Key.URL)["value"] == "kvc_url"
+    assert session.secret.get(**at, key=Hidden("URL"))["version"] == 1
+    imported = session.secret.import_(**at, secrets=({"key": "A", "value": "kvc_é😀"},))
+    assert imported["created"] == 1
+    assert session.secret.get(**at, key="A")["value"] == "kvc_é😀"
+    with pytest.raises(package.Invalid):
+        session.secret.update(**at, key="A", value="kvc_2", expected_version=number)
+    with pytest.raises(package.Stale):
+        session.secret.update(**at, key="A", value="kvc_2", expected_version=2)
+
+
+def nested(levels: int) -> Any:
+    value: Any = "kvc_1"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "kvc_\ud800",
+        {"kvc_\ud800": 1},
+        float("nan"),
+        float("inf"),
+        10**400,
+        nested(200),
+        nested(5000),
+        RECURSIVE,
+    ],
+    ids=["surrogate", "name", "nan", "infinity", "digits", "nested", "deep", "recursive"],
+)
+def test_a_value_that_is_not_json_is_refused(embedded: Service, value: Any) -> None:
+    session = sign_in(embedded, name())
+
+    with pytest.raises(package.Invalid) as caught:
+        session.call("project.get", {"project": value})
+
+    assert [field["field"] for field in caught.value.fields] == ["body"]
+    assert "kvc_" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [b"kvc_1", {1: "kvc_1"}, {"kvc_1"}, object()], ids=lambda one: type(one).__name__)
+def test_a_value_of_another_type_is_a_type_error(embedded: Service, value: Any) -> None:
+    session = sign_in(embedded, name())
+
+    with pytest.raises(TypeError) as caught:
+        session.call("project.get", {"project": value})
+
+    assert "kvc_" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**70), 0.5, nested(100), None, ["a"]], ids=lambda one: type(one).__name__)
+def test_a_value_of_json_is_judged_by_the_operation(embedded: Service, value: Any) -> None:
+    session = sign_in(embedded, name())
+
+    with pytest.raises(package.Invalid) as caught:
+        session.call("project.get", {"project": value})
+
+    assert [field["field"] for field in caught.value.fields] == ["project"]
 
 
 def test_retries_are_logged_without_values(

@@ -124,6 +124,44 @@ print(session.project.list()[0]["slug"])
     assert time.monotonic() - began < 3
 
 
+def test_a_signal_handler_calls_while_its_thread_waits(tmp_path: Path) -> None:
+    code = """
+keys = [f"K{one}" for one in range(1000)]
+def work():
+    while not is_over.is_set():
+        changes = [
+            {"action": "set", "environment": "production", "key": key, "value": f"kvc_{time.monotonic()}"}
+            for key in keys
+        ]
+        session.secret.change(project=slug, changes=changes)
+def handle(*_):
+    # Later than after the first interval in which the thread checks for signals.
+    if time.monotonic() - began > 0.1:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        session.secret.create(project=slug, environment="staging", key="HANDLED", value="kvc_1")
+        handled.append(1)
+is_over, began, handled, number = threading.Event(), time.monotonic(), [], 0
+signal.signal(signal.SIGALRM, handle)
+# Change sets hold the lock of the database, for which the calls below wait.
+thread = threading.Thread(target=work)
+thread.start()
+deadline = time.monotonic() + 20
+while not handled and time.monotonic() < deadline:
+    number += 1
+    began = time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+    session.secret.create(project=slug, environment="staging", key=f"K{number}", value="kvc_1")
+    signal.setitimer(signal.ITIMER_REAL, 0)
+is_over.set()
+thread.join()
+kept = {one["key"] for one in session.secret.list(project=slug, environment="staging")}
+print(handled, kept == {"HANDLED"} | {f"K{one + 1}" for one in range(number)})
+"""
+    ended = run(code, tmp_path, "sqlite", 60)
+
+    assert (ended.stderr, ended.stdout) == ("", "[1] True\n")
+
+
 # Scan of about 10 seconds, and of its first 0.3 MB.
 SCAN = """
 import os

@@ -190,6 +190,32 @@ export interface BySeverity {
   medium: number;
 }
 
+/** Name of the kind of a change. */
+export type ChangeActionName = "set" | "copy" | "hide" | "delete" | "describe";
+
+/** Effect of a change. */
+export type ChangeEffect = "created" | "updated" | "same" | "hidden" | "deleted" | "described";
+
+/** Results of a change set, in the order of its changes. */
+export interface ChangeSetResult {
+  /** Result of each change. */
+  changes: KeyChangeResult[];
+  /** Number of secrets created. */
+  created: number;
+  /** Number of secrets deleted. */
+  deleted: number;
+  /** Number of secrets of which only the description changed. */
+  described: number;
+  /** True if the changes were checked only, and nothing was changed. */
+  dry_run: boolean;
+  /** Number of secret keys hidden. */
+  hidden: number;
+  /** Number of secrets that were not written, because they had the requested content already. */
+  same: number;
+  /** Number of secrets with a new value. */
+  updated: number;
+}
+
 /** A new session (access token response of RFC 6749, section 5.1). */
 export interface CliGrant {
   /** Access token of the session. Returned only once. */
@@ -202,28 +228,6 @@ export interface CliGrant {
   user: CliUser;
 }
 
-/** A command-line session, without its credential. */
-export interface CliSession {
-  /** Name given by the client. */
-  client_name?: string;
-  /** Creation time. */
-  created_at: string;
-  /** True if the request was made with this session. */
-  current: boolean;
-  /** Expiry time. */
-  expires_at: string;
-  /** Name of the client's machine, given by the client. */
-  hostname?: string;
-  /** Session ID. */
-  id: string;
-  /** IP address of the client that started the login. */
-  ip_address?: string;
-  /** Operating system, given by the client. */
-  os?: string;
-  /** First characters of the session's credential. */
-  token_prefix: string;
-}
-
 /** The user a session acts as. */
 export interface CliUser {
   /** E-mail address. */
@@ -232,6 +236,62 @@ export interface CliUser {
   id: string;
   /** Name. */
   name: string;
+}
+
+/** An environment of a comparison. */
+export interface ComparedEnvironment {
+  /** Environment ID. */
+  id: string;
+  /** ID of the environment this one inherits secrets from. */
+  inherits_from?: string;
+  /** Number of secret keys without a cell here, for which another environment of the comparison has a value. Absent if the caller has no access. */
+  missing?: number;
+  /** Environment name. */
+  name: string;
+  /** Position in lists. */
+  order: number;
+  /** The caller's access level. With `none`, all cells of the environment are `null`. */
+  role: MemberAccess;
+}
+
+/** A secret key of a comparison. */
+export interface ComparedKey {
+  /** Cells of the environments, in their order; `null` for an environment without a secret with this key. */
+  cells: (ComparedSecret | null)[];
+  /** Secret key. */
+  key: string;
+}
+
+/** A secret of a comparison, as one environment sees it. */
+export interface ComparedSecret {
+  /** Description of the secret. */
+  description?: string;
+  /** Name of the ancestor environment that holds the inherited secret, or the value that the environment overrides or hides. */
+  from?: string;
+  /** Number of the group of equal values. Present if equal values were requested and the caller may read this one. Valid within this comparison only. */
+  group?: number;
+  /** True if the secret is inherited from an environment that the caller may not read. */
+  restricted?: boolean;
+  /** Name of the rotation of this environment that writes the secret key. */
+  rotation?: string;
+  /** Origin of the secret. */
+  state: SecretState;
+  /** Time of the last change to the secret. */
+  updated_at: string;
+  /** ID of the user or service token that last changed the secret. */
+  updated_by?: string;
+  /** Version number; of an inherited secret, the version in the environment that holds it. */
+  version: number;
+}
+
+/** Secrets of a project's environments side by side, without values. */
+export interface Comparison {
+  /** Environments, in display order. */
+  environments: ComparedEnvironment[];
+  /** Secret keys of these environments, sorted. */
+  keys: ComparedKey[];
+  /** ETag of the comparison, without quotes. */
+  revision: string;
 }
 
 /** Connection to a database. */
@@ -457,6 +517,20 @@ export interface InvitationPublicInfo {
 /** A role that can be given by invitation. To make a person an owner, change their role after they have joined. */
 export type InvitedRole = "member" | "admin";
 
+/** Result of a change to one secret key. */
+export interface KeyChangeResult {
+  /** Environment name. */
+  environment: string;
+  /** Secret key. */
+  key: string;
+  /** Version of the environment's own secret before the change; 0 if there was none. */
+  previous_version: number;
+  /** Effect of the change. */
+  result: ChangeEffect;
+  /** Version after the change. Absent for a deleted secret. */
+  version?: number;
+}
+
 /** Stored secret whose value was found. */
 export interface MatchedSecret {
   /** Environment ID. */
@@ -537,6 +611,12 @@ export interface ProxyConnection {
   region: string;
   /** Secret used to sign and encrypt messages to and from the function: 32 to 512 visible ASCII characters. */
   shared_secret: string;
+}
+
+/** Number of revoked sessions. */
+export interface RevokedSessions {
+  /** Number of revoked sessions. */
+  revoked: number;
 }
 
 /** Role of a user in a team. */
@@ -774,6 +854,9 @@ export interface SecretMapping {
   username?: string | null;
 }
 
+/** Origin of a secret that an environment sees. */
+export type SecretState = "own" | "override" | "hidden" | "inherited" | "inherited_hidden";
+
 /** A previous version of a secret. */
 export interface SecretVersion {
   /** Kind of change that created the version: `created`, `updated`, `hidden`, `rolled_back` or `rotated`. */
@@ -966,6 +1049,9 @@ export interface ServiceTokenWithToken {
   updated_at: string;
 }
 
+/** Kind of client that a session was created for. */
+export type SessionKind = "cli" | "browser";
+
 /** Severity of a leaked credential. */
 export type Severity = "high" | "medium" | "low";
 
@@ -974,6 +1060,24 @@ export type SourceKind = "text" | "files" | "findings";
 
 /** TLS mode of a database connection. Never opportunistic: `allow` and `prefer` are treated as `require`. */
 export type SslMode = "disable" | "allow" | "prefer" | "require" | "verify-ca" | "verify-full";
+
+/** Change to one secret key of an environment. */
+export interface SubmittedChange {
+  /** `set` creates the secret or sets its value, `copy` takes the value from another environment, `hide` hides the secret key, `delete` deletes the environment's own secret, `describe` sets its description. */
+  action: ChangeActionName;
+  /** Description, for `set`, `copy` and `describe`. Without one, an existing secret keeps its description. */
+  description?: string | null;
+  /** Name or ID of the environment. */
+  environment: string;
+  /** Version that the environment's own secret must have; `0` if the environment must not hold the secret key itself. Any other version is a conflict. */
+  expected_version?: number | null;
+  /** Name or ID of the environment to copy from, for `copy`. Inherited values are copied too; all values are those from before the change set. */
+  from?: string | null;
+  /** Secret key. */
+  key: string;
+  /** New value, for `set`. */
+  value?: string | null;
+}
 
 /** Finding of another scanner, such as a pre-commit hook. */
 export interface SubmittedFinding {
@@ -1206,6 +1310,32 @@ export interface UserPermission {
   user_id: string;
 }
 
+/** A session, without its credential. */
+export interface UserSession {
+  /** Name given by the client; of a browser, its product name. */
+  client_name?: string;
+  /** Creation time. */
+  created_at: string;
+  /** True if the request was made with this session. */
+  current: boolean;
+  /** Expiry time. A browser session ends earlier if it is not used. */
+  expires_at: string;
+  /** Name of the client's machine, given by the client. */
+  hostname?: string;
+  /** Session ID. */
+  id: string;
+  /** IP address of the client that started the session. */
+  ip_address?: string;
+  /** Kind of client: `cli` or `browser`. */
+  kind: SessionKind;
+  /** Time of the last use, with an accuracy of a minute. */
+  last_used_at?: string;
+  /** Operating system, given by the client. */
+  os?: string;
+  /** First characters of the session's credential. */
+  token_prefix: string;
+}
+
 /** A user's membership in a team. */
 export interface UserTeam {
   /** Time the user joined the team. */
@@ -1238,6 +1368,8 @@ export interface Uses {
   secrets: Use;
   /** Service tokens. */
   service_tokens: Use;
+  /** Size of all secrets of the team and of their previous versions, in bytes, including those of deleted projects until they can no longer be restored. */
+  stored_bytes: Use;
 }
 
 /** Statuses that a user can set. */
@@ -1295,7 +1427,7 @@ export interface BillingOperations {
 /** Operations on cli sessions. */
 export interface CliSessionOperations {
   /** List the caller's command-line sessions. `cli_session.list` */
-  list(input?: Record<string, never>, options?: CallOptions): Promise<CliSession[]>;
+  list(input?: Record<string, never>, options?: CallOptions): Promise<UserSession[]>;
   /** Revoke a command-line session. `cli_session.revoke` */
   revoke(input?: { id?: string | null; }, options?: CallOptions): Promise<void>;
 }
@@ -1446,6 +1578,10 @@ export interface ScanOperations {
 export interface SecretOperations {
   /** Export all secrets of an environment as an encrypted offline bundle. `secret.bundle` */
   bundle(input: { project: string; environment: string; recipients: BundleRecipient[]; expires_in_seconds?: number | null; }, options?: CallOptions): Promise<SealedBundle>;
+  /** Change up to 1,000 secrets of a project atomically. `secret.change` */
+  change(input: { project: string; changes: SubmittedChange[]; dry_run?: boolean | null; }, options?: CallOptions): Promise<ChangeSetResult>;
+  /** Compare the secrets of a project's environments, without values. `secret.compare` */
+  compare(input: { project: string; environments?: string; equal?: boolean; }, options?: CallOptions): Promise<Comparison>;
   /** Create a secret. `secret.create` */
   create(input: { project: string; environment: string; key: string; description?: string | null; hidden?: boolean | null; value?: string | null; }, options?: CallOptions): Promise<Secret>;
   /** Permanently delete a secret and its history. `secret.delete` */
@@ -1468,6 +1604,18 @@ export interface SecretOperations {
   rollBack(input: { project: string; environment: string; key: string; version: number; expected_version?: number | null; }, options?: CallOptions): Promise<Secret>;
   /** Update a secret (the previous value is kept in its history). `secret.update` */
   update(input: { project: string; environment: string; key: string; description?: string | null; expected_version?: number | null; hidden?: boolean | null; value?: string | null; }, options?: CallOptions): Promise<Secret>;
+}
+
+/** Operations on sessions. */
+export interface SessionOperations {
+  /** List the caller's sessions, of browsers and of command-line clients. `session.list` */
+  list(input?: Record<string, never>, options?: CallOptions): Promise<UserSession[]>;
+  /** Revoke a session. `session.revoke` */
+  revoke(input: { session: string; }, options?: CallOptions): Promise<void>;
+  /** Revoke all sessions of the caller except the current one. `session.revoke_others` */
+  revokeOthers(input?: Record<string, never>, options?: CallOptions): Promise<RevokedSessions>;
+  /** Revoke the current session, and delete its cookie. `session.sign_out` */
+  signOut(input?: Record<string, never>, options?: CallOptions): Promise<void>;
 }
 
 /** Operations on teams. */
@@ -1540,6 +1688,7 @@ export interface Operations {
   rotation: RotationOperations;
   scan: ScanOperations;
   secret: SecretOperations;
+  session: SessionOperations;
   team: TeamOperations;
   token: TokenOperations;
   usage: UsageOperations;
@@ -1609,6 +1758,8 @@ export type OperationName =
   | "scan.get"
   | "scan.list"
   | "secret.bundle"
+  | "secret.change"
+  | "secret.compare"
   | "secret.create"
   | "secret.delete"
   | "secret.export"
@@ -1618,6 +1769,10 @@ export type OperationName =
   | "secret.list"
   | "secret.roll_back"
   | "secret.update"
+  | "session.list"
+  | "session.revoke"
+  | "session.revoke_others"
+  | "session.sign_out"
   | "team.create"
   | "team.get"
   | "team.list"

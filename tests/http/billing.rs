@@ -32,7 +32,9 @@ async fn a_member_is_told_what_the_team_uses(kind: Kind) {
 
     let mut told = bob.get(&usage(&alice)).await.is(200).json();
 
+    let stored = told["usage"]["stored_bytes"].take();
     let bytes = told["usage"]["bytes"].take();
+    assert_eq!(stored, json!({ "used": bytes["total"], "limit": 256 << 20 }));
     assert_eq!(bytes["limit"], 16 << 20);
     let [used, total] = ["used", "total"].map(|field| bytes[field].as_u64().unwrap());
     assert!(0 < used && used < total && total < 1_000, "{bytes}");
@@ -49,6 +51,7 @@ async fn a_member_is_told_what_the_team_uses(kind: Kind) {
                 "environments": { "used": 4, "total": 7, "limit": 5 },
                 "secrets": { "used": 2, "total": 3, "limit": 250 },
                 "bytes": null,
+                "stored_bytes": null,
                 "service_tokens": { "used": 1, "limit": 5 },
                 "rotations": { "used": 0, "limit": null },
                 "api_requests": { "limit": null },
@@ -76,7 +79,7 @@ async fn who_runs_a_team_is_told_what_it_pays(kind: Kind) {
 
     let limits = json!({
         "members": 5, "projects": 3, "environments": 5, "secrets": 250, "bytes": 16 << 20,
-        "service_tokens": 5, "rotations": null,
+        "stored_bytes": 256 << 20, "service_tokens": 5, "rotations": null,
     });
     assert_eq!(
         told,

@@ -32,7 +32,7 @@ async fn decide(person: &Client, decision: &str, login: &Value) -> Reply {
 }
 
 /// Creates the session of a command line that a person has approved.
-async fn session(app: &App, person: &Person) -> (Client, Value) {
+pub(super) async fn session(app: &App, person: &Person) -> (Client, Value) {
     let login = start(app).await;
     decide(person, "approve", &login).await.is(200);
     let granted = poll(app, &login).await.is(200).json();

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 const PLACEHOLDER: &str = "0191d0a0-5b1c-7c3e-9d2f-3a4b5c6d7e8f";
 
 /// All operations with a body, ordered so that the resources of each request exist.
-const REQUESTS: [(&str, &str); 32] = [
+const REQUESTS: [(&str, &str); 33] = [
     ("POST", "/api/v1/auth/cli/device"),
     ("POST", "/api/v1/auth/cli/deny"),
     ("POST", "/api/v1/auth/cli/approve"),
@@ -36,6 +36,7 @@ const REQUESTS: [(&str, &str); 32] = [
     ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/rollback"),
     ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/bundle"),
     ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/bulk"),
+    ("POST", "/api/v1/projects/{projectId}/changes"),
     ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/test"),
     ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations"),
     ("PUT", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}"),

@@ -97,10 +97,20 @@ async fn health_is_503_degraded_when_a_worker_has_stopped() {
     assert_eq!(health["workers"], json!([hanging]));
 }
 
-async fn the_greeting_has_a_message_and_the_version_of_the_interface(app: App) {
+async fn the_greeting_has_a_message_the_version_of_the_interface_and_the_signer_of_bundles(
+    app: App,
+) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let path = paths::secret(&web, "staging", "bundle");
+    let recipients = json!({ "recipients": [{ "type": "raw" }] });
+    let bundle = alice.post(&path, &recipients).await.is(200).json();
+
     let reply = app.anonymous().get("/api/v1").await;
 
-    assert_eq!(reply.is(200).json(), json!({ "message": "secrets API", "version": "1.0.0" }));
+    let signer = &bundle["signer"];
+    let expected = json!({ "message": "secrets API", "version": "1.0.0", "bundle_signer": signer });
+    assert_eq!(reply.is(200).json(), expected);
 }
 
 async fn public_endpoints_do_not_look_at_credentials(app: App) {
@@ -305,7 +315,7 @@ on_every_store![
     health_is_200_ok_while_everything_works,
     a_process_is_alive_without_its_database,
     health_is_503_degraded_while_the_database_does_not_answer,
-    the_greeting_has_a_message_and_the_version_of_the_interface,
+    the_greeting_has_a_message_the_version_of_the_interface_and_the_signer_of_bundles,
     public_endpoints_do_not_look_at_credentials,
     a_path_that_is_none_is_404,
     another_method_is_405_and_names_those_that_are_there,

@@ -12,9 +12,17 @@ use secrets_http::serve::reply::Envelope;
 use secrets_tests::{App, Kind};
 use serde_json::{Map, Value, json};
 
-/// Endpoints for HTTP only: health and greeting, the `OpenAPI` document, and the endless watch.
-const OF_HTTP: &[&str] =
-    &["environment.watch", "greeting", "health", "liveness", "openapi.document"];
+/// Endpoints for HTTP only: health and greeting, the `OpenAPI` document, the endless watches, and the
+/// sign-in of browsers.
+const OF_HTTP: &[&str] = &[
+    "environment.watch",
+    "greeting",
+    "health",
+    "liveness",
+    "openapi.document",
+    "project.watch",
+    "sign_in.config",
+];
 
 /// Second endpoints of operations that have two.
 const SECOND_WAYS: &[&str] = &["/api/v1/teams/{teamId}/audit"];
@@ -112,6 +120,7 @@ fn field(operation: &str, parameter: &str) -> &'static str {
         ("key", _) => "key",
         ("token", _) | ("id", "token") => "token",
         ("id", "scan" | "finding") => "scan",
+        ("id", "session") => "session",
         other => panic!("{other:?}: unknown parameter"),
     }
 }

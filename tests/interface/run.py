@@ -29,10 +29,11 @@ LEAST = 10_000
 # Minimum number of operations whose success is tested in the envelope `both`.
 LEAST_IN_BOTH = 80
 
-# An endless response: it sends events until the client disconnects. Tested in tests/http/watch.rs.
-ENDLESS = ["--exclude-operation-id", "watchEnvironment"]
+# Endless responses: they send events until the client disconnects. Tested in tests/http/watch.rs and
+# tests/http/project_watch.rs.
+ENDLESS = ["--exclude-operation-id", "watchEnvironment", "--exclude-operation-id", "watchProject"]
 
-# Revokes the session of the caller, which would end the run for that caller.
+# Revokes the session of the caller, which would end the run for that caller, like `signOut`.
 REVOKE = "revokeCliSession"
 
 # Only valid requests: an error has the same form in every envelope.
@@ -40,7 +41,11 @@ VALID = ["--mode", "positive", "--phases", "examples,fuzzing", "--max-examples",
 
 # Callers by name: envelope, source of the credential, and options. The slowest come first.
 CALLERS = {
-    "session": (NAMED, World.session, [*ENDLESS, "--exclude-operation-id", REVOKE]),
+    "session": (
+        NAMED,
+        World.session,
+        [*ENDLESS, "--exclude-operation-id", REVOKE, "--exclude-operation-id", "signOut"],
+    ),
     "person": (NAMED, lambda world: world.person, ENDLESS),
     "token": (NAMED, lambda world: world.service_token, ENDLESS),
     "nobody": (NAMED, lambda world: None, ENDLESS),

@@ -1,6 +1,9 @@
 // A real OpenID provider for the tests: `node provider.mjs FOLDER PORT KEY...`. KEY is a number that
 // names a signing key, which is stored in FOLDER. The first key signs, all keys are published. A
 // restart on the same port with other numbers is a key rollover.
+//
+// Browsers sign in to the clients `confidential` and `public` if REDIRECT_URI is set: whoever opens the
+// login page is Alice. AUTH_METHOD is the way in which confidential clients authenticate.
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +11,17 @@ import { Provider } from 'oidc-provider';
 
 const [folder, port, ...names] = process.argv.slice(2);
 const issuer = `http://127.0.0.1:${port}`;
+const authMethod = process.env.AUTH_METHOD ?? 'client_secret_basic';
+const redirectUri = process.env.REDIRECT_URI;
+const browsers = {
+  grant_types: ['authorization_code'],
+  response_types: ['code'],
+  redirect_uris: [redirectUri],
+};
+const browserClients = [
+  { client_id: 'confidential', client_secret: 'a-secret-of-the-test', token_endpoint_auth_method: authMethod },
+  { client_id: 'public', token_endpoint_auth_method: 'none' },
+];
 
 // Derives the key from its name, so that it is the same after a restart.
 function key(name) {
@@ -28,17 +42,40 @@ const provider = new Provider(issuer, {
     {
       client_id: 'alice',
       client_secret: 'a-secret-of-the-test',
+      token_endpoint_auth_method: authMethod,
       grant_types: ['client_credentials'],
       response_types: [],
       redirect_uris: [],
     },
+    ...(redirectUri ? browserClients.map((client) => ({ ...browsers, ...client })) : []),
   ],
+  clientAuthMethods: [authMethod, 'none'],
+  claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
+  findAccount: (_, accountId) => ({
+    accountId,
+    claims: () => ({
+      sub: accountId,
+      email: `${accountId}@example.com`,
+      email_verified: true,
+      name: 'Alice of the provider',
+    }),
+  }),
+  interactions: { url: (_, interaction) => `/login/${interaction.uid}` },
+  // The user has granted everything before.
+  async loadExistingGrant({ oidc: { provider, session, client } }) {
+    const grant = new provider.Grant({ accountId: session.accountId, clientId: client.clientId });
+    grant.addOIDCScope('openid email profile');
+    await grant.save();
+    return grant;
+  },
   features: {
     devInteractions: { enabled: false },
     clientCredentials: { enabled: true },
     resourceIndicators: {
       enabled: true,
-      defaultResource: () => 'https://secrets.test',
+      // Access tokens of browsers are for the userinfo endpoint.
+      defaultResource: (_, client) =>
+        client.grantTypeAllowed('client_credentials') ? 'https://secrets.test' : undefined,
       useGrantedResource: () => true,
       getResourceServerInfo: (_, resource) => ({
         audience: resource,
@@ -55,5 +92,11 @@ const provider = new Provider(issuer, {
     email_verified: true,
     name: 'Alice of the provider',
   }),
+});
+provider.use(async (ctx, next) => {
+  if (!ctx.path.startsWith('/login/')) return next();
+  const login = { accountId: 'alice' };
+  ctx.respond = false;
+  await provider.interactionFinished(ctx.req, ctx.res, { login }, { mergeWithLastSubmission: false });
 });
 provider.listen(Number(port), '127.0.0.1', () => console.log('listening'));

@@ -113,3 +113,26 @@ async fn imports_of_one_account_stop_no_reads_of_another_on_postgres() {
         .with("SECRETS_DATABASE_URL", &store.url());
     reads_beside_imports(program.start()).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_number_of_watches_is_a_setting() {
+    let file = folder("watch_limit").join("secrets.db");
+    let program = Program::serve("watch_limit", &file).with("SECRETS_WATCH_LIMIT", "4").start();
+    let (alice, of_alice, _) = tenant(&program, "alice").await;
+    let path = format!("{of_alice}/watch");
+
+    let watch = alice.watch(&path, &[]).await;
+    assert_eq!(watch.status(), 200);
+    // A team has a quarter.
+    alice.watch(&path, &[]).await.into_reply().await.is(429).code("rate_limited");
+
+    let mut others = Vec::new();
+    for name in ["bob", "carol", "dave"] {
+        let (person, project, _) = tenant(&program, name).await;
+        others.push(person.watch(&format!("{project}/watch"), &[]).await);
+    }
+    assert!(others.iter().all(|watch| watch.status() == 200));
+    let (eve, project, _) = tenant(&program, "eve").await;
+    let refused = eve.watch(&format!("{project}/watch"), &[]).await.into_reply().await;
+    refused.is(503).code("unavailable");
+}

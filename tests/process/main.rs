@@ -2,10 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod backup;
+mod browser;
 mod bundle;
 mod database;
 mod doctor;
 mod fairness;
+mod keys;
 mod kill;
 mod mail;
 mod mail_server;

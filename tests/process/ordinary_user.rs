@@ -10,7 +10,7 @@ use secrets_tests::targets;
 
 use crate::program::programs;
 
-/// User of the database servers of the tests, with a folder of their own and a copy of the program.
+/// User of the database servers of the tests, with a folder of their own and copies of the programs.
 pub(crate) struct OrdinaryUser {
     user: u32,
     group: u32,
@@ -32,19 +32,21 @@ impl OrdinaryUser {
         chown(&folder, Some(user), Some(group)).unwrap();
         fs::create_dir(&programs).unwrap();
         let this = Self { user, group, folder, programs };
-        this.copy_program();
+        this.copy_programs();
         this
     }
 
-    fn copy_program(&self) {
-        let (built, copy) = (programs().join("secrets-http"), self.programs.join("secrets-http"));
-        // Not possible between two disks.
-        if fs::hard_link(&built, &copy).is_err() {
-            fs::copy(&built, &copy).unwrap();
+    fn copy_programs(&self) {
+        for name in ["secrets-http", "secrets"] {
+            let (built, copy) = (programs().join(name), self.programs.join(name));
+            // Not possible between two disks.
+            if fs::hard_link(&built, &copy).is_err() {
+                fs::copy(&built, &copy).unwrap();
+            }
         }
     }
 
-    /// Path of the program.
+    /// Path of the server program.
     pub(crate) fn program(&self) -> PathBuf {
         self.programs.join("secrets-http")
     }

@@ -1,17 +1,19 @@
 //! Real OpenID provider, from npm.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
-use secrets_tests::Client;
+use secrets_tests::{Browser, Client};
 use serde_json::Value;
 
 /// Running OpenID provider.
 pub(crate) struct Provider {
     child: Child,
     port: u16,
+    /// Its output, which must not be closed: the provider ends if it cannot print.
+    _printed: Lines<BufReader<ChildStdout>>,
 }
 
 /// Returns a port that was free a moment ago.
@@ -22,22 +24,49 @@ pub(crate) fn free_port() -> u16 {
 impl Provider {
     /// Starts the provider with these keys; the first key signs.
     pub(crate) fn start(port: u16, keys: &[&str]) -> Self {
+        Self::start_with(port, keys, &[])
+    }
+
+    /// Starts the provider with clients for browsers, which come back to this URL. Confidential clients
+    /// authenticate with this method.
+    pub(crate) fn for_browsers(redirect_uri: &str, auth_method: &str) -> Self {
+        let variables = [("REDIRECT_URI", redirect_uri), ("AUTH_METHOD", auth_method)];
+        Self::start_with(free_port(), &["1"], &variables)
+    }
+
+    fn start_with(port: u16, keys: &[&str], variables: &[(&str, &str)]) -> Self {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("oidc");
         let mut child = Command::new("node")
             .arg("provider.mjs")
             .arg(secrets_core::testing::folder())
             .arg(port.to_string())
             .args(keys)
+            .envs(variables.iter().copied())
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let ready = lines.map_while(Result::ok).any(|line| line == "listening");
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let ready = lines.by_ref().map_while(Result::ok).any(|line| line == "listening");
         assert!(ready, "the provider ended: was `npm ci` run in tests/oidc?");
-        Self { child, port }
+        Self { child, port, _printed: lines }
+    }
+
+    /// Signs in at the provider, and returns the path and the query that the browser opens at the service.
+    pub(crate) async fn sign_in(&self, authorization_url: &str) -> String {
+        let issuer = self.issuer();
+        let client = Client::new(([127, 0, 0, 1], self.port).into(), None);
+        let mut browser = Browser::new(client, &format!("127.0.0.1:{}", self.port));
+        let mut url = authorization_url.to_owned();
+        while let Some(path) = url.strip_prefix(&issuer).or(url.strip_prefix('/').map(|_| &*url)) {
+            let reply = browser.arrive(path).await;
+            reply.is(303);
+            reply.header("location").unwrap().clone_into(&mut url);
+        }
+        let (_, path) = url.split_once("/sign-in/callback").unwrap();
+        format!("/sign-in/callback{path}")
     }
 
     pub(crate) fn issuer(&self) -> String {

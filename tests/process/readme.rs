@@ -1,5 +1,6 @@
-//! The commands of the README and of the guide for operators, run unchanged as an ordinary user. Only
-//! folders and ports are replaced. Blocks of the language `text` are not run: they install, or need other machines.
+//! The commands of the README, of `docs/http.md` and of the guide for operators, run unchanged as an
+//! ordinary user. Only folders and ports are replaced. Blocks of the language `text` are not run: they
+//! install, or need other machines.
 
 use std::fs;
 use std::path::Path;
@@ -19,18 +20,13 @@ fn blocks(page: &str) -> Vec<String> {
     blocks.collect()
 }
 
-#[test]
-fn the_walk_through_works_as_it_stands() {
-    let blocks = blocks("README.md");
-    let (run, walk) = blocks.split_first().unwrap();
-    let (test, walk) = walk.split_last().unwrap();
-    assert_eq!(run.trim(), "cargo run --release -- dev");
-    assert_eq!(test.trim(), "./tests/run");
-    let user = OrdinaryUser::new("readme");
-    // The same program, built by the test suite, on a free port.
-    let program = Program::of_user(&user, "readme", &["dev", "--listen", "127.0.0.1:0"]).start();
+/// Starts the service as an ordinary user on a free port, runs the blocks with its address and token and
+/// those of a PostgreSQL server, and returns their output.
+fn walk(name: &str, blocks: &[String]) -> (OrdinaryUser, String) {
+    let user = OrdinaryUser::new(name);
+    let program = Program::of_user(&user, name, &["dev", "--listen", "127.0.0.1:0"]).start();
     let email = ["dev", "token", "--email", "dev@example.com"];
-    let token = Program::of_user(&user, "readme", &email).run().stdout;
+    let token = Program::of_user(&user, name, &email).run().stdout;
     let server = Target::postgres();
     let script = format!(
         "export SECRETS_URL=http://{}\nexport SECRETS_TOKEN={}\n\
@@ -41,10 +37,44 @@ fn the_walk_through_works_as_it_stands() {
         server.port,
         server.user,
         server.password,
-        walk.concat()
+        blocks.concat()
     );
-
     let stdout = user.run(&script);
+    // The imported file belongs to the reader of the page, and may contain values.
+    fs::remove_file(user.folder.join("example.env")).unwrap();
+    (user, stdout)
+}
+
+#[test]
+fn the_walk_through_works_as_it_stands() {
+    let blocks = blocks("README.md");
+    let (run, commands) = blocks.split_first().unwrap();
+    let (test, commands) = commands.split_last().unwrap();
+    assert_eq!(run.trim(), "cargo run --release -- dev");
+    assert_eq!(test.trim(), "./tests/run");
+
+    let (_user, stdout) = walk("readme", commands);
+
+    let mut lines = stdout.lines();
+    for expected in [
+        "log level: info",
+        "the environments differ",
+        "postgres://app:kvc_s3cr3t@db.internal/app",
+        "secret.read",
+        "postgres://kv_",
+        "success",
+        "API_KEY='kvc_abc 123'",
+        "MAIN_DB_USERNAME='kv_",
+        "the configuration is valid",
+    ] {
+        assert!(lines.any(|line| line.contains(expected)), "{expected} is not in\n{stdout}");
+    }
+}
+
+#[test]
+fn the_walk_with_curl_works_as_it_stands() {
+    let (_user, stdout) = walk("http", &blocks("docs/http.md"));
+
     let lines: Vec<_> = stdout.lines().collect();
     assert!(lines[0].contains(r#""slug":"web-api""#), "{stdout}");
     assert_eq!(lines[1], r#"{"created":3,"updated":0,"skipped":0}"#);
@@ -66,12 +96,8 @@ fn the_walk_through_works_as_it_stands() {
     }
     assert_ne!(lines[11], lines[13]);
     assert!(lines[14].starts_with('['), "{stdout}");
-    // The opened bundle, and the check of a server.
     assert_eq!(lines[15], "API_KEY='kvc_abc 123'");
     assert!(stdout.contains("\nMAIN_DB_USERNAME='kv_"), "{stdout}");
-    assert!(lines[lines.len() - 1].starts_with("the configuration is valid"), "{stdout}");
-    // The imported file belongs to the reader of the README, and may contain values.
-    fs::remove_file(user.folder.join("example.env")).unwrap();
 }
 
 /// The commands that the guide expects on a server, for one test.

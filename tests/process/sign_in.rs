@@ -1,5 +1,7 @@
 //! Signing in with a real OpenID provider.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::program::{Program, Running, folder};
@@ -78,12 +80,14 @@ async fn a_provider_that_was_never_reached_makes_nobody_a_stranger() {
     let token = provider.token(AUDIENCE).await;
     let issuer = provider.issuer();
     drop(provider);
-    let program = trusting("never", "serve", &issuer).start();
+    let mut program = trusting("never", "serve", &issuer).start();
 
     let reply = program.bearer(&token).get("/api/v1/users/me").await;
 
     reply.is(503).code("unavailable");
     assert!(reply.header("retry-after").is_some());
+    // The log is complete once the program has ended.
+    program.terminate(Duration::from_secs(10));
     let log = std::fs::read_to_string(crate::program::log_path("never")).unwrap();
     assert!(log.contains("users cannot sign in until"), "{log}");
     assert!(log.contains(&issuer), "{log}");

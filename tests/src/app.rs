@@ -20,15 +20,18 @@ use secrets_core::testing::rotator::MemoryDatabase;
 use secrets_core::workers;
 use secrets_http::serve::accept::Drained;
 use secrets_http::serve::api::Api;
+use secrets_http::serve::browser_sign_in::BrowserSignIn;
 use secrets_http::serve::client_address::Networks;
 use secrets_http::serve::gate::Rates;
 use secrets_http::serve::memory::MemoryBudget;
 use secrets_http::serve::reply::Envelope;
+use secrets_http::serve::watches::DEFAULT_WATCH_LIMIT;
 
 use crate::forged::forged;
 use crate::mailer::{RecordingMailer, sent_by};
 use crate::rotations::quick;
 use crate::serving::{Stop, serve};
+use crate::sign_in::SignIn;
 use crate::stores::Kind;
 use crate::{Client, Person};
 
@@ -52,8 +55,10 @@ pub struct App {
     pub database: Arc<MemoryDatabase>,
     /// Root key.
     pub root: Arc<StaticRootKey>,
-    signer: Arc<DevKey>,
+    pub(crate) signer: Arc<DevKey>,
     pub(crate) options: Options,
+    pub(crate) public_url: Option<BaseUrl>,
+    sign_in: SignIn,
     timings: Timings,
     sends_mail: bool,
     pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
@@ -64,6 +69,8 @@ pub struct App {
 /// Builder for a server.
 pub struct Build {
     kind: Kind,
+    /// Clock of the server.
+    pub clock: Arc<ManualClock>,
     pub(crate) options: Options,
     rates: Rates,
     proxies: Networks,
@@ -73,6 +80,7 @@ pub struct Build {
     sends_mail: bool,
     workers: Vec<Arc<dyn Worker>>,
     pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
+    pub(crate) sign_in: SignIn,
 }
 
 /// Time that a request waits for a rotation: ten seconds in real time, because time in rotations
@@ -85,8 +93,10 @@ impl Build {
     pub fn on(kind: Kind) -> Self {
         let rates = Rates { per_address: 0, per_principal: 0 };
         let (options, proxies) = (Options::default(), Networks::default());
+        let start = Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 10).unwrap();
         Self {
             kind,
+            clock: Arc::new(ManualClock::new(start)),
             options,
             rates,
             proxies,
@@ -96,6 +106,7 @@ impl Build {
             sends_mail: false,
             workers: workers::all(),
             webhooks: None,
+            sign_in: SignIn::Off,
         }
     }
 
@@ -178,8 +189,7 @@ impl Build {
     /// Starts the server.
     pub async fn start(self) -> App {
         let held = self.kind.open().await;
-        let clock =
-            Arc::new(ManualClock::new(Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 10).unwrap()));
+        let clock = self.clock;
         let root = Arc::new(StaticRootKey::new(&Key::generate()));
         let signer = DevKey::generate().unwrap();
         let shared: Arc<dyn Clock> = clock.clone();
@@ -199,7 +209,8 @@ impl Build {
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
-        let seen = (self.proxies, self.public_url, self.envelope, self.workers);
+        let sign_in = self.sign_in.build(&clock, &signer, self.public_url.as_ref());
+        let seen = (self.proxies, self.public_url.clone(), self.envelope, self.workers, sign_in);
         let (address, stop) = serve(&service, clock.clone(), self.rates, seen).await;
         App {
             kind: self.kind,
@@ -216,6 +227,8 @@ impl Build {
             root,
             signer: Arc::new(signer),
             options: self.options,
+            public_url: self.public_url,
+            sign_in: self.sign_in,
             stop: Some(stop),
             guard: held.guard.into(),
         }
@@ -272,7 +285,9 @@ impl App {
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
         let rates = Rates { per_address: 0, per_principal: 0 };
-        let seen = (Networks::default(), None, Envelope::Named, workers::all());
+        let sign_in = self.sign_in.build(&self.clock, &self.signer, self.public_url.as_ref());
+        let public_url = self.public_url.clone();
+        let seen = (Networks::default(), public_url, Envelope::Named, workers::all(), sign_in);
         let (address, stop) = serve(&service, self.clock.clone(), rates, seen).await;
         Self {
             kind: self.kind,
@@ -289,6 +304,8 @@ impl App {
             root: Arc::clone(&self.root),
             signer: Arc::clone(&self.signer),
             options: self.options.clone(),
+            public_url: self.public_url.clone(),
+            sign_in: self.sign_in.clone(),
             stop: Some(stop),
             guard: Arc::clone(&self.guard),
         }
@@ -301,7 +318,10 @@ impl App {
             service: Arc::clone(&self.service),
             clock: self.clock.clone(),
             envelope: Envelope::Named,
+            has_dashboard: true,
             memory: Arc::new(MemoryBudget::new(0)),
+            watch_limit: DEFAULT_WATCH_LIMIT,
+            sign_in: Arc::new(BrowserSignIn::Off),
         }
     }
 

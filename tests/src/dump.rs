@@ -18,8 +18,14 @@ use crate::audit;
 pub struct Dump(BTreeMap<String, String>);
 
 /// Audit actions that change nothing: reads, and signing in again.
-const READS: [&str; 5] =
-    ["secret.read", "secrets.exported", "eso.secret_read", "eso.secrets_read", "user.synced"];
+const READS: [&str; 6] = [
+    "secret.read",
+    "secrets.compared",
+    "secrets.exported",
+    "eso.secret_read",
+    "eso.secrets_read",
+    "user.synced",
+];
 
 impl Dump {
     /// Dumps the records of these people, given by the names they signed in with, and of their
@@ -145,7 +151,7 @@ impl Dump {
     async fn rotations(&mut self, reads: &mut dyn Reads, environment: EnvironmentId) {
         for rotation in reads.rotations(environment).await.unwrap() {
             let (connection, proxy) =
-                (bytes(&rotation.connection), rotation.proxy.as_ref().map(bytes));
+                (bytes(&rotation.settings.connection), rotation.settings.proxy.as_ref().map(bytes));
             let attempts = reads.concluded_attempts(rotation.id, u32::MAX).await.unwrap();
             let open = reads.open_attempt(rotation.id).await.unwrap();
             let pending = open.as_ref().and_then(|open| open.pending.as_ref()).map(bytes);

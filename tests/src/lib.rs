@@ -4,8 +4,10 @@
 
 mod app;
 mod audit;
+mod browser;
 mod dump;
 mod forged;
+mod identity_provider;
 mod mailer;
 mod outage;
 pub mod paths;
@@ -15,6 +17,7 @@ mod reply;
 mod rotation;
 mod rotations;
 mod serving;
+mod sign_in;
 mod spoil;
 mod stores;
 pub mod targets;
@@ -22,7 +25,9 @@ mod watch;
 mod wire;
 
 pub use app::{App, Build};
+pub use browser::Browser;
 pub use dump::Dump;
+pub use identity_provider::{CLIENT, IdentityProvider, TokenAnswer};
 pub use mailer::{Answer, MAIL_LINKS, Message, RecordingMailer};
 pub use outage::{CAUSE, Failing, Outage};
 pub use person::{Client, Person};
@@ -31,7 +36,7 @@ pub use reply::Reply;
 pub use rotations::{Rotated, connection, lambda, postgresql};
 pub use spoil::flipped;
 pub use stores::{Held, Kind};
-pub use watch::Watch;
+pub use watch::{Event, Watch};
 
 /// Time of the clock at the start of every server, as it appears in responses.
 pub const STARTED: &str = "2026-11-21T12:00:10Z";

@@ -1,11 +1,9 @@
 //! Rotations and webhook deliveries that tests write directly to the store.
 
-use secrets_core::crypto::Sealed;
-use secrets_core::model::rotations::{
-    ConnectionMethod, DeliveryStatus, Integration, PermissionLevel, RotationStatus, WebhookEvent,
-};
+use secrets_core::model::rotations::{DeliveryStatus, RotationStatus, WebhookEvent};
 use secrets_core::model::{EnvironmentId, RotationId, WebhookDeliveryId, WebhookId, ids};
-use secrets_core::store::{RotationRecord, WebhookDeliveryRecord};
+use secrets_core::store::WebhookDeliveryRecord;
+use secrets_core::testing::fixtures;
 
 use crate::{App, Person, paths};
 
@@ -21,37 +19,8 @@ impl App {
         let found = whose.get(&paths::environment(project, environment)).await.is(200).id();
         let environment: EnvironmentId = ids::parse(&found).unwrap().into();
         let now = secrets_core::model::Clock::now(self.clock.as_ref());
-        let rotation = RotationRecord {
-            id: RotationId::draw(now),
-            environment,
-            name: name.to_owned().try_into().unwrap(),
-            integration: Integration::Postgresql,
-            method: ConnectionMethod::Direct,
-            level: PermissionLevel::ReadWrite,
-            connection: Sealed::from_bytes(vec![0; 64]),
-            proxy: None,
-            keys: "{}".to_owned(),
-            interval_days: 30,
-            status: RotationStatus::Paused,
-            error_code: None,
-            error_message: None,
-            error_since: None,
-            announced_at: None,
-            failures: 0,
-            active_slot: None,
-            retire_at: None,
-            check_at: None,
-            checks: 0,
-            next_rotation_at: now,
-            remaining: None,
-            last_rotation_at: None,
-            identity: None,
-            sequence: 0,
-            work_at: None,
-            created_by: None,
-            created_at: now,
-            updated_at: now,
-        };
+        let mut rotation = fixtures::rotation_in(environment, name, now);
+        rotation.status = RotationStatus::Paused;
         let mut tx = self.store.begin().await.unwrap();
         tx.touch_environment(environment, 1).await.unwrap();
         tx.insert_rotation(&rotation, &[]).await.unwrap();

@@ -163,7 +163,7 @@ impl Rotated {
             }
             let record = self.record(app).await;
             let now = app.clock.now();
-            if record.work_at.is_none_or(|at| at > now) {
+            if record.schedule.work_at.is_none_or(|at| at > now) {
                 return;
             }
             // The server's own job has claimed it.

@@ -7,6 +7,7 @@ use secrets_core::Service;
 use secrets_core::engine::Worker;
 use secrets_core::model::{BaseUrl, ManualClock};
 use secrets_http::serve::accept::{AcceptOptions, Drained};
+use secrets_http::serve::browser_sign_in::BrowserSignIn;
 use secrets_http::serve::client_address::Networks;
 use secrets_http::serve::gate::Rates;
 use secrets_http::serve::reply::Envelope;
@@ -21,20 +22,22 @@ pub(crate) struct Stop {
     pub(crate) running: JoinHandle<Drained>,
 }
 
-/// Trusted proxies, base URL of links, response envelope and workers of a server.
-pub(crate) type Settings = (Networks, Option<BaseUrl>, Envelope, Vec<Arc<dyn Worker>>);
+/// Trusted proxies, base URL of links, response envelope, workers, and sign-in of browsers of a server.
+pub(crate) type Settings =
+    (Networks, Option<BaseUrl>, Envelope, Vec<Arc<dyn Worker>>, BrowserSignIn);
 
 /// Serves a service on a new socket.
 pub(crate) async fn serve(
     service: &Arc<Service>,
     clock: Arc<ManualClock>,
     rates: Rates,
-    (proxies, public_url, envelope, workers): Settings,
+    (proxies, public_url, envelope, workers, sign_in): Settings,
 ) -> (SocketAddr, Stop) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
     let server = Server {
+        has_dashboard: true,
         service: Arc::clone(service),
         clock,
         rates,
@@ -42,6 +45,7 @@ pub(crate) async fn serve(
         public_url,
         envelope,
         options: AcceptOptions::default(),
+        sign_in,
         tls: None,
         workers,
     };

@@ -20,7 +20,7 @@ pub struct Watch {
 /// Received event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Event ID.
+    /// Event ID; empty if the event has none.
     pub id: String,
     /// Event data.
     pub data: Value,
@@ -57,11 +57,10 @@ impl Watch {
     #[must_use]
     pub fn parse(block: Option<String>) -> Event {
         let block = block.unwrap();
-        let field = |name: &str| {
-            let line = block.lines().find_map(|line| line.strip_prefix(name));
-            line.unwrap_or_else(|| panic!("no {name} in {block:?}")).trim().to_owned()
-        };
-        Event { id: field("id:"), data: serde_json::from_str(&field("data:")).unwrap() }
+        let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
+        let id = field("id:").unwrap_or_default().trim().to_owned();
+        let data = field("data:").unwrap_or_else(|| panic!("no data in {block:?}"));
+        Event { id, data: serde_json::from_str(data).unwrap() }
     }
 
     /// True if no event arrives for this number of seconds. Keep-alive comments may arrive.

@@ -35,9 +35,12 @@ mysql_program() {
 
 # Options of both MySQL and MariaDB. The statement log goes to the standard output, like all other output.
 mysql_options() {
+    # A server deletes what others have in the same folder for temporary tables.
+    mkdir -p tmp
     cat >options <<OPTIONS
 [mysqld]
 datadir=$folder/data
+tmpdir=$folder/tmp
 pid-file=$folder/pid
 socket=
 bind-address=$addresses

@@ -37,14 +37,16 @@ find_missing() {
     need 'cargo, with clippy and rustfmt' '' has_cargo
     need curl 'curl ca-certificates' has curl
     need git git has git
-    need 'Node.js 18 or later (node)' nodejs has_node
+    need 'Node.js 20 or later (node)' nodejs has_node
     need npm npm has npm
     need 'Python 3.11 or later with venv (python3)' python3-venv has_python
     need 'the PostgreSQL server (initdb, postgres)' postgresql has_postgres
     need 'the MariaDB server (mariadbd, mariadb-install-db)' 'mariadb-server-core mariadb-client-core' has_mariadb
     need 'Chromium and its driver (chromium, chromedriver)' 'chromium chromium-driver' has_chromium
     need openssl openssl has openssl
-    need 'dash and bash' 'dash bash' has_shells
+    need 'dash, bash, zsh, ksh and fish' 'dash bash zsh ksh fish' has_shells
+    need 'tmux, vim and less' 'tmux vim less' has_terminal_programs
+    need 'the GNOME keyring (gnome-keyring-daemon, dbus-run-session)' 'gnome-keyring dbus' has_keyring
     need 'setpriv and timeout' 'util-linux coreutils' has_basics_of_linux
 }
 
@@ -71,7 +73,15 @@ has_basics_of_linux() {
 }
 
 has_shells() {
-    has dash && has bash
+    has dash && has bash && has zsh && has ksh && has fish
+}
+
+has_terminal_programs() {
+    has tmux && has vim && has less
+}
+
+has_keyring() {
+    has gnome-keyring-daemon && has dbus-run-session
 }
 
 # CHROMIUM and CHROMEDRIVER name the programs on systems other than Debian.
@@ -89,7 +99,7 @@ has_cargo() {
 }
 
 has_node() {
-    has node && node -e 'process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)' >/dev/null 2>&1
+    has node && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' >/dev/null 2>&1
 }
 
 has_python() {

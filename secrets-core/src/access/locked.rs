@@ -4,10 +4,14 @@
 //! authorized again under the locks, from what is stored then. In an operation with the access
 //! [`Write`] there is no other way to a scope.
 
+use std::collections::BTreeSet;
+
 use crate::access::RESTORE_PERIOD;
 use crate::access::scope::{EnvironmentScope, ProjectScope, TeamScope, View, check_chain};
 use crate::engine::{Context, Lock, Write};
-use crate::model::{EnvironmentPath, Error, Permission, ProjectRef, Result, Subject, TeamId};
+use crate::model::{
+    EnvironmentId, EnvironmentPath, Error, Permission, ProjectRef, Quota, Result, Subject, TeamId,
+};
 use crate::store::{ProjectRelation, Selection, TeamRecord};
 
 /// Row that a change of an environment locks. Every row that the change writes must be locked, so
@@ -20,7 +24,8 @@ pub enum LockedRow {
     Project,
     /// Environment.
     Environment,
-    /// Environment, with a new revision: for changes to its secrets.
+    /// Environment, with a new revision, and the size of the team's secrets if its plan limits that: for
+    /// changes to its secrets.
     Secrets,
 }
 
@@ -34,13 +39,13 @@ impl Context<'_, Write> {
         unknown: Error,
     ) -> Result<TeamScope> {
         self.resolve_team(team, wanted, unknown).await?;
-        self.lock_known(Lock::Team(team), Subject::Team).await?;
+        lock(self, Lock::Team(team), Subject::Team).await?;
         self.resolve_team(team, wanted, Error::NotFound(Subject::Team)).await
     }
 
     /// Resolves and locks any team for an operator of this service, independent of membership. An
-    /// operator is known by the verified address of a token of the identity provider; a CLI session,
-    /// which lasts longer than such a token, does not suffice.
+    /// operator is known by the verified address of a token of the identity provider; a session of a
+    /// command-line client or a browser, which lasts longer than such a token, does not suffice.
     pub async fn locked_team_as_operator(&mut self, team: Option<TeamId>) -> Result<TeamRecord> {
         let caller = self.caller.as_person()?;
         let email = caller.verified_email().filter(|_| caller.session.is_none());
@@ -51,7 +56,7 @@ impl Context<'_, Write> {
             return Err(Error::forbidden("only the operator of this service may do this"));
         }
         let team = team.ok_or(Error::NotFound(Subject::Team))?;
-        self.lock_known(Lock::Team(team), Subject::Team).await?;
+        lock(self, Lock::Team(team), Subject::Team).await?;
         let found = self.reads().team(team).await?.ok_or(Error::NotFound(Subject::Team))?;
         self.audit.team = Some(found.id);
         Ok(found)
@@ -64,17 +69,17 @@ impl Context<'_, Write> {
         wanted: Permission,
     ) -> Result<ProjectScope> {
         let project = self.resolve_project(path, wanted).await?.project.id;
-        self.lock_known(Lock::Project(project), Subject::Project).await?;
+        lock(self, Lock::Project(project), Subject::Project).await?;
         self.resolve_project(&ProjectRef::Id(project), wanted).await
     }
 
     /// Resolves a deleted project by ID, if it can still be restored, locks its team, and authorizes
     /// the caller.
     pub async fn locked_deleted_project(&mut self, path: &ProjectRef) -> Result<ProjectScope> {
-        let found = self.deleted_project(path).await?;
+        let found = deleted_project(self, path).await?;
         let team = self.project_scope(found, Permission::Manage).await?.project.team;
-        self.lock_known(Lock::Team(team), Subject::Team).await?;
-        let found = self.deleted_project(path).await?;
+        lock(self, Lock::Team(team), Subject::Team).await?;
+        let found = deleted_project(self, path).await?;
         self.project_scope(found, Permission::Manage).await
     }
 
@@ -88,18 +93,47 @@ impl Context<'_, Write> {
     ) -> Result<EnvironmentScope> {
         let (View { scope, .. }, _) = self.resolve(path, wanted, Selection::None).await?;
         let (project, environment) = (scope.project, scope.environment.id);
+        let is_limited = scope.plan.limit(Quota::StoredBytes).is_some();
         for row in rows {
-            let (lock, subject) = match row {
-                LockedRow::Team => (Lock::Team(project.team), Subject::Project),
-                LockedRow::Project => (Lock::Project(project.id), Subject::Project),
-                LockedRow::Environment => (Lock::Environment(environment), Subject::Environment),
-                LockedRow::Secrets => (Lock::Secrets(environment), Subject::Environment),
+            let (locks, subject): (&[_], _) = match row {
+                LockedRow::Team => (&[Lock::Team(project.team)], Subject::Project),
+                LockedRow::Project => (&[Lock::Project(project.id)], Subject::Project),
+                LockedRow::Environment => (&[Lock::Environment(environment)], Subject::Environment),
+                LockedRow::Secrets if is_limited => (
+                    &[
+                        Lock::Environment(environment),
+                        Lock::TeamSize(project.team),
+                        Lock::Secrets(environment),
+                    ],
+                    Subject::Environment,
+                ),
+                LockedRow::Secrets => (&[Lock::Secrets(environment)], Subject::Environment),
             };
-            self.lock_known(lock, subject).await?;
+            self.lock_all(locks).await.map_err(|error| error.or_not_found(subject))?;
         }
         // By ID: the name may belong to another environment now.
         let path = EnvironmentPath::new(ProjectRef::Id(project.id), environment);
         Ok(self.resolve(&path, wanted, Selection::None).await?.0.scope)
+    }
+
+    /// Locks environments of a project in the order of their IDs, and authorizes the caller in each.
+    pub async fn locked_environments(
+        &mut self,
+        project: &ProjectRef,
+        environments: &BTreeSet<EnvironmentId>,
+        wanted: Permission,
+    ) -> Result<Vec<EnvironmentScope>> {
+        let locks: Vec<_> = environments.iter().map(|of| Lock::Environment(*of)).collect();
+        let locked = self.lock_all(&locks).await;
+        locked.map_err(|error| error.or_not_found(Subject::Environment))?;
+        let scopes = authorize_each(self, project, environments, wanted).await?;
+        match scopes.first() {
+            Some(scope) if scope.plan.limit(Quota::StoredBytes).is_some() => {
+                self.lock(Lock::TeamSize(scope.project.team)).await?;
+                authorize_each(self, project, environments, wanted).await
+            }
+            _ => Ok(scopes),
+        }
     }
 
     /// Resolves an environment that is to become the parent of another environment. The caller must
@@ -113,15 +147,35 @@ impl Context<'_, Write> {
         }
         Ok(view)
     }
+}
 
-    async fn lock_known(&mut self, row: Lock, subject: Subject) -> Result<()> {
-        self.lock(row).await.map_err(|error| error.or_not_found(subject))
-    }
+/// Loads a deleted project that can still be restored.
+async fn deleted_project(
+    cx: &mut Context<'_, Write>,
+    path: &ProjectRef,
+) -> Result<Option<ProjectRelation>> {
+    let Some(id) = path.id() else { return Ok(None) };
+    let principal = cx.caller.principal()?;
+    let since = cx.now() - RESTORE_PERIOD;
+    Ok(cx.reads().deleted_project(id, since, principal).await?)
+}
 
-    async fn deleted_project(&mut self, path: &ProjectRef) -> Result<Option<ProjectRelation>> {
-        let Some(id) = path.id() else { return Ok(None) };
-        let principal = self.caller.principal()?;
-        let since = self.now() - RESTORE_PERIOD;
-        Ok(self.reads().deleted_project(id, since, principal).await?)
+/// Locks a row. Fails as not found if the row does not exist.
+async fn lock(cx: &mut Context<'_, Write>, row: Lock, subject: Subject) -> Result<()> {
+    cx.lock(row).await.map_err(|error| error.or_not_found(subject))
+}
+
+/// Authorizes the caller in each environment.
+async fn authorize_each(
+    cx: &mut Context<'_, Write>,
+    project: &ProjectRef,
+    environments: &BTreeSet<EnvironmentId>,
+    wanted: Permission,
+) -> Result<Vec<EnvironmentScope>> {
+    let mut scopes = Vec::with_capacity(environments.len());
+    for environment in environments {
+        let path = EnvironmentPath::new(project.clone(), *environment);
+        scopes.push(cx.resolve(&path, wanted, Selection::None).await?.0.scope);
     }
+    Ok(scopes)
 }

@@ -9,11 +9,11 @@ use crate::crypto::ProjectKey;
 use crate::engine::{Access, Context, Read, Who, team_rate};
 use crate::model::{
     Code, EnvironmentId, EnvironmentPath, Error, MemberAccess, Permission, Plan, ProjectRef,
-    Result, Role, Subject, TeamId,
+    Result, Role, SecretKey, Subject, TeamId,
 };
 use crate::store::{
     ChainLink, EnvironmentRecord, Membership, ProjectRecord, ProjectRelation, Relation,
-    ResolvedEnvironment, RotationLocation, Selection, TeamRecord,
+    ResolvedEnvironment, RotationLocation, SecretRecord, Selection, TeamRecord,
 };
 
 /// Maximum length of an inheritance chain, including the environment itself.
@@ -54,6 +54,8 @@ pub struct EnvironmentScope {
     pub may_read: bool,
     /// True if the caller may change secrets.
     pub may_write: bool,
+    /// True if the caller may manage permissions; always false for service tokens.
+    pub may_grant: bool,
     key: ProjectKey,
 }
 
@@ -108,6 +110,23 @@ impl Context<'_, Read> {
         Ok(view)
     }
 
+    /// Resolves an environment like [`view`](Self::view); `None` if the environment is unknown or the
+    /// caller is a user without access to it. The audit entry does not change.
+    pub(crate) async fn view_if_readable(
+        &mut self,
+        path: &EnvironmentPath,
+        wanted: Selection<'_>,
+    ) -> Result<Option<View>> {
+        let note = mem::take(&mut self.audit);
+        let view = self.view(path, wanted).await;
+        self.audit = note;
+        match (view, &self.caller.who) {
+            (Ok(view), _) => Ok(Some(view)),
+            (Err(Error::NotFound(_)), _) | (Err(Error::Forbidden(_)), Who::Person(_)) => Ok(None),
+            (Err(error), _) => Err(error),
+        }
+    }
+
     /// Loads the teams in which the caller is an owner or admin.
     pub async fn managed_teams(&mut self) -> Result<Vec<TeamId>> {
         let user = self.caller.person()?.id;
@@ -151,6 +170,37 @@ impl<A: Access> Context<'_, A> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
         Ok(memberships.iter().find(|own| own.is_personal_of(user)).map(|own| own.team.id))
+    }
+
+    /// Resolves an environment and authorizes the caller, without a lock, and returns its record. A
+    /// change must authorize the caller again under its locks.
+    pub(crate) async fn known_environment(
+        &mut self,
+        path: &EnvironmentPath,
+        wanted: Permission,
+    ) -> Result<EnvironmentRecord> {
+        Ok(self.resolve(path, wanted, Selection::None).await?.0.scope.environment)
+    }
+
+    /// Resolves an environment for reading, with the secrets of these secret keys in the environment
+    /// and its ancestors. A change calls it after its locks.
+    pub(crate) async fn view_of_keys(
+        &mut self,
+        path: &EnvironmentPath,
+        keys: &[SecretKey],
+    ) -> Result<View> {
+        let (mut view, _) = self.resolve(path, Permission::Read, Selection::None).await?;
+        check_chain(&view.chain)?;
+        let mut bytes = 0;
+        for link in &mut view.chain {
+            let secrets = self.reads().secrets(link.environment.id, keys).await?;
+            bytes += secrets.iter().map(SecretRecord::size).sum::<usize>();
+            if bytes > ResolvedEnvironment::MAX_BYTES {
+                return Err(TOO_MANY_BYTES);
+            }
+            link.secrets = secrets.into_iter().map(Arc::new).collect();
+        }
+        Ok(view)
     }
 
     /// True if the caller may read the secrets of this environment. The audit entry does not change.
@@ -203,7 +253,7 @@ impl<A: Access> Context<'_, A> {
         wanted: Permission,
     ) -> Result<ProjectScope> {
         let found = found.ok_or(Error::NotFound(Subject::Project))?;
-        self.set_audit_project(&found.project, found.relation);
+        set_audit_project(self, &found.project, found.relation);
         self.allow(found.relation, wanted)?;
         team_rate::count(self, found.project.team).await?;
         let plan = self.options().plans.of_team(&found.plan);
@@ -221,7 +271,7 @@ impl<A: Access> Context<'_, A> {
         let resolved = self.reads().resolve_environment(path, principal, wanted).await?;
         let ResolvedEnvironment { project, plan, relation, key, chain } =
             resolved.ok_or(Error::NotFound(Subject::Project))?;
-        self.set_audit_project(&project, relation);
+        set_audit_project(self, &project, relation);
         self.allow(relation, Permission::See)?;
         let first = chain.first().ok_or(Error::NotFound(Subject::Environment))?;
         let environment = first.environment.clone();
@@ -232,11 +282,13 @@ impl<A: Access> Context<'_, A> {
         self.allow_in(first, relation, permission)?;
         let may_read = self.allow_in(first, relation, Permission::Read).is_ok();
         let may_write = self.allow_in(first, relation, Permission::Write).is_ok();
+        let may_grant = self.allow_in(first, relation, Permission::Grant).is_ok();
         team_rate::count(self, project.team).await?;
 
         let key = self.keyring().project_key(&key).map_err(Error::internal)?;
         let plan = self.options().plans.of_team(&plan);
-        let scope = EnvironmentScope { project, plan, environment, may_read, may_write, key };
+        let scope =
+            EnvironmentScope { project, plan, environment, may_read, may_write, may_grant, key };
         // A service token reads the whole chain: its environments were chosen by an admin.
         let is_restricted = |link: &&ChainLink| {
             matches!(relation, Relation::Member(_))
@@ -245,16 +297,6 @@ impl<A: Access> Context<'_, A> {
         let ancestors = chain.iter().skip(1).filter(is_restricted);
         let restricted = ancestors.map(|link| link.environment.id).collect();
         Ok((View { scope, chain, restricted }, relation))
-    }
-
-    /// Sets the project of the audit entry, which is also written if the caller is refused. The
-    /// team's log does not get the names of callers outside of the team.
-    fn set_audit_project(&mut self, project: &ProjectRecord, relation: Relation) {
-        self.audit.team = Some(project.team);
-        self.audit.project = Some((project.id, project.name.to_string()));
-        let is_own_token =
-            matches!(&self.caller.who, Who::Token(token) if token.team == project.team);
-        self.audit.is_anonymized = matches!(relation, Relation::None) && !is_own_token;
     }
 
     /// Checks the caller's permission in one environment, including access granted in that
@@ -313,8 +355,8 @@ impl<A: Access> Context<'_, A> {
         let key = self.keyring().project_key(&place.key).map_err(Error::internal)?;
         let plan = self.options().plans.of_team(&place.plan);
         let RotationLocation { project, environment, .. } = place;
-        let (may_read, may_write) = (true, true);
-        Ok(EnvironmentScope { project, plan, environment, may_read, may_write, key })
+        let (may_read, may_write, may_grant) = (true, true, false);
+        Ok(EnvironmentScope { project, plan, environment, may_read, may_write, may_grant, key })
     }
 }
 
@@ -325,6 +367,19 @@ const ADMINS_ONLY: Error =
     Error::forbidden("only an admin of this environment or of the team may do this");
 const NO_ACCESS: Error = Error::forbidden("you have no access to this environment");
 const OUT_OF_SCOPE: Error = Error::forbidden("outside of this token's scope");
+
+/// Sets the project of the audit entry, which is also written if the caller is refused. The team's
+/// log does not get the names of callers outside of the team.
+fn set_audit_project<A: Access>(
+    cx: &mut Context<'_, A>,
+    project: &ProjectRecord,
+    relation: Relation,
+) {
+    cx.audit.team = Some(project.team);
+    cx.audit.project = Some((project.id, project.name.to_string()));
+    let is_own_token = matches!(&cx.caller.who, Who::Token(token) if token.team == project.team);
+    cx.audit.is_anonymized = matches!(relation, Relation::None) && !is_own_token;
+}
 
 /// Fails if the inheritance chain is circular or too long. The service never stores such a chain,
 /// but a database edited by hand may hold it.
@@ -341,6 +396,12 @@ pub(super) fn check_chain(chain: &[ChainLink]) -> Result<()> {
     }
     Ok(())
 }
+
+/// Error for the secrets of some keys that exceed [`ResolvedEnvironment::MAX_BYTES`].
+const TOO_MANY_BYTES: Error = Error::Refused {
+    code: Code::AnswerTooLarge,
+    reason: std::borrow::Cow::Borrowed("the secrets of these keys exceed 64 MiB: name fewer keys"),
+};
 
 /// Error for an inheritance chain of more than [`MAX_CHAIN_LENGTH`] environments.
 pub(crate) const CHAIN_TOO_LONG: Error = Error::Refused {

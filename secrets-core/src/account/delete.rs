@@ -57,7 +57,8 @@ impl Operation for DeleteAccount {
                 revoke_invitations(cx, team, user.id).await?;
             }
         }
-        cx.tx().delete_cli_sessions(user.id).await?;
+        cx.tx().delete_device_logins(user.id).await?;
+        cx.tx().delete_sessions(user.id, None).await?;
         cx.tx().erase_user(user.id, now).await?;
         cx.tx().anonymize_actor(user.id.uuid()).await?;
         // Last, because it locks the batches of all teams, and then only what it added.

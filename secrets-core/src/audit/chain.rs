@@ -9,7 +9,7 @@ use chrono::TimeDelta;
 use serde::Serialize;
 
 use crate::crypto::is_same;
-use crate::engine::audit_chain::{self, MAX_BATCH, entry_hash, head_mac};
+use crate::engine::audit_chain::{self, MAX_SEALED, entry_hash, head_mac};
 use crate::engine::{Engine, Failures, Periodic, Schedule, WorkItem, refusals};
 use crate::model::TeamId;
 use crate::store::{AuditHead, StoreError, StoreResult};
@@ -88,7 +88,7 @@ pub async fn seal(engine: &Engine) -> StoreResult<u64> {
                 Ok(count) => {
                     failures.clear(WorkItem::AuditSeal(team));
                     sealed += count as u64;
-                    if count == MAX_BATCH as usize {
+                    if count == MAX_SEALED as usize {
                         unfinished.push(team);
                     }
                 }
@@ -113,7 +113,7 @@ async fn seal_batches(engine: &Engine) -> StoreResult<u64> {
 
 /// Appends the oldest new entries of a team to its audit chain. Returns their number.
 async fn seal_batch(engine: &Engine, team: Option<TeamId>) -> StoreResult<usize> {
-    let entries = engine.store().read().await?.unsealed_audit(team, MAX_BATCH).await?;
+    let entries = engine.store().read().await?.unsealed_audit(team, MAX_SEALED).await?;
     if entries.is_empty() {
         return Ok(0);
     }
@@ -215,8 +215,8 @@ async fn verify_chain(engine: &Engine, head: &AuditHead) -> StoreResult<Result<u
     }
     loop {
         let mut reads = engine.store().read().await?;
-        let entries = reads.audit_chain(head.team, position, MAX_BATCH).await?;
-        let is_last = entries.len() < MAX_BATCH as usize;
+        let entries = reads.audit_chain(head.team, position, MAX_SEALED).await?;
+        let is_last = entries.len() < MAX_SEALED as usize;
         for entry in &entries {
             let fits = entry.seal.is_some_and(|seal| {
                 let expected = entry_hash(engine.keyring(), entry, position + 1, &hash);

@@ -42,6 +42,9 @@ pub struct Uses {
     /// Size of secrets, in bytes. The limit applies to the encrypted secrets of each environment, so
     /// `used` is the highest size of any environment. `total` includes previous versions.
     pub bytes: Use,
+    /// Size of all secrets of the team and of their previous versions, in bytes, including those of
+    /// deleted projects until they can no longer be restored.
+    pub stored_bytes: Use,
     /// Service tokens.
     pub service_tokens: Use,
     /// Credential rotations.
@@ -103,6 +106,7 @@ impl Uses {
             ),
             secrets: of(Quota::Secrets, usage.most_secrets, Some(usage.secrets)),
             bytes: of(Quota::Bytes, usage.most_bytes, Some(usage.bytes)),
+            stored_bytes: of(Quota::StoredBytes, usage.stored_bytes, None),
             service_tokens: of(Quota::ServiceTokens, usage.service_tokens, None),
             rotations: of(Quota::Rotations, usage.rotations, None),
             api_requests: Use { used: None, total: None, limit: None },

@@ -166,12 +166,27 @@ impl Keyring {
         }
         let context = kek_context(record.id, record.kek_id);
         let kek = root.unwrap(&record.wrapped_kek, &context).await.map_err(refused)?;
-        let canary =
-            canary_cipher(&kek, record.id).open(&record.canary, CANARY).map_err(tampered)?;
-        if *canary != canary_text(record.id, record.kek_id, record.epoch) {
-            return Err(KeyringError::Tampered);
-        }
+        check_canary(&kek, record)?;
         Self::assemble(record, wrapping_cipher(&kek, record.id), keys)
+    }
+
+    /// Returns the record of the instance with its key wrapped by another root key. Fails if `from`
+    /// did not wrap it, or if `to` does not unwrap what it has wrapped.
+    pub async fn rewrap(
+        record: &InstanceRecord,
+        from: &dyn RootKeys,
+        to: &dyn RootKeys,
+    ) -> Result<InstanceRecord, KeyringError> {
+        if record.root_key != from.id() {
+            return Err(KeyringError::RootKey { needed: record.root_key, given: from.id() });
+        }
+        let context = kek_context(record.id, record.kek_id);
+        let kek = from.unwrap(&record.wrapped_kek, &context).await.map_err(refused)?;
+        check_canary(&kek, record)?;
+        let wrapped_kek = to.wrap(&kek, &context).await.map_err(refused)?;
+        let unwrapped = to.unwrap(&wrapped_kek, &context).await.map_err(refused)?;
+        check_canary(&unwrapped, record)?;
+        Ok(InstanceRecord { root_key: to.id(), wrapped_kek, ..record.clone() })
     }
 
     fn assemble(
@@ -204,10 +219,10 @@ impl Keyring {
         self.instance
     }
 
-    /// Generates the first encryption key of a project. The caller stores the returned record.
+    /// Generates an encryption key of a project. The first version is 1. The caller stores the returned
+    /// record.
     #[must_use]
-    pub fn draw_project_key(&self, project: ProjectId) -> ProjectKeyRecord {
-        let version = 1;
+    pub fn draw_project_key(&self, project: ProjectId, version: u32) -> ProjectKeyRecord {
         let context = dek_context(self.instance, project, version);
         let wrapped = wrap(&self.wrapping, &Key::generate(), &context);
         ProjectKeyRecord { project, version, kek_id: self.kek_id, wrapped }
@@ -271,6 +286,13 @@ const CANARY: &[u8] = b"SCv1\0canary";
 
 fn canary_text(instance: InstanceId, kek_id: u32, epoch: u64) -> Vec<u8> {
     [instance.uuid().as_bytes().as_slice(), &kek_id.to_be_bytes(), &epoch.to_be_bytes()].concat()
+}
+
+/// Fails if the instance key does not belong to the record.
+fn check_canary(kek: &Key, record: &InstanceRecord) -> Result<(), KeyringError> {
+    let canary = canary_cipher(kek, record.id).open(&record.canary, CANARY).map_err(tampered)?;
+    let expected = canary_text(record.id, record.kek_id, record.epoch);
+    if *canary == expected { Ok(()) } else { Err(KeyringError::Tampered) }
 }
 
 fn canary_cipher(kek: &Key, instance: InstanceId) -> Cipher {

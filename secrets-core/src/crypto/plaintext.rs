@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serializer, de};
+use subtle::ConstantTimeEq as _;
 use zeroize::Zeroizing;
 
 use super::Undecryptable;
@@ -58,6 +59,11 @@ impl Plaintext {
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
+    }
+
+    /// True if both values are equal. Compares in constant time, except for different lengths.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.0.as_bytes().ct_eq(other.0.as_bytes()).into()
     }
 
     /// Serializes the value into a response; for `#[serde(serialize_with)]`. Types that expose a

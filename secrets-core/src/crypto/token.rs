@@ -20,6 +20,8 @@ use crate::model::InvitationId;
 const SERVICE_PREFIX: &str = "env_";
 /// Prefix of a CLI credential.
 const CLI_PREFIX: &str = "cli_";
+/// Prefix of a browser session's credential.
+const BROWSER_PREFIX: &str = "web_";
 const LENGTH: usize = 53;
 
 /// Text of a service token. Shown only once, on creation.
@@ -47,6 +49,12 @@ impl TokenText {
         Self::prefixed(CLI_PREFIX, &Zeroizing::new(random()))
     }
 
+    /// Generates a random credential of a browser session, in the same format.
+    #[must_use]
+    pub fn draw_browser() -> Self {
+        Self::prefixed(BROWSER_PREFIX, &Zeroizing::new(random()))
+    }
+
     /// Creates a service token from given random bits.
     #[must_use]
     pub fn from_entropy(entropy: &[u8; 32]) -> Self {
@@ -61,9 +69,8 @@ impl TokenText {
     /// token, the digits and the checksum are right too. A text of another length is accepted.
     #[must_use]
     pub fn is_plausible(text: &str) -> bool {
-        let Some(prefix) =
-            [SERVICE_PREFIX, CLI_PREFIX].into_iter().find(|prefix| text.starts_with(prefix))
-        else {
+        let prefixes = [SERVICE_PREFIX, CLI_PREFIX, BROWSER_PREFIX];
+        let Some(prefix) = prefixes.into_iter().find(|prefix| text.starts_with(prefix)) else {
             return false;
         };
         text.len() != LENGTH || checked::is_whole(prefix, text)

@@ -6,7 +6,7 @@ use super::login_of;
 use super::{UNKNOWN, UserCode};
 use crate::engine::Engine;
 use crate::engine::{Audit, Caller, Callers, Context, Lock, Operation, Task, Write};
-use crate::model::{Error, Result, Subject};
+use crate::model::{Error, Result, SessionKind, Subject};
 use crate::store::{DeviceLoginRecord, DeviceStatus, StoreError};
 
 /// Approves or denies the login with this user code. A login can be decided only once.
@@ -81,10 +81,12 @@ impl Operation for DecideDeviceLogin {
     type Output = Decided;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Decided> {
-        // Otherwise, a stolen session could renew itself forever.
-        if cx.caller.cli_session().is_some() {
+        // Otherwise, a stolen session could renew itself forever. A browser session cannot: its end
+        // forces a sign-in at the identity provider.
+        let session = cx.caller.as_person()?.session.as_ref();
+        if session.is_some_and(|session| session.kind == SessionKind::Cli) {
             return Err(Error::forbidden(
-                "a command-line session cannot approve or deny a login: use your identity provider's token",
+                "a command-line session cannot approve or deny a login: use your browser's session or your identity provider's token",
             ));
         }
         let user = cx.caller.person()?.id;

@@ -9,7 +9,6 @@ mod code;
 mod decide;
 mod look_up;
 mod poll;
-mod sessions;
 mod start;
 
 use std::net::IpAddr;
@@ -21,7 +20,6 @@ pub use code::UserCode;
 pub use decide::{ApproveDeviceLogin, DecideDeviceLogin, Decided, Decision, DenyDeviceLogin};
 pub use look_up::{DeviceRequest, LookUpDeviceLogin};
 pub use poll::{CliGrant, CliUser, PollDeviceLogin, PollError, PollOutcome};
-pub use sessions::{CliSession, ListCliSessions, RevokeCliSession};
 pub use start::{DeviceLogin, NewDeviceLogin, StartDeviceLogin};
 
 use crate::engine::{Access, Context, Engine, Periodic, Schedule};
@@ -80,18 +78,20 @@ async fn login_of<A: Access>(
     })
 }
 
-/// Worker that deletes ended device logins and CLI sessions.
+/// Worker that deletes ended device logins and sessions.
 pub const CLEAN_UP: Periodic = Periodic {
     name: "device logins",
     schedule: Schedule::every(Duration::from_secs(10)),
     job: |engine| Box::pin(async move { Ok(delete_ended(&engine).await?) }),
 };
 
-/// Deletes device logins and CLI sessions that ended more than an hour ago. During that hour, a
+/// Deletes device logins and sessions that ended more than an hour ago. During that hour, a
 /// late poll gets the error "expired" instead of "unknown".
 pub async fn delete_ended(engine: &Engine) -> StoreResult<()> {
+    let by = engine.now() - TimeDelta::hours(1);
     let mut tx = engine.store().begin().await?;
-    tx.delete_ended_logins(engine.now() - TimeDelta::hours(1)).await?;
+    tx.delete_ended_logins(by).await?;
+    tx.delete_ended_sessions(by, by - engine.options().sessions.idle).await?;
     tx.commit().await
 }
 

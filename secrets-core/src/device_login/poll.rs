@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::{POLL_SECONDS, SESSION_DAYS, session_span};
 use crate::crypto::{TokenMac, TokenText};
 use crate::engine::{Audit, Callers, Context, Lock, Operation, Write};
-use crate::model::{CliSessionId, Error, Result, Subject, UserId};
-use crate::store::{CliSessionRecord, DeviceLoginRecord, DeviceStatus, StoreError};
+use crate::model::{Error, Result, SessionKind, Subject, UserId};
+use crate::sessions::{self, NewSession};
+use crate::store::{DeviceLoginRecord, DeviceStatus, StoreError};
 
 /// Client ID of the only registered client.
 pub(super) const CLIENT: &str = "cli";
@@ -202,26 +203,20 @@ async fn redeem(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Re
     login.status = DeviceStatus::Redeemed;
     // Lock the user, so that a concurrent account deletion leaves no session behind.
     let redeemed = match cx.lock(Lock::User(user)).await {
-        Ok(()) => cx.tx().update_device_login(&login, DeviceStatus::Approved).await,
+        Ok(()) => {
+            cx.tx().update_device_login(&login, DeviceStatus::Approved).await.map_err(Error::from)
+        }
         Err(error) => Err(error),
     };
     match redeemed {
         Ok(()) => {}
-        Err(StoreError::Stale(_)) => return Ok(PollOutcome::Refused(PollError::InvalidGrant)),
-        Err(error) => return Err(error.into()),
+        Err(Error::Stale(_)) => return Ok(PollOutcome::Refused(PollError::InvalidGrant)),
+        Err(error) => return Err(error),
     }
     let user = cx.reads().user(user).await?.ok_or(Error::NotFound(Subject::User))?;
-    let token = TokenText::draw_cli();
-    let session = CliSessionRecord {
-        id: CliSessionId::draw(cx.now()),
-        user: user.id,
-        mac: TokenMac::of(cx.keyring(), token.reveal()),
-        prefix: token.prefix(),
-        client: login.client,
-        created_at: cx.now(),
-        expires_at: cx.now() + session_span(),
-    };
-    cx.tx().insert_cli_session(&session).await?;
+    let (kind, lifetime) = (SessionKind::Cli, session_span());
+    let new = NewSession { kind, client: login.client, lifetime };
+    let (_, token) = sessions::create(cx, user.id, new).await?;
     Ok(PollOutcome::Granted(CliGrant {
         access_token: token,
         token_type: "Bearer",

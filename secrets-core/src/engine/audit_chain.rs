@@ -22,7 +22,7 @@ use crate::store::{
 
 /// Maximum number of entries in the log that are appended to audit chains in one transaction. Other
 /// writers wait for the transaction.
-pub(crate) const MAX_BATCH: u32 = 500;
+pub(crate) const MAX_SEALED: u32 = 500;
 
 /// Maximum number of batches in one transaction.
 const MAX_BATCHES: u32 = 4;
@@ -78,7 +78,7 @@ async fn move_batches(engine: &Engine, batches: &[AuditBatch], sealed: bool) -> 
         for entry in entries {
             teams.entry(entry.team).or_default().push(entry);
         }
-        let (mut appended, mut room) = (Vec::new(), MAX_BATCH);
+        let (mut appended, mut room) = (Vec::new(), MAX_SEALED);
         for (team, new) in teams {
             let head = head(&mut *tx, engine.keyring(), team).await?;
             // A chain is in the order of time, besides what nodes write at once.

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::model::error::NO_ACCOUNT;
-use crate::model::{
-    CliSessionId, EmailAddress, Error, Identity, Origin, Principal, Result, UserId,
-};
-use crate::store::{TokenRecord, UserRecord};
+use crate::model::{EmailAddress, Error, Identity, Origin, Principal, Result, SessionId, UserId};
+use crate::store::{SessionRecord, TokenRecord, UserRecord};
 
 /// The caller of an operation: who calls, as authenticated, and the network origin of the request.
 #[derive(Debug, Clone)]
@@ -24,7 +22,7 @@ pub struct Caller {
 pub enum Who {
     /// A person with an account.
     Person(Arc<Person>),
-    /// A service token.
+    /// A service token. The MAC in its record is that of the presented text, current or previous.
     Token(Arc<TokenRecord>),
     /// A person with a valid token of the identity provider who has no account yet.
     Unsynced(Arc<Identity>),
@@ -39,10 +37,10 @@ pub enum Who {
 pub struct Person {
     /// Stored user record.
     pub user: UserRecord,
-    /// Claims of the presented token; for a CLI session, the claims stored at the last sign-in.
+    /// Claims of the presented token; for a session, the claims stored at the last sign-in.
     pub identity: Identity,
-    /// CLI session used for the request; `None` if a token of the identity provider was used.
-    pub session: Option<CliSessionId>,
+    /// Session used for the request; `None` if a token of the identity provider was used.
+    pub session: Option<SessionRecord>,
 }
 
 impl Person {
@@ -71,11 +69,11 @@ impl Caller {
         Self { who: Who::System, origin: Origin::default() }
     }
 
-    /// Returns the CLI session used for the request, if any.
+    /// Returns the ID of the session used for the request, if any.
     #[must_use]
-    pub fn cli_session(&self) -> Option<CliSessionId> {
+    pub fn session(&self) -> Option<SessionId> {
         match &self.who {
-            Who::Person(person) => person.session,
+            Who::Person(person) => person.session.as_ref().map(|session| session.id),
             Who::Token(_) | Who::Unsynced(_) | Who::Anonymous | Who::System => None,
         }
     }

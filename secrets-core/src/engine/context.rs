@@ -5,10 +5,11 @@ use std::sync::Arc;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Access, AuditContext, Caller, Engine, Options, Ports, Read, Write, audit_chain};
+use super::{Access, AuditContext, Caller, Engine, Options, Ports, Read, Who, Write, audit_chain};
 use crate::crypto::{Keyring, random};
-use crate::model::{EnvironmentId, ProjectId, Result, RotationId, TeamId, Time, UserId};
-use crate::store::{Reads, StoreResult, Tx};
+use crate::model::{EnvironmentId, Error, ProjectId, Result, RotationId, TeamId, Time, UserId};
+use crate::ports::identity::INVALID_CREDENTIAL;
+use crate::store::{EnvironmentCounters, Reads, StoreResult, Tx};
 
 /// Context that an operation runs in: the caller, the time, the store and the audit entry.
 ///
@@ -21,8 +22,10 @@ pub struct Context<'a, A: Access> {
     engine: &'a Engine,
     session: Box<A::Session>,
     last_lock: Option<Lock>,
-    /// Size of the secrets of the environment of [`Lock::Secrets`] when it was locked.
-    locked_size: u64,
+    /// Counters of the environment of [`Lock::Secrets`] when it was locked.
+    locked_counters: EnvironmentCounters,
+    /// True if the transaction is rolled back after the operation.
+    is_dry_run: bool,
 }
 
 /// Row that a transaction locks until its end. Rows are locked in the order of this type, so that
@@ -37,6 +40,8 @@ pub(crate) enum Lock {
     Project(ProjectId),
     /// Environment of a project that is not deleted.
     Environment(EnvironmentId),
+    /// Size of all secrets of a team. Locked after the environments that are written.
+    TeamSize(TeamId),
     /// Like `Environment`, and the environment gets a new revision.
     Secrets(EnvironmentId),
     /// Rotation.
@@ -48,7 +53,8 @@ impl<'a, A: Access> Context<'a, A> {
     pub(crate) async fn open(engine: &'a Engine, caller: &'a Caller) -> Result<Self> {
         let session = A::open(engine.store()).await?;
         let (audit, now) = (AuditContext::default(), engine.now());
-        Ok(Self { caller, audit, now, engine, session, last_lock: None, locked_size: 0 })
+        let (last_lock, locked_counters, is_dry_run) = Default::default();
+        Ok(Self { caller, audit, now, engine, session, last_lock, locked_counters, is_dry_run })
     }
 
     /// Returns the time of the operation: the time it began, or took its last lock.
@@ -100,6 +106,11 @@ impl<'a, A: Access> Context<'a, A> {
         self.session
     }
 
+    /// True if the operation changed nothing, although it succeeded.
+    pub(super) fn is_dry_run(&self) -> bool {
+        self.is_dry_run
+    }
+
     /// Splits the context, after the operation has run, into session, audit context and time.
     pub(super) fn into_parts(self) -> (Box<A::Session>, AuditContext, Time) {
         (self.session, self.audit, self.now)
@@ -107,16 +118,22 @@ impl<'a, A: Access> Context<'a, A> {
 }
 
 impl Context<'_, Read> {
-    /// Lets the audit log contain the entries of all reads that were answered before.
+    /// Moves the entries of all reads that were answered before from batches to the audit log.
     pub(crate) async fn complete_audit_log(&mut self) -> StoreResult<()> {
         audit_chain::seal_batches(self.engine, self.session.as_mut()).await.map(drop)
     }
 }
 
 impl Context<'_, Write> {
-    /// Lets the audit log contain the entries of all reads that were answered before.
+    /// Moves the entries of all reads that were answered before from batches to the audit log.
     pub(crate) async fn complete_audit_log(&mut self) -> StoreResult<()> {
         audit_chain::expand_batches(self.tx()).await
+    }
+
+    /// Makes the operation a dry run: after its success, the transaction is rolled back instead of
+    /// committed, and no audit entry is written. So a dry run is refused exactly like the operation.
+    pub(crate) fn roll_back_afterwards(&mut self) {
+        self.is_dry_run = true;
     }
 
     /// Returns the transaction.
@@ -124,32 +141,65 @@ impl Context<'_, Write> {
         self.session.as_mut()
     }
 
-    /// Returns the size of the secrets of the locked environment before the changes of this
-    /// transaction, in bytes.
-    pub(crate) fn locked_size(&self) -> u64 {
-        self.locked_size
+    /// Returns the counters of the locked environment before the changes of this transaction.
+    pub(crate) fn locked_counters(&self) -> EnvironmentCounters {
+        self.locked_counters
     }
 
     /// Locks a row until the end of the transaction, then reads the clock again, so that changes
     /// that waited for each other are recorded in the order in which they happened. Fails with
-    /// `Stale` if the row does not exist.
-    pub(crate) async fn lock(&mut self, row: Lock) -> StoreResult<()> {
-        debug_assert!(self.last_lock < Some(row), "locked out of order, or twice: {row:?}");
-        self.last_lock = Some(row);
-        let tx = self.tx();
-        match row {
-            Lock::User(user) => tx.lock_user(user).await?,
-            Lock::Team(team) => tx.lock_team(team).await?,
-            Lock::Project(project) => tx.lock_project(project).await?,
-            Lock::Environment(environment) => tx.lock_environment(environment).await?,
-            Lock::Secrets(environment) => {
-                let counters = tx.touch_environment(environment, revision_step()).await?;
-                self.locked_size = counters.size;
+    /// `Stale` if the row does not exist, and as unauthenticated if the caller's credential has ended
+    /// during the wait.
+    pub(crate) async fn lock(&mut self, row: Lock) -> Result<()> {
+        self.lock_all(&[row]).await
+    }
+
+    /// Locks rows in this order, like [`lock`](Self::lock).
+    pub(crate) async fn lock_all(&mut self, rows: &[Lock]) -> Result<()> {
+        for row in rows {
+            debug_assert!(self.last_lock < Some(*row), "locked out of order, or twice: {row:?}");
+            self.last_lock = Some(*row);
+            let tx = self.tx();
+            match *row {
+                Lock::User(user) => tx.lock_user(user).await?,
+                Lock::Team(team) => tx.lock_team(team).await?,
+                Lock::Project(project) => tx.lock_project(project).await?,
+                Lock::Environment(environment) => tx.lock_environment(environment).await?,
+                Lock::TeamSize(team) => tx.lock_team_size(team).await?,
+                Lock::Secrets(environment) => {
+                    self.locked_counters =
+                        tx.touch_environment(environment, revision_step()).await?;
+                }
+                Lock::Rotation(rotation) => tx.lock_rotation(rotation).await?,
             }
-            Lock::Rotation(rotation) => tx.lock_rotation(rotation).await?,
         }
         self.now = self.engine.now();
-        Ok(())
+        check_credential(self).await
+    }
+}
+
+/// Fails if the caller's credential is no longer valid: a service token that was rotated, was
+/// deleted or has expired, or a session that was revoked or has expired. A token of the identity
+/// provider ends only by its own expiry, which was checked when the request arrived.
+async fn check_credential(cx: &mut Context<'_, Write>) -> Result<()> {
+    let now = cx.now;
+    let caller = cx.caller;
+    match &caller.who {
+        Who::Token(token) => {
+            let stored = cx.reads().token(token.id).await?.ok_or(INVALID_CREDENTIAL)?;
+            if !stored.has_mac(&token.mac, now) {
+                return Err(INVALID_CREDENTIAL);
+            }
+            if stored.is_expired(now) { Err(Error::Expired) } else { Ok(()) }
+        }
+        Who::Person(person) => {
+            let Some(used) = &person.session else { return Ok(()) };
+            let sessions = cx.reads().sessions(person.user.id).await?;
+            let session = sessions.into_iter().find(|session| session.id == used.id);
+            let session = session.ok_or(INVALID_CREDENTIAL)?;
+            if session.expires_at <= now { Err(Error::Expired) } else { Ok(()) }
+        }
+        Who::Unsynced(_) | Who::Anonymous | Who::System => Ok(()),
     }
 }
 

@@ -36,6 +36,8 @@ pub enum WorkItem {
     AuditSeal(Option<TeamId>),
     /// Deleting the old entries of an audit chain.
     AuditPrune(Option<TeamId>),
+    /// Encrypting the records of a project again with its newest key.
+    ProjectKey(ProjectId),
     /// Purging a deleted project.
     ProjectPurge(ProjectId),
     /// Work on a rotation.
@@ -69,6 +71,7 @@ impl WorkItem {
             Self::AuditBatch(_) => "audit batches",
             Self::AuditSeal(_) => "audit seal",
             Self::AuditPrune(_) => "audit prune",
+            Self::ProjectKey(_) => "project keys",
             Self::ProjectPurge(_) => "project purge",
             Self::Rotation(_) => "rotation",
             Self::Webhook(_) => "webhook",
@@ -81,7 +84,7 @@ impl WorkItem {
         match self {
             Self::AuditBatch(batch) => Some(batch.uuid()),
             Self::AuditSeal(team) | Self::AuditPrune(team) => team.map(TeamId::uuid),
-            Self::ProjectPurge(project) => Some(project.uuid()),
+            Self::ProjectKey(project) | Self::ProjectPurge(project) => Some(project.uuid()),
             Self::Rotation(rotation) => Some(rotation.uuid()),
             Self::Webhook(webhook) => Some(webhook.uuid()),
         }

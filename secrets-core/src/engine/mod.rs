@@ -31,7 +31,7 @@ pub(crate) use context::Lock;
 pub(crate) use failures::Failures;
 pub use failures::{FailingItem, WorkItem};
 pub use operation::{Access, Audit, Operation, Read, Write};
-pub use options::{Options, Ports};
+pub use options::{Options, Ports, SessionLimits};
 pub use start::StartError;
 pub use task::Task;
 pub use worker::{Job, Periodic, Schedule, Worker};
@@ -85,6 +85,7 @@ impl Engine {
         let limit = (self.options.time_limit, O::IS_LONG);
         let work = time_limit::run(self.ports.timer.as_deref(), limit, work);
         let (_admitted, cx, output) = work.await?;
+        let is_dry_run = cx.is_dry_run();
         let (mut session, note, now) = cx.into_parts();
         let output = match output {
             Ok(output) => output,
@@ -95,10 +96,11 @@ impl Engine {
             }
         };
         match O::AUDIT {
+            _ if is_dry_run => drop(session),
             Audit::Nothing => O::Access::finish(session).await?,
             Audit::Change(action) => {
-                let entry = note.into_entry(caller, action, now);
-                O::Access::record(&mut session, &entry).await?;
+                let entries = note.into_entries(caller, action, now);
+                O::Access::record(&mut session, &entries).await?;
                 O::Access::finish(session).await?;
             }
             Audit::Read(_) if !self.options.audit_reads => {}

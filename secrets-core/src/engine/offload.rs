@@ -134,8 +134,19 @@ impl Engine {
         caller: &Caller,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T> {
+        self.offload_prepared(caller, async { Ok(work) }).await
+    }
+
+    /// Like [`offload`](Self::offload), but prepares the work only once a permit is free, so that callers
+    /// that wait do not hold what it loads.
+    pub(crate) async fn offload_prepared<T: Send + 'static, W: FnOnce() -> T + Send + 'static>(
+        &self,
+        caller: &Caller,
+        work: impl Future<Output = Result<W>> + Send,
+    ) -> Result<T> {
         let account = caller.account().map(UserId::uuid).unwrap_or_default();
         let permit = self.permits.acquire(account).await?;
+        let work = work.await?;
         let (done, result) = oneshot::channel();
         let work = move || {
             // Fails only if the receiving future was dropped.

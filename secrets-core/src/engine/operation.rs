@@ -42,7 +42,7 @@ pub trait Operation: Send + Sized {
 pub enum Audit {
     /// No audit entry.
     Nothing,
-    /// Entry written in the same transaction as the change.
+    /// Entries written in the same transaction as the change.
     Change(&'static str),
     /// Entries written before the output is returned; if they cannot be written, the operation
     /// fails. The operator can turn off the recording of reads.
@@ -64,10 +64,10 @@ pub trait Access: Send + 'static {
     /// Returns the read methods of the handle.
     fn reads(session: &mut Self::Session) -> &mut dyn Reads;
 
-    /// Writes the audit entry in the transaction of the change. Does nothing for readers.
+    /// Writes the audit entries in the transaction of the change. Does nothing for readers.
     fn record(
         session: &mut Self::Session,
-        entry: &AuditRecord,
+        entries: &[AuditRecord],
     ) -> impl Future<Output = StoreResult<()>> + Send;
 
     /// Commits the transaction. Does nothing for readers.
@@ -94,7 +94,7 @@ impl Access for Read {
         session
     }
 
-    async fn record(_: &mut Self::Session, _: &AuditRecord) -> StoreResult<()> {
+    async fn record(_: &mut Self::Session, _: &[AuditRecord]) -> StoreResult<()> {
         Ok(())
     }
 
@@ -115,8 +115,8 @@ impl Access for Write {
         session
     }
 
-    async fn record(session: &mut Self::Session, entry: &AuditRecord) -> StoreResult<()> {
-        session.insert_audit(std::slice::from_ref(entry)).await
+    async fn record(session: &mut Self::Session, entries: &[AuditRecord]) -> StoreResult<()> {
+        session.insert_audit(entries).await
     }
 
     async fn finish(session: Box<dyn Tx>) -> StoreResult<()> {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::crypto::RootKeys;
+use chrono::TimeDelta;
+
+use crate::crypto::{InstanceRecord, RootKeys};
 use crate::egress::EgressPolicy;
 use crate::model::{BaseUrl, Clock, MemberAccess, Plans, SystemClock};
 use crate::ports::identity::IdentityVerifier;
@@ -26,6 +28,9 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// Root key, which encrypts the encryption keys of the instance.
     pub root: Arc<dyn RootKeys>,
+    /// Previous root key, accepted until [`rotate_root`](crate::keys::rotate_root) has replaced it
+    /// in the store.
+    pub previous_root: Option<Arc<dyn RootKeys>>,
     /// Verifier of the identity provider's tokens. Without it, users sign in only with identities
     /// that the host application has verified itself.
     pub identity: Option<Arc<dyn IdentityVerifier>>,
@@ -50,6 +55,7 @@ impl Ports {
             store,
             clock: Arc::new(SystemClock),
             root,
+            previous_root: None,
             identity: None,
             mail: None,
             rotators: None,
@@ -57,6 +63,13 @@ impl Ports {
             offload: Arc::new(Inline),
             timer: None,
         }
+    }
+
+    /// Returns the root key that wrapped the keys of an instance: the previous one if the record
+    /// names it, otherwise the current one.
+    pub(crate) fn root_of(&self, instance: &InstanceRecord) -> &dyn RootKeys {
+        let previous = self.previous_root.as_deref();
+        previous.filter(|root| root.id() == instance.root_key).unwrap_or(self.root.as_ref())
     }
 
     /// Returns the timeouts and intervals of rotations.
@@ -85,6 +98,8 @@ pub struct Options {
     /// Time limit of an operation, from its start to its commit, including the waits for a connection
     /// and for other operations of the account. Needs [`Ports::timer`].
     pub time_limit: Duration,
+    /// Lifetimes of browser sessions.
+    pub sessions: SessionLimits,
     /// Detection rules of scans; the built-in rules if `None`.
     pub scan_rules: Option<Arc<Rules>>,
     /// Destinations that webhooks and rotations may connect to.
@@ -92,6 +107,22 @@ pub struct Options {
     /// Base URL of links in the results of operations called by name
     /// ([`registry`](crate::registry)).
     pub links: BaseUrl,
+}
+
+/// Lifetimes of browser sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionLimits {
+    /// Time from the sign-in to the expiry.
+    pub absolute: TimeDelta,
+    /// Time without a request after which a session ends. The last use is recorded once a minute, so a
+    /// session can end up to a minute earlier.
+    pub idle: TimeDelta,
+}
+
+impl Default for SessionLimits {
+    fn default() -> Self {
+        Self { absolute: TimeDelta::hours(12), idle: TimeDelta::minutes(60) }
+    }
 }
 
 impl Default for Options {
@@ -104,6 +135,7 @@ impl Default for Options {
             audit_reads: true,
             rate_limit_per_team: 0,
             time_limit: Duration::from_secs(4),
+            sessions: SessionLimits::default(),
             scan_rules: None,
             egress: EgressPolicy::default(),
             links: BaseUrl::default(),

@@ -3,7 +3,7 @@
 
 use crate::crypto::{Keyring, Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
 use crate::model::{Error, InstanceId, ProjectId, Result};
-use crate::store::{Reads, SecretRecord};
+use crate::store::{Reads, SealedRow, SecretRecord};
 
 /// Returns the associated data of a secret's value.
 pub(crate) fn value_context(
@@ -34,6 +34,25 @@ pub(crate) fn description_context(
         hidden: false,
         version: 0,
         ..value_context(instance, project, secret)
+    }
+}
+
+/// Returns the associated data of a value or description of a secret.
+pub(crate) fn row_context(
+    instance: InstanceId,
+    project: ProjectId,
+    purpose: Purpose,
+    row: &SealedRow,
+) -> RecordContext<'_> {
+    RecordContext {
+        purpose,
+        hidden: row.hidden,
+        instance,
+        project,
+        environment: Some(row.environment),
+        object: row.object,
+        key: &row.key,
+        version: row.version,
     }
 }
 

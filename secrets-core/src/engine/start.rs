@@ -72,7 +72,7 @@ async fn load(ports: &Ports) -> Result<Option<Keyring>, StartError> {
     let mut reads = ports.store.read().await?;
     let Some((record, keys)) = reads.instance().await? else { return Ok(None) };
     let keyring =
-        Keyring::load(ports.root.as_ref(), &record, &keys).await.map_err(StartError::Keys)?;
+        Keyring::load(ports.root_of(&record), &record, &keys).await.map_err(StartError::Keys)?;
     try_records(&keyring, reads.as_mut()).await?;
     Ok(Some(keyring))
 }

@@ -17,6 +17,8 @@ pub trait Task: Send + Sized + 'static {
     const CALLERS: Callers;
     /// See [`Operation::HAS_LARGE_OUTPUT`].
     const HAS_LARGE_OUTPUT: bool = false;
+    /// See [`Operation::IS_LONG`]. A task of several operations counts as long.
+    const IS_LONG: bool = true;
     /// Result of a successful run.
     type Output: Serialize + Send + 'static;
 
@@ -33,6 +35,7 @@ impl<O: Operation<Output: 'static> + 'static> Task for O {
     const NAME: &'static str = <O as Operation>::NAME;
     const CALLERS: Callers = <O as Operation>::CALLERS;
     const HAS_LARGE_OUTPUT: bool = <O as Operation>::HAS_LARGE_OUTPUT;
+    const IS_LONG: bool = <O as Operation>::IS_LONG;
     type Output = <O as Operation>::Output;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<Self::Output> {

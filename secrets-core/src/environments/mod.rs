@@ -15,7 +15,7 @@ pub use delete::DeleteEnvironment;
 pub use get::GetEnvironment;
 pub use list::ListEnvironments;
 pub use update::{EnvironmentChange, Parent, UpdateEnvironment};
-pub use watch::{WatchEnvironment, WatchPlace, Watched, revision};
+pub use watch::{WatchEnvironment, WatchPlace, WatchProject, WatchTarget, Watched, WatchedProject};
 
 use crate::model::{EnvironmentId, EnvironmentName, ProjectId, Time};
 use crate::store::EnvironmentRecord;

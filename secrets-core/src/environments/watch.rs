@@ -1,15 +1,18 @@
-//! Watching an environment for changes.
+//! Watching an environment, or all environments of a project, for changes.
 
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::access::EnvironmentScope;
-use crate::crypto::Tag;
+use crate::access::View;
+use crate::crypto::{Keyring, Tag};
 use crate::engine::{Audit, Callers, Context, Engine, Operation, Read};
 use crate::limits::Place;
-use crate::model::{EnvironmentId, EnvironmentPath, Result, TeamId};
+use crate::model::{
+    EnvironmentId, EnvironmentName, EnvironmentPath, Permission, Principal, ProjectId, ProjectRef,
+    Result, TeamId,
+};
 use crate::secrets::chain_etag;
-use crate::store::Selection;
+use crate::store::{EnvironmentRecord, Selection};
 
 /// Returns the current revision of an environment's effective secrets. Used to start a watch, and
 /// to check that the caller may still read the environment.
@@ -19,12 +22,22 @@ pub struct WatchEnvironment {
     pub at: EnvironmentPath,
 }
 
+/// Returns the current revisions of the environments of a project that the caller may read. Used to
+/// start a watch, and to find the environments that have changed since.
+#[derive(Debug, Clone)]
+pub struct WatchProject {
+    /// Project to watch.
+    pub project: ProjectRef,
+}
+
 /// The current revision of an environment.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Watched {
     /// Environment ID.
     pub environment: EnvironmentId,
+    /// Environment name.
+    pub name: EnvironmentName,
     /// Team of the environment.
     #[serde(skip)]
     pub team: TeamId,
@@ -33,23 +46,59 @@ pub struct Watched {
     pub revision: Tag,
 }
 
-/// Place of a watcher.
+/// The current revisions of the environments of a project.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct WatchedProject {
+    /// Project ID.
+    pub project: ProjectId,
+    /// Team of the project.
+    #[serde(skip)]
+    pub team: TeamId,
+    /// Changes with the revision of an environment, and with the set of environments. Compare for
+    /// equality only.
+    pub revision: Tag,
+    /// Environments that the caller may read, in display order.
+    pub environments: Vec<Watched>,
+}
+
+/// Resource that is polled for its watchers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WatchTarget {
+    /// Environment, with those it inherits from.
+    Environment(EnvironmentId),
+    /// All environments of a project.
+    Project(ProjectId),
+}
+
+/// Place of a watcher, with the maximum number of watchers there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WatchPlace {
-    /// User or service token.
+    /// User or service token, which may have [`WatchPlace::PER_PRINCIPAL`] watchers.
     Principal(Uuid),
     /// Team, which may have a quarter of the watchers of the process.
-    Team(TeamId),
+    Team(TeamId, usize),
     /// Process.
-    Process,
+    Process(usize),
+}
+
+impl WatchPlace {
+    /// Maximum number of watchers of a user or service token.
+    pub const PER_PRINCIPAL: usize = 5;
+
+    /// Returns the places of a watcher, in a process with at most `limit` watchers.
+    #[must_use]
+    pub fn of(principal: Uuid, team: TeamId, limit: usize) -> Vec<Self> {
+        let per_team = limit.div_ceil(4);
+        vec![Self::Principal(principal), Self::Team(team, per_team), Self::Process(limit)]
+    }
 }
 
 impl Place for WatchPlace {
     fn limit(&self) -> usize {
         match self {
-            Self::Principal(_) => 5,
-            Self::Team(_) => 25,
-            Self::Process => 100,
+            Self::Principal(_) => Self::PER_PRINCIPAL,
+            Self::Team(_, limit) | Self::Process(limit) => *limit,
         }
     }
 }
@@ -57,6 +106,9 @@ impl Place for WatchPlace {
 /// Response name included in these ETags, so that they differ from the ETags of other responses for
 /// the same environment.
 const ETAG_NAME: &str = "watch";
+
+/// Response name included in the ETags of projects.
+const PROJECT_ETAG_NAME: &str = "watch project";
 
 impl Operation for WatchEnvironment {
     const NAME: &'static str = "environment.watch";
@@ -67,17 +119,81 @@ impl Operation for WatchEnvironment {
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Watched> {
         let view = cx.view(&self.at, Selection::None).await?;
-        let chain = view.chain.iter().map(|link| &link.environment);
-        let revision = chain_etag(cx.keyring(), ETAG_NAME, chain);
-        let EnvironmentScope { project, environment, .. } = view.scope;
-        Ok(Watched { environment: environment.id, team: project.team, revision })
+        Ok(watched(cx.keyring(), &view))
     }
 }
 
-/// Loads the current revision of an environment, for host applications that notify watchers.
-/// `None` if the environment no longer exists.
-pub async fn revision(engine: &Engine, environment: EnvironmentId) -> Result<Option<Tag>> {
-    let chain = engine.store().read().await?.chain(environment).await?;
-    let revision = || chain_etag(engine.keyring(), ETAG_NAME, &chain);
-    Ok((!chain.is_empty()).then(revision))
+impl Operation for WatchProject {
+    const NAME: &'static str = "project.watch";
+    const CALLERS: Callers = Callers::Authenticated;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = WatchedProject;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<WatchedProject> {
+        let scope = cx.project(&self.project, Permission::See).await?;
+        let (project, team) = (scope.project.id, scope.project.team);
+        let principal = cx.caller.principal()?;
+        let mut environments = Vec::new();
+        for environment in cx.reads().environments(project, principal).await? {
+            let path = EnvironmentPath::new(project, environment.id);
+            if let Some(view) = cx.view_if_readable(&path, Selection::None).await? {
+                environments.push(watched(cx.keyring(), &view));
+            }
+        }
+        let revision = project_etag(cx.keyring(), project, &environments);
+        Ok(WatchedProject { project, team, revision, environments })
+    }
+}
+
+fn watched(keyring: &Keyring, view: &View) -> Watched {
+    let chain = view.chain.iter().map(|link| &link.environment);
+    let revision = chain_etag(keyring, ETAG_NAME, chain);
+    let environment = &view.scope.environment;
+    Watched {
+        environment: environment.id,
+        name: environment.name.clone(),
+        team: view.scope.project.team,
+        revision,
+    }
+}
+
+/// Computes the ETag of the environments of a project that a caller may read.
+fn project_etag(keyring: &Keyring, project: ProjectId, environments: &[Watched]) -> Tag {
+    let project = project.uuid();
+    let head = [PROJECT_ETAG_NAME.as_bytes(), project.as_bytes().as_slice()];
+    // The revision of an environment is computed with its ID.
+    let revisions = environments.iter().map(|watched| watched.revision.as_str().as_bytes());
+    Tag::of(keyring, head.into_iter().chain(revisions))
+}
+
+impl WatchTarget {
+    /// Loads the current revision, for host applications that notify watchers. `None` if the
+    /// resource no longer exists.
+    pub async fn revision(self, engine: &Engine) -> Result<Option<Tag>> {
+        let mut reads = engine.store().read().await?;
+        let (name, environments) = match self {
+            Self::Environment(environment) => (ETAG_NAME, reads.chain(environment).await?),
+            Self::Project(project) => {
+                // For a user, all environments are in scope.
+                let principal = Principal::User(Uuid::nil().into());
+                (PROJECT_ETAG_NAME, reads.environments(project, principal).await?)
+            }
+        };
+        let revision = || poll_etag(engine.keyring(), name, &environments);
+        Ok((!environments.is_empty()).then(revision))
+    }
+}
+
+/// Computes the ETag of environments that covers the parent of each.
+fn poll_etag(keyring: &Keyring, name: &str, environments: &[EnvironmentRecord]) -> Tag {
+    let mut form = name.to_owned();
+    for environment in environments {
+        if let Some(parent) = environment.inherits_from {
+            form = format!("{form} {parent}");
+        } else {
+            form.push_str(" -");
+        }
+    }
+    chain_etag(keyring, &form, environments)
 }

@@ -135,13 +135,14 @@ fn room(secrets: &[(SecretKey, Plaintext)]) -> usize {
 
 /// Variables that a shell sets itself or that are read-only: an assignment either stops the script
 /// that sources the file, or has no effect.
-const SHELL_VARIABLES: [&str; 22] = [
+const SHELL_VARIABLES: [&str; 24] = [
     "BASHOPTS",
     "BASHPID",
     "BASH_ARGV0",
     "BASH_COMMAND",
     "BASH_SUBSHELL",
     "BASH_VERSINFO",
+    "COLUMNS",
     "DIRSTACK",
     "EPOCHREALTIME",
     "EPOCHSECONDS",
@@ -150,6 +151,7 @@ const SHELL_VARIABLES: [&str; 22] = [
     "GROUPS",
     "HISTCMD",
     "LINENO",
+    "LINES",
     "OPTIND",
     "PPID",
     "RANDOM",

@@ -42,6 +42,31 @@ pub(super) fn read(
     }))
 }
 
+/// Validates the claims of an ID token that [`read`] has accepted: its nonce, and its authorized party,
+/// which is required beside several audiences.
+pub(super) fn admit_id_token(json: &[u8], client: &str, nonce: &str) -> Result<(), JwtError> {
+    let mistyped = JwtError::Invalid("a claim of the ID token is missing or mistyped");
+    let claims: IdTokenClaims = object(json).ok_or(mistyped)?;
+    if claims.nonce != nonce {
+        return Err(JwtError::Invalid("wrong nonce"));
+    }
+    match claims.azp {
+        Some(party) if party != client => Err(JwtError::Invalid("wrong authorized party")),
+        None if claims.aud.is_several() => {
+            Err(JwtError::Invalid("several audiences without an authorized party"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Claims that are validated in ID tokens only.
+#[derive(Deserialize)]
+struct IdTokenClaims {
+    aud: Audience,
+    nonce: String,
+    azp: Option<String>,
+}
+
 /// Claims that are validated.
 #[derive(Deserialize)]
 struct Claims {
@@ -88,6 +113,10 @@ impl Claims {
 }
 
 impl Audience {
+    fn is_several(&self) -> bool {
+        matches!(self, Self::Several(audiences) if audiences.len() > 1)
+    }
+
     fn includes(&self, ours: &str) -> bool {
         match self {
             Self::One(audience) => audience == ours,

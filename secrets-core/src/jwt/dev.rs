@@ -8,7 +8,7 @@ use serde_json::json;
 use zeroize::Zeroizing;
 
 use super::{Expectations, Keys, VerificationKey};
-use crate::model::Time;
+use crate::model::{Identity, Time};
 
 /// `iss` of the tokens a [`DevKey`] signs.
 pub const DEV_ISSUER: &str = "secrets-dev";
@@ -72,6 +72,12 @@ impl DevKey {
     #[must_use]
     pub fn expectations() -> Expectations {
         Expectations { issuer: DEV_ISSUER.to_owned(), audience: DEV_AUDIENCE.to_owned() }
+    }
+
+    /// Returns the identity in the tokens for a user with this e-mail address.
+    #[must_use]
+    pub fn identity(email: &str) -> Identity {
+        Identity::new(DEV_ISSUER, email, email)
     }
 
     /// Signs a token for a user with this e-mail address, valid for 24 hours from `now`.

@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 use super::*;
 
 mod bad_tokens;
+mod id_tokens;
 mod key_sets;
 
 const RSA: &[u8] = include_bytes!("testdata/rsa.pem");
@@ -262,4 +263,24 @@ fn nothing_prints_a_key() {
 
     assert_eq!(format!("{key:?}"), "VerificationKey { id: None, algorithm: HS256, .. }");
     assert_eq!(format!("{dev:?}"), "DevKey { .. }");
+}
+
+#[test]
+fn a_code_of_the_development_key_is_valid_for_five_minutes() {
+    let key = DevKey::generate().unwrap();
+    let code = key.code("dev@example.com", now());
+
+    let read = key.read_code(&code, now() + TimeDelta::seconds(299)).unwrap();
+    assert_eq!((read.email.as_str(), read.issued_at), ("dev@example.com", now()));
+    assert_ne!(read.id, key.read_code(&key.code("dev@example.com", now()), now()).unwrap().id);
+    assert_eq!(key.read_code(&code, now() + TimeDelta::minutes(5)), None);
+    assert_eq!(DevKey::generate().unwrap().read_code(&code, now()), None);
+    for place in [0, 25, 45, code.len() - 2] {
+        let mut changed = code.clone().into_bytes();
+        changed[place] = if changed[place] == b'A' { b'B' } else { b'A' };
+        assert_eq!(key.read_code(std::str::from_utf8(&changed).unwrap(), now()), None, "{place}");
+    }
+    for wrong in ["", "AAAA", &"A".repeat(2_000)] {
+        assert_eq!(key.read_code(wrong, now()), None);
+    }
 }

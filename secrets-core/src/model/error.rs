@@ -5,7 +5,9 @@ mod body;
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::model::{PlanName, Quota, Time};
+use serde::Serialize;
+
+use crate::model::{EnvironmentName, PlanName, Quota, SecretKey, Time};
 
 pub use body::{Details, ErrorBody, FieldBody, LimitBody};
 
@@ -41,6 +43,8 @@ pub enum Error {
     Conflict(Subject),
     /// The record is not at the version the caller expected.
     Stale(Subject),
+    /// Secrets of a change set are not at the versions the caller expected.
+    Outdated(Vec<VersionConflict>),
     /// A limit of the team's plan would be exceeded.
     PlanLimit(PlanLimit),
     /// Too many requests; the rate limit window ends at this time.
@@ -60,8 +64,26 @@ pub struct FieldError {
     pub code: Code,
     /// Rule that the field violates, for people.
     pub message: Cow<'static, str>,
-    /// Secret key of the entry, in an import.
+    /// Secret key of the entry, in an import or a change set.
     pub key: Option<String>,
+}
+
+/// Secret of a change set that is not at the version the caller expected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct VersionConflict {
+    /// Index of the change in the change set.
+    pub index: usize,
+    /// Environment name.
+    pub environment: EnvironmentName,
+    /// Secret key.
+    pub key: SecretKey,
+    /// Version that the change expected. Absent for a change of an existing secret that expected no
+    /// version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_version: Option<u32>,
+    /// Version of the environment's own secret; 0 if there is none.
+    pub version: u32,
 }
 
 /// Quota that would be exceeded.
@@ -84,8 +106,6 @@ pub enum Subject {
     Account,
     /// Audit log of a team.
     Audit,
-    /// Session of a command-line client.
-    CliSession,
     /// Device login of a command-line client.
     DeviceLogin,
     /// Environment of a project.
@@ -106,6 +126,8 @@ pub enum Subject {
     Scan,
     /// Secret. Also used for a hidden secret.
     Secret,
+    /// Session of a command-line client or a browser.
+    Session,
     /// Team.
     Team,
     /// Service token.
@@ -216,6 +238,14 @@ impl Error {
         Self::Forbidden(Cow::Borrowed(reason))
     }
 
+    /// Returns "not found" for a record that was deleted meanwhile, and other errors unchanged.
+    pub(crate) fn or_not_found(self, subject: Subject) -> Self {
+        match self {
+            Self::Stale(_) => Self::NotFound(subject),
+            other => other,
+        }
+    }
+
     /// Creates an internal error.
     pub fn internal(cause: impl Into<Cause>) -> Self {
         Self::Internal(cause.into())
@@ -233,7 +263,7 @@ impl Error {
             Self::Forbidden(_) => "forbidden",
             Self::NotFound(_) => "not_found",
             Self::Conflict(_) => "conflict",
-            Self::Stale(_) => "stale",
+            Self::Stale(_) | Self::Outdated(_) => "stale",
             Self::PlanLimit(_) => "plan_limit",
             Self::RateLimited(_) => "rate_limited",
             Self::Unavailable(_) => "unavailable",
@@ -261,7 +291,7 @@ impl Error {
             Self::Forbidden(_) => Code::Forbidden,
             Self::NotFound(_) => Code::NotFound,
             Self::Conflict(_) => Code::AlreadyExists,
-            Self::Stale(_) => Code::VersionConflict,
+            Self::Stale(_) | Self::Outdated(_) => Code::VersionConflict,
             Self::PlanLimit(_) => Code::PlanLimitExceeded,
             Self::RateLimited(_) => Code::RateLimited,
             Self::Unavailable(_) => Code::Unavailable,
@@ -304,6 +334,12 @@ impl fmt::Display for Error {
             }
             Self::Conflict(subject) => write!(f, "this {subject} already exists"),
             Self::Stale(subject) => write!(f, "the {subject} is not at the expected version"),
+            Self::Outdated(conflicts) if conflicts.len() == 1 => {
+                f.write_str("1 secret is not at the expected version")
+            }
+            Self::Outdated(conflicts) => {
+                write!(f, "{} secrets are not at the expected version", conflicts.len())
+            }
             Self::PlanLimit(PlanLimit { quota, limit, current, .. }) => {
                 write!(f, "Plan limit exceeded: {} ({current} of {limit})", quota.as_str())
             }
@@ -333,7 +369,6 @@ impl fmt::Display for Subject {
         f.write_str(match self {
             Self::Account => "account",
             Self::Audit => "audit log",
-            Self::CliSession => "session",
             Self::DeviceLogin => "login",
             Self::Environment => "environment",
             Self::Invitation => "invitation",
@@ -344,6 +379,7 @@ impl fmt::Display for Subject {
             Self::Rotation => "rotation",
             Self::Scan => "scan",
             Self::Secret => "secret",
+            Self::Session => "session",
             Self::Team => "team",
             Self::Token => "token",
             Self::User => "user",

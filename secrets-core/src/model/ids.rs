@@ -51,8 +51,6 @@ ids! {
     AuditBatchId
     /// ID of an audit log entry.
     AuditId
-    /// ID of an approved login session of a command-line client.
-    CliSessionId
     /// ID of an outbox delivery.
     DeliveryId
     /// ID of a device login of a command-line client.
@@ -76,6 +74,8 @@ ids! {
     /// ID of a secret. A secret that is deleted and created again under the same secret key gets a
     /// new ID.
     SecretId
+    /// ID of a session of a command-line client or a browser.
+    SessionId
     /// ID of a team.
     TeamId
     /// ID of a service token; rotating the token keeps it.

@@ -20,6 +20,7 @@ pub mod rights;
 pub mod rotations;
 pub mod rule;
 pub mod scans;
+pub mod sessions;
 pub mod whole;
 
 pub use clock::*;
@@ -32,3 +33,4 @@ pub use plan::*;
 pub use principal::*;
 pub use rights::*;
 pub use rule::*;
+pub use sessions::*;

@@ -47,6 +47,9 @@ pub enum Quota {
     /// Size of an environment's own secrets, in bytes: encrypted values and descriptions. Every plan
     /// limits it: to 16 MiB by default.
     Bytes,
+    /// Size of all secrets of a team and of their previous versions, in bytes, including those of deleted
+    /// projects that can still be restored.
+    StoredBytes,
     /// Number of service tokens of a team.
     ServiceTokens,
     /// Number of rotations of a team.
@@ -55,12 +58,13 @@ pub enum Quota {
 
 impl Quota {
     /// All quotas.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Members,
         Self::Projects,
         Self::Environments,
         Self::Secrets,
         Self::Bytes,
+        Self::StoredBytes,
         Self::ServiceTokens,
         Self::Rotations,
     ];
@@ -74,6 +78,7 @@ impl Quota {
             Self::Members => "members",
             Self::Secrets => "secrets",
             Self::Bytes => "bytes",
+            Self::StoredBytes => "stored_bytes",
             Self::ServiceTokens => "service_tokens",
             Self::Rotations => "rotations",
         }
@@ -89,6 +94,7 @@ impl Quota {
             Self::Projects
             | Self::Secrets
             | Self::Bytes
+            | Self::StoredBytes
             | Self::ServiceTokens
             | Self::Rotations => 0,
         }
@@ -208,7 +214,7 @@ fn named(plan: Plan) -> (PlanName, Arc<Plan>) {
 }
 
 fn built_in() -> [Plan; 4] {
-    use Quota::{Environments, Members, Projects, Secrets, ServiceTokens};
+    use Quota::{Environments, Members, Projects, Secrets, ServiceTokens, StoredBytes};
     let plan = |name, audit_days, limits: &[(Quota, u64)]| {
         Plan::with_defaults(PlanName::fixed(name), audit_days, limits.iter().copied().collect())
     };
@@ -217,12 +223,25 @@ fn built_in() -> [Plan; 4] {
         plan(
             "free",
             7,
-            &[(Members, 5), (Projects, 3), (Environments, 5), (Secrets, 250), (ServiceTokens, 5)],
+            &[
+                (Members, 5),
+                (Projects, 3),
+                (Environments, 5),
+                (Secrets, 250),
+                (StoredBytes, 256 << 20),
+                (ServiceTokens, 5),
+            ],
         ),
         plan(
             "team",
             90,
-            &[(Projects, 50), (Environments, 15), (Secrets, 2_000), (ServiceTokens, 50)],
+            &[
+                (Projects, 50),
+                (Environments, 15),
+                (Secrets, 2_000),
+                (StoredBytes, 4 << 30),
+                (ServiceTokens, 50),
+            ],
         ),
         plan("enterprise", DEFAULT_AUDIT_DAYS, &[]),
     ]

@@ -157,6 +157,15 @@ impl SslMode {
         self != Self::Disable
     }
 
+    /// Returns the mode that is in effect: `require` for `allow` and `prefer`.
+    #[must_use]
+    pub fn effective(self) -> Self {
+        match self {
+            Self::Allow | Self::Prefer => Self::Require,
+            other => other,
+        }
+    }
+
     /// True if the server certificate is verified.
     #[must_use]
     pub fn verifies(self) -> bool {
@@ -175,22 +184,30 @@ impl Slot {
     }
 }
 
-impl Integration {
-    /// Returns the default port of the database server.
-    #[must_use]
-    pub fn default_port(self) -> u16 {
-        match self {
-            Self::Postgresql => 5432,
-            Self::Mysql => 3306,
-        }
-    }
+/// Properties of a kind of database that the service needs outside of its driver.
+#[derive(Debug, Clone, Copy)]
+pub struct DatabaseKind {
+    /// Default port of the database server.
+    pub default_port: u16,
+    /// Scheme of database URLs.
+    pub url_scheme: &'static str,
+    /// Parameter of database URLs for the TLS mode, if the clients of this kind have a common one.
+    pub url_tls_parameter: Option<&'static str>,
+}
 
-    /// Returns the URL scheme of database URLs: `postgres` or `mysql`.
+impl Integration {
+    /// Returns the properties of this kind of database.
     #[must_use]
-    pub fn scheme(self) -> &'static str {
+    pub fn kind(self) -> DatabaseKind {
         match self {
-            Self::Postgresql => "postgres",
-            Self::Mysql => "mysql",
+            Self::Postgresql => DatabaseKind {
+                default_port: 5432,
+                url_scheme: "postgres",
+                url_tls_parameter: Some("sslmode"),
+            },
+            Self::Mysql => {
+                DatabaseKind { default_port: 3306, url_scheme: "mysql", url_tls_parameter: None }
+            }
         }
     }
 }

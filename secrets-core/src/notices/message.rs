@@ -44,7 +44,7 @@ async fn about_rotation(
     let Some(attempt) = reads.attempt(attempt).await? else { return Ok(None) };
     let Some(record) = reads.rotation(attempt.rotation).await? else { return Ok(None) };
     let Some(location) = reads.rotation_location(record.id).await? else { return Ok(None) };
-    let code = record.error_code.as_deref();
+    let code = record.failure.code.as_deref();
     if location.is_deleted || code == Some(REVOKING) {
         return Ok(None);
     }
@@ -58,13 +58,13 @@ async fn about_rotation(
         }
         RotationStatus::Disabled => "The rotation is disabled.",
     };
-    let served = match record.active_slot {
+    let served = match record.slots.active {
         Some(_) => "Readers still get the credential of the last successful rotation.",
         None => "The rotation has never succeeded, so its secrets have no value yet.",
     };
-    let (name, environment) = (&record.name, &location.environment.name);
+    let (name, environment) = (&record.settings.name, &location.environment.name);
     let project = &location.project.slug;
-    let reason = record.error_message.or(attempt.error_message).unwrap_or_default();
+    let reason = record.failure.message.or(attempt.error_message).unwrap_or_default();
     let history = links.to(&format!(
         "/api/v1/projects/{project}/environments/{environment}/rotations/{name}/history"
     ));

@@ -102,7 +102,7 @@ async fn insert(
     if plain.is_uuid() {
         project.slug = plain.with_suffix(random());
     }
-    let key = cx.keyring().draw_project_key(project.id);
+    let key = cx.keyring().draw_project_key(project.id, 1);
     for _ in 0..MAX_ATTEMPTS {
         match cx.tx().insert_project(&project, &key).await {
             Ok(()) => return Ok(project),

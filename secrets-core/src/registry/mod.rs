@@ -18,8 +18,8 @@ use crate::account::{
 use crate::audit::{AuditQuery, AuditTeams, ListAudit};
 use crate::billing::{GetBilling, GetUsage, SetPlan};
 use crate::device_login::{
-    ApproveDeviceLogin, DenyDeviceLogin, ListCliSessions, LookUpDeviceLogin, PollDeviceLogin,
-    RevokeCliSession, StartDeviceLogin, UserCode,
+    ApproveDeviceLogin, DenyDeviceLogin, LookUpDeviceLogin, PollDeviceLogin, StartDeviceLogin,
+    UserCode,
 };
 use crate::engine::{Caller, Engine, Task};
 use crate::environments::{
@@ -48,10 +48,14 @@ use crate::rotations::{
 };
 use crate::scans::{CreateScan, DeleteScan, GetScan, ListScans, UpdateFinding};
 use crate::secrets::{
-    CreateSecret, DeleteSecret, ExportBundle, ExportSecrets, GetSecret, ImportSecrets, ListSecrets,
-    Precondition, ReadHistory, RollBackSecret, SubmittedImport, UpdateSecret,
+    ChangeSecrets, CompareSecrets, CreateSecret, DeleteSecret, ExportBundle, ExportSecrets,
+    GetSecret, ImportSecrets, ListSecrets, Precondition, ReadHistory, RollBackSecret,
+    SubmittedChangeSet, SubmittedImport, UpdateSecret,
 };
 use crate::service::Service;
+use crate::sessions::{
+    ListCliSessions, ListSessions, RevokeCliSession, RevokeOtherSessions, RevokeSession, SignOut,
+};
 use crate::teams::{CreateTeam, GetTeam, ListTeams};
 use crate::tokens::{CreateToken, DeleteToken, ListTokens, RotateToken};
 use crate::users::{ReadMe, SyncUser};
@@ -64,6 +68,16 @@ macro_rules! operations {
     (|$input:ident, $engine:ident| $($task:ident $make:tt)*) => {
         /// Names of all operations.
         pub const NAMES: &[&str] = &[$(<$task as Task>::NAME),*];
+
+        /// True if the named operation can take long ([`Task::IS_LONG`]). A binding runs it on a
+        /// thread of its own, so that an event loop does not wait and signals are handled.
+        #[must_use]
+        pub fn is_long(name: &str) -> bool {
+            $(if name == <$task as Task>::NAME {
+                return <$task as Task>::IS_LONG;
+            })*
+            false
+        }
 
         fn find<'a>(
             engine: &'a Engine,
@@ -191,6 +205,17 @@ operations! { |input, engine|
     }
     RollBackSecret { at: input.environment()?, key: input.key()?, rollback: input.rest()? }
 
+    ChangeSecrets {
+        project: input.project()?,
+        change_set: input.rest::<SubmittedChangeSet>()?.try_into()?,
+    }
+    CompareSecrets {
+        project: input.project()?,
+        environments: input.parsed("environments", CompareSecrets::environments)?,
+        equal: input.flag("equal")?.unwrap_or_default(),
+        precondition: Precondition::None,
+    }
+
     GetEsoSecret { at: input.environment_as("env")?, key: input.key()? }
     GetEsoSecrets { at: input.environment_as("env")?, precondition: Precondition::None }
 
@@ -268,6 +293,10 @@ operations! { |input, engine|
     DenyDeviceLogin { code: user_code(input)? }
     ListCliSessions {}
     RevokeCliSession { session: input.id_if_any("id")? }
+    ListSessions {}
+    RevokeSession { session: input.id("session")? }
+    RevokeOtherSessions {}
+    SignOut {}
 }
 
 fn user_code(input: &mut Input) -> Result<UserCode> {

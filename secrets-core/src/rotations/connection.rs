@@ -129,7 +129,7 @@ pub(super) fn target(
     }
     Ok(Target {
         integration,
-        port: connection.port.unwrap_or(integration.default_port()),
+        port: connection.port.unwrap_or(integration.kind().default_port),
         ssl_mode: connection.ssl_mode(),
         host: connection.host,
         database: connection.database,
@@ -246,10 +246,11 @@ pub(super) async fn open(
     reads: &mut dyn Reads,
     rotation: &RotationRecord,
 ) -> Result<Target> {
-    let opened =
-        sealer.open(reads, SealedField::Connection(rotation.id), &rotation.connection).await?;
+    let opened = sealer
+        .open(reads, SealedField::Connection(rotation.id), &rotation.settings.connection)
+        .await?;
     let connection: StoredConnection = from_json(&opened)?;
-    let proxy = match &rotation.proxy {
+    let proxy = match &rotation.settings.proxy {
         Some(proxy) => {
             let opened = sealer.open(reads, SealedField::Proxy(rotation.id), proxy).await?;
             let StoredProxy { lambda_arn, region, shared_secret } = from_json(&opened)?;
@@ -258,7 +259,7 @@ pub(super) async fn open(
         None => None,
     };
     Ok(Target {
-        integration: rotation.integration,
+        integration: rotation.settings.integration,
         host: connection.host,
         port: connection.port,
         database: connection.database,

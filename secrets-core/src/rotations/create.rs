@@ -8,14 +8,13 @@ use super::keys::{InjectedKeys, SecretMapping};
 use super::schedule::work_at;
 use super::sealing::Sealer;
 use crate::access::{EnvironmentScope, LockedRow};
-use crate::crypto::Sealed;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::rotations::{ConnectionMethod, Integration, PermissionLevel, RotationStatus};
+use crate::model::rotations::{ConnectionMethod, Integration, PermissionLevel};
 use crate::model::{
-    Code, EnvironmentId, EnvironmentPath, Error, Permission, Quota, Result, RotationId,
-    RotationName, Subject, Time, whole,
+    Code, EnvironmentPath, Error, Permission, Quota, Result, RotationId, RotationName, Subject,
+    whole,
 };
-use crate::store::{RotationRecord, StoreError};
+use crate::store::{RotationRecord, RotationSettings, StoreError};
 
 /// A rotation to create.
 #[derive(Debug, Deserialize)]
@@ -92,24 +91,26 @@ impl Operation for CreateRotation {
 
         let (id, now) = (RotationId::draw(cx.now()), cx.now());
         let (connection, proxy) = connection::seal(&Sealer::of(cx, &scope), id, &target)?;
-        let mut record = RotationRecord {
+        let settings = RotationSettings {
+            name,
             integration: integration_type,
             method: connection_method,
             level: self.rotation.permission_level.unwrap_or(PermissionLevel::ReadWrite),
+            connection,
             proxy,
             keys: keys.to_text()?,
             interval_days,
-            created_by: cx.caller.actor(),
-            ..new_record(id, scope.environment.id, name, connection, now)
         };
+        let mut record = RotationRecord::new(id, scope.environment.id, settings, now);
+        record.created_by = cx.caller.actor();
         if !self.rotation.rotate_immediately {
-            record.next_rotation_at = cx.ports().timings().next(&record, now);
+            record.schedule.next_at = cx.ports().timings().next(&record, now);
         }
-        record.work_at = work_at(&record, false, now);
+        record.schedule.work_at = work_at(&record, false, now);
         insert_with_keys(cx, &record, &keys).await?;
-        cx.set_resource("rotation", id.uuid(), record.name.as_str());
-        cx.add_detail("integration_type", record.integration.as_str());
-        cx.add_detail("permission_level", record.level.as_str());
+        cx.set_resource("rotation", id.uuid(), record.settings.name.as_str());
+        cx.add_detail("integration_type", record.settings.integration.as_str());
+        cx.add_detail("permission_level", record.settings.level.as_str());
         Rotation::new(record)
     }
 }
@@ -146,47 +147,6 @@ async fn insert_with_keys(
                 .taken(Error::taken("name", "is taken by another rotation of this environment")))
         }
         Ok(()) => Ok(()),
-    }
-}
-
-/// Creates the record of a new rotation with default values, due immediately.
-fn new_record(
-    id: RotationId,
-    environment: EnvironmentId,
-    name: RotationName,
-    connection: Sealed,
-    now: Time,
-) -> RotationRecord {
-    RotationRecord {
-        id,
-        environment,
-        name,
-        integration: Integration::Postgresql,
-        method: ConnectionMethod::Direct,
-        level: PermissionLevel::ReadWrite,
-        connection,
-        proxy: None,
-        keys: String::new(),
-        interval_days: 1,
-        status: RotationStatus::Active,
-        error_code: None,
-        error_message: None,
-        error_since: None,
-        announced_at: None,
-        failures: 0,
-        active_slot: None,
-        retire_at: None,
-        check_at: None,
-        checks: 0,
-        next_rotation_at: now,
-        remaining: None,
-        last_rotation_at: None,
-        identity: None,
-        sequence: 0,
-        work_at: None,
-        created_by: None,
-        created_at: now,
-        updated_at: now,
     }
 }
 

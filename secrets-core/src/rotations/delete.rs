@@ -67,8 +67,8 @@ impl Operation for ConcludeDeletion {
         let (_, rotation) = locked_rotation(cx, &self.at, &self.name, row).await?;
         let gone = |error: crate::store::StoreError| error.or_not_found(Subject::Rotation);
         cx.tx().delete_rotation(rotation.id).await.map_err(gone)?;
-        cx.set_resource("rotation", rotation.id.uuid(), rotation.name.as_str());
-        if rotation.error_code.as_deref() != Some(REVOKING) {
+        cx.set_resource("rotation", rotation.id.uuid(), rotation.settings.name.as_str());
+        if rotation.failure.code.as_deref() != Some(REVOKING) {
             let users = [Slot::A, Slot::B].map(|slot| slot_user(rotation.id, slot));
             cx.add_detail("users_left_in_place", users.to_vec());
         }
@@ -87,22 +87,22 @@ impl Operation for PlanRevocation {
         let row = LockedRow::Secrets;
         let (scope, mut rotation) = locked_rotation(cx, &self.at, &self.name, row).await?;
         let id = rotation.id;
-        let keys = InjectedKeys::from_text(&rotation.keys)?.all();
-        if rotation.active_slot.is_some() {
+        let keys = InjectedKeys::from_text(&rotation.settings.keys)?.all();
+        if rotation.slots.active.is_some() {
             for secret in cx.reads().secrets(scope.environment.id, &keys).await? {
                 cx.tx().delete_secret(secret.id).await?;
             }
         }
         rotation.status = RotationStatus::Disabled;
-        rotation.error_code = Some(REVOKING.to_owned());
-        rotation.error_message = Some(REVOKING_MESSAGE.to_owned());
+        rotation.failure.code = Some(REVOKING.to_owned());
+        rotation.failure.message = Some(REVOKING_MESSAGE.to_owned());
         rotation.updated_at = cx.now();
-        rotation.work_at = None;
+        rotation.schedule.work_at = None;
         cx.tx()
             .update_rotation(&rotation)
             .await
             .map_err(|error| error.or_not_found(Subject::Rotation))?;
-        cx.set_resource("rotation", id.uuid(), rotation.name.as_str());
+        cx.set_resource("rotation", id.uuid(), rotation.settings.name.as_str());
         Ok(PlannedRevocation { rotation: id })
     }
 }

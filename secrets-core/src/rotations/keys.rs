@@ -6,7 +6,6 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
 use crate::crypto::Plaintext;
-use crate::model::rotations::SslMode;
 use crate::model::{Error, Result, RotationName, SecretKey};
 use crate::ports::rotator::{Login, Target};
 
@@ -111,28 +110,24 @@ fn url(target: &Target, login: &Login) -> String {
     let encoded = |text| utf8_percent_encode(text, ESCAPED).to_string();
     let is_ipv6 = target.host.contains(':') && !target.host.starts_with('[');
     let host = if is_ipv6 { format!("[{}]", target.host) } else { target.host.clone() };
-    let query = match (target.integration.scheme(), target.ssl_mode) {
-        ("postgres", SslMode::Disable) => "?sslmode=disable",
-        ("postgres", SslMode::VerifyFull) => "?sslmode=verify-full",
-        ("postgres", SslMode::VerifyCa) => "?sslmode=verify-ca",
-        ("postgres", _) => "?sslmode=require",
-        // MySQL drivers have no common parameter for the TLS mode.
-        _ => "",
-    };
+    let kind = target.integration.kind();
+    let mode = target.ssl_mode.effective().as_str();
+    let query = kind.url_tls_parameter.map(|parameter| format!("?{parameter}={mode}"));
     format!(
-        "{}://{}:{}@{host}:{}/{}{query}",
-        target.integration.scheme(),
+        "{}://{}:{}@{host}:{}/{}{}",
+        kind.url_scheme,
         encoded(&login.username),
         encoded(login.password.reveal()),
         target.port,
         encoded(&target.database),
+        query.unwrap_or_default(),
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::rotations::Integration;
+    use crate::model::rotations::{Integration, SslMode};
 
     fn target(database: &str) -> Target {
         Target {
@@ -180,5 +175,19 @@ mod tests {
             url(&target("a/b?c d"), &login),
             "postgres://kv_x_a:kvc_p-_1@db.example.com:5432/a%2Fb%3Fc%20d?sslmode=verify-full"
         );
+    }
+
+    #[test]
+    fn the_url_has_the_effective_tls_mode_if_its_clients_read_one() {
+        let password = Plaintext::new("kvc_1".to_owned()).unwrap();
+        let login = Login { username: "kv_x_a".to_owned(), password };
+        let postgres = Target { ssl_mode: SslMode::Prefer, ..target("app") };
+        let mysql = Target { integration: Integration::Mysql, port: 3306, ..target("app") };
+
+        assert_eq!(
+            url(&postgres, &login),
+            "postgres://kv_x_a:kvc_1@db.example.com:5432/app?sslmode=require"
+        );
+        assert_eq!(url(&mysql, &login), "mysql://kv_x_a:kvc_1@db.example.com:3306/app");
     }
 }

@@ -81,21 +81,21 @@ pub struct ConcludedAttempt {
 
 impl Rotation {
     pub(super) fn new(record: RotationRecord) -> Result<Self> {
-        let keys = InjectedKeys::from_text(&record.keys)?;
+        let keys = InjectedKeys::from_text(&record.settings.keys)?;
         let is_waiting =
             !matches!(record.status, RotationStatus::Paused | RotationStatus::Disabled);
         Ok(Self {
             id: record.id,
             environment_id: record.environment,
-            name: record.name,
-            integration_type: record.integration,
-            rotation_interval_days: record.interval_days,
-            connection_method: record.method,
+            name: record.settings.name,
+            integration_type: record.settings.integration,
+            rotation_interval_days: record.settings.interval_days,
+            connection_method: record.settings.method,
             status: record.status,
-            last_rotation_at: record.last_rotation_at,
-            next_rotation_at: is_waiting.then_some(record.next_rotation_at),
-            error_message: record.error_message,
-            injected_secrets: match record.active_slot {
+            last_rotation_at: record.schedule.last_at,
+            next_rotation_at: is_waiting.then_some(record.schedule.next_at),
+            error_message: record.failure.message,
+            injected_secrets: match record.slots.active {
                 Some(_) => keys.all().into(),
                 None => Vec::new(),
             },

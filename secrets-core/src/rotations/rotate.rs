@@ -59,7 +59,7 @@ impl Operation for PlanRotation {
         let row = LockedRow::Environment;
         let (_, mut rotation) = locked_rotation(cx, &self.at, &self.name, row).await?;
         let id = rotation.id;
-        cx.set_resource("rotation", id.uuid(), rotation.name.as_str());
+        cx.set_resource("rotation", id.uuid(), rotation.settings.name.as_str());
         if rotation.status == RotationStatus::Disabled {
             return Err(Error::forbidden("this rotation is disabled: set its status to active"));
         }

@@ -25,13 +25,13 @@ pub(super) fn work_at(
     }
     let rotates = match rotation.status {
         RotationStatus::Active => true,
-        RotationStatus::Error => is_retried(rotation.error_code.as_deref()),
+        RotationStatus::Error => is_retried(rotation.failure.code.as_deref()),
         RotationStatus::Paused | RotationStatus::Disabled => false,
     };
     let checks = rotation.status != RotationStatus::Disabled;
-    let due = rotates.then_some(rotation.next_rotation_at);
-    let check = rotation.check_at.filter(|_| checks);
-    [due, rotation.retire_at, check].into_iter().flatten().min()
+    let due = rotates.then_some(rotation.schedule.next_at);
+    let check = rotation.slots.check_at.filter(|_| checks);
+    [due, rotation.slots.retire_at, check].into_iter().flatten().min()
 }
 
 /// Converts a duration to a `TimeDelta`, which can be added to a `Time`.
@@ -42,7 +42,7 @@ pub(super) fn span(duration: Duration) -> TimeDelta {
 impl Timings {
     /// Returns the time between rotations.
     pub(super) fn interval(&self, rotation: &RotationRecord) -> TimeDelta {
-        span(self.day * rotation.interval_days)
+        span(self.day * rotation.settings.interval_days)
     }
 
     /// Returns the time of the next rotation: `from` plus the interval plus a random jitter, so

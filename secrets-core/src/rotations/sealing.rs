@@ -6,7 +6,9 @@ use uuid::Uuid;
 use crate::access::EnvironmentScope;
 use crate::crypto::{Keyring, Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
 use crate::engine::{Access, Context, records};
-use crate::model::{AttemptId, EnvironmentId, Error, ProjectId, Result, RotationId, WebhookId};
+use crate::model::{
+    AttemptId, EnvironmentId, Error, InstanceId, ProjectId, Result, RotationId, WebhookId,
+};
 use crate::store::{Reads, RotationLocation};
 
 /// An encrypted record of a rotation. Its kind and ID are part of the encryption context.
@@ -29,6 +31,26 @@ impl SealedField {
             Self::Proxy(_) => Purpose::ProxySecret,
             Self::Pending(..) => Purpose::PendingCredential,
             Self::Webhook(_) => Purpose::WebhookSecret,
+        }
+    }
+
+    /// Returns the encryption context of a record in this environment.
+    pub(crate) fn context(
+        self,
+        instance: InstanceId,
+        project: ProjectId,
+        environment: EnvironmentId,
+    ) -> RecordContext<'static> {
+        let (object, version) = self.object();
+        RecordContext {
+            purpose: self.purpose(),
+            hidden: false,
+            instance,
+            project,
+            environment: Some(environment),
+            object,
+            key: "",
+            version,
         }
     }
 
@@ -81,17 +103,7 @@ impl Sealer<'_> {
     }
 
     fn context(&self, kept: SealedField) -> RecordContext<'static> {
-        let (object, version) = kept.object();
-        RecordContext {
-            purpose: kept.purpose(),
-            hidden: false,
-            instance: self.keyring.instance(),
-            project: self.project,
-            environment: Some(self.environment),
-            object,
-            key: "",
-            version,
-        }
+        kept.context(self.keyring.instance(), self.project, self.environment)
     }
 }
 

@@ -105,10 +105,10 @@ impl Operation for PlanRotationTest {
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<PlannedTest> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
         let rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
-        cx.set_resource("rotation", rotation.id.uuid(), rotation.name.as_str());
+        cx.set_resource("rotation", rotation.id.uuid(), rotation.settings.name.as_str());
         let sealer = Sealer::of(cx, &scope);
         let target = connection::open(&sealer, cx.reads(), &rotation).await?;
-        Ok(PlannedTest { target, method: rotation.method })
+        Ok(PlannedTest { target, method: rotation.settings.method })
     }
 }
 

@@ -11,7 +11,7 @@ use crate::access::LockedRow;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::rotations::RotationStatus;
 use crate::model::{EnvironmentPath, Error, Result, Subject, ValidationRule, Violation, whole};
-use crate::store::RotationRecord;
+use crate::store::{RotationFailure, RotationRecord};
 
 /// A change to a rotation. At least one field is required.
 #[derive(Debug, Deserialize)]
@@ -88,13 +88,13 @@ impl Operation for UpdateRotation {
         }
         let has_open = cx.reads().open_attempt(id).await?.is_some();
         rotation.updated_at = cx.now();
-        rotation.work_at = work_at(&rotation, has_open, cx.now());
+        rotation.schedule.work_at = work_at(&rotation, has_open, cx.now());
         cx.tx()
             .update_rotation(&rotation)
             .await
             .map_err(|error| error.or_not_found(Subject::Rotation))?;
-        cx.set_resource("rotation", id.uuid(), rotation.name.as_str());
-        cx.add_detail("rotation_interval_days", rotation.interval_days);
+        cx.set_resource("rotation", id.uuid(), rotation.settings.name.as_str());
+        cx.add_detail("rotation_interval_days", rotation.settings.interval_days);
         cx.add_detail("status", rotation.status.as_str());
         Rotation::new(rotation)
     }
@@ -102,12 +102,12 @@ impl Operation for UpdateRotation {
 
 /// Sets the rotation interval, and the next rotation counted from the last rotation.
 fn set_interval(cx: &mut Context<'_, Write>, rotation: &mut RotationRecord, days: u32) {
-    rotation.interval_days = days;
-    let from = rotation.last_rotation_at.unwrap_or(rotation.created_at);
+    rotation.settings.interval_days = days;
+    let from = rotation.schedule.last_at.unwrap_or(rotation.created_at);
     let next = cx.ports().timings().next(rotation, from).max(cx.now());
-    rotation.next_rotation_at = next;
-    if rotation.remaining.is_some() {
-        rotation.remaining = Some(seconds(next - cx.now()));
+    rotation.schedule.next_at = next;
+    if rotation.schedule.remaining.is_some() {
+        rotation.schedule.remaining = Some(seconds(next - cx.now()));
     }
 }
 
@@ -116,12 +116,12 @@ fn pause(cx: &mut Context<'_, Write>, rotation: &mut RotationRecord) {
         return;
     }
     let left = match rotation.status {
-        RotationStatus::Active => rotation.next_rotation_at - cx.now(),
+        RotationStatus::Active => rotation.schedule.next_at - cx.now(),
         // The next time of a failed rotation is a retry and not its regular time, so a whole
         // interval remains.
         _ => cx.ports().timings().interval(rotation),
     };
-    rotation.remaining = Some(seconds(left));
+    rotation.schedule.remaining = Some(seconds(left));
     rotation.status = RotationStatus::Paused;
     cx.audit.action = Some("rotation.paused");
 }
@@ -130,7 +130,7 @@ fn resume(cx: &mut Context<'_, Write>, rotation: &mut RotationRecord) {
     let next = match rotation.status {
         RotationStatus::Active => return,
         RotationStatus::Paused => {
-            let left = i64::try_from(rotation.remaining.unwrap_or_default());
+            let left = i64::try_from(rotation.schedule.remaining.unwrap_or_default());
             cx.now() + TimeDelta::seconds(left.unwrap_or_default())
         }
         RotationStatus::Error | RotationStatus::Disabled => {
@@ -138,19 +138,13 @@ fn resume(cx: &mut Context<'_, Write>, rotation: &mut RotationRecord) {
         }
     };
     // Resuming confirms the new server. Its identity is stored at the next rotation.
-    if rotation.error_code.as_deref() == Some("identity_changed") {
+    if rotation.failure.code.as_deref() == Some("identity_changed") {
         rotation.identity = None;
     }
-    *rotation = RotationRecord {
-        status: RotationStatus::Active,
-        error_code: None,
-        error_message: None,
-        error_since: None,
-        failures: 0,
-        remaining: None,
-        next_rotation_at: next,
-        ..rotation.clone()
-    };
+    rotation.status = RotationStatus::Active;
+    rotation.failure = RotationFailure::default();
+    rotation.schedule.remaining = None;
+    rotation.schedule.next_at = next;
     cx.audit.action = Some("rotation.resumed");
 }
 

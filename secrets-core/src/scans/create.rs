@@ -4,7 +4,8 @@ use super::{ConcludeScan, NewScan, PlanScan, ScanWithFindings};
 use crate::engine::{Caller, Callers, Engine, Operation, Task};
 use crate::model::Result;
 
-/// Runs a scan and stores its findings. No transaction is open during the search.
+/// Runs a scan and stores its findings. No transaction is open during the search, and a scan that waits
+/// for a permit has read no stored value.
 #[derive(Debug)]
 pub struct CreateScan {
     /// Content to scan.
@@ -17,8 +18,12 @@ impl Task for CreateScan {
     type Output = ScanWithFindings;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<ScanWithFindings> {
-        let begun = engine.perform(caller, PlanScan { scan: self.scan }).await?;
-        let scan = engine.offload(caller, move || begun.work()).await?;
+        // After the wait: the stored values to compare with can be many megabytes.
+        let plan = async {
+            let begun = engine.perform(caller, PlanScan { scan: self.scan }).await?;
+            Ok(move || begun.work())
+        };
+        let scan = engine.offload_prepared(caller, Box::pin(plan)).await?;
         engine.perform(caller, ConcludeScan { scan }).await
     }
 }

@@ -5,7 +5,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
-use std::mem;
 use std::ops::Range;
 
 use crate::access::View;
@@ -61,8 +60,6 @@ impl KnownValues {
         team: TeamId,
         project: Option<ProjectId>,
     ) -> Result<Self> {
-        // Loading environments must not overwrite the audit context of the scan.
-        let note = mem::take(&mut cx.audit);
         let principal = cx.caller.principal()?;
         let mut projects = cx.reads().projects(principal).await?;
         projects.retain(|known| known.team == team && project.is_none_or(|id| known.id == id));
@@ -70,16 +67,14 @@ impl KnownValues {
         for project in projects {
             for environment in cx.reads().environments(project.id, principal).await? {
                 let path = EnvironmentPath::new(ProjectRef::Id(project.id), environment.id);
-                match cx.view(&path, Selection::All).await {
-                    Ok(view) => known.add(cx, view).await?,
-                    // Not readable by the caller, deleted meanwhile, or in an inheritance cycle:
-                    // skipped.
-                    Err(Error::Forbidden(_) | Error::NotFound(_) | Error::Refused { .. }) => {}
+                match cx.view_if_readable(&path, Selection::All).await {
+                    Ok(Some(view)) => known.add(cx, view).await?,
+                    // An inheritance cycle, or an environment that is too large, is skipped.
+                    Ok(None) | Err(Error::Refused { .. }) => {}
                     Err(error) => return Err(error),
                 }
             }
         }
-        cx.audit = note;
         Ok(known)
     }
 

@@ -2,6 +2,10 @@
 
 mod bundle;
 mod change;
+mod change_set;
+mod column;
+mod compare;
+mod comparison;
 mod create;
 mod delete;
 mod export;
@@ -24,6 +28,12 @@ use uuid::Uuid;
 pub use bundle::{BundleFile, ExportBundle, Lifetime, NewBundle, SealedBundle};
 pub use change::SecretChange;
 use change::check_version;
+pub use change_set::{
+    ChangeAction, ChangeEffect, ChangeSecrets, ChangeSet, ChangeSetResult, KeyChange,
+    KeyChangeResult, SubmittedChangeSet,
+};
+pub use compare::CompareSecrets;
+pub use comparison::{ComparedEnvironment, ComparedKey, ComparedSecret, Comparison, SecretState};
 pub use create::{CreateSecret, NewSecret};
 pub use delete::DeleteSecret;
 pub use export::{Export, ExportSecrets, ExportedText};

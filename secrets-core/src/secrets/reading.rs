@@ -75,7 +75,7 @@ pub(crate) async fn shown_secrets<A: Access>(
 
 /// Fails if one of these secrets is inherited from an environment that the caller may not read. The
 /// error names these environments.
-fn check_readable<'a>(secrets: impl IntoIterator<Item = &'a Visible>) -> Result<()> {
+pub(super) fn check_readable<'a>(secrets: impl IntoIterator<Item = &'a Visible>) -> Result<()> {
     let restricted = secrets.into_iter().filter(|seen| seen.is_restricted);
     let holders: BTreeSet<_> = restricted.filter_map(|seen| seen.inherited_from.as_ref()).collect();
     if holders.is_empty() {

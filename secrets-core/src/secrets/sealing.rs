@@ -52,14 +52,19 @@ pub(crate) async fn describe<A: Access>(
     if !scope.may_read {
         return Ok(Secret { created_by: None, ..Secret::new(secret, None) });
     }
-    let description = match &secret.description {
-        Some(sealed) => {
-            let context = description_context(cx.keyring().instance(), scope.project.id, secret);
-            Some(open_record(cx, scope, sealed, &context).await?)
-        }
-        None => None,
-    };
+    let description = open_description(cx, scope, secret).await?;
     Ok(Secret::new(secret, description))
+}
+
+/// Decrypts the description of a secret, if it has one.
+pub(crate) async fn open_description<A: Access>(
+    cx: &mut Context<'_, A>,
+    scope: &EnvironmentScope,
+    secret: &SecretRecord,
+) -> Result<Option<Plaintext>> {
+    let Some(sealed) = &secret.description else { return Ok(None) };
+    let context = description_context(cx.keyring().instance(), scope.project.id, secret);
+    open_record(cx, scope, sealed, &context).await.map(Some)
 }
 
 /// Builds the response for an effective secret, without its value. For a restricted secret, neither its

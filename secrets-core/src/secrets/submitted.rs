@@ -6,8 +6,8 @@ use super::{Import, ImportedSecret};
 use crate::crypto::{Description, Plaintext};
 use crate::model::{Error, FieldError, Result, SecretKey, Violation, object};
 
-/// Maximum number of validation errors reported for one import.
-const MAX_ERRORS: usize = 100;
+/// Maximum number of validation errors reported for one request.
+pub(super) const MAX_ERRORS: usize = 100;
 
 /// Secrets to import, as submitted by the client. The values are not validated yet.
 #[derive(Debug, Deserialize)]
@@ -38,7 +38,7 @@ struct SubmittedSecret {
 
 /// The result of validating a text.
 #[derive(Debug)]
-struct Checked<T>(std::result::Result<T, Violation>);
+pub(super) struct Checked<T>(pub(super) std::result::Result<T, Violation>);
 
 impl TryFrom<SubmittedImport> for Import {
     type Error = Error;

@@ -36,7 +36,7 @@ pub struct WithETag<T> {
 }
 
 impl Precondition {
-    fn matches(&self, tag: &Tag) -> bool {
+    pub(super) fn matches(&self, tag: &Tag) -> bool {
         match self {
             Self::None => false,
             Self::ETags(tags) => tags.iter().any(|held| held == tag.as_str()),

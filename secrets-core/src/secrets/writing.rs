@@ -8,8 +8,8 @@ use crate::engine::{Context, Write};
 use crate::model::{Code, Error, Quota, Result, SecretId, SecretKey, Subject};
 use crate::store::{Change, EnvironmentCounters, SecretRecord};
 
-/// Returns an error if `more` additional secrets exceed the plan's limit. The environment must
-/// be locked, so that the count stays valid.
+/// Returns an error if `more` additional secrets exceed the plan's limit. The environment
+/// must be locked, so that the count stays valid.
 pub(crate) async fn check_secret_quota(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -22,33 +22,63 @@ pub(crate) async fn check_secret_quota(
     scope.plan.admit(Quota::Secrets, current, more)
 }
 
-/// Returns an error if the transaction made the environment's secrets larger than the plan allows.
-/// Deletes the oldest previous versions if they are larger than the plan allows. Call it after the
-/// last change of the secrets.
+/// Returns an error if the transaction made the secrets of the environment or of the team larger than
+/// the plan allows. Deletes the oldest previous versions if they are larger than the plan allows. Call
+/// it after the last change of the secrets.
 pub(crate) async fn check_size(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
 ) -> Result<()> {
-    let before = cx.locked_size();
-    let size = limit_history(cx, scope).await?.size;
-    match size.checked_sub(before) {
-        None | Some(0) => Ok(()),
-        Some(more) => scope.plan.admit(Quota::Bytes, before, more),
+    let growth = check_environment_size(cx, scope).await?;
+    check_team_size(cx, scope, growth).await
+}
+
+/// Like [`check_size`], without the check of the team's size, for changes to several environments.
+/// Returns the growth of the secrets and their previous versions, in bytes.
+pub(super) async fn check_environment_size(
+    cx: &mut Context<'_, Write>,
+    scope: &EnvironmentScope,
+) -> Result<i128> {
+    let before = cx.locked_counters();
+    let after = limit_history(cx, scope).await?;
+    if let Some(more @ 1..) = after.size.checked_sub(before.size) {
+        scope.plan.admit(Quota::Bytes, before.size, more)?;
     }
+    let stored = |counters: EnvironmentCounters| {
+        i128::from(counters.size) + i128::from(counters.history_size)
+    };
+    Ok(stored(after) - stored(before))
+}
+
+/// Returns an error if the transaction made the secrets of the team larger than the plan allows, by
+/// `growth` bytes in all. The scope must be locked with [`LockedRow::Secrets`] or
+/// [`Context::locked_environments`], so that the size stays valid.
+///
+/// [`LockedRow::Secrets`]: crate::access::LockedRow::Secrets
+pub(super) async fn check_team_size(
+    cx: &mut Context<'_, Write>,
+    scope: &EnvironmentScope,
+    growth: i128,
+) -> Result<()> {
+    let Ok(more @ 1..) = u64::try_from(growth) else { return Ok(()) };
+    if scope.plan.limit(Quota::StoredBytes).is_none() {
+        return Ok(());
+    }
+    let size = cx.reads().stored_bytes(scope.project.team).await?;
+    scope.plan.admit(Quota::StoredBytes, size.saturating_sub(more), more)
 }
 
 /// Deletes the oldest previous versions of an environment's secrets if they are larger than the plan
-/// allows. Returns the counters from before the deletion.
+/// allows. Returns the counters.
 async fn limit_history(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
 ) -> Result<EnvironmentCounters> {
     let (environment, max) = (scope.environment.id, scope.plan.history_bytes);
     let counters = cx.reads().environment_counters(environment).await?;
-    if let Some(excess) = counters.history_size.checked_sub(max).filter(|excess| *excess > 0) {
-        cx.tx().prune_history(environment, excess).await?;
-    }
-    Ok(counters)
+    let Some(excess @ 1..) = counters.history_size.checked_sub(max) else { return Ok(counters) };
+    cx.tx().prune_history(environment, excess).await?;
+    Ok(cx.reads().environment_counters(environment).await?)
 }
 
 /// Returns an error if the secret is managed by a rotation. The environment must be locked.

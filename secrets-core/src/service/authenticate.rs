@@ -7,20 +7,27 @@ use serde_json::Map;
 use super::Service;
 use crate::crypto::{TokenMac, TokenText};
 use crate::engine::{AuditContext, Caller, Person, Task, Who, refusals};
-use crate::model::{Error, Identity, IdentityToken, Origin, Result, Time};
+use crate::model::{
+    Error, Identity, IdentityToken, Origin, Result, SessionId, SessionKind, TeamId, Time,
+};
 use crate::ports::identity::INVALID_CREDENTIAL;
+use crate::sessions::{end_of, resource_type};
 use crate::store::{TokenRecord, TokenUse};
-use crate::users::SyncUser;
+use crate::users::{SyncUser, identify};
 
 impl Service {
     /// Authenticates a credential: a service token (`env_…`), a CLI session (`cli_…`), or a token
-    /// of the identity provider.
+    /// of the identity provider. Browser sessions are refused: see
+    /// [`authenticate_browser`](Self::authenticate_browser).
     pub async fn authenticate(&self, credential: &str, origin: Origin) -> Result<Caller> {
         if credential.starts_with("env_") {
             return self.token(credential, origin).await;
         }
         if credential.starts_with("cli_") {
-            return self.cli_session(credential, origin).await;
+            return self.session(credential, SessionKind::Cli, origin).await;
+        }
+        if credential.starts_with("web_") {
+            return Err(INVALID_CREDENTIAL);
         }
         let verifier = self.engine.ports().identity.as_ref().ok_or(INVALID_CREDENTIAL)?;
         let mut identity = verifier.verify(credential).await?;
@@ -30,16 +37,19 @@ impl Service {
         self.identify(identity, origin).await
     }
 
+    /// Authenticates the credential of a browser session (`web_…`). Call it only for a credential from a
+    /// cookie, and only if the request was sent by a page of the service itself (CSRF).
+    pub async fn authenticate_browser(&self, credential: &str, origin: Origin) -> Result<Caller> {
+        if !credential.starts_with("web_") {
+            return Err(INVALID_CREDENTIAL);
+        }
+        self.session(credential, SessionKind::Browser, origin).await
+    }
+
     /// Loads the caller for an identity that the host application has verified. Does not create an
     /// account.
     pub async fn identify(&self, identity: Identity, origin: Origin) -> Result<Caller> {
-        let mut reads = self.engine.store().read().await?;
-        let user = reads.user_by_subject(&identity.issuer, &identity.subject).await?;
-        let who = match user {
-            Some(user) => Who::Person(Arc::new(Person { user, identity, session: None })),
-            None => Who::Unsynced(Arc::new(identity)),
-        };
-        Ok(Caller { who, origin })
+        identify(&self.engine, identity, origin).await
     }
 
     /// Signs in a user whose identity the host application has verified. Creates the account and a
@@ -58,11 +68,9 @@ impl Service {
         let mut reads = self.engine.store().read().await?;
         let token = reads.token_by_mac(&mac).await?.ok_or(INVALID_CREDENTIAL)?;
         let now = self.engine.now();
-        let ended = token.expires_at.is_some_and(|end| end <= now);
-        let previous = token.previous.filter(|previous| now < previous.until);
-        let is_known = token.mac == mac || previous.is_some_and(|previous| previous.mac == mac);
+        let (ended, is_known) = (token.is_expired(now), token.has_mac(&mac, now));
         drop(reads);
-        let token = Arc::new(token);
+        let token = Arc::new(TokenRecord { mac, ..token });
         let caller = Caller { who: Who::Token(Arc::clone(&token)), origin };
         if ended || !is_known {
             let (reason, error) = if is_known {
@@ -83,7 +91,7 @@ impl Service {
         let address = caller.origin.address.map(|address| address.to_canonical());
         let is_within = |address| token.networks.iter().any(|network| network.contains(&address));
         if token.networks.is_empty() || address.is_some_and(is_within) {
-            self.uses.remember(token, TokenUse { at: now, address });
+            self.uses.remember_token(token, TokenUse { at: now, address });
             return Ok(());
         }
         self.record_denied_use(caller, token, [("reason", "address")]).await;
@@ -119,35 +127,58 @@ impl Service {
         refusals::record(&self.engine, caller, "token.used_denied", note).await;
     }
 
-    async fn cli_session(&self, text: &str, origin: Origin) -> Result<Caller> {
+    async fn session(&self, text: &str, kind: SessionKind, origin: Origin) -> Result<Caller> {
         if !TokenText::is_plausible(text) {
             return Err(INVALID_CREDENTIAL);
         }
         let mac = TokenMac::of(self.engine.keyring(), text);
         let mut reads = self.engine.store().read().await?;
-        let (session, user) = reads.cli_session(&mac).await?.ok_or(INVALID_CREDENTIAL)?;
-        if session.mac != mac {
+        let (mut session, user) = reads.session(&mac).await?.ok_or(INVALID_CREDENTIAL)?;
+        if session.mac != mac || session.kind != kind {
             return Err(INVALID_CREDENTIAL);
+        }
+        self.uses.apply(&mut session);
+        let now = self.engine.now();
+        let ended = end_of(&session, self.engine.options().sessions) <= now;
+        if !ended {
+            self.uses.remember_session(&session, now);
         }
         let identity = Identity {
             email_verified: user.email_verified,
             ..Identity::new(&user.issuer, &user.subject, &user.email)
         };
-        let person = Arc::new(Person { user, identity, session: Some(session.id) });
+        let id = session.id;
+        let person = Arc::new(Person { user, identity, session: Some(session) });
         let caller = Caller { who: Who::Person(Arc::clone(&person)), origin };
-        if session.expires_at <= self.engine.now() {
+        if ended {
             let memberships = reads.memberships(person.user.id).await?;
             drop(reads);
             let personal = memberships.into_iter().find(|of| of.is_personal_of(person.user.id));
-            let note = AuditContext {
-                team: personal.map(|membership| membership.team.id),
-                resource: Some(("cli_session", Some(session.id.uuid()), None)),
-                details: Map::from_iter([("reason".to_owned(), "expired".into())]),
-                ..AuditContext::default()
-            };
-            refusals::record(&self.engine, &caller, "cli.used_denied", note).await;
+            let team = personal.map(|membership| membership.team.id);
+            self.record_ended_session(&caller, kind, id, team).await;
             return Err(Error::Expired);
         }
         Ok(caller)
+    }
+
+    /// Records the refused use of a session that has ended.
+    async fn record_ended_session(
+        &self,
+        caller: &Caller,
+        kind: SessionKind,
+        session: SessionId,
+        team: Option<TeamId>,
+    ) {
+        let note = AuditContext {
+            team,
+            resource: Some((resource_type(kind), Some(session.uuid()), None)),
+            details: Map::from_iter([("reason".to_owned(), "expired".into())]),
+            ..AuditContext::default()
+        };
+        let action = match kind {
+            SessionKind::Cli => "cli.used_denied",
+            SessionKind::Browser => "browser.used_denied",
+        };
+        refusals::record(&self.engine, caller, action, note).await;
     }
 }

@@ -19,6 +19,7 @@ use crate::store::Store;
 pub struct Builder {
     store: Arc<dyn Store>,
     root: Option<Arc<dyn RootKeys>>,
+    previous_root: Option<Arc<dyn RootKeys>>,
     clock: Arc<dyn Clock>,
     identity: Option<Arc<dyn IdentityVerifier>>,
     mail: Option<Mail>,
@@ -34,6 +35,7 @@ impl Builder {
         Self {
             store,
             root: None,
+            previous_root: None,
             clock: Arc::new(SystemClock),
             identity: None,
             mail: None,
@@ -54,6 +56,13 @@ impl Builder {
     /// Sets the root key as a service that encrypts and decrypts other keys, such as a KMS.
     pub fn root(mut self, root: Arc<dyn RootKeys>) -> Self {
         self.root = Some(root);
+        self
+    }
+
+    /// Sets the previous root key, accepted until [`rotate_root`](crate::keys::rotate_root) has
+    /// replaced it in the store.
+    pub fn previous_root(mut self, root: Arc<dyn RootKeys>) -> Self {
+        self.previous_root = Some(root);
         self
     }
 
@@ -111,9 +120,18 @@ impl Builder {
     /// match the stored data.
     pub async fn build(self) -> Result<Service, StartError> {
         let root = self.root.ok_or(StartError::NoRootKey)?;
-        let Self { store, clock, identity, mail, rotators, webhooks, offload, timer, .. } = self;
-        let ports =
-            Ports { store, clock, root, identity, mail, rotators, webhooks, offload, timer };
+        let ports = Ports {
+            store: self.store,
+            clock: self.clock,
+            root,
+            previous_root: self.previous_root,
+            identity: self.identity,
+            mail: self.mail,
+            rotators: self.rotators,
+            webhooks: self.webhooks,
+            offload: self.offload,
+            timer: self.timer,
+        };
         Service::open(ports, self.options).await
     }
 }

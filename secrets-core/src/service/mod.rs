@@ -11,10 +11,14 @@ pub use builder::Builder;
 pub use health::{HEALTH, Health};
 pub use verify::VerifiedRecords;
 
+use zeroize::Zeroizing;
+
+use crate::bundle::{Signer, SigningKey};
+use crate::crypto::{ClientState, Undecryptable};
 use crate::engine::{Caller, Engine, Operation, Options, Ports, StartError, Task};
 use crate::model::Result;
 use crate::store::Store;
-use crate::tokens::uses::TokenUses;
+use crate::tokens::uses::CredentialUses;
 
 /// The secrets service: authenticates callers and performs their operations.
 ///
@@ -41,8 +45,11 @@ use crate::tokens::uses::TokenUses;
 /// ```
 pub struct Service {
     engine: Arc<Engine>,
-    uses: Arc<TokenUses>,
+    uses: Arc<CredentialUses>,
 }
+
+/// Purpose of the key that encrypts the state of a sign-in.
+const SIGN_IN: &str = "sign-in";
 
 impl Service {
     /// Starts building a service over a store.
@@ -62,6 +69,28 @@ impl Service {
     /// Checks the components that the service depends on.
     pub async fn health(&self) -> Health {
         health::check(&self.engine).await
+    }
+
+    /// Returns the public key that verifies the bundles of this instance. Clients pin it.
+    #[must_use]
+    pub fn bundle_signer(&self) -> Signer {
+        SigningKey::of(self.engine.keyring().signing()).signer()
+    }
+
+    /// Encrypts the state of a sign-in for the browser that signs in. Every node of the instance can
+    /// decrypt the state.
+    #[must_use]
+    pub fn seal_sign_in(&self, state: &[u8]) -> String {
+        ClientState::of(self.engine.keyring(), SIGN_IN).seal(state)
+    }
+
+    /// Decrypts the state of a sign-in. Fails if the state was changed, or is that of another
+    /// instance.
+    pub fn open_sign_in(
+        &self,
+        sealed: &str,
+    ) -> std::result::Result<Zeroizing<Vec<u8>>, Undecryptable> {
+        ClientState::of(self.engine.keyring(), SIGN_IN).open(sealed)
     }
 
     /// Returns the engine, for background work and for functions such as

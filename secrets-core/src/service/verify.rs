@@ -97,8 +97,11 @@ impl Service {
         };
         let Ok(place) = RotationContext::new(self.engine.keyring(), place) else { return Ok(None) };
         let sealer = place.sealer(self.engine.keyring());
-        let mut kept = vec![(SealedField::Connection(rotation.id), rotation.connection.clone())];
-        kept.extend(rotation.proxy.clone().map(|proxy| (SealedField::Proxy(rotation.id), proxy)));
+        let mut kept =
+            vec![(SealedField::Connection(rotation.id), rotation.settings.connection.clone())];
+        kept.extend(
+            rotation.settings.proxy.clone().map(|proxy| (SealedField::Proxy(rotation.id), proxy)),
+        );
         if let Some(attempt) = reads.open_attempt(rotation.id).await? {
             let whose = SealedField::Pending(attempt.id, attempt.sequence);
             kept.extend(attempt.pending.map(|pending| (whose, pending)));
@@ -203,7 +206,7 @@ mod tests {
         let owner = user("owner");
         let team = team(&owner, "acme");
         let project = project(&team, "billing");
-        let key = service.engine().keyring().draw_project_key(project.id);
+        let key = service.engine().keyring().draw_project_key(project.id, 1);
         let place = environment(&project, "production");
         let mut record = rotation(&place, "orders");
         let mut tx = service.engine().store().begin().await.unwrap();
@@ -216,8 +219,8 @@ mod tests {
         let opened = RotationContext::new(service.engine().keyring(), opened).unwrap();
         let sealer = opened.sealer(service.engine().keyring());
         let seal = |kept| sealer.seal(kept, &Plaintext::new("kvc_kept".to_owned()).unwrap());
-        record.connection = seal(SealedField::Connection(record.id));
-        record.proxy = Some(seal(SealedField::Proxy(record.id)));
+        record.settings.connection = seal(SealedField::Connection(record.id));
+        record.settings.proxy = Some(seal(SealedField::Proxy(record.id)));
         tx.update_rotation(&record).await.unwrap();
         let begun = attempt(&record, 7);
         let pending = Some(seal(SealedField::Pending(begun.id, begun.sequence)));
@@ -252,7 +255,8 @@ mod tests {
         let service = service().await;
         let (record, created) = create_rotation(&service).await;
         let mut tx = service.engine().store().begin().await.unwrap();
-        let swapped = RotationRecord { proxy: Some(created.sealed), ..record.clone() };
+        let mut swapped = record.clone();
+        swapped.settings.proxy = Some(created.sealed);
         tx.update_rotation(&swapped).await.unwrap();
         tx.commit().await.unwrap();
 

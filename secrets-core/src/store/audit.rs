@@ -12,8 +12,10 @@ use crate::model::{AuditBatchId, AuditId, EnvironmentId, ProjectId, TeamId, Time
 
 /// An audit log entry. It holds names as well as IDs, so that it is readable after the resources
 /// are deleted. No field contains a secret value.
+///
+/// Nodes of several versions read the batches of one another. A node leaves an entry with a field that
+/// it does not know to newer nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-// Nodes of several versions read the batches: what one does not know, it leaves to the others.
 #[serde(deny_unknown_fields)]
 pub struct AuditRecord {
     /// Entry ID.
@@ -67,7 +69,7 @@ pub struct AuditRecord {
 pub struct AuditBatch {
     /// Batch ID.
     pub id: AuditBatchId,
-    /// Entries, without places in audit chains; `None` if they cannot be read.
+    /// Entries, without positions and hashes; `None` if they cannot be read.
     pub entries: Option<Vec<AuditRecord>>,
 }
 
@@ -217,7 +219,8 @@ impl From<TeamId> for AuditScope {
 /// Read access to the audit log.
 #[async_trait]
 pub trait AuditReads: Send {
-    /// Lists the entries that match the filter, without those in batches, ordered by time and, within a microsecond, by ID.
+    /// Lists the entries that match the filter, ordered by time and, within a microsecond, by ID. Entries
+    /// in batches are not included.
     async fn audit_entries(&mut self, filter: &AuditFilter) -> StoreResult<Vec<AuditRecord>>;
 
     /// Returns the last of the first `count` entries in the range of the filter, of which only scope,
@@ -294,7 +297,7 @@ pub trait AuditWrites: Send {
         batches: &[AuditBatchId],
     ) -> StoreResult<Vec<AuditBatchId>>;
 
-    /// Inserts entries with their places in audit chains. Fails with `Stale` if one exists; the caller
+    /// Inserts entries with their positions and hashes. Fails with `Stale` if one exists; the caller
     /// must then drop the transaction.
     async fn insert_sealed_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 

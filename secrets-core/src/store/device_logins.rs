@@ -1,14 +1,14 @@
-//! Device logins of command-line clients (RFC 8628), and the sessions they create.
+//! Device logins of command-line clients (RFC 8628).
 
 use std::net::IpAddr;
 
 use async_trait::async_trait;
 
-use super::{StoreResult, UserRecord};
+use super::StoreResult;
 use crate::crypto::TokenMac;
-use crate::model::{CliSessionId, DeviceLoginId, DisplayName, Time, UserId};
+use crate::model::{DeviceLoginId, DisplayName, Time, UserId};
 
-/// Details of a command-line client, as it reports them, and its network address.
+/// Details of a client, as it reports them, and its network address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceClient {
     /// Client name, as reported by the client.
@@ -60,25 +60,6 @@ pub enum DeviceStatus {
     Redeemed,
 }
 
-/// A CLI session. Its credential authenticates as its user.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CliSessionRecord {
-    /// Session ID.
-    pub id: CliSessionId,
-    /// User ID.
-    pub user: UserId,
-    /// MAC of the session's credential, for lookup.
-    pub mac: TokenMac,
-    /// First characters of the session's credential, for display.
-    pub prefix: String,
-    /// The client the session was created for.
-    pub client: DeviceClient,
-    /// Creation time.
-    pub created_at: Time,
-    /// Expiry time.
-    pub expires_at: Time,
-}
-
 impl DeviceStatus {
     const ALL: [Self; 4] = [Self::Pending, Self::Approved, Self::Denied, Self::Redeemed];
 
@@ -100,7 +81,7 @@ impl DeviceStatus {
     }
 }
 
-/// Read access to device logins and CLI sessions.
+/// Read access to device logins.
 #[async_trait]
 pub trait DeviceLoginReads: Send {
     /// Returns the login whose device code has this MAC, expired or not.
@@ -114,18 +95,9 @@ pub trait DeviceLoginReads: Send {
         &mut self,
         code: &TokenMac,
     ) -> StoreResult<Option<DeviceLoginRecord>>;
-
-    /// Returns the session whose credential has this MAC, expired or not, and its user.
-    async fn cli_session(
-        &mut self,
-        mac: &TokenMac,
-    ) -> StoreResult<Option<(CliSessionRecord, UserRecord)>>;
-
-    /// Lists the sessions of a user, oldest first.
-    async fn cli_sessions(&mut self, user: UserId) -> StoreResult<Vec<CliSessionRecord>>;
 }
 
-/// Write access to device logins and CLI sessions.
+/// Write access to device logins.
 #[async_trait]
 pub trait DeviceLoginWrites: Send {
     /// Inserts a login. Fails with `Duplicate` if one of its codes is taken.
@@ -139,15 +111,9 @@ pub trait DeviceLoginWrites: Send {
         was: DeviceStatus,
     ) -> StoreResult<()>;
 
-    /// Inserts a session.
-    async fn insert_cli_session(&mut self, session: &CliSessionRecord) -> StoreResult<()>;
+    /// Deletes the logins that a user approved or denied.
+    async fn delete_device_logins(&mut self, user: UserId) -> StoreResult<()>;
 
-    /// Deletes a session of a user. Fails with `Stale` if the user has no session with this ID.
-    async fn delete_cli_session(&mut self, user: UserId, session: CliSessionId) -> StoreResult<()>;
-
-    /// Deletes all sessions of a user, and the logins the user approved or denied.
-    async fn delete_cli_sessions(&mut self, user: UserId) -> StoreResult<()>;
-
-    /// Deletes logins and sessions that expire at or before `by`.
+    /// Deletes logins that expire at or before `by`.
     async fn delete_ended_logins(&mut self, by: Time) -> StoreResult<()>;
 }

@@ -43,4 +43,12 @@ pub trait InstanceWrites: Send {
         instance: &InstanceRecord,
         keys: &[InstanceKeyRecord],
     ) -> StoreResult<()>;
+
+    /// Replaces the root key ID and the wrapped instance key of `before` by those of `after`. Fails with
+    /// `Stale` if the stored instance key is not the one of `before`.
+    async fn replace_root_key(
+        &mut self,
+        before: &InstanceRecord,
+        after: &InstanceRecord,
+    ) -> StoreResult<()>;
 }

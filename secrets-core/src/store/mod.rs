@@ -50,6 +50,7 @@ mod device_logins;
 mod environments;
 mod instance;
 mod invitations;
+mod keys;
 mod memory;
 mod open;
 mod outbox;
@@ -58,6 +59,7 @@ mod projects;
 mod rotations;
 mod scans;
 mod secrets;
+mod sessions;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub mod sql;
 mod teams;
@@ -70,8 +72,7 @@ pub use audit::{
     AuditScope, AuditSeal, AuditWrites,
 };
 pub use device_logins::{
-    CliSessionRecord, DeviceClient, DeviceLoginReads, DeviceLoginRecord, DeviceLoginWrites,
-    DeviceStatus,
+    DeviceClient, DeviceLoginReads, DeviceLoginRecord, DeviceLoginWrites, DeviceStatus,
 };
 pub use environments::{
     ChainLink, EnvironmentCounters, EnvironmentReads, EnvironmentRecord, EnvironmentWrites,
@@ -79,8 +80,11 @@ pub use environments::{
 };
 pub use instance::{InstanceReads, InstanceWrites, Sample};
 pub use invitations::{InvitationReads, InvitationRecord, InvitationWrites};
+pub use keys::{KeyReads, KeyWrites, ProjectKeyCounts, ReplacedKey, SealedColumn, SealedRow};
 pub use memory::MemoryStore;
-pub use open::{Location, SchemaState, StoreOptions, Timeouts, backup, inspect, open, open_with};
+pub use open::{
+    Location, SchemaState, StoreOptions, Timeouts, backup, inspect, open, open_shared, open_with,
+};
 pub use outbox::{DeliveryRecord, OutboxReads, OutboxWrites};
 pub use permissions::{
     EnvironmentDefault, PermissionDefault, PermissionReads, PermissionRecord, PermissionWrites,
@@ -89,11 +93,12 @@ pub use projects::{
     ProjectReads, ProjectRecord, ProjectRelation, ProjectWrites, PurgeProgress, Relation,
 };
 pub use rotations::{
-    AttemptRecord, DueRotation, Lease, RotationLocation, RotationReads, RotationRecord,
-    RotationWrites,
+    AttemptRecord, DueRotation, Lease, RotationFailure, RotationLocation, RotationReads,
+    RotationRecord, RotationSchedule, RotationSettings, RotationSlots, RotationWrites,
 };
 pub use scans::{FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretLocation};
 pub use secrets::{Change, MAX_PRUNED, SecretReads, SecretRecord, SecretVersion, SecretWrites};
+pub use sessions::{SessionReads, SessionRecord, SessionWrites};
 #[cfg(feature = "sqlite")]
 pub use sql::sqlite::Restore;
 pub(crate) use teams::DELETED;
@@ -141,12 +146,14 @@ pub trait Reads:
     + EnvironmentReads
     + InstanceReads
     + InvitationReads
+    + KeyReads
     + OutboxReads
     + PermissionReads
     + ProjectReads
     + RotationReads
     + ScanReads
     + SecretReads
+    + SessionReads
     + TeamReads
     + TokenReads
     + UserReads
@@ -161,12 +168,14 @@ impl<T> Reads for T where
         + EnvironmentReads
         + InstanceReads
         + InvitationReads
+        + KeyReads
         + OutboxReads
         + PermissionReads
         + ProjectReads
         + RotationReads
         + ScanReads
         + SecretReads
+        + SessionReads
         + TeamReads
         + TokenReads
         + UserReads
@@ -184,12 +193,14 @@ pub trait Tx:
     + EnvironmentWrites
     + InstanceWrites
     + InvitationWrites
+    + KeyWrites
     + OutboxWrites
     + PermissionWrites
     + ProjectWrites
     + RotationWrites
     + ScanWrites
     + SecretWrites
+    + SessionWrites
     + TeamWrites
     + TokenWrites
     + UserWrites
@@ -219,10 +230,7 @@ impl StoreError {
     /// Converts to an operation error. `Stale` becomes "not found", for operations in which it can
     /// only mean that the record was deleted.
     pub(crate) fn or_not_found(self, subject: Subject) -> Error {
-        match self {
-            Self::Stale(_) => Error::NotFound(subject),
-            other => other.into(),
-        }
+        Error::from(self).or_not_found(subject)
     }
 
     /// Converts to an operation error. `Duplicate` becomes the given error `taken`.

@@ -127,6 +127,19 @@ pub async fn open_with(location: &Location, options: StoreOptions) -> StoreResul
     })
 }
 
+/// Opens the store at a location that another process may own. Creates and migrates nothing: the tables
+/// must be those of this version. Only requests, such as
+/// [`request_project_keys`](super::KeyWrites::request_project_keys), may be written.
+pub async fn open_shared(location: &Location) -> StoreResult<Arc<dyn Store>> {
+    match location {
+        #[cfg(feature = "sqlite")]
+        Location::Sqlite(path) => {
+            Ok(Arc::new(super::sql::sqlite::open_shared(path, StoreOptions::default()).await?))
+        }
+        _ => open(location).await,
+    }
+}
+
 impl Location {
     /// True if only one process can use the store at a time, so that all claims and leases found at
     /// startup belong to a process that has ended.

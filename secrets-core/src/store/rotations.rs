@@ -21,6 +21,34 @@ pub struct RotationRecord {
     pub id: RotationId,
     /// Environment whose secrets the rotation writes.
     pub environment: EnvironmentId,
+    /// Database, secret keys and interval.
+    pub settings: RotationSettings,
+    /// Status.
+    pub status: RotationStatus,
+    /// Current error or warning.
+    pub failure: RotationFailure,
+    /// Time at which the last notice about a failure is due.
+    pub announced_at: Option<Time>,
+    /// Use of the two database users.
+    pub slots: RotationSlots,
+    /// Times of past and future work.
+    pub schedule: RotationSchedule,
+    /// Server ID that the database reported at the last change, such as PostgreSQL's
+    /// `system_identifier`.
+    pub identity: Option<String>,
+    /// Number of the last attempt; 0 before the first attempt.
+    pub sequence: u64,
+    /// ID of the user who created the rotation.
+    pub created_by: Option<Uuid>,
+    /// Creation time.
+    pub created_at: Time,
+    /// Time of the last change.
+    pub updated_at: Time,
+}
+
+/// Settings of a rotation: its database, the secret keys to write, and the interval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RotationSettings {
     /// Name, unique within the environment.
     pub name: RotationName,
     /// Kind of database.
@@ -38,20 +66,26 @@ pub struct RotationRecord {
     pub keys: String,
     /// Rotation interval, in days.
     pub interval_days: u32,
-    /// Status.
-    pub status: RotationStatus,
+}
+
+/// Current error or warning of a rotation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RotationFailure {
     /// Error code, for programs.
-    pub error_code: Option<String>,
+    pub code: Option<String>,
     /// Error message, for people.
-    pub error_message: Option<String>,
+    pub message: Option<String>,
     /// Time at which the rotation entered the status `error`.
-    pub error_since: Option<Time>,
-    /// Time at which the last notice about a failure is due.
-    pub announced_at: Option<Time>,
+    pub since: Option<Time>,
     /// Number of failed attempts since the last success.
-    pub failures: u32,
+    pub count: u32,
+}
+
+/// Use of the two database users of a rotation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RotationSlots {
     /// Active slot: the slot whose credential is in the secrets. `None` before the first success.
-    pub active_slot: Option<Slot>,
+    pub active: Option<Slot>,
     /// Time at which the login of the inactive slot's database user will be disabled; `None` if it
     /// is disabled already or was never used.
     pub retire_at: Option<Time>,
@@ -59,26 +93,20 @@ pub struct RotationRecord {
     pub check_at: Option<Time>,
     /// Number of checks since the credential became active.
     pub checks: u32,
+}
+
+/// Times of past and future work on a rotation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RotationSchedule {
     /// Time of the next rotation, if the rotation is active.
-    pub next_rotation_at: Time,
+    pub next_at: Time,
     /// Seconds that were left until the next rotation when the rotation was paused.
     pub remaining: Option<u64>,
     /// Time of the last success.
-    pub last_rotation_at: Option<Time>,
-    /// Server ID that the database reported at the last change, such as PostgreSQL's
-    /// `system_identifier`.
-    pub identity: Option<String>,
-    /// Number of the last attempt; 0 before the first attempt.
-    pub sequence: u64,
+    pub last_at: Option<Time>,
     /// Time of the next work on this rotation; `None` if there is nothing to do. Updated with every
     /// change, so that one index finds all due work.
     pub work_at: Option<Time>,
-    /// ID of the user who created the rotation.
-    pub created_by: Option<Uuid>,
-    /// Creation time.
-    pub created_at: Time,
-    /// Time of the last change.
-    pub updated_at: Time,
 }
 
 /// An attempt to rotate. A concluded attempt is an entry of the history and never changes.
@@ -153,6 +181,39 @@ pub struct DueRotation {
     pub team: TeamId,
     /// Time since when its work is due.
     pub work_at: Time,
+}
+
+impl RotationRecord {
+    /// Creates an active rotation that has not run. The first rotation is due at `now`; the time of
+    /// work is not set.
+    #[must_use]
+    pub fn new(
+        id: RotationId,
+        environment: EnvironmentId,
+        settings: RotationSettings,
+        now: Time,
+    ) -> Self {
+        Self {
+            id,
+            environment,
+            settings,
+            status: RotationStatus::Active,
+            failure: RotationFailure::default(),
+            announced_at: None,
+            slots: RotationSlots::default(),
+            schedule: RotationSchedule {
+                next_at: now,
+                remaining: None,
+                last_at: None,
+                work_at: None,
+            },
+            identity: None,
+            sequence: 0,
+            created_by: None,
+            created_at: now,
+            updated_at: now,
+        }
+    }
 }
 
 /// Read access to rotations.

@@ -89,6 +89,9 @@ pub struct TeamUsage {
     pub bytes: u64,
     /// Size of the secrets of the environment that has the largest, in bytes.
     pub most_bytes: u64,
+    /// Size of all secrets and their previous versions, including those of deleted projects that are
+    /// not purged yet, in bytes.
+    pub stored_bytes: u64,
     /// Number of service tokens, including expired ones.
     pub service_tokens: u64,
     /// Number of rotations in all projects.
@@ -118,6 +121,10 @@ pub trait TeamReads: Send {
 
     /// Counts the resources of a team.
     async fn team_usage(&mut self, team: TeamId) -> StoreResult<TeamUsage>;
+
+    /// Returns the size of all secrets of a team and of their previous versions, including those of
+    /// deleted projects that are not purged yet, in bytes.
+    async fn stored_bytes(&mut self, team: TeamId) -> StoreResult<u64>;
 
     /// Returns the team with this ID.
     async fn team(&mut self, team: TeamId) -> StoreResult<Option<TeamRecord>>;
@@ -150,4 +157,9 @@ pub trait TeamWrites: Send {
     /// Locks the team's row until the end of the transaction, so that counts of its resources stay
     /// valid. Fails with `Stale` if the team does not exist.
     async fn lock_team(&mut self, team: TeamId) -> StoreResult<()>;
+
+    /// Locks the size of the team's secrets until the end of the transaction, so that
+    /// [`stored_bytes`](TeamReads::stored_bytes) stays valid among the transactions that lock it. Not
+    /// the team's row: a change of its members waits for no write of secrets.
+    async fn lock_team_size(&mut self, team: TeamId) -> StoreResult<()>;
 }

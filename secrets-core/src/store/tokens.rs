@@ -62,6 +62,19 @@ pub struct PreviousToken {
     pub until: Time,
 }
 
+impl TokenRecord {
+    /// True if this is the MAC of the token's text, or of its previous text during the grace period.
+    pub(crate) fn has_mac(&self, mac: &TokenMac, now: Time) -> bool {
+        let previous = self.previous.filter(|previous| now < previous.until);
+        self.mac == *mac || previous.is_some_and(|previous| previous.mac == *mac)
+    }
+
+    /// True if the token has expired.
+    pub(crate) fn is_expired(&self, now: Time) -> bool {
+        self.expires_at.is_some_and(|end| end <= now)
+    }
+}
+
 /// A use of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenUse {

@@ -16,7 +16,7 @@ use crate::store::{
 
 mod rotations;
 
-pub use rotations::{attempt, concluded, keys, rotation, webhook, webhook_delivery};
+pub use rotations::{attempt, concluded, keys, rotation, rotation_in, webhook, webhook_delivery};
 
 /// Test data: two unrelated teams, and a project of the first team.
 #[derive(Debug, Clone)]

@@ -17,7 +17,7 @@ use crate::model::{
     Result, TeamId, Time, TokenId, ValidationRule, Violation,
 };
 use crate::notices::needs_no_announcement;
-use crate::store::{EnvironmentRecord, StoreError, TokenRecord, TokenScope};
+use crate::store::{EnvironmentRecord, TokenRecord, TokenScope};
 
 /// Fields of a new service token. Unknown fields are an error, so that a misspelled restriction is
 /// not ignored.
@@ -216,8 +216,8 @@ async fn projects_of_scope(
     for (project, place) in &places {
         let held = cx.lock(Lock::Project(*project)).await;
         held.map_err(|error| match error {
-            StoreError::Stale(_) => not_of_the_team(*place),
-            other => other.into(),
+            Error::Stale(_) => not_of_the_team(*place),
+            other => other,
         })?;
         environments.extend(cx.reads().environments(*project, principal).await?);
     }

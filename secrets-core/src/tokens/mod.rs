@@ -14,7 +14,7 @@ pub use create::{CreateToken, ExpiryDays, Network, NewToken};
 pub use delete::DeleteToken;
 pub use list::ListTokens;
 pub use rotate::{GracePeriod, RotateToken, TokenRotation};
-pub use uses::{TOKEN_USES, write_uses};
+pub use uses::{CREDENTIAL_USES, write_uses};
 
 use crate::crypto::TokenText;
 use crate::engine::{Context, Write};

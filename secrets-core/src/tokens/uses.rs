@@ -1,32 +1,55 @@
-//! Last-used times of tokens: collected in memory and written periodically, so that requests do not
-//! wait for a write.
+//! Last-used times of tokens and sessions: collected in memory and written periodically, so that
+//! requests do not wait for a write.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::engine::{Engine, Periodic, Schedule};
-use crate::model::TokenId;
 use crate::model::lock::lock;
-use crate::store::{Store, StoreResult, TokenRecord, TokenUse};
+use crate::model::{SessionId, Time, TokenId};
+use crate::store::{SessionRecord, Store, StoreResult, TokenRecord, TokenUse};
 
-/// Maximum number of tokens with a pending last-used time. Uses of further tokens are dropped.
+/// Maximum number of credentials with a pending last-used time. Uses of further credentials are dropped.
 const MAX_PENDING: usize = 10_000;
+
+/// ID of a service token or of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum CredentialId {
+    Token(TokenId),
+    Session(SessionId),
+}
 
 /// Last-used times not yet written.
 #[derive(Default)]
-pub(crate) struct TokenUses(Mutex<HashMap<TokenId, TokenUse>>);
+pub(crate) struct CredentialUses(Mutex<HashMap<CredentialId, TokenUse>>);
 
-impl TokenUses {
+impl CredentialUses {
     /// Remembers a use of a token, to be written later. Does nothing if the stored last use is less
     /// than [`TokenUse::WRITE_INTERVAL`] before `used`.
-    pub(crate) fn remember(&self, token: &TokenRecord, used: TokenUse) {
-        if token.last_use.is_some_and(|last| used.at < last.at + TokenUse::WRITE_INTERVAL) {
+    pub(crate) fn remember_token(&self, token: &TokenRecord, used: TokenUse) {
+        self.remember(CredentialId::Token(token.id), token.last_use.map(|last| last.at), used);
+    }
+
+    /// Remembers a use of a session, like [`remember_token`](Self::remember_token).
+    pub(crate) fn remember_session(&self, session: &SessionRecord, at: Time) {
+        let used = TokenUse { at, address: None };
+        self.remember(CredentialId::Session(session.id), session.last_used_at, used);
+    }
+
+    /// Sets the last use of a session to the pending one, if there is one.
+    pub(crate) fn apply(&self, session: &mut SessionRecord) {
+        let pending = lock(&self.0).get(&CredentialId::Session(session.id)).map(|used| used.at);
+        session.last_used_at = session.last_used_at.max(pending);
+    }
+
+    fn remember(&self, credential: CredentialId, last: Option<Time>, used: TokenUse) {
+        if last.is_some_and(|last| used.at < last + TokenUse::WRITE_INTERVAL) {
             return;
         }
         let mut remembered = lock(&self.0);
-        if remembered.len() < MAX_PENDING || remembered.contains_key(&token.id) {
-            remembered.insert(token.id, used);
+        if remembered.len() < MAX_PENDING || remembered.contains_key(&credential) {
+            remembered.insert(credential, used);
         }
     }
 
@@ -39,30 +62,33 @@ impl TokenUses {
         }
         write(store, &uses).await?;
         // Uses that were added meanwhile are written the next time.
-        lock(&self.0).retain(|token, used| uses.get(token) != Some(used));
+        lock(&self.0).retain(|credential, used| uses.get(credential) != Some(used));
         Ok(())
     }
 }
 
 /// Worker that writes the last-used times.
-pub const TOKEN_USES: Periodic = Periodic {
+pub const CREDENTIAL_USES: Periodic = Periodic {
     name: "token uses",
     schedule: Schedule::every(Duration::from_secs(10)),
     job: |engine| Box::pin(async move { Ok(write_uses(&engine).await?) }),
 };
 
-/// Writes the last-used times of tokens that are not written yet.
+/// Writes the last-used times of tokens and sessions that are not written yet.
 pub async fn write_uses(engine: &Engine) -> StoreResult<()> {
-    engine.shared::<TokenUses>().write(engine.store()).await
+    engine.shared::<CredentialUses>().write(engine.store()).await
 }
 
-async fn write(store: &dyn Store, uses: &HashMap<TokenId, TokenUse>) -> StoreResult<()> {
-    // Sorted, so that two nodes writing the same tokens do not deadlock.
-    let mut tokens: Vec<_> = uses.iter().collect();
-    tokens.sort_unstable_by_key(|(token, _)| **token);
+async fn write(store: &dyn Store, uses: &HashMap<CredentialId, TokenUse>) -> StoreResult<()> {
+    // Sorted, so that two nodes writing the same rows do not deadlock.
+    let mut credentials: Vec<_> = uses.iter().collect();
+    credentials.sort_unstable_by_key(|(credential, _)| **credential);
     let mut tx = store.begin().await?;
-    for (token, used) in tokens {
-        tx.record_token_use(*token, *used).await?;
+    for (credential, used) in credentials {
+        match *credential {
+            CredentialId::Token(token) => tx.record_token_use(token, *used).await?,
+            CredentialId::Session(session) => tx.record_session_use(session, used.at).await?,
+        }
     }
     tx.commit().await
 }
@@ -73,7 +99,6 @@ mod tests {
     use async_trait::async_trait;
 
     use super::*;
-    use crate::model::Time;
     use crate::store::{MemoryStore, Reads, Tx};
     use crate::testing::fixtures::{at, team, token, user};
 
@@ -97,14 +122,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_write_that_is_given_up_loses_no_use() {
-        let (uses, creator) = (TokenUses::default(), user("alice"));
+        let (uses, creator) = (CredentialUses::default(), user("alice"));
         let token = token(&team(&creator, "ops"), &creator);
-        uses.remember(&token, TokenUse { at: at(1), address: None });
+        uses.remember_token(&token, TokenUse { at: at(1), address: None });
 
         let given_up = tokio::time::timeout(Duration::ZERO, uses.write(&Stuck)).await;
 
         assert!(given_up.is_err());
-        assert!(lock(&uses.0).contains_key(&token.id));
+        assert!(lock(&uses.0).contains_key(&CredentialId::Token(token.id)));
         uses.write(&MemoryStore::new()).await.unwrap();
         assert!(lock(&uses.0).is_empty());
     }

@@ -1,10 +1,12 @@
 //! Users: signing in, and reading the caller's own user record.
 
+mod identify;
 mod me;
 mod sync;
 
 use serde::Serialize;
 
+pub(crate) use identify::identify;
 pub use me::{Me, ReadMe};
 pub use sync::SyncUser;
 

@@ -7,10 +7,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Empty, LengthLimitError, Limited};
-use hyper::header::{ACCEPT, AUTHORIZATION, HeaderValue};
-use hyper::{Request, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use hyper::{Method, Request, StatusCode, Uri};
 use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -20,9 +22,18 @@ use tokio::time::timeout;
 use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
-/// Fetches documents over `http://` and `https://`.
+/// Fetches documents and submits forms over `http://` and `https://`.
 #[derive(Clone)]
-pub struct Client(legacy::Client<HttpsConnector<HttpConnector>, Empty<Bytes>>);
+pub struct Client(legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
+
+/// Credential of a request.
+#[derive(Clone, Copy)]
+pub enum Credential<'a> {
+    /// Bearer token.
+    Bearer(&'a str),
+    /// User ID and password, joined by a colon.
+    Basic(&'a str),
+}
 
 /// Limits of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +51,7 @@ pub enum NotFetched {
     TooSlow,
     /// The body exceeds the maximum size.
     TooLarge,
-    /// Status other than 200. Redirects are not followed.
+    /// Unexpected status. Redirects are not followed.
     Status(StatusCode),
     /// The request failed, or the response is incomplete.
     Failed(Cause),
@@ -68,33 +79,66 @@ impl Client {
         token: Option<&str>,
         limits: Limits,
     ) -> Result<Bytes, NotFetched> {
-        let request = request(url, token)?;
-        timeout(limits.time, self.body(request, limits.bytes))
-            .await
-            .unwrap_or(Err(NotFetched::TooSlow))
+        let request = request(url, token.map(Credential::Bearer), Full::default())?;
+        let (_, body) = self.send(request, limits, &[StatusCode::OK]).await?;
+        Ok(body)
     }
 
-    async fn body(&self, request: Request<Empty<Bytes>>, most: usize) -> Result<Bytes, NotFetched> {
-        let response = self.0.request(request).await.map_err(NotFetched::failed)?;
-        if response.status() != StatusCode::OK {
-            return Err(NotFetched::Status(response.status()));
-        }
-        match Limited::new(response.into_body(), most).collect().await {
-            Ok(body) => Ok(body.to_bytes()),
-            Err(error) if error.is::<LengthLimitError>() => Err(NotFetched::TooLarge),
-            Err(error) => Err(NotFetched::Failed(error)),
-        }
+    /// Submits a URL-encoded form to this URL, and returns the response if its status is one of
+    /// `expected`.
+    pub async fn post_form(
+        &self,
+        url: &Uri,
+        credential: Option<Credential<'_>>,
+        form: String,
+        (limits, expected): (Limits, &[StatusCode]),
+    ) -> Result<(StatusCode, Bytes), NotFetched> {
+        let mut request = request(url, credential, Full::from(form))?;
+        *request.method_mut() = Method::POST;
+        let form = HeaderValue::from_static("application/x-www-form-urlencoded");
+        request.headers_mut().insert(CONTENT_TYPE, form);
+        self.send(request, limits, expected).await
+    }
+
+    /// Sends a request within its limits, and reads the response if its status is one of `expected`.
+    async fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+        limits: Limits,
+        expected: &[StatusCode],
+    ) -> Result<(StatusCode, Bytes), NotFetched> {
+        let answer = async {
+            let response = self.0.request(request).await.map_err(NotFetched::failed)?;
+            let status = response.status();
+            if !expected.contains(&status) {
+                return Err(NotFetched::Status(status));
+            }
+            match Limited::new(response.into_body(), limits.bytes).collect().await {
+                Ok(body) => Ok((status, body.to_bytes())),
+                Err(error) if error.is::<LengthLimitError>() => Err(NotFetched::TooLarge),
+                Err(error) => Err(NotFetched::Failed(error)),
+            }
+        };
+        timeout(limits.time, answer).await.unwrap_or(Err(NotFetched::TooSlow))
     }
 }
 
-fn request(url: &Uri, token: Option<&str>) -> Result<Request<Empty<Bytes>>, NotFetched> {
-    let mut request = Request::new(Empty::new());
+fn request(
+    url: &Uri,
+    credential: Option<Credential<'_>>,
+    body: Full<Bytes>,
+) -> Result<Request<Full<Bytes>>, NotFetched> {
+    let mut request = Request::new(body);
     *request.uri_mut() = url.clone();
     let headers = request.headers_mut();
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-    if let Some(token) = token {
-        let mut value = HeaderValue::try_from(format!("Bearer {token}"))
-            .map_err(|error| NotFetched::Failed(error.into()))?;
+    if let Some(credential) = credential {
+        let value = match credential {
+            Credential::Bearer(token) => format!("Bearer {token}"),
+            Credential::Basic(pair) => format!("Basic {}", STANDARD.encode(pair)),
+        };
+        let mut value =
+            HeaderValue::try_from(value).map_err(|error| NotFetched::Failed(error.into()))?;
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);
     }

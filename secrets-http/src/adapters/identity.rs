@@ -2,8 +2,12 @@
 //!
 //! Tokens are verified with the public keys published by the issuer ([`OidcVerifier`]), with a
 //! shared secret, or in development mode with a local key (both
-//! [`FixedVerifier`](secrets_core::jwt::FixedVerifier)).
+//! [`FixedVerifier`](secrets_core::jwt::FixedVerifier)). Browsers sign in with the authorization code
+//! flow ([`CodeFlow`]), or in development mode with one-time codes ([`DevLinks`]).
 
+mod code_flow;
+mod dev_links;
+mod discovery;
 mod key_cache;
 mod oidc;
 mod provider;
@@ -13,6 +17,8 @@ mod userinfo;
 
 use std::time::Duration;
 
+pub use self::code_flow::{Answer, ClientSecret, CodeFlow, OidcClient, SignInSecrets};
+pub use self::dev_links::DevLinks;
 pub use self::oidc::{OidcSettings, OidcVerifier};
 
 /// Timeouts and lifetimes for fetching the public keys of a token issuer.

@@ -95,7 +95,7 @@ fn build_string(schema: &Value, field: &str) -> Value {
 }
 
 /// Examples of strings, by the name of the field. A string that is not in an object has no name.
-const FIELDS: [(&str, &str); 56] = [
+const FIELDS: [(&str, &str); 60] = [
     ("", "web"),
     ("accept_url", "https://secrets.example.com/invitations/Xk2vJ8sQ1mZ0"),
     ("access_token", "cli_Xk2vJ8sQ1mZ0"),
@@ -109,6 +109,7 @@ const FIELDS: [(&str, &str); 56] = [
     ("commit", "9fceb02d0ae598e95dc970b74767f19372d61af8"),
     ("description", "Used by the web servers"),
     ("device_code", "Xk2vJ8sQ1mZ0"),
+    ("environment", "production"),
     ("environment_name", "production"),
     ("error", "the request is invalid"),
     ("error_description", "the user has not decided yet"),
@@ -117,6 +118,7 @@ const FIELDS: [(&str, &str); 56] = [
     ("external_id", "248289761001"),
     ("fingerprint", "deploy.sh:github-personal-access-token:12"),
     ("first_name", "Alice"),
+    ("from", "staging"),
     ("hash", "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"),
     ("hostname", "laptop"),
     ("inherited_from", "staging"),
@@ -137,6 +139,8 @@ const FIELDS: [(&str, &str); 56] = [
     ("redacted", "ghp_…3f"),
     ("resource_name", "DATABASE_URL"),
     ("resource_type", "secret"),
+    ("revision", "Xk2vJ8sQ1mZ0abcdefghij"),
+    ("rotation", "main-db"),
     ("rule_id", "github-personal-access-token"),
     ("secret", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
     ("service", "secrets"),

@@ -142,7 +142,8 @@ fn changes() -> Vec<(&'static [&'static str], Value)> {
     ]
 }
 
-/// Rule that not all fields are missing; `missing` has the schema of each missing field.
+/// Returns the rule that at least one field is given. `missing` has a schema for each field, which
+/// matches if the field counts as missing.
 fn some_field(missing: &Value) -> Value {
     json!({ "minProperties": 1, "not": { "properties": missing } })
 }

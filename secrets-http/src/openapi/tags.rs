@@ -49,6 +49,11 @@ const TAGS: &[(&[&str], &str, &str)] = &[
     (&["audit"], "Audit logs", "Audit logs of teams, for their owners and admins."),
     (&["scan", "finding"], "Scans", "Scans of texts and files for leaked credentials."),
     (
+        &["session", "sign_in"],
+        "Sessions",
+        "The caller's sessions of browsers and command-line clients, and how browsers sign in.",
+    ),
+    (
         &["device_login", "cli_session"],
         "Device login",
         "Sign-in of command-line clients (RFC 8628), and their sessions.",
@@ -61,7 +66,7 @@ pub(super) fn tag(operation: &str) -> &'static str {
     TAGS.iter().find(|(nouns, ..)| nouns.contains(&noun)).map_or("Other", |(_, name, _)| name)
 }
 
-/// Returns the groups in the order in which a reader meets them.
+/// Returns the groups of operations, in the order of the document.
 pub(super) fn tags() -> Vec<Value> {
     TAGS.iter()
         .map(|(_, name, description)| json!({ "name": name, "description": description }))

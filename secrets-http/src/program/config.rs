@@ -11,6 +11,7 @@ mod known;
 mod layers;
 mod plans;
 mod settings;
+mod sign_in;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -18,15 +19,16 @@ mod values;
 
 use std::ffi::OsString;
 
-pub use self::bundle::{Bundle, BundleOpening, UnlockFile};
+pub use self::arguments::DEV_USER;
 pub use self::failure::{Exit, Failure};
 pub use self::hidden::Hidden;
 pub use self::types::{
-    Backup, DatabaseSettings, Dev, DevToken, Doctor, Logs, MailSettings, Migrate, Restore,
-    ServiceSettings, Settings, TeamOwner, TlsFiles, TokenIssuer,
+    Backup, DatabaseAndKeys, DatabaseSettings, Dev, DevToken, Logs, MailSettings, Migrate, Restore,
+    RootKeySettings, ServiceSettings, Settings, TeamOwner, TlsFiles, TokenIssuer,
 };
 
 use self::layers::Layers;
+use crate::bundle::BundleCommand;
 
 /// Command to run, with its settings.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ pub enum Command {
     Dev(Box<Dev>),
     /// Sign a user token for the development service.
     DevToken(DevToken),
+    /// Print a link that signs a browser in to the running development service.
+    DevLink(DevToken),
     /// Run the service.
     Serve(Box<Settings>),
     /// Check whether `serve` would start.
@@ -42,7 +46,13 @@ pub enum Command {
     /// Print the OpenAPI document.
     OpenApi,
     /// Verify all stored data.
-    Doctor(Doctor),
+    Doctor(DatabaseAndKeys),
+    /// Replace the root key.
+    RotateRoot(DatabaseAndKeys),
+    /// Request new project keys.
+    RotateData(Migrate),
+    /// Print the state of the encryption keys.
+    KeyStatus(Migrate),
     /// Migrate the database schema to the current version.
     Migrate(Migrate),
     /// Copy a database.
@@ -52,7 +62,7 @@ pub enum Command {
     /// Give a team an owner.
     TeamOwner(TeamOwner),
     /// Open a bundle, or generate a key pair for bundles.
-    Bundle(Box<Bundle>),
+    Bundle(Box<BundleCommand>),
     /// Print this help or version text.
     Print(String),
 }

@@ -1,10 +1,11 @@
 //! `/api/v1/auth/cli`: device logins and command-line sessions.
 
 use secrets_core::device_login::{
-    ApproveDeviceLogin, CliGrant, CliSession, DenyDeviceLogin, ListCliSessions, LookUpDeviceLogin,
-    NewDeviceLogin, PollDeviceLogin, PollOutcome, RevokeCliSession, StartDeviceLogin, UserCode,
+    ApproveDeviceLogin, CliGrant, DenyDeviceLogin, LookUpDeviceLogin, NewDeviceLogin,
+    PollDeviceLogin, PollOutcome, StartDeviceLogin, UserCode,
 };
-use secrets_core::model::{BaseUrl, CliSessionId, Error};
+use secrets_core::model::{BaseUrl, Error, SessionId};
+use secrets_core::sessions::{ListCliSessions, RevokeCliSession, UserSession};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use warp::Filter as _;
@@ -52,7 +53,7 @@ struct GrantError {
 struct SessionBody {
     /// Session ID. If absent, the session that sends the request is revoked.
     #[schema(value_type = Option<uuid::Uuid>)]
-    id: Option<CliSessionId>,
+    id: Option<SessionId>,
 }
 
 #[expect(clippy::too_many_lines, reason = "a table")]
@@ -106,7 +107,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
             .optional_json_body::<SessionBody>()
             .may_be_not_found(),
         api.route(Method::GET, SESSIONS, Shape::Named("sessions"), sessions)
-            .list_of::<CliSession>()
+            .list_of::<UserSession>()
             .id("listCliSessions")
             .summary("List the caller's command-line sessions"),
     ]

@@ -1,25 +1,25 @@
 //! `/device`: the page where a user approves or denies a device login.
 //!
-//! The user authenticates with a token of the identity provider, either entered in the form or sent
-//! in the `Authorization` header by a reverse proxy that signs users in. An entered token is kept in a
-//! cookie until the decision.
+//! The user is signed in with the browser, or authenticates with a token of the identity provider:
+//! entered in the form, or sent in the `Authorization` header by a reverse proxy that signs users in. An
+//! entered token is kept in a cookie until the decision.
 
-use std::fmt::Write as _;
+mod forms;
 
-use secrets_core::device_login::{
-    self, DecideDeviceLogin, Decision, DeviceRequest, LookUpDeviceLogin, UserCode,
-};
+use secrets_core::device_login::{self, DecideDeviceLogin, Decision, LookUpDeviceLogin, UserCode};
 use secrets_core::engine::Caller;
 use secrets_core::model::{BaseUrl, Error, Origin};
 use serde::Deserialize;
 use warp::Filter as _;
-use warp::http::header::{COOKIE as COOKIE_HEADER, ORIGIN, SET_COOKIE};
+use warp::http::header::SET_COOKIE;
 use warp::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use warp::reply::Response;
 
-use super::page::escape_html;
+use self::forms::{Entry, code_form, decision_form};
+use super::page_session;
 use crate::serve::api::Api;
 use crate::serve::body::{Body, LIMIT, body};
+use crate::serve::cookies::cookies;
 use crate::serve::fault::Fault;
 use crate::serve::gate;
 use crate::serve::links::base_url;
@@ -41,6 +41,9 @@ const COOKIE_SECONDS: u32 = 600;
 /// Message if the decision arrives without a token.
 const NOT_SIGNED_IN: &str = "The access token is missing: it is kept in cookies for 10 minutes, up to a length of 15,000 characters.";
 
+/// Message if the decision arrives without a session.
+const SESSION_ENDED: &str = "You are not signed in any more: sign in again, and decide then.";
+
 /// Fields of the submitted form.
 #[derive(Default, Deserialize)]
 struct Form {
@@ -61,7 +64,10 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
             async move {
                 let user_code = target.query("user_code").ok().flatten().unwrap_or_default();
                 let form = Form { user_code: user_code.to_owned(), ..Form::default() };
-                Visit { api: &api, headers: &headers, base: base.ok() }.answer(form, origin).await
+                let method = Method::GET;
+                Visit { api: &api, headers: &headers, method, base: base.ok() }
+                    .answer(form, origin)
+                    .await
             }
         });
     let send = body(LIMIT)
@@ -71,17 +77,14 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         .then(move |body: Body, headers: HeaderMap, origin, base: Result<BaseUrl, Error>| {
             let api = for_send.clone();
             async move {
-                let visit = Visit { api: &api, headers: &headers, base: base.ok() };
-                if is_cross_site(&headers, visit.base.as_ref()) {
-                    return page(
-                        StatusCode::FORBIDDEN,
-                        visit.base.as_ref(),
-                        "<p>Refused: this form was submitted from another site.</p>\n",
-                    );
+                let method = Method::POST;
+                let visit = Visit { api: &api, headers: &headers, method, base: base.ok() };
+                if page_session::is_cross_site(&headers, visit.base.as_ref()) {
+                    return visit.page(StatusCode::FORBIDDEN, page_session::CROSS_SITE);
                 }
                 match body.form().await {
                     Ok(form) => visit.answer(form, origin).await,
-                    Err(fault) => visit.error_page(fault, ""),
+                    Err(fault) => visit.error_page(fault, "", None),
                 }
             }
         });
@@ -91,58 +94,89 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     ]
 }
 
-/// True if the form was submitted from another site (CSRF): according to Fetch Metadata, or, of a
-/// browser that sends none, if `Origin` (RFC 6454) is not the host of this server.
-///
-/// Behind a proxy that signs users in, the browser is authenticated for such a request too.
-fn is_cross_site(headers: &HeaderMap, own: Option<&BaseUrl>) -> bool {
-    if let Some(site) = headers.get("sec-fetch-site") {
-        return site != "same-origin";
-    }
-    let Some(origin) = headers.get(ORIGIN) else { return false };
-    let own = own.and_then(|own| host(own.as_str()));
-    own.is_none() || origin.to_str().ok().and_then(host) != own
-}
-
-/// Host and port of a URL.
-fn host(url: &str) -> Option<&str> {
-    url.split_once("://").and_then(|(_, rest)| rest.split('/').next())
-}
-
 /// Request of the page.
 struct Visit<'a> {
     api: &'a Api,
     headers: &'a HeaderMap,
+    method: Method,
     base: Option<BaseUrl>,
+}
+
+/// Result of authenticating the user of a request.
+enum SignedIn {
+    /// The user is signed in.
+    Caller(Box<Caller>),
+    /// No credential was sent, or the session of the browser has ended.
+    Nobody,
 }
 
 impl Visit<'_> {
     async fn answer(&self, form: Form, origin: Origin) -> Response {
         let typed = form.access_token.as_deref().map(str::trim).filter(|token| !token.is_empty());
-        // A link opens the page with the cookie, so the cookie counts only with a decision.
-        let kept = kept_token(self.headers).filter(|_| form.decision.is_some());
+        let caller = match self.sign_in(&form, typed, origin).await {
+            Ok(SignedIn::Caller(caller)) => *caller,
+            Ok(SignedIn::Nobody) => {
+                let entry = self.entry(&form.user_code, None);
+                let message = match (form.decision, &entry) {
+                    (None, _) => "",
+                    (Some(_), Entry::SignIn { .. }) => SESSION_ENDED,
+                    (Some(_), _) => NOT_SIGNED_IN,
+                };
+                let content = code_form(&form.user_code, message, &entry);
+                return self.page(StatusCode::OK, &content);
+            }
+            Err(error) => return self.forget(self.error_page(error.into(), &form.user_code, None)),
+        };
+        if form.user_code.is_empty() {
+            let entry = self.entry("", Some(&caller));
+            return self.page(StatusCode::OK, &code_form("", "", &entry));
+        }
+        self.decide(&form, typed, caller).await
+    }
+
+    /// Authenticates the user: with an entered token, the header of a proxy, the session of the browser, or
+    /// the cookie with the token entered before.
+    async fn sign_in(
+        &self,
+        form: &Form,
+        typed: Option<&str>,
+        origin: Origin,
+    ) -> Result<SignedIn, Error> {
+        let signed_in = |caller| SignedIn::Caller(Box::new(caller));
+        let has_code = !form.user_code.is_empty();
         // The proxy is trusted before a cookie, which another site of the domain can set.
-        let header = || gate::credential(self.headers).ok();
-        let credential = typed.or_else(header).or(kept.as_deref());
-        let Some(credential) = credential.filter(|_| !form.user_code.is_empty()) else {
-            let message = if form.decision.is_some() { NOT_SIGNED_IN } else { "" };
-            return self.page(StatusCode::OK, &code_form(&form.user_code, message));
-        };
-        let caller = match sign_in(self.api, credential, origin).await {
-            Ok(caller) => caller,
-            Err(error) => return self.forget(self.error_page(error.into(), &form.user_code)),
-        };
+        let bearer = typed.or_else(|| gate::credential(self.headers).ok()).filter(|_| has_code);
+        if let Some(credential) = bearer {
+            return authenticate(self.api, credential, origin).await.map(signed_in);
+        }
+        // Before the cookie with a token, which another site of the domain can set.
+        if let Some(credential) =
+            page_session::credential(self.headers, &self.method, self.base.as_ref())
+            && let Some(caller) = page_session::caller(self.api, credential, origin.clone()).await?
+        {
+            return Ok(signed_in(caller));
+        }
+        // A link opens the page with the cookie, so the cookie counts only with a decision.
+        match kept_token(self.headers).filter(|_| form.decision.is_some() && has_code) {
+            Some(kept) => authenticate(self.api, &kept, origin).await.map(signed_in),
+            None => Ok(SignedIn::Nobody),
+        }
+    }
+
+    /// Shows the login with the code of the form, or decides about it.
+    async fn decide(&self, form: &Form, typed: Option<&str>, caller: Caller) -> Response {
         let code = UserCode::new(form.user_code.as_str());
+        let asked = caller.clone();
         match form.decision {
             None => {
                 let operation = async { Ok(LookUpDeviceLogin { code }) };
                 match self.api.perform(operation, caller).await {
                     Ok(request) => {
-                        let form = decision_form(&form.user_code, &request);
+                        let form = decision_form(&form.user_code, &request, &email(&asked));
                         // Without an entered token, a cookie is that of an earlier visit.
                         self.keep(self.page(StatusCode::OK, &form), typed.unwrap_or_default())
                     }
-                    Err(fault) => self.error_page(fault, &form.user_code),
+                    Err(fault) => self.error_page(fault, &form.user_code, Some(&asked)),
                 }
             }
             Some(decision) => {
@@ -154,9 +188,31 @@ impl Visit<'_> {
                             format!("<p>The login is {status}. You can close this page.</p>\n");
                         self.forget(self.page(StatusCode::OK, &content))
                     }
-                    Err(fault) => self.forget(self.error_page(fault, &form.user_code)),
+                    Err(fault) => {
+                        self.forget(self.error_page(fault, &form.user_code, Some(&asked)))
+                    }
                 }
             }
+        }
+    }
+
+    /// Returns the way in which the user of a form authenticates.
+    fn entry(&self, user_code: &str, caller: Option<&Caller>) -> Entry {
+        let is_session = caller.is_some_and(|caller| caller.session().is_some());
+        if let Some(caller) = caller.filter(|_| is_session) {
+            return Entry::Session { email: email(caller) };
+        }
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        let path = match user_code {
+            "" => PAGE.to_owned(),
+            code if code.len() <= 32 && code.chars().all(is_plain) => {
+                format!("{PAGE}?user_code={code}")
+            }
+            _ => PAGE.to_owned(),
+        };
+        match page_session::sign_in_link(self.api, self.base.as_ref(), &path) {
+            Some(link) => Entry::SignIn { link },
+            None => Entry::Token,
         }
     }
 
@@ -164,16 +220,17 @@ impl Visit<'_> {
         page(status, self.base.as_ref(), content)
     }
 
-    fn error_page(&self, fault: Fault, user_code: &str) -> Response {
+    fn error_page(&self, fault: Fault, user_code: &str, caller: Option<&Caller>) -> Response {
+        let form = |message: &str| code_form(user_code, message, &self.entry(user_code, caller));
         match fault.status_and_message() {
             // The response of a server error also carries the cause, for the log.
             (status, _) if status.is_server_error() => fault.into_response(self.api.clock.now()),
             (StatusCode::NOT_FOUND, _) => {
                 let message = "There is no login with this code. A code is valid for 10 minutes: \
                                start the login again, and check the code.";
-                self.page(StatusCode::NOT_FOUND, &code_form(user_code, message))
+                self.page(StatusCode::NOT_FOUND, &form(message))
             }
-            (status, reason) => self.page(status, &code_form(user_code, &reason)),
+            (status, reason) => self.page(status, &form(&reason)),
         }
     }
 
@@ -225,15 +282,12 @@ fn kept_token(headers: &HeaderMap) -> Option<String> {
     Some(token).filter(|token| !token.is_empty())
 }
 
-/// Returns the values of the cookies with this name.
-fn cookies<'a>(headers: &'a HeaderMap, name: &str) -> Vec<&'a str> {
-    let lines = headers.get_all(COOKIE_HEADER).iter().filter_map(|line| line.to_str().ok());
-    let pairs = lines.flat_map(|line| line.split(';'));
-    let pairs = pairs.filter_map(|pair| pair.trim().split_once('='));
-    pairs.filter(|(found, _)| *found == name).map(|(_, value)| value).collect()
+/// Returns the e-mail address of a caller.
+fn email(caller: &Caller) -> String {
+    caller.person().map(|user| user.email.clone()).unwrap_or_default()
 }
 
-async fn sign_in(api: &Api, credential: &str, origin: Origin) -> Result<Caller, Error> {
+async fn authenticate(api: &Api, credential: &str, origin: Origin) -> Result<Caller, Error> {
     let Some(address) = origin.address else {
         return Err(Error::forbidden("the client address is unknown"));
     };
@@ -247,87 +301,8 @@ async fn sign_in(api: &Api, credential: &str, origin: Origin) -> Result<Caller, 
     outcome
 }
 
-/// Renders the form that asks for the user code and the access token.
-fn code_form(user_code: &str, message: &str) -> String {
-    let mut content = String::new();
-    if !message.is_empty() {
-        let _ = writeln!(
-            content,
-            "<p class=\"notice bad\" role=\"alert\">{}</p>",
-            escape_html(message)
-        );
-    }
-    let _ = write!(
-        content,
-        "<form method=\"post\" action=\"device\">
-<div class=\"field\">
-<label for=\"code\">Code shown by the command-line client</label>
-<input id=\"code\" name=\"user_code\" value=\"{}\" placeholder=\"BCDF-GHJK\" required autocomplete=\"off\" autocapitalize=\"characters\" spellcheck=\"false\">
-</div>
-<div class=\"field\">
-<label for=\"token\">Your access token</label>
-<input id=\"token\" name=\"access_token\" type=\"password\" aria-describedby=\"about-token\" required autocomplete=\"off\">
-<p id=\"about-token\" class=\"quiet\">A token of your identity provider, with which you have signed in to this service before. Service tokens are not accepted. The operators of this service know where to get a token.</p>
-</div>
-<div class=\"actions\"><button class=\"main\">Continue</button></div>
-</form>
-",
-        escape_html(user_code)
-    );
-    content
-}
-
-/// Renders the details of the login request, with buttons to approve or deny it.
-fn decision_form(user_code: &str, request: &DeviceRequest) -> String {
-    let mut content = String::from(
-        "<p>A command-line client requests access to your account for 30 days.</p>\n<dl class=\"facts\">\n",
-    );
-    let unknown = || "unknown".to_owned();
-    let name = |name: &Option<secrets_core::model::DisplayName>| {
-        name.as_ref().map_or_else(unknown, ToString::to_string)
-    };
-    for (term, value) in [
-        ("Client", name(&request.client_name)),
-        ("Host", name(&request.hostname)),
-        ("Operating system", name(&request.os)),
-        ("IP address", request.ip_address.map_or_else(unknown, |address| address.to_string())),
-        ("Requested at", request.created_at.format("%Y-%m-%d %H:%M:%S UTC").to_string()),
-        ("Status", request.status.to_owned()),
-    ] {
-        let _ = writeln!(content, "<div><dt>{term}</dt><dd>{}</dd></div>", escape_html(&value));
-    }
-    let _ = write!(
-        content,
-        "</dl>
-<p>Approve only if you started this login yourself, on this host, just now.</p>
-<form method=\"post\" action=\"device\">
-<input type=\"hidden\" name=\"user_code\" value=\"{}\">
-<div class=\"actions\">
-<button class=\"main\" name=\"decision\" value=\"approve\">Approve</button>
-<button name=\"decision\" value=\"deny\">Deny</button>
-</div>
-</form>
-",
-        escape_html(user_code)
-    );
-    content
-}
-
 /// Renders the page. `base` is the address of the service.
 fn page(status: StatusCode, base: Option<&BaseUrl>, content: &str) -> Response {
     let content = format!("<section class=\"card\">\n{content}</section>\n");
     super::page::page(status, "Command-line login", base, &content)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_others_chose_cannot_leave_its_place() {
-        let content = code_form("\"><script>alert('x')</script>&", "<b>");
-
-        assert!(!content.contains("<script>") && !content.contains("<b>"), "{content}");
-        assert!(content.contains("&quot;&gt;&lt;script&gt;alert(&#39;x&#39;)"), "{content}");
-    }
 }

@@ -1,5 +1,4 @@
-//! `/api/v1/teams/{teamId}/invitations`, `/api/v1/invitations`, and the page behind the link in an
-//! invitation e-mail.
+//! `/api/v1/teams/{teamId}/invitations` and `/api/v1/invitations`.
 
 use std::future::ready;
 
@@ -9,7 +8,7 @@ use secrets_core::invitations::{
 };
 use secrets_core::model::{BaseUrl, Error};
 use warp::Filter as _;
-use warp::http::{Method, StatusCode};
+use warp::http::Method;
 use warp::reply::Response;
 
 use super::known;
@@ -26,11 +25,6 @@ const RESEND: &str = "/api/v1/teams/{teamId}/invitations/{invitationId}/resend";
 const MINE: &str = "/api/v1/invitations";
 const ONE: &str = "/api/v1/invitations/{token}";
 const ACCEPT: &str = "/api/v1/invitations/{token}/accept";
-const PAGE: &str = "/invitations/{token}";
-
-/// Page behind an invitation link. Apart from the token in its address, the page is the same for valid
-/// and invalid tokens, because the reader is not authenticated.
-const PAGE_HTML: &str = include_str!("invitation.html");
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let list = target().and(base_url()).map(|target, links| ready(list(&target, links)));
@@ -45,9 +39,6 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         .map(|target: Target| known(LookUpInvitation { token: target.parameter("token").into() }));
     let accept = target()
         .map(|target: Target| known(AcceptInvitation { token: target.parameter("token").into() }));
-    let page = target().and(base_url()).map(|target: Target, base: Result<BaseUrl, Error>| {
-        page(target.parameter("token"), base.ok().as_ref())
-    });
     let sent = |(): &(), _| Response::default();
     vec![
         api.route(Method::GET, TEAM_INVITATIONS, Shape::Bare, list)
@@ -71,23 +62,9 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         api.route(Method::POST, ACCEPT, Shape::Bare, accept)
             .id("acceptInvitation")
             .summary("Accept an invitation"),
-        Route::public(Method::GET, PAGE, "invitation.page", page.boxed()),
     ]
 }
 
 fn list(target: &Target, links: Result<BaseUrl, Error>) -> Result<ListInvitations, Fault> {
     Ok(ListInvitations { team: target.id("teamId"), links: links? })
-}
-
-/// Serves the invitation page, with commands that contain the token and the address of the service. A
-/// token or an address that a shell could interpret is replaced by a placeholder.
-fn page(token: &str, base: Option<&BaseUrl>) -> Response {
-    let is_plain = |text: &str, others: &str| {
-        text.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
-    };
-    let token = if is_plain(token, "-_") { token } else { "TOKEN" };
-    let address = base.map(BaseUrl::as_str).filter(|address| is_plain(address, "-_.:/[]"));
-    let content =
-        PAGE_HTML.replace("{token}", token).replace("{address}", address.unwrap_or("ADDRESS"));
-    super::page::page(StatusCode::OK, "You have been invited to a team", base, &content)
 }

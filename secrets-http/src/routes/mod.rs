@@ -3,26 +3,34 @@
 mod account;
 mod audit;
 mod billing;
+mod dashboard;
 mod device_login;
 mod device_page;
 mod docs;
 mod environments;
 mod eso;
 mod import;
+mod invitation_page;
 mod invitations;
 mod members;
 mod page;
+mod page_session;
 mod permissions;
+mod project_secrets;
 mod projects;
 mod public;
 mod rotations;
 mod scans;
 mod secrets;
+mod sessions;
+mod sign_in;
 mod teams;
 mod tokens;
 mod users;
 mod watch;
 mod webhooks;
+
+pub(crate) use dashboard::ASSET;
 
 use std::future::{Ready, ready};
 
@@ -40,20 +48,25 @@ pub fn table(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
         teams::routes(api),
         members::routes(api),
         invitations::routes(api),
+        invitation_page::routes(api),
         billing::routes(api),
         projects::routes(api),
         environments::routes(api),
         permissions::routes(api),
         secrets::routes(api),
+        project_secrets::routes(api),
         rotations::routes(api),
         watch::routes(api, supervisor),
         eso::routes(api),
         tokens::routes(api),
         audit::routes(api),
         device_login::routes(api),
+        sessions::routes(api),
         device_page::routes(api),
+        sign_in::routes(api),
         docs::routes(api, supervisor),
-        page::routes(),
+        page::routes(api),
+        dashboard::routes(api),
         scans::routes(api),
         webhooks::routes(api),
     ]

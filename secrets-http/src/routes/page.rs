@@ -1,4 +1,5 @@
-//! Layout of the HTML pages, and the start page at `/`.
+//! Layout of the HTML pages, and the start page at `/`, which is the dashboard for a browser that is
+//! signed in.
 //!
 //! The pages have no script, load no resources, and cannot be framed. Their style is that of
 //! `examples/offline-viewer`.
@@ -7,15 +8,20 @@ use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use secrets_core::model::{BaseUrl, Error};
+use secrets_core::model::{BaseUrl, Error, Time};
 use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
 use warp::Filter as _;
-use warp::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use warp::http::{HeaderValue, Method, StatusCode};
+use warp::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER};
+use warp::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use warp::reply::Response;
 
+use super::dashboard;
+use crate::serve::api::Api;
+use crate::serve::fault::{Fault, Logged};
 use crate::serve::links::base_url;
 use crate::serve::router::Route;
+use crate::serve::session_cookie::SessionCookie;
 
 const STYLE: &str = include_str!("page.css");
 
@@ -29,12 +35,20 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// Renders the content of the start page, with links below this path.
-fn start_content(base: &str) -> String {
+fn start_content(base: &str, has_dashboard: bool) -> String {
+    let dashboard = if has_dashboard {
+        format!(
+            r#"<li><a href="{base}/projects">Dashboard</a><p class="quiet">The secrets of your projects, for people who are signed in.</p></li>
+"#
+        )
+    } else {
+        String::new()
+    };
     format!(
         r#"<section class="card">
 <p>A secrets manager for development teams. Programs and people use it through its API.</p>
 <ul class="links">
-<li><a href="{base}/api/docs">API documentation</a><p class="quiet">All operations, with examples to try. The OpenAPI document is at <a href="{base}/api/v1/openapi.json">/api/v1/openapi.json</a>.</p></li>
+{dashboard}<li><a href="{base}/api/docs">API documentation</a><p class="quiet">All operations, with examples to try. The OpenAPI document is at <a href="{base}/api/v1/openapi.json">/api/v1/openapi.json</a>.</p></li>
 <li><a href="{base}/device">Approve a command-line login</a><p class="quiet">For users: enter the code that a command-line client shows.</p></li>
 <li><a href="{base}/health">Health</a><p class="quiet">For operators: the status of the database, the encryption and the workers.</p></li>
 </ul>
@@ -43,12 +57,20 @@ fn start_content(base: &str) -> String {
     )
 }
 
-pub(super) fn routes() -> Vec<Route> {
-    let start = base_url().map(|base: Result<BaseUrl, Error>| {
-        let base = base.ok();
-        let content = start_content(base.as_ref().map_or("", BaseUrl::path));
-        page(StatusCode::OK, "secrets", base.as_ref(), &content)
-    });
+pub(super) fn routes(api: &Api) -> Vec<Route> {
+    let has_dashboard = api.has_dashboard;
+    let start = base_url().and(warp::header::headers_cloned()).map(
+        move |base: Result<BaseUrl, Error>, headers: HeaderMap| {
+            let base = base.ok();
+            // The session is checked by the requests of the page.
+            let has_session = SessionCookie::of(base.as_ref()).read(&headers).is_some();
+            if has_dashboard && has_session {
+                return dashboard::page(base.as_ref());
+            }
+            let content = start_content(base.as_ref().map_or("", BaseUrl::path), has_dashboard);
+            page(StatusCode::OK, "secrets", base.as_ref(), &content)
+        },
+    );
     vec![Route::public(Method::GET, "/", "start.page", start.boxed())]
 }
 
@@ -58,6 +80,27 @@ pub(super) fn page(
     title: &str,
     base: Option<&BaseUrl>,
     content: &str,
+) -> Response {
+    render(status, title, base, ("", content))
+}
+
+/// Renders a page that opens a path of this service at once. A redirect would be part of the navigation
+/// that led here, in which browsers send no `SameSite=Strict` cookies.
+pub(super) fn forwarding_page(title: &str, base: Option<&BaseUrl>, path: &str) -> Response {
+    let path = escape_html(&format!("{}{path}", base.map_or("", BaseUrl::path)));
+    let head = format!("<meta http-equiv=\"refresh\" content=\"0; url={path}\">\n");
+    let content = format!(
+        "<section class=\"card\">\n<p>You are signed in. <a href=\"{path}\">Continue</a></p>\n</section>\n"
+    );
+    render(StatusCode::OK, title, base, (&head, &content))
+}
+
+/// Renders a page from its title, the additional lines of its head, and its content.
+fn render(
+    status: StatusCode,
+    title: &str,
+    base: Option<&BaseUrl>,
+    (head, content): (&str, &str),
 ) -> Response {
     let place = base.map(|base| format!(" at {}", escape_html(base.as_str()))).unwrap_or_default();
     let title = escape_html(title);
@@ -71,7 +114,7 @@ pub(super) fn page(
 <meta name=\"color-scheme\" content=\"light dark\">
 <meta name=\"robots\" content=\"noindex\">
 <title>{full_title}</title>
-<style>{STYLE}</style>
+{head}<style>{STYLE}</style>
 </head>
 <body>
 <main>
@@ -93,6 +136,33 @@ pub(super) fn page(
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     if let Ok(policy) = HeaderValue::from_str(&POLICY) {
         headers.insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    response
+}
+
+/// Renders the page of a failed request, with the ID that finds the request in the log. The response has
+/// the status, the headers and the cause of the error.
+pub(super) fn failure_page(
+    fault: Fault,
+    title: &str,
+    (base, now): (Option<&BaseUrl>, Time),
+    (request, link): (Option<Uuid>, &str),
+) -> Response {
+    let (status, message) = fault.status_and_message();
+    let request = request.map_or_else(String::new, |id| {
+        format!("<p class=\"quiet\">Request <code>{id}</code></p>\n")
+    });
+    let message = escape_html(&message);
+    let content = format!(
+        "<section class=\"card\">\n<p class=\"notice bad\" role=\"alert\">{message}</p>\n{link}{request}</section>\n"
+    );
+    let mut response = page(status, title, base, &content);
+    let (parts, _) = fault.into_response(now).into_parts();
+    if let Some(wait) = parts.headers.get(RETRY_AFTER) {
+        response.headers_mut().insert(RETRY_AFTER, wait.clone());
+    }
+    if let Some(logged) = parts.extensions.get::<Logged>() {
+        response.extensions_mut().insert(logged.clone());
     }
     response
 }

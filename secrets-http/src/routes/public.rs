@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use secrets_core::Service;
+use secrets_core::bundle::Signer;
 use secrets_core::engine::FailingItem;
 use secrets_core::model::Time;
 use secrets_core::runtime::{Supervisor, WorkerHealth};
@@ -81,6 +82,8 @@ struct LivenessResponse {
 struct Greeting {
     message: &'static str,
     version: &'static str,
+    /// Public key that verifies the bundles of this instance. A client pins it at its first sign-in.
+    bundle_signer: Signer,
 }
 
 pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
@@ -93,7 +96,8 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
     // Uses neither the store nor the workers, so that a failure of these does not restart the process.
     let live = target()
         .map(move |_| reply::object(StatusCode::OK, &LivenessResponse { status: "ok" }, envelope));
-    let greeting = Greeting { message: "secrets API", version: "1.0.0" };
+    let bundle_signer = api.service.bundle_signer();
+    let greeting = Greeting { message: "secrets API", version: "1.0.0", bundle_signer };
     let greet = target().map(move |_| reply::object(StatusCode::OK, &greeting, envelope));
     vec![
         Route::public(Method::GET, "/health", "health", health.boxed())
@@ -107,7 +111,7 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
             .response(200, vec![Content::json(Described::of::<LivenessResponse>())]),
         Route::public(Method::GET, "/api/v1", "greeting", greet.boxed())
             .id("getApiVersion")
-            .summary("Get the API name and version")
+            .summary("Get the API name and version, and the signer of bundles")
             .response(200, vec![Content::json(Described::of::<Greeting>())]),
     ]
 }

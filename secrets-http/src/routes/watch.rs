@@ -1,5 +1,7 @@
-//! `/api/v1/projects/{projectId}/environments/{environmentId}/watch`: server-sent events
-//! (`text/event-stream`) that announce changes to an environment, without secret keys or values.
+//! `/api/v1/projects/{projectId}/environments/{environmentId}/watch` and
+//! `/api/v1/projects/{projectId}/watch`: server-sent events (`text/event-stream`) that announce
+//! changes to an environment, or to all environments of a project that the caller may read, without
+//! secret keys or values.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -8,13 +10,16 @@ use std::time::Duration;
 use futures_util::stream::poll_fn;
 use secrets_core::crypto::Tag;
 use secrets_core::engine::{Caller, Operation as _};
-use secrets_core::environments::{WatchEnvironment, WatchPlace, Watched};
+use secrets_core::environments::{
+    WatchEnvironment, WatchPlace, WatchProject, WatchTarget, Watched, WatchedProject,
+};
 use secrets_core::limits::Permit;
-use secrets_core::model::Error;
+use secrets_core::model::{EnvironmentId, EnvironmentName, Error, TeamId};
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, interval_at};
 use warp::Filter as _;
+use warp::filters::BoxedFilter;
 use warp::http::{HeaderMap, Method};
 use warp::reply::{Reply as _, Response};
 use warp::sse::{self, Event};
@@ -29,7 +34,8 @@ use crate::serve::target::{Target, target};
 use crate::serve::watches::WatchRegistry;
 use secrets_core::runtime::Supervisor;
 
-const WATCH: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/watch";
+const ENVIRONMENT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/watch";
+const PROJECT: &str = "/api/v1/projects/{projectId}/watch";
 
 /// Interval of keep-alive comments, so that no proxy closes the connection as idle.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
@@ -41,91 +47,204 @@ const RECHECK_INTERVAL: Duration = Duration::from_secs(10);
 const MAX_QUEUED_EVENTS: usize = 4;
 
 pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
-    let all = Arc::new(WatchRegistry::new(Arc::clone(&api.service), Arc::clone(&api.clock)));
-    let (api, stopped) = (api.clone(), supervisor.stopped());
-    let filter = target().and(warp::ext::get::<Caller>()).and(warp::header::headers_cloned()).then(
-        move |target: Target, caller: Caller, headers: HeaderMap| {
-            let (api, all, stopped) = (api.clone(), Arc::clone(&all), stopped.clone());
-            async move {
-                match begin(&api, &all, &target, caller, &headers).await {
-                    Ok((watcher, first)) => watcher.stream(first, stopped),
-                    Err(fault) => fault.into_response(api.clock.now()),
-                }
-            }
-        },
-    );
+    let (service, clock) = (Arc::clone(&api.service), Arc::clone(&api.clock));
+    let all = Arc::new(WatchRegistry::new(service, clock, api.watch_limit));
+    let environment =
+        |target: &Target| Operation::Environment(WatchEnvironment { at: target.environment() });
+    let project = |target: &Target| Operation::Project(WatchProject { project: target.project() });
     vec![
         Route {
             method: Method::GET,
-            template: WATCH,
+            template: ENVIRONMENT,
             operation: WatchEnvironment::NAME,
             callers: Some(WatchEnvironment::CALLERS),
             doc: Doc::default(),
             has_large_output: false,
             is_path_shared: false,
-            filter: filter.boxed(),
+            filter: filter(api, &all, supervisor, environment),
         }
         .id("watchEnvironment")
         .summary("Watch an environment for changes (server-sent events)")
         .response(200, vec![Content::text("text/event-stream")]),
+        Route {
+            method: Method::GET,
+            template: PROJECT,
+            operation: WatchProject::NAME,
+            callers: Some(WatchProject::CALLERS),
+            doc: Doc::default(),
+            has_large_output: false,
+            is_path_shared: false,
+            filter: filter(api, &all, supervisor, project),
+        }
+        .id("watchProject")
+        .summary("Watch the environments of a project for changes (server-sent events)")
+        .response(200, vec![Content::text("text/event-stream")]),
     ]
+}
+
+fn filter(
+    api: &Api,
+    all: &Arc<WatchRegistry>,
+    supervisor: &Supervisor,
+    operation: impl Fn(&Target) -> Operation + Copy + Send + Sync + 'static,
+) -> BoxedFilter<(Response,)> {
+    let (api, all, stopped) = (api.clone(), Arc::clone(all), supervisor.stopped());
+    target()
+        .and(warp::ext::get::<Caller>())
+        .and(warp::header::headers_cloned())
+        .then(move |target: Target, caller: Caller, headers: HeaderMap| {
+            let (api, all, stopped) = (api.clone(), Arc::clone(&all), stopped.clone());
+            let operation = operation(&target);
+            async move {
+                match begin(&api, &all, operation, caller, &headers).await {
+                    Ok((watcher, first)) => watcher.stream(first, stopped),
+                    Err(fault) => fault.into_response(api.clock.now()),
+                }
+            }
+        })
+        .boxed()
+}
+
+/// Operation that reads the revisions of the watched resource.
+#[derive(Clone)]
+enum Operation {
+    Environment(WatchEnvironment),
+    Project(WatchProject),
+}
+
+/// Revisions of the watched resource, as its caller may read it.
+struct Revisions {
+    target: WatchTarget,
+    team: TeamId,
+    /// Changes with every other field that is sent in events.
+    revision: Tag,
+    /// Environments of the resource that the caller may read.
+    environments: Vec<Watched>,
+}
+
+impl Operation {
+    async fn perform(&self, api: &Api, caller: &Caller) -> Result<Revisions, Error> {
+        let service = &api.service;
+        Ok(match self.clone() {
+            Self::Environment(operation) => service.perform(caller, operation).await?.into(),
+            Self::Project(operation) => service.perform(caller, operation).await?.into(),
+        })
+    }
+
+    /// Creates an event without an ID.
+    fn event(&self, kind: &'static str, of: &Watched) -> Event {
+        let is_of_project = matches!(self, Self::Project(_));
+        let notice = Notice {
+            kind,
+            environment: is_of_project.then_some(of.environment),
+            name: is_of_project.then_some(&of.name),
+            revision: (kind != REMOVED).then_some(&of.revision),
+        };
+        Event::default().data(serde_json::to_string(&notice).unwrap_or_default())
+    }
+
+    /// Creates the events of a change between two readings.
+    fn changes(&self, before: &Revisions, now: &Revisions) -> Vec<Event> {
+        let changed = now.environments.iter().filter_map(|watched| {
+            match before.environment(watched.environment) {
+                None => Some(self.event(ADDED, watched)),
+                Some(known) if known.revision == watched.revision => None,
+                Some(_) => Some(self.event(UPDATED, watched)),
+            }
+        });
+        let removed = before.environments.iter();
+        let removed = removed.filter(|known| now.environment(known.environment).is_none());
+        changed.chain(removed.map(|known| self.event(REMOVED, known))).collect()
+    }
+}
+
+impl Revisions {
+    fn environment(&self, id: EnvironmentId) -> Option<&Watched> {
+        self.environments.iter().find(|watched| watched.environment == id)
+    }
+}
+
+impl From<Watched> for Revisions {
+    fn from(watched: Watched) -> Self {
+        Self {
+            target: WatchTarget::Environment(watched.environment),
+            team: watched.team,
+            revision: watched.revision.clone(),
+            environments: vec![watched],
+        }
+    }
+}
+
+impl From<WatchedProject> for Revisions {
+    fn from(watched: WatchedProject) -> Self {
+        let WatchedProject { project, team, revision, environments } = watched;
+        Self { target: WatchTarget::Project(project), team, revision, environments }
+    }
 }
 
 /// Watch connection of a client.
 struct Watcher {
     api: Api,
-    operation: WatchEnvironment,
+    operation: Operation,
     caller: Caller,
     /// Bearer credential, verified again every [`RECHECK_INTERVAL`].
     credential: Zeroizing<String>,
-    revisions: watch::Receiver<Option<Tag>>,
-    last: Tag,
+    polled: watch::Receiver<Option<Tag>>,
+    last: Revisions,
     _permit: Permit<WatchPlace>,
 }
 
-/// The watched environment no longer exists.
+/// The watched resource no longer exists, or the caller may no longer read it.
 struct Gone;
+
+const CURRENT: &str = "secrets.current";
+const UPDATED: &str = "secrets.updated";
+const ADDED: &str = "environment.added";
+const REMOVED: &str = "environment.removed";
 
 /// Data of an event.
 #[derive(Serialize)]
 struct Notice<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    revision: &'a Tag,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    environment: Option<EnvironmentId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a EnvironmentName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<&'a Tag>,
 }
 
 async fn begin(
     api: &Api,
     all: &Arc<WatchRegistry>,
-    target: &Target,
+    operation: Operation,
     caller: Caller,
     headers: &HeaderMap,
-) -> Result<(Watcher, Event), Fault> {
-    let operation = WatchEnvironment { at: target.environment() };
-    let known = std::future::ready(Ok(operation.clone()));
-    let Watched { environment, team, .. } = api.perform(known, caller.clone()).await?;
+) -> Result<(Watcher, Vec<Event>), Fault> {
+    let Revisions { target, team, .. } = operation.perform(api, &caller).await?;
     let principal =
         caller.actor().ok_or_else(|| Error::internal("the caller of a watch has no ID"))?;
     let permit = all.acquire(team, principal)?;
-    let revisions = all.follow(environment);
-    // Read the revision again after subscribing, so that no change in between is missed.
-    let known = std::future::ready(Ok(operation.clone()));
-    let Watched { revision, .. } = api.perform(known, caller.clone()).await?;
+    let polled = all.follow(target);
+    // Read the revisions again after subscribing, so that no change in between is missed.
+    let last = operation.perform(api, &caller).await?;
 
     let seen_last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let has_missed = seen_last.is_some_and(|id| id != revision.as_str());
-    let first = event(if has_missed { "secrets.updated" } else { "secrets.current" }, &revision);
+    let has_missed = seen_last.is_some_and(|id| id != last.revision.as_str());
+    let kind = if has_missed { UPDATED } else { CURRENT };
+    let first = last.environments.iter().map(|watched| operation.event(kind, watched));
+    let first = with_id(first.collect(), &last.revision);
     let credential = Zeroizing::new(credential(headers)?.to_owned());
     let api = api.clone();
-    let watcher =
-        Watcher { api, operation, caller, credential, revisions, last: revision, _permit: permit };
+    let watcher = Watcher { api, operation, caller, credential, polled, last, _permit: permit };
     Ok((watcher, first))
 }
 
 impl Watcher {
     /// Starts the event stream and returns it as the response. The stream ends when the client
-    /// disconnects, the service stops, the environment is deleted or the caller loses read access.
-    fn stream(self, first: Event, stopped: watch::Receiver<bool>) -> Response {
+    /// disconnects, the service stops, the resource is deleted or the caller loses access to it.
+    fn stream(self, first: Vec<Event>, stopped: watch::Receiver<bool>) -> Response {
         let (events, mut waiting) = mpsc::channel(MAX_QUEUED_EVENTS);
         tokio::spawn(self.run(first, events, stopped));
         sse::reply(poll_fn(move |cx| waiting.poll_recv(cx))).into_response()
@@ -133,52 +252,56 @@ impl Watcher {
 
     async fn run(
         mut self,
-        first: Event,
+        first: Vec<Event>,
         events: mpsc::Sender<Result<Event, Infallible>>,
         mut stopped: watch::Receiver<bool>,
     ) {
         let now = Instant::now();
         let mut keep_alive = interval_at(now + KEEP_ALIVE_INTERVAL, KEEP_ALIVE_INTERVAL);
         let mut recheck = interval_at(now + RECHECK_INTERVAL, RECHECK_INTERVAL);
-        let mut next = Some(first);
+        let mut next = first;
         loop {
-            // A client that does not read delays only its own task, and is dropped after a while.
-            if let Some(event) = next.take()
-                && events.send_timeout(Ok(event), KEEP_ALIVE_INTERVAL).await.is_err()
-            {
-                return;
+            for event in next {
+                // A client that does not read delays only its own task, and is dropped after a while.
+                if events.send_timeout(Ok(event), KEEP_ALIVE_INTERVAL).await.is_err() {
+                    return;
+                }
             }
-            tokio::select! {
+            let change = tokio::select! {
                 () = events.closed() => return,
                 () = wait_until_stopped(&mut stopped) => return,
-                changed = self.revisions.changed() => match self.change(changed.is_ok()) {
-                    Ok(change) => next = change,
-                    Err(Gone) => return,
-                },
-                _ = recheck.tick() => if !self.may_continue().await { return },
-                _ = keep_alive.tick() => next = Some(Event::default().comment("")),
+                changed = self.polled.changed() => self.change(changed.is_ok()).await,
+                _ = recheck.tick() => self.recheck().await,
+                _ = keep_alive.tick() => Ok(vec![Event::default().comment("")]),
+            };
+            match change {
+                Ok(events) => next = events,
+                Err(Gone) => return,
             }
         }
     }
 
-    /// Returns the event for a change, or `None` if the revision is that of the previous event.
-    fn change(&mut self, is_followed: bool) -> Result<Option<Event>, Gone> {
-        let revision = self.revisions.borrow_and_update().clone();
-        let revision = revision.filter(|_| is_followed).ok_or(Gone)?;
-        if revision == self.last {
-            return Ok(None);
-        }
-        self.last = revision;
-        Ok(Some(event("secrets.updated", &self.last)))
+    /// Returns the events for a new polled revision.
+    async fn change(&mut self, is_polled: bool) -> Result<Vec<Event>, Gone> {
+        let exists = self.polled.borrow_and_update().is_some();
+        if is_polled && exists { self.read().await } else { Err(Gone) }
     }
 
-    async fn may_continue(&self) -> bool {
-        let service = &self.api.service;
+    /// Verifies the credential again. Returns the events for changes of the caller's permissions.
+    async fn recheck(&mut self) -> Result<Vec<Event>, Gone> {
         let origin = self.caller.origin.clone();
-        let Ok(caller) = service.authenticate(&self.credential, origin).await else {
-            return false;
-        };
-        service.perform(&caller, self.operation.clone()).await.is_ok()
+        let caller = self.api.service.authenticate(&self.credential, origin).await;
+        self.caller = caller.map_err(|_| Gone)?;
+        self.read().await
+    }
+
+    /// Reads the revisions that the caller may read now. Returns the events for the differences to
+    /// those that were sent.
+    async fn read(&mut self) -> Result<Vec<Event>, Gone> {
+        let now = self.operation.perform(&self.api, &self.caller).await.map_err(|_| Gone)?;
+        let events = self.operation.changes(&self.last, &now);
+        self.last = now;
+        Ok(with_id(events, &self.last.revision))
     }
 }
 
@@ -186,9 +309,11 @@ async fn wait_until_stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stopped| *stopped).await;
 }
 
-/// Creates an event whose ID is the revision, so that a reconnecting client sends the last revision
-/// it saw in `Last-Event-ID`.
-fn event(kind: &'static str, revision: &Tag) -> Event {
-    let notice = serde_json::to_string(&Notice { kind, revision }).unwrap_or_default();
-    Event::default().id(revision.as_str()).data(notice)
+/// Sets the revision as the ID of the last event, so that a client that has received all of them sends
+/// it in `Last-Event-ID` when it reconnects. After a part of them, it sends an earlier ID.
+fn with_id(mut events: Vec<Event>, revision: &Tag) -> Vec<Event> {
+    if let Some(last) = events.pop() {
+        events.push(last.id(revision.as_str()));
+    }
+    events
 }

@@ -30,6 +30,7 @@ use tokio_rustls::TlsAcceptor;
 use self::connection::{Connection, Stopping};
 use self::connection_limiter::ConnectionLimiter;
 use crate::serve::client_address::Networks;
+use crate::serve::watches::DEFAULT_WATCH_LIMIT;
 
 /// Delay before the next `accept` after it failed, for example for lack of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
@@ -67,6 +68,8 @@ pub struct AcceptOptions {
     pub connections_per_address: usize,
     /// Memory for large bodies, in bytes. One account may use a quarter of it.
     pub memory_budget: u64,
+    /// Maximum number of watchers. One team may have a quarter of them.
+    pub watch_limit: usize,
     /// Networks exempt from the limit per address.
     pub uncounted: Networks,
 }
@@ -86,6 +89,7 @@ impl Default for AcceptOptions {
             connections: MAX_CONNECTIONS,
             connections_per_address: MAX_CONNECTIONS / 8,
             memory_budget: 256 * 1024 * 1024,
+            watch_limit: DEFAULT_WATCH_LIMIT,
             uncounted: Networks::loopback(),
         }
     }

@@ -12,6 +12,7 @@ use warp::{Filter, Rejection};
 
 use crate::openapi::Doc;
 use crate::serve::body::BULK_LIMIT;
+use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::fault::Fault;
 use crate::serve::memory::{MemoryBudget, PART, Reservation};
 use crate::serve::reply::{Envelope, Render};
@@ -27,8 +28,14 @@ pub struct Api {
     pub clock: Arc<dyn Clock>,
     /// Field names that wrap the output in responses.
     pub envelope: Envelope,
+    /// True if the dashboard is served.
+    pub has_dashboard: bool,
     /// Memory of large bodies.
     pub memory: Arc<MemoryBudget>,
+    /// Maximum number of watchers of the process.
+    pub watch_limit: usize,
+    /// Sign-in of browsers.
+    pub sign_in: Arc<BrowserSignIn>,
 }
 
 impl Api {

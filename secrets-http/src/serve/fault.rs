@@ -79,7 +79,7 @@ fn status(error: &Error) -> StatusCode {
         Error::Unauthenticated(_) | Error::Expired => StatusCode::UNAUTHORIZED,
         Error::AddressNotAllowed(_) | Error::Forbidden(_) => StatusCode::FORBIDDEN,
         Error::NotFound(_) => StatusCode::NOT_FOUND,
-        Error::Conflict(_) | Error::Stale(_) => StatusCode::CONFLICT,
+        Error::Conflict(_) | Error::Stale(_) | Error::Outdated(_) => StatusCode::CONFLICT,
         Error::PlanLimit(_) | Error::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
         Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,

@@ -15,9 +15,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use secrets_core::Service;
 use secrets_core::engine::{Caller, Who};
 use secrets_core::limits::{AddressLimiter, RateLimiter, Window, network_of};
-use secrets_core::model::{Clock, Error, Identity, Origin, Time};
+use secrets_core::model::{BaseUrl, Clock, Error, Identity, Origin, Time};
 use warp::http::HeaderMap;
 use warp::http::header::AUTHORIZATION;
+
+use crate::serve::session_cookie;
 
 /// Rate limits, in requests per minute.
 #[derive(Debug, Clone, Copy)]
@@ -74,10 +76,18 @@ impl Authenticator {
         self.addresses.count(address, self.clock.now())
     }
 
-    /// Authenticates the caller of a request, and counts the request.
-    pub async fn admit(&self, headers: &HeaderMap, address: IpAddr, origin: Origin) -> Admission {
+    /// Authenticates the caller of a request, and counts the request. A session cookie is accepted only
+    /// with the public address of the service.
+    pub async fn admit(
+        &self,
+        headers: &HeaderMap,
+        public: Option<&BaseUrl>,
+        address: IpAddr,
+        origin: Origin,
+    ) -> Admission {
         let now = self.clock.now();
-        let credential = match credential(headers) {
+        let cookie = session_cookie::of_script(headers, public);
+        let credential = match cookie.map_or_else(|| credential(headers), Ok) {
             Ok(credential) => credential,
             Err(error) => return self.refuse(address, now, error),
         };
@@ -96,7 +106,11 @@ impl Authenticator {
         {
             return self.refuse(address, now, error);
         }
-        match self.service.authenticate(credential, origin).await {
+        let authenticated = match cookie {
+            Some(cookie) => self.service.authenticate_browser(cookie, origin).await,
+            None => self.service.authenticate(credential, origin).await,
+        };
+        match authenticated {
             Ok(caller) => {
                 let principal = self.verified.remember(credential, address, &caller, now);
                 let counted = counted.filter(|(counted, _)| *counted == principal);
@@ -107,7 +121,8 @@ impl Authenticator {
                 Admission { caller: within(window).map(|()| caller), window }
             }
             Err(error) => {
-                if error.refuses_credential() {
+                // A page may send several requests after its session has ended.
+                if error.refuses_credential() && cookie.is_none() {
                     self.failures.count(address, now);
                 }
                 self.refuse(address, now, error)

@@ -19,13 +19,15 @@ use warp::http::header::{self, HeaderName, USER_AGENT};
 use warp::http::{HeaderValue, Method, Request, StatusCode};
 use warp::reply::Response;
 
+use crate::routes;
 use crate::serve::api::BodySize;
 use crate::serve::client_address::{self, Networks};
 use crate::serve::fault::{Fault, Logged};
 use crate::serve::gate::{Authenticator, within};
-use crate::serve::links::Links;
+use crate::serve::links::{Links, base_of};
 use crate::serve::memory::{Parts, Reservation};
 use crate::serve::path::{self, BadPath};
+use crate::serve::reply::Immutable;
 use crate::serve::router::{Route, RouteMatch, Router};
 use crate::serve::target::Target;
 
@@ -50,6 +52,12 @@ struct Logging {
 
 /// Endpoints for orchestrators, which are counted but never refused.
 const HEALTH: [&str; 2] = ["/health", "/health/live"];
+
+/// Path of the endpoints of the Kubernetes operator, which accept no session cookies.
+const ESO: &str = "/api/v1/eso/";
+
+const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
+    HeaderName::from_static("cross-origin-resource-policy");
 
 const MALFORMED_FORWARDING: Error = Error::Refused {
     code: Code::InvalidRequest,
@@ -139,7 +147,10 @@ impl Host {
             found => found,
         };
         let team = origin.team_window.clone();
-        let admission = self.gate.admit(request.headers(), address, origin).await;
+        let is_eso =
+            matches!(&found, RouteMatch::Route(route, _) if route.template.starts_with(ESO));
+        let public = base_of(&request).filter(|_| !is_eso);
+        let admission = self.gate.admit(request.headers(), public, address, origin).await;
         let answer = match (admission.caller, path, found) {
             (Err(error @ Error::RateLimited(_)), _, _) => Err(error.into()),
             (_, Err(BadPath::Malformed), _) => Err(MALFORMED_PATH.into()),
@@ -163,8 +174,9 @@ impl Host {
         (response, tighter(admission.window, team.get()))
     }
 
-    /// Handles a request to a public endpoint, counted by IP address. Health checks are counted but
-    /// never refused, because orchestrators restart a service whose health check fails.
+    /// Handles a request to a public endpoint, counted by IP address, except for the assets of the
+    /// dashboard. Health checks are counted but never refused, because orchestrators restart a service
+    /// whose health check fails.
     async fn answer_public<B>(
         &self,
         route: &Route,
@@ -177,7 +189,8 @@ impl Host {
         B::Data: Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let window = origin.address.and_then(|address| self.gate.count(address));
+        let counted = origin.address.filter(|_| route.template != routes::ASSET);
+        let window = counted.and_then(|address| self.gate.count(address));
         if let Err(error) = within(window)
             && !HEALTH.contains(&route.template)
         {
@@ -194,14 +207,21 @@ impl Host {
             (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
             (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
             (header::REFERRER_POLICY, "no-referrer"),
-            (HeaderName::from_static("cross-origin-resource-policy"), "same-site"),
+            (CROSS_ORIGIN_RESOURCE_POLICY, "same-site"),
         ];
+        // Set by HTML pages and their files.
+        const OWN: [HeaderName; 2] =
+            [header::CONTENT_SECURITY_POLICY, CROSS_ORIGIN_RESOURCE_POLICY];
+        let is_immutable = response.extensions().get::<Immutable>().is_some();
         let headers = response.headers_mut();
         for (name, value) in ALWAYS {
-            // HTML pages set their own content security policy.
-            if name != header::CONTENT_SECURITY_POLICY || !headers.contains_key(&name) {
+            if !OWN.contains(&name) || !headers.contains_key(&name) {
                 headers.insert(name, HeaderValue::from_static(value));
             }
+        }
+        if is_immutable {
+            let forever = HeaderValue::from_static("public, max-age=31536000, immutable");
+            headers.insert(header::CACHE_CONTROL, forever);
         }
         if self.links.is_tls {
             let value = HeaderValue::from_static("max-age=63072000; includeSubDomains");

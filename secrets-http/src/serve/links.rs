@@ -28,6 +28,11 @@ pub fn base_url() -> impl Filter<Extract = (Result<BaseUrl, Error>,), Error = Re
         .map(|base: Base| base.0.ok_or_else(|| Error::invalid("Host", "must name this server")))
 }
 
+/// Returns the base URL of a request to which it was attached.
+pub(crate) fn base_of<B>(request: &hyper::Request<B>) -> Option<&BaseUrl> {
+    request.extensions().get::<Base>()?.0.as_ref()
+}
+
 impl Links {
     /// Stores the base URL in the request, for [`base_url`]. `X-Forwarded-Proto` is used only if
     /// the request came through a trusted proxy.

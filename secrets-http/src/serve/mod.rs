@@ -3,8 +3,10 @@
 pub mod accept;
 pub mod api;
 pub mod body;
+pub mod browser_sign_in;
 pub mod client_address;
 pub mod conditions;
+pub(crate) mod cookies;
 pub mod descriptors;
 pub mod fault;
 pub mod gate;
@@ -16,6 +18,7 @@ pub mod reply;
 pub mod router;
 mod run_to_end;
 pub mod server;
+pub(crate) mod session_cookie;
 pub mod target;
 pub mod tls;
 pub mod watches;

@@ -38,6 +38,10 @@ pub enum Envelope {
     Both,
 }
 
+/// Marks a response whose path changes with its content, in its extensions. Clients keep it.
+#[derive(Debug, Clone, Copy)]
+pub struct Immutable;
+
 /// Renders the output of an operation as a response. Implemented by [`Shape`] and by functions.
 pub trait Render<T>: Clone + Send + Sync + 'static {
     /// Renders the output.

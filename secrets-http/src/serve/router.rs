@@ -158,12 +158,20 @@ const MAX_WORD: usize = 32;
 /// Assigns the segments of a path to the parameters of a template. Parameters found by the router
 /// cannot be used, because the path may have matched another template than that of the route.
 fn parameters(template: &str, segments: &[String]) -> Vec<(String, String)> {
-    let parts = template.split('/').skip(1).zip(segments);
-    parts.filter_map(|(part, value)| Some((parameter(part)?.to_owned(), value.clone()))).collect()
+    let parts = template.split('/').skip(1).enumerate();
+    let value = |index: usize, part: &str| match part.strip_prefix("{*") {
+        Some(_) => Some(segments.get(index..)?.join("/")),
+        None => segments.get(index).cloned(),
+    };
+    parts
+        .filter_map(|(index, part)| Some((parameter(part)?.to_owned(), value(index, part)?)))
+        .collect()
 }
 
+/// Returns the name of a parameter: of one segment (`{name}`), or of all further ones (`{*name}`).
 fn parameter(part: &str) -> Option<&str> {
-    part.strip_prefix('{')?.strip_suffix('}')
+    let name = part.strip_prefix('{')?.strip_suffix('}')?;
+    Some(name.strip_prefix('*').unwrap_or(name))
 }
 
 /// True if both templates are the same except for the last segment, which is a parameter in

@@ -18,6 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::routes;
 use crate::serve::accept::{self, AcceptOptions, Drained};
 use crate::serve::api::Api;
+use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::client_address::Networks;
 use crate::serve::gate::{Authenticator, Rates};
 use crate::serve::host::Host;
@@ -43,10 +44,14 @@ pub struct Server {
     pub public_url: Option<BaseUrl>,
     /// Field names that wrap the output in responses.
     pub envelope: Envelope,
+    /// True if the dashboard is served.
+    pub has_dashboard: bool,
     /// Limits and timeouts of connections.
     pub options: AcceptOptions,
     /// Workers that the server runs. Without them, nothing is sent, rotated or purged.
     pub workers: Vec<Arc<dyn Worker>>,
+    /// Sign-in of browsers.
+    pub sign_in: BrowserSignIn,
     /// TLS acceptor, if the server itself terminates TLS.
     pub tls: Option<TlsAcceptor>,
 }
@@ -65,7 +70,9 @@ impl Server {
     ) -> Result<Drained, matchit::InsertError> {
         let (service, clock) = (Arc::clone(&self.service), Arc::clone(&self.clock));
         let memory = Arc::new(MemoryBudget::new(self.options.memory_budget));
-        let api = Api { service, clock, envelope: self.envelope, memory };
+        let (envelope, has_dashboard) = (self.envelope, self.has_dashboard);
+        let (watch_limit, sign_in) = (self.options.watch_limit, Arc::new(self.sign_in));
+        let api = Api { service, clock, envelope, has_dashboard, memory, watch_limit, sign_in };
         let supervisor = Supervisor::new(self.workers);
         let router = Router::new(routes::table(&api, &supervisor))?;
         let gate =

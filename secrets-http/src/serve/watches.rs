@@ -1,7 +1,7 @@
-//! Registry of the watched environments, and notification of their watchers.
+//! Registry of the watched environments and projects, and notification of their watchers.
 //!
-//! One task per watched environment polls its revision every two seconds, for all its watchers.
-//! This works across nodes, and needs only the store.
+//! One task per watched resource polls its revision every two seconds, for all its watchers. This
+//! works across nodes, and needs only the store.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,75 +9,79 @@ use std::time::Duration;
 
 use secrets_core::Service;
 use secrets_core::crypto::Tag;
-use secrets_core::environments::{self, WatchPlace};
+use secrets_core::environments::{WatchPlace, WatchTarget};
 use secrets_core::limits::{Permit, Permits};
-use secrets_core::model::{Clock, EnvironmentId, Error, TeamId};
+use secrets_core::model::{Clock, Error, TeamId};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 use uuid::Uuid;
 
-/// Poll interval of a watched environment.
+/// Poll interval of a watched resource.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// `Retry-After` for a principal or team with too many watchers, in seconds.
 const RETRY_SECONDS: i64 = 60;
 
-/// Registry of watched environments and their watchers.
+/// Default for the maximum number of watchers of a process.
+pub const DEFAULT_WATCH_LIMIT: usize = 100;
+
+/// Registry of watched resources and their watchers.
 pub struct WatchRegistry {
     service: Arc<Service>,
     clock: Arc<dyn Clock>,
-    environments: Mutex<HashMap<EnvironmentId, Revision>>,
+    limit: usize,
+    revisions: Mutex<HashMap<WatchTarget, Revision>>,
     permits: Permits<WatchPlace>,
 }
 
-/// Publisher of the revision of an environment. The revision is `None` before the first poll, and
-/// after the environment is deleted.
+/// Publisher of the revision of a resource. The revision is `None` before the first poll, and after
+/// the resource is deleted.
 type Revision = watch::Sender<Option<Tag>>;
 
 impl WatchRegistry {
-    /// Creates an empty registry.
-    pub fn new(service: Arc<Service>, clock: Arc<dyn Clock>) -> Self {
-        Self { service, clock, environments: Mutex::default(), permits: Permits::default() }
+    /// Creates an empty registry for at most `limit` watchers.
+    pub fn new(service: Arc<Service>, clock: Arc<dyn Clock>, limit: usize) -> Self {
+        let (revisions, permits) = Default::default();
+        Self { service, clock, limit, revisions, permits }
     }
 
     /// Acquires a watch permit for a principal, in a team. Fails at the limit per process, team or
     /// principal.
     pub fn acquire(&self, team: TeamId, principal: Uuid) -> Result<Permit<WatchPlace>, Error> {
-        let places =
-            vec![WatchPlace::Principal(principal), WatchPlace::Team(team), WatchPlace::Process];
+        let places = WatchPlace::of(principal, team, self.limit);
         self.permits.acquire(places).map_err(|full| match full {
-            WatchPlace::Process => Error::Unavailable("too many watchers".into()),
-            WatchPlace::Principal(_) | WatchPlace::Team(_) => {
+            WatchPlace::Process(_) => Error::Unavailable("too many watchers".into()),
+            WatchPlace::Principal(_) | WatchPlace::Team(..) => {
                 let until = self.clock.now() + chrono::TimeDelta::seconds(RETRY_SECONDS);
                 Error::RateLimited(until)
             }
         })
     }
 
-    /// Subscribes to the revision of an environment. Starts a polling task for the first
+    /// Subscribes to the revision of a resource. Starts a polling task for the first
     /// subscriber.
-    pub fn follow(self: &Arc<Self>, environment: EnvironmentId) -> watch::Receiver<Option<Tag>> {
-        let mut environments = lock(&self.environments);
-        if let Some(revision) = environments.get(&environment) {
+    pub fn follow(self: &Arc<Self>, target: WatchTarget) -> watch::Receiver<Option<Tag>> {
+        let mut revisions = lock(&self.revisions);
+        if let Some(revision) = revisions.get(&target) {
             return revision.subscribe();
         }
         let (revision, follower) = watch::channel(None);
-        environments.insert(environment, revision.clone());
-        tokio::spawn(Arc::clone(self).poll(environment, revision));
+        revisions.insert(target, revision.clone());
+        tokio::spawn(Arc::clone(self).poll(target, revision));
         follower
     }
 
-    /// Polls the revision of an environment until it has no subscribers, or until it is deleted.
-    async fn poll(self: Arc<Self>, environment: EnvironmentId, revision: Revision) {
+    /// Polls the revision of a resource until it has no subscribers, or until it is deleted.
+    async fn poll(self: Arc<Self>, target: WatchTarget, revision: Revision) {
         let mut ticks = interval(POLL_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            if self.remove_if(environment, |revision| revision.receiver_count() == 0) {
+            if self.remove_if(target, |revision| revision.receiver_count() == 0) {
                 return;
             }
             // Retry at the next tick. The background workers log it if the store does not respond.
-            let Ok(now) = environments::revision(self.service.engine(), environment).await else {
+            let Ok(now) = target.revision(self.service.engine()).await else {
                 continue;
             };
             let is_gone = now.is_none();
@@ -87,19 +91,19 @@ impl WatchRegistry {
                 is_changed
             });
             if is_gone {
-                self.remove_if(environment, |_| true);
+                self.remove_if(target, |_| true);
                 return;
             }
         }
     }
 
-    /// Removes an environment from the registry if `may` returns true. Returns true if the
-    /// environment is no longer in the registry. A later subscriber starts a new polling task.
-    fn remove_if(&self, environment: EnvironmentId, may: impl Fn(&Revision) -> bool) -> bool {
-        let mut environments = lock(&self.environments);
-        let is_removed = environments.get(&environment).is_none_or(may);
+    /// Removes a resource from the registry if `may` returns true. Returns true if the resource is no
+    /// longer in the registry. A later subscriber starts a new polling task.
+    fn remove_if(&self, target: WatchTarget, may: impl Fn(&Revision) -> bool) -> bool {
+        let mut revisions = lock(&self.revisions);
+        let is_removed = revisions.get(&target).is_none_or(may);
         if is_removed {
-            environments.remove(&environment);
+            revisions.remove(&target);
         }
         is_removed
     }

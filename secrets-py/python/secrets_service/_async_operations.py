@@ -296,12 +296,12 @@ class AsyncCliSessionOperations:
     def __init__(self, call: Callable[[str, dict[str, Any]], Awaitable[Any]]) -> None:
         self._call = call
 
-    async def list(self) -> builtins.list[types.CliSession]:
+    async def list(self) -> builtins.list[types.UserSession]:
         """List the caller's command-line sessions.
 
         Requires a user credential.
         """
-        made: builtins.list[types.CliSession] = await self._call("cli_session.list", {})
+        made: builtins.list[types.UserSession] = await self._call("cli_session.list", {})
         return made
 
     async def revoke(
@@ -1605,6 +1605,57 @@ class AsyncSecretOperations:
         )
         return made
 
+    async def change(
+        self,
+        *,
+        project: str,
+        changes: builtins.list[types.SubmittedChange],
+        dry_run: bool | None = None,
+    ) -> types.ChangeSetResult:
+        """Change up to 1,000 secrets of a project atomically.
+
+        Requires a user credential or a service token.
+
+        ``project``: project ID or slug.
+        ``changes``: changes: 1 to 1,000, each secret key of an environment at most once.
+        ``dry_run``: ``true`` returns the results of the changes without making them; default:
+            ``false``.
+        """
+        made: types.ChangeSetResult = await self._call(
+            "secret.change",
+            {
+                "project": project,
+                "changes": changes,
+                **given("dry_run", dry_run),
+            },
+        )
+        return made
+
+    async def compare(
+        self,
+        *,
+        project: str,
+        environments: str | None = None,
+        equal: bool | None = None,
+    ) -> types.Comparison:
+        """Compare the secrets of a project's environments, without values.
+
+        Requires a user credential or a service token.
+
+        ``project``: project ID or slug.
+        ``environments``: environments, by name or ID, separated by commas (default: all).
+        ``equal``: if true, equal values have the same group number (default: false).
+        """
+        made: types.Comparison = await self._call(
+            "secret.compare",
+            {
+                "project": project,
+                **given("environments", environments),
+                **given("equal", equal),
+            },
+        )
+        return made
+
     async def create(
         self,
         *,
@@ -1967,6 +2018,56 @@ class AsyncSecretOperations:
         """
         exported = await self.export(project=project, environment=environment)
         return {secret["key"]: secret["value"] for secret in exported}
+
+
+class AsyncSessionOperations:
+    """Operations on sessions."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Callable[[str, dict[str, Any]], Awaitable[Any]]) -> None:
+        self._call = call
+
+    async def list(self) -> builtins.list[types.UserSession]:
+        """List the caller's sessions, of browsers and of command-line clients.
+
+        Requires a user credential.
+        """
+        made: builtins.list[types.UserSession] = await self._call("session.list", {})
+        return made
+
+    async def revoke(
+        self,
+        *,
+        session: str,
+    ) -> None:
+        """Revoke a session.
+
+        Requires a user credential.
+
+        ``session``: resource ID.
+        """
+        await self._call(
+            "session.revoke",
+            {
+                "session": session,
+            },
+        )
+
+    async def revoke_others(self) -> types.RevokedSessions:
+        """Revoke all sessions of the caller except the current one.
+
+        Requires a user credential.
+        """
+        made: types.RevokedSessions = await self._call("session.revoke_others", {})
+        return made
+
+    async def sign_out(self) -> None:
+        """Revoke the current session, and delete its cookie.
+
+        Requires a user credential.
+        """
+        await self._call("session.sign_out", {})
 
 
 class AsyncTeamOperations:
@@ -2400,6 +2501,7 @@ class AsyncOperations:
     rotation: AsyncRotationOperations
     scan: AsyncScanOperations
     secret: AsyncSecretOperations
+    session: AsyncSessionOperations
     team: AsyncTeamOperations
     token: AsyncTokenOperations
     usage: AsyncUsageOperations
@@ -2423,6 +2525,7 @@ class AsyncOperations:
         self.rotation = AsyncRotationOperations(call)
         self.scan = AsyncScanOperations(call)
         self.secret = AsyncSecretOperations(call)
+        self.session = AsyncSessionOperations(call)
         self.team = AsyncTeamOperations(call)
         self.token = AsyncTokenOperations(call)
         self.usage = AsyncUsageOperations(call)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 
 class Done:
-    """Callback for a result or an error, called on another thread."""
+    """Callback for a result or an error, called on any thread."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._loop, self._thread = asyncio.get_running_loop(), get_ident()
         self.future: asyncio.Future[Any] = self._loop.create_future()
 
     def __call__(self, result: Any, error: BaseException | None) -> None:
+        if get_ident() == self._thread:
+            self._settle(result, error)
+            return
         try:
             self._loop.call_soon_threadsafe(self._settle, result, error)
         except RuntimeError:
@@ -32,7 +36,12 @@ class Done:
 
 
 async def finished(begin: Callable[[Done], Any]) -> Any:
-    """Starts work that calls back on another thread, and awaits its result."""
+    """Starts work that calls back, perhaps at once or on another thread, and awaits its result."""
     done = Done()
     begin(done)
+    if done.future.done():
+        # Marks an error as retrieved, for a task that is cancelled now.
+        done.future.exception()
+        # As often as work that takes longer, lets the other tasks run.
+        await asyncio.sleep(0)
     return await done.future

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ._native import hide
+
 
 class Hidden(str):
     """A string whose ``repr`` is ``<hidden>``.
@@ -37,30 +39,6 @@ class Hidden(str):
         )
 
 
-# Fields whose text is hidden, at any depth.
-FIELDS = frozenset(
-    {"accept_url", "access_token", "device_code", "passphrase", "secret", "text", "token", "value"}
-)
-
-
 def read(text: str | bytes) -> Any:
     """Parses JSON and hides the secret fields."""
     return json.loads(text, object_hook=hide)
-
-
-def hide(fields: dict[str, Any]) -> dict[str, Any]:
-    """Hides the secret fields of a JSON object."""
-    for name in FIELDS & fields.keys():
-        if type(fields[name]) is str:
-            fields[name] = Hidden(fields[name])
-    values = fields.get("secrets")
-    # A map of values by key.
-    if type(values) is dict:
-        fields["secrets"] = {
-            key: Hidden(value) if type(value) is str else value for key, value in values.items()
-        }
-    key = fields.get("key")
-    # A bundle key, which is shown once. Any other `key` is the name of a secret.
-    if type(key) is str and key.startswith("scbk_"):
-        fields["key"] = Hidden(key)
-    return fields

@@ -12,8 +12,9 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from . import _errors
 from ._endpoints import Endpoint
-from ._hidden import hide, read
+from ._hidden import read
 from ._input import encoded
+from ._native import hide
 from ._transport import Answer
 
 # Content type of each text format of an export.

@@ -20,6 +20,7 @@ __all__ = [
     "Undecryptable",
     "bundle_key_kind",
     "end",
+    "hide",
     "is_plausible_token",
     "new_key_pair",
     "open_record",
@@ -60,7 +61,7 @@ class Service:
 
 @final
 class Session:
-    def call(self, name: str, input: str, *, done: _Done | None = None) -> Any: ...
+    def call(self, name: str, input: dict[str, Any], *, done: _Done | None = None) -> Any: ...
 
 def open_record(
     record: bytes,
@@ -86,6 +87,7 @@ def open_record(
     is invalid, and :class:`OverflowError` if a number is out of range.
     """
 
+def hide(fields: dict[str, Any]) -> dict[str, Any]: ...
 def is_plausible_token(text: str) -> bool: ...
 def parse(text: str, format: str) -> list[tuple[str, str]]: ...
 def render(secrets: list[tuple[str, str]], format: str, name: str) -> str: ...

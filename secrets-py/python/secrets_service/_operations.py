@@ -295,12 +295,12 @@ class CliSessionOperations:
     def __init__(self, call: Callable[[str, dict[str, Any]], Any]) -> None:
         self._call = call
 
-    def list(self) -> builtins.list[types.CliSession]:
+    def list(self) -> builtins.list[types.UserSession]:
         """List the caller's command-line sessions.
 
         Requires a user credential.
         """
-        made: builtins.list[types.CliSession] = self._call("cli_session.list", {})
+        made: builtins.list[types.UserSession] = self._call("cli_session.list", {})
         return made
 
     def revoke(
@@ -1604,6 +1604,57 @@ class SecretOperations:
         )
         return made
 
+    def change(
+        self,
+        *,
+        project: str,
+        changes: builtins.list[types.SubmittedChange],
+        dry_run: bool | None = None,
+    ) -> types.ChangeSetResult:
+        """Change up to 1,000 secrets of a project atomically.
+
+        Requires a user credential or a service token.
+
+        ``project``: project ID or slug.
+        ``changes``: changes: 1 to 1,000, each secret key of an environment at most once.
+        ``dry_run``: ``true`` returns the results of the changes without making them; default:
+            ``false``.
+        """
+        made: types.ChangeSetResult = self._call(
+            "secret.change",
+            {
+                "project": project,
+                "changes": changes,
+                **given("dry_run", dry_run),
+            },
+        )
+        return made
+
+    def compare(
+        self,
+        *,
+        project: str,
+        environments: str | None = None,
+        equal: bool | None = None,
+    ) -> types.Comparison:
+        """Compare the secrets of a project's environments, without values.
+
+        Requires a user credential or a service token.
+
+        ``project``: project ID or slug.
+        ``environments``: environments, by name or ID, separated by commas (default: all).
+        ``equal``: if true, equal values have the same group number (default: false).
+        """
+        made: types.Comparison = self._call(
+            "secret.compare",
+            {
+                "project": project,
+                **given("environments", environments),
+                **given("equal", equal),
+            },
+        )
+        return made
+
     def create(
         self,
         *,
@@ -1965,6 +2016,56 @@ class SecretOperations:
         """
         exported = self.export(project=project, environment=environment)
         return {secret["key"]: secret["value"] for secret in exported}
+
+
+class SessionOperations:
+    """Operations on sessions."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Callable[[str, dict[str, Any]], Any]) -> None:
+        self._call = call
+
+    def list(self) -> builtins.list[types.UserSession]:
+        """List the caller's sessions, of browsers and of command-line clients.
+
+        Requires a user credential.
+        """
+        made: builtins.list[types.UserSession] = self._call("session.list", {})
+        return made
+
+    def revoke(
+        self,
+        *,
+        session: str,
+    ) -> None:
+        """Revoke a session.
+
+        Requires a user credential.
+
+        ``session``: resource ID.
+        """
+        self._call(
+            "session.revoke",
+            {
+                "session": session,
+            },
+        )
+
+    def revoke_others(self) -> types.RevokedSessions:
+        """Revoke all sessions of the caller except the current one.
+
+        Requires a user credential.
+        """
+        made: types.RevokedSessions = self._call("session.revoke_others", {})
+        return made
+
+    def sign_out(self) -> None:
+        """Revoke the current session, and delete its cookie.
+
+        Requires a user credential.
+        """
+        self._call("session.sign_out", {})
 
 
 class TeamOperations:
@@ -2398,6 +2499,7 @@ class Operations:
     rotation: RotationOperations
     scan: ScanOperations
     secret: SecretOperations
+    session: SessionOperations
     team: TeamOperations
     token: TokenOperations
     usage: UsageOperations
@@ -2421,6 +2523,7 @@ class Operations:
         self.rotation = RotationOperations(call)
         self.scan = ScanOperations(call)
         self.secret = SecretOperations(call)
+        self.session = SessionOperations(call)
         self.team = TeamOperations(call)
         self.token = TokenOperations(call)
         self.usage = UsageOperations(call)

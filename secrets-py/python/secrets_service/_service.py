@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Sequence
@@ -12,8 +11,6 @@ from . import _native
 from ._async_operations import AsyncOperations
 from ._closing import AsyncClosing, Closing
 from ._finished import finished
-from ._hidden import read
-from ._input import encoded
 from ._operations import Operations
 
 
@@ -26,7 +23,7 @@ class Session(Operations):
 
     def call(self, name: str, input: dict[str, Any]) -> Any:
         """Calls an operation by name, as the methods of the namespaces do."""
-        return read(self._native.call(name, json.dumps(input, default=encoded)))
+        return self._native.call(name, input)
 
     def __repr__(self) -> str:
         return "<secrets_service.Session>"
@@ -44,8 +41,7 @@ class AsyncSession(AsyncOperations):
 
     async def call(self, name: str, input: dict[str, Any]) -> Any:
         """Calls an operation by name, as the methods of the namespaces do."""
-        text = json.dumps(input, default=encoded)
-        return read(await finished(lambda done: self._native.call(name, text, done=done)))
+        return await finished(lambda done: self._native.call(name, input, done=done))
 
     def __repr__(self) -> str:
         return "<secrets_service.AsyncSession>"

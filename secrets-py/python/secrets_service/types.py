@@ -39,9 +39,15 @@ __all__ = [
     "BundleRecipientRaw",
     "BundleRecipientX25519",
     "BySeverity",
+    "ChangeActionName",
+    "ChangeEffect",
+    "ChangeSetResult",
     "CliGrant",
-    "CliSession",
     "CliUser",
+    "ComparedEnvironment",
+    "ComparedKey",
+    "ComparedSecret",
+    "Comparison",
     "Connection",
     "ConnectionMethod",
     "DefaultPermission",
@@ -60,6 +66,7 @@ __all__ = [
     "Integration",
     "InvitationPublicInfo",
     "InvitedRole",
+    "KeyChangeResult",
     "MatchedSecret",
     "MemberAccess",
     "MyPermissions",
@@ -69,6 +76,7 @@ __all__ = [
     "Project",
     "ProjectWithEnvironments",
     "ProxyConnection",
+    "RevokedSessions",
     "Role",
     "RotationConfigResponse",
     "RotationHistory",
@@ -83,15 +91,18 @@ __all__ = [
     "SealedBundle",
     "Secret",
     "SecretMapping",
+    "SecretState",
     "SecretVersion",
     "SecretWithInheritance",
     "SecretWithValue",
     "SecretWithValueAndInheritance",
     "ServiceToken",
     "ServiceTokenWithToken",
+    "SessionKind",
     "Severity",
     "SourceKind",
     "SslMode",
+    "SubmittedChange",
     "SubmittedFinding",
     "Team",
     "TeamInvitation",
@@ -105,6 +116,7 @@ __all__ = [
     "Use",
     "User",
     "UserPermission",
+    "UserSession",
     "UserTeam",
     "Uses",
     "WantedStatus",
@@ -114,6 +126,12 @@ __all__ = [
 
 Allowed = Literal["read", "write"]
 """A permission of a service token. `secrets:read` and `secrets:write` are accepted as well."""
+
+ChangeActionName = Literal["set", "copy", "hide", "delete", "describe"]
+"""Name of the kind of a change."""
+
+ChangeEffect = Literal["created", "updated", "same", "hidden", "deleted", "described"]
+"""Effect of a change."""
 
 ConnectionMethod = Literal["direct", "proxied"]
 """Connection method: direct, or through a proxy function."""
@@ -156,6 +174,12 @@ RotationStatus = Literal["active", "paused", "disabled", "error"]
 
 ScanStatus = Literal["completed"]
 """Status of a scan. A scan runs within its request, so a scan in a response is always completed."""
+
+SecretState = Literal["own", "override", "hidden", "inherited", "inherited_hidden"]
+"""Origin of a secret that an environment sees."""
+
+SessionKind = Literal["cli", "browser"]
+"""Kind of client that a session was created for."""
 
 Severity = Literal["high", "medium", "low"]
 """Severity of a leaked credential."""
@@ -428,6 +452,34 @@ class BySeverity(TypedDict):
     """Findings of medium severity."""
 
 
+class ChangeSetResult(TypedDict):
+    """Results of a change set, in the order of its changes."""
+
+    changes: list[KeyChangeResult]
+    """Result of each change."""
+
+    created: int
+    """Number of secrets created."""
+
+    deleted: int
+    """Number of secrets deleted."""
+
+    described: int
+    """Number of secrets of which only the description changed."""
+
+    dry_run: bool
+    """True if the changes were checked only, and nothing was changed."""
+
+    hidden: int
+    """Number of secret keys hidden."""
+
+    same: int
+    """Number of secrets that were not written, because they had the requested content already."""
+
+    updated: int
+    """Number of secrets with a new value."""
+
+
 class CliGrant(TypedDict):
     """A new session (access token response of RFC 6749, section 5.1)."""
 
@@ -444,37 +496,6 @@ class CliGrant(TypedDict):
     """User the session acts as."""
 
 
-class CliSession(TypedDict):
-    """A command-line session, without its credential."""
-
-    client_name: NotRequired[str]
-    """Name given by the client."""
-
-    created_at: str
-    """Creation time."""
-
-    current: bool
-    """True if the request was made with this session."""
-
-    expires_at: str
-    """Expiry time."""
-
-    hostname: NotRequired[str]
-    """Name of the client's machine, given by the client."""
-
-    id: str
-    """Session ID."""
-
-    ip_address: NotRequired[str]
-    """IP address of the client that started the login."""
-
-    os: NotRequired[str]
-    """Operating system, given by the client."""
-
-    token_prefix: str
-    """First characters of the session's credential."""
-
-
 class CliUser(TypedDict):
     """The user a session acts as."""
 
@@ -486,6 +507,83 @@ class CliUser(TypedDict):
 
     name: str
     """Name."""
+
+
+class ComparedEnvironment(TypedDict):
+    """An environment of a comparison."""
+
+    id: str
+    """Environment ID."""
+
+    inherits_from: NotRequired[str]
+    """ID of the environment this one inherits secrets from."""
+
+    missing: NotRequired[int]
+    """Number of secret keys without a cell here, for which another environment of the comparison
+    has a value. Absent if the caller has no access.
+    """
+
+    name: str
+    """Environment name."""
+
+    order: int
+    """Position in lists."""
+
+    role: MemberAccess
+    """The caller's access level. With `none`, all cells of the environment are `null`."""
+
+
+class ComparedKey(TypedDict):
+    """A secret key of a comparison."""
+
+    cells: list[ComparedSecret | None]
+    """Cells of the environments, in their order; `null` for an environment without a secret with
+    this key.
+    """
+
+    key: str
+    """Secret key."""
+
+
+ComparedSecret = TypedDict(
+    "ComparedSecret",
+    {
+        # Description of the secret.
+        "description": "NotRequired[str]",
+        # Name of the ancestor environment that holds the inherited secret, or the value that the
+        # environment overrides or hides.
+        "from": "NotRequired[str]",
+        # Number of the group of equal values. Present if equal values were requested and the
+        # caller may read this one. Valid within this comparison only.
+        "group": "NotRequired[int]",
+        # True if the secret is inherited from an environment that the caller may not read.
+        "restricted": "NotRequired[bool]",
+        # Name of the rotation of this environment that writes the secret key.
+        "rotation": "NotRequired[str]",
+        # Origin of the secret.
+        "state": "SecretState",
+        # Time of the last change to the secret.
+        "updated_at": "str",
+        # ID of the user or service token that last changed the secret.
+        "updated_by": "NotRequired[str]",
+        # Version number; of an inherited secret, the version in the environment that holds it.
+        "version": "int",
+    },
+)
+"""A secret of a comparison, as one environment sees it."""
+
+
+class Comparison(TypedDict):
+    """Secrets of a project's environments side by side, without values."""
+
+    environments: list[ComparedEnvironment]
+    """Environments, in display order."""
+
+    keys: list[ComparedKey]
+    """Secret keys of these environments, sorted."""
+
+    revision: str
+    """ETag of the comparison, without quotes."""
 
 
 class Connection(TypedDict):
@@ -784,6 +882,25 @@ class InvitationPublicInfo(TypedDict):
     """Token to accept the invitation; only in the list of the caller's own invitations."""
 
 
+class KeyChangeResult(TypedDict):
+    """Result of a change to one secret key."""
+
+    environment: str
+    """Environment name."""
+
+    key: str
+    """Secret key."""
+
+    previous_version: int
+    """Version of the environment's own secret before the change; 0 if there was none."""
+
+    result: ChangeEffect
+    """Effect of the change."""
+
+    version: NotRequired[int]
+    """Version after the change. Absent for a deleted secret."""
+
+
 class MatchedSecret(TypedDict):
     """Stored secret whose value was found."""
 
@@ -882,6 +999,13 @@ class ProxyConnection(TypedDict):
     """Secret used to sign and encrypt messages to and from the function: 32 to 512 visible ASCII
     characters.
     """
+
+
+class RevokedSessions(TypedDict):
+    """Number of revoked sessions."""
+
+    revoked: int
+    """Number of revoked sessions."""
 
 
 class RotationConfigResponse(TypedDict):
@@ -1495,6 +1619,33 @@ class ServiceTokenWithToken(TypedDict):
     """Time of the last change."""
 
 
+SubmittedChange = TypedDict(
+    "SubmittedChange",
+    {
+        # `set` creates the secret or sets its value, `copy` takes the value from another
+        # environment, `hide` hides the secret key, `delete` deletes the environment's own secret,
+        # `describe` sets its description.
+        "action": "ChangeActionName",
+        # Description, for `set`, `copy` and `describe`. Without one, an existing secret keeps its
+        # description.
+        "description": "NotRequired[str | None]",
+        # Name or ID of the environment.
+        "environment": "str",
+        # Version that the environment's own secret must have; `0` if the environment must not
+        # hold the secret key itself. Any other version is a conflict.
+        "expected_version": "NotRequired[int | None]",
+        # Name or ID of the environment to copy from, for `copy`. Inherited values are copied too;
+        # all values are those from before the change set.
+        "from": "NotRequired[str | None]",
+        # Secret key.
+        "key": "str",
+        # New value, for `set`.
+        "value": "NotRequired[str | None]",
+    },
+)
+"""Change to one secret key of an environment."""
+
+
 class SubmittedFinding(TypedDict):
     """Finding of another scanner, such as a pre-commit hook."""
 
@@ -1822,6 +1973,43 @@ class UserPermission(TypedDict):
     """User ID of a member of the team."""
 
 
+class UserSession(TypedDict):
+    """A session, without its credential."""
+
+    client_name: NotRequired[str]
+    """Name given by the client; of a browser, its product name."""
+
+    created_at: str
+    """Creation time."""
+
+    current: bool
+    """True if the request was made with this session."""
+
+    expires_at: str
+    """Expiry time. A browser session ends earlier if it is not used."""
+
+    hostname: NotRequired[str]
+    """Name of the client's machine, given by the client."""
+
+    id: str
+    """Session ID."""
+
+    ip_address: NotRequired[str]
+    """IP address of the client that started the session."""
+
+    kind: SessionKind
+    """Kind of client: `cli` or `browser`."""
+
+    last_used_at: NotRequired[str]
+    """Time of the last use, with an accuracy of a minute."""
+
+    os: NotRequired[str]
+    """Operating system, given by the client."""
+
+    token_prefix: str
+    """First characters of the session's credential."""
+
+
 class UserTeam(TypedDict):
     """A user's membership in a team."""
 
@@ -1873,6 +2061,11 @@ class Uses(TypedDict):
 
     service_tokens: Use
     """Service tokens."""
+
+    stored_bytes: Use
+    """Size of all secrets of the team and of their previous versions, in bytes, including those of
+    deleted projects until they can no longer be restored.
+    """
 
 
 class WebhookDelivery(TypedDict):

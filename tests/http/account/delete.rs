@@ -154,7 +154,7 @@ async fn the_log_forgets_who_and_not_what(app: App) {
     let before = app.entry(&bob.team, "project.created").await;
     assert_eq!(before.actor_name.as_deref(), Some("alice"));
     app.seal().await;
-    // The entry of a read is in a batch.
+    // The entry of this read may still be in a batch when the account is deleted.
     let shared = format!("/api/v1/projects/{}", before.project.unwrap());
     alice.secret(&shared, "staging", "KEY", "kvc_value").await;
     alice.get(&paths::secret(&shared, "staging", "KEY")).await.is(200);

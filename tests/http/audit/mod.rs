@@ -10,6 +10,7 @@ mod changes;
 mod commits;
 mod entries;
 mod list;
+mod nodes;
 mod reads;
 
 /// Writes further entries like the newest entry of a team, each a microsecond later.

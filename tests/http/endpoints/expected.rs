@@ -77,6 +77,8 @@ impl Rule {
             (Who::Managers, _) => May::Manage,
             (Who::Granters, _) => May::Grant,
             (Who::Writers | Who::Editors, _) => May::Write,
+            // A comparison includes the names of environments that the member may not read.
+            (Who::Readers, Level::Project) => May::Belong,
             (Who::Readers | Who::Viewers, _) | (Who::Seers, Level::Environment) => May::Read,
             _ => May::Belong,
         }
@@ -96,9 +98,6 @@ impl Rule {
         if place != home || reach == Reach::AnotherProject {
             return 403;
         }
-        if self.on == Level::Project {
-            return self.ok;
-        }
         if target == Target::UnknownEnvironment {
             return 404;
         }
@@ -107,7 +106,10 @@ impl Rule {
             Who::Writers => write,
             _ => true,
         };
-        match (reach == Reach::AnotherEnvironment || !may, target) {
+        // Of the requests about a project, only a change of secrets names an environment.
+        let has_environment = self.on != Level::Project || self.who == Who::Writers;
+        let is_outside = reach == Reach::AnotherEnvironment && has_environment;
+        match (is_outside || !may, target) {
             (true, _) => 403,
             (false, Target::UnknownKey) => 404,
             (false, _) => self.ok,

@@ -10,7 +10,7 @@ use super::world::World;
 const MALFORMED: [&str; 3] = [
     "{",
     "[]",
-    r#"{"name":7,"key":7,"value":7,"secrets":7,"team_id":7,"project_ids":7,"email":7,"role":7,"url":7,"events":7,"include_secrets":7}"#,
+    r#"{"name":7,"key":7,"value":7,"secrets":7,"changes":7,"team_id":7,"project_ids":7,"email":7,"role":7,"url":7,"events":7,"include_secrets":7}"#,
 ];
 
 async fn what_is_malformed_is_told_after_who_may_call_and_before_what_is_named(app: App) {
@@ -52,6 +52,8 @@ fn takes_input(rule: &Rule) -> bool {
         "Name}/test",
         "Id}/test",
         "/redeliver",
+        "/sign-out",
+        "/invitations/{token}",
     ];
     let takes_none = none.iter().any(|end| rule.template.ends_with(end));
     matches!(rule.method, "POST" | "PUT" | "PATCH") && !takes_none || is_eso(rule)

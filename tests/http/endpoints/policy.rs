@@ -129,6 +129,7 @@ pub(super) const RESTORE: &str = "/api/v1/projects/{projectId}/restore";
 const ENVIRONMENTS: &str = "/api/v1/projects/{projectId}/environments";
 const ENVIRONMENT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}";
 const WATCH: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/watch";
+const PROJECT_WATCH: &str = "/api/v1/projects/{projectId}/watch";
 const SECRETS: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets";
 const EXPORT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/export";
 const BULK: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/bulk";
@@ -150,6 +151,8 @@ pub(super) const TEST: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/test";
 const ATTEMPTS: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/history";
+const CHANGES: &str = "/api/v1/projects/{projectId}/changes";
+const COMPARE: &str = "/api/v1/projects/{projectId}/compare";
 const DEFAULTS: &str = "/api/v1/projects/{projectId}/permissions/defaults";
 const WEBHOOKS: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks";
@@ -191,6 +194,7 @@ pub(super) const POLICY: &[Rule] = &[
     rule("GET", "/api/v1/invitations/{token}", Who::People, Level::Nothing, 404),
     rule("POST", "/api/v1/invitations/{token}/accept", Who::People, Level::Nothing, 404),
     rule("GET", "/invitations/{token}", Who::Anyone, Level::Nothing, 200),
+    rule("POST", "/invitations/{token}", Who::Anyone, Level::Nothing, 200),
     rule("GET", "/api/v1/teams/{teamId}/usage", Who::Members, Level::Team, 200),
     rule("GET", "/api/v1/teams/{teamId}/billing", Who::Managers, Level::Team, 200),
     rule("PUT", "/api/v1/teams/{teamId}/billing", Who::Operators, Level::Nothing, 403),
@@ -216,6 +220,9 @@ pub(super) const POLICY: &[Rule] = &[
     change("DELETE", SECRET, Who::Writers, Level::Secret, 204),
     rule("GET", HISTORY, Who::Readers, Level::Secret, 200),
     change("POST", ROLLBACK, Who::Writers, Level::Secret, 200),
+    rule("GET", PROJECT_WATCH, Who::Readers, Level::Project, 200),
+    rule("GET", COMPARE, Who::Readers, Level::Project, 200),
+    change("POST", CHANGES, Who::Writers, Level::Project, 200),
     rule("GET", ROTATIONS, Who::Viewers, Level::Environment, 200),
     change("POST", ROTATIONS, Who::Editors, Level::Environment, 201),
     // The attempt is recorded in the audit log.
@@ -255,9 +262,22 @@ pub(super) const POLICY: &[Rule] = &[
     rule("POST", "/api/v1/auth/cli/deny", Who::People, Level::Nothing, 404),
     rule("POST", "/api/v1/auth/cli/revoke", Who::People, Level::Nothing, 404),
     rule("GET", "/api/v1/auth/cli/sessions", Who::People, Level::Nothing, 200),
+    rule("GET", "/api/v1/auth/config", Who::Anyone, Level::Nothing, 200),
+    rule("GET", "/api/v1/auth/sessions", Who::People, Level::Nothing, 200),
+    change("DELETE", "/api/v1/auth/sessions", Who::People, Level::Nothing, 200),
+    rule("DELETE", "/api/v1/auth/sessions/{id}", Who::People, Level::Nothing, 404),
+    // Without a session there is nothing to end.
+    rule("POST", "/api/v1/auth/sign-out", Who::People, Level::Nothing, 204),
     rule("GET", "/", Who::Anyone, Level::Nothing, 200),
+    rule("GET", "/projects", Who::Anyone, Level::Nothing, 200),
+    rule("GET", "/projects/{*rest}", Who::Anyone, Level::Nothing, 200),
+    rule("GET", "/assets/{build}/{*file}", Who::Anyone, Level::Nothing, 404),
     rule("GET", "/device", Who::Anyone, Level::Nothing, 200),
     rule("POST", "/device", Who::Anyone, Level::Nothing, 400),
+    // Browsers cannot sign in to this service; `sign_in` tests services with a provider.
+    rule("GET", "/sign-in", Who::Anyone, Level::Nothing, 404),
+    rule("GET", "/sign-in/callback", Who::Anyone, Level::Nothing, 404),
+    rule("GET", "/sign-in/dev", Who::Anyone, Level::Nothing, 404),
     rule("GET", "/api/v1/openapi.json", Who::Anyone, Level::Nothing, 200),
     rule("GET", "/api/docs", Who::Anyone, Level::Nothing, 200),
     rule("GET", "/api/docs/{file}", Who::Anyone, Level::Nothing, 404),

@@ -14,6 +14,7 @@ use self::table::{Both, ME, Named, READINGS, Reading, TOKEN_SELF};
 use super::policy::{POLICY, Rule, Target, Who};
 use super::requests::Names;
 use super::world::World;
+use crate::sign_in;
 
 const OPERATOR: &str = "owner@example.com";
 
@@ -48,7 +49,7 @@ async fn every_response_is_decoded(envelope: Envelope) {
     for row in READINGS {
         let reply = row.ask(&app, &world).await;
         let place = format!("{} {}", row.method, row.template);
-        assert!(reply.status < 300, "{place}: {} {}", reply.status, reply.text());
+        assert!(reply.status < 400, "{place}: {} {}", reply.status, reply.text());
         if let Err(reason) = row.decode(&reply, envelope) {
             wrong.push(format!("{place}: {reason}: {}", reply.text()));
         }
@@ -154,9 +155,37 @@ impl Reading {
             (_, login) if login.starts_with("auth/cli/") => {
                 login_request(app, owner, login).await?
             }
+            ("GET" | "DELETE", "auth/sessions" | "auth/sessions/{id}") => {
+                session_request(app, owner, self.method, api).await?
+            }
+            _ => return self.ask_for_page(app, owner).await,
+        };
+        Some(reply)
+    }
+
+    /// Requests a page or a file; `None` for the requests of the authorization table.
+    async fn ask_for_page(&self, app: &App, owner: &Person) -> Option<Reply> {
+        let reply = match (self.method, self.template) {
             ("POST", "/device") => {
                 let code = start(app).await["user_code"].as_str().unwrap().to_owned();
                 owner.get(&format!("/device?user_code={code}")).await
+            }
+            ("GET", "/assets/{build}/{*file}") => {
+                let page = owner.get("/projects").await.text();
+                let script = page.split('"').find(|part| part.ends_with("/main.js")).unwrap();
+                owner.get(script).await
+            }
+            ("GET", "/sign-in/dev") => {
+                let app = Build::on(Kind::Memory).dev_links().start().await;
+                let link = format!("/sign-in/dev?code={}", app.dev_code("dev"));
+                app.browser().open(&link).await
+            }
+            ("GET", "/sign-in" | "/sign-in/callback") => {
+                let (app, provider) = sign_in::serve(Kind::Memory).await;
+                let mut browser = app.browser();
+                let sent = browser.open("/sign-in").await;
+                let back = provider.sign_in(sent.is(303).header("location").unwrap());
+                if self.template == "/sign-in" { sent } else { browser.arrive(&back).await }
             }
             ("GET", "/api/docs/{file}") => owner.get("/api/docs/start.js").await,
             _ => return None,
@@ -234,6 +263,21 @@ async fn invited(app: &App, owner: &Person) -> (Person, String) {
     let pending = guest.get("/api/v1/invitations").await.is(200).json();
     let token = pending[0]["token"].as_str().unwrap().to_owned();
     (guest, token)
+}
+
+/// Lists sessions or revokes one; `None` for the requests of the authorization table.
+async fn session_request(app: &App, owner: &Person, method: &str, name: &str) -> Option<Reply> {
+    if (method, name) == ("DELETE", "auth/sessions") {
+        return None;
+    }
+    login_request(app, owner, "auth/cli/token").await?.is(200);
+    let list = owner.get("/api/v1/auth/sessions").await;
+    if method == "GET" {
+        return Some(list);
+    }
+    let sessions = list.is(200).json();
+    let id = sessions["sessions"][0]["id"].as_str().unwrap().to_owned();
+    Some(owner.delete(&format!("/api/v1/auth/sessions/{id}")).await)
 }
 
 /// Starts a device login.

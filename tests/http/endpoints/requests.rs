@@ -207,6 +207,7 @@ impl Names {
             ("POST", "webhooks") => Some(webhook()),
             ("POST", "bundle") => Some(json!({ "recipients": [{ "type": "raw" }] })),
             ("POST", "bulk") => Some(json!({ "secrets": [secret], "overwrite": true })),
+            ("POST", "changes") => Some(self.changes()),
             ("PUT", "billing") => Some(json!({ "plan": "free" })),
             ("PUT", "permissions") => {
                 Some(json!({ "permissions": [{ "user_id": colleague, "role": "write" }] }))
@@ -236,6 +237,15 @@ impl Names {
             ("PATCH", "{findingId}") => Some(json!({ "status": "ignored" })),
             _ => None,
         }
+    }
+
+    fn changes(&self) -> Value {
+        let key = format!("CHANGED_{}", self.new);
+        let environment = &self.environment;
+        let change = json!({
+            "environment": environment, "key": key, "action": "set", "value": "kvc_new",
+        });
+        json!({ "changes": [change] })
     }
 
     /// Sends the request of the endpoint.

@@ -275,7 +275,9 @@ impl Race {
         };
         for (reply, (_, rule)) in replies.into_iter().zip(requests) {
             let reply = reply.await.unwrap();
-            assert_eq!(reply.status, 403, "{} {}: {}", rule.method, rule.template, reply.text());
+            let refused = if right == Right::Token { 401 } else { 403 };
+            let request = format!("{} {}: {}", rule.method, rule.template, reply.text());
+            assert_eq!(reply.status, refused, "{request}");
         }
     }
 

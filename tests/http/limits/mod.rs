@@ -6,5 +6,6 @@ mod failures;
 mod plans;
 mod principals;
 mod refusals;
+mod team_bytes;
 mod teams;
 mod time;

@@ -311,7 +311,7 @@ async fn another_server_is_not_touched_until_a_person_accepts_it(app: App) {
 async fn what_cannot_be_decrypted_is_an_error(app: App) {
     let main = served(&app).await;
     let mut record = main.record(&app).await;
-    record.connection = secrets_tests::flipped(&record.connection, 40);
+    record.settings.connection = secrets_tests::flipped(&record.settings.connection, 40);
     let mut tx = app.store.begin().await.unwrap();
     tx.update_rotation(&record).await.unwrap();
     tx.commit().await.unwrap();

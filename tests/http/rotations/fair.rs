@@ -1,10 +1,8 @@
 //! Due rotations of one team do not delay those of others.
 
 use chrono::TimeDelta;
-use secrets_core::model::RotationId;
-use secrets_core::model::rotations::RotationStatus;
 use secrets_core::rotations;
-use secrets_core::store::RotationRecord;
+use secrets_core::testing::fixtures;
 use secrets_tests::{Build, Kind, on_every_store, paths, postgresql};
 
 async fn many_at_one_host_hold_up_nobody(kind: Kind) {
@@ -57,13 +55,9 @@ async fn thousands_of_one_team_hold_up_nobody(kind: Kind) {
     let idle = app.store.read().await.unwrap().rotation(idle).await.unwrap().unwrap();
     let mut tx = app.store.begin().await.unwrap();
     for number in 0..4_200 {
-        let due = RotationRecord {
-            id: RotationId::draw(idle.created_at),
-            name: format!("db-{number}").try_into().unwrap(),
-            status: RotationStatus::Active,
-            work_at: Some(idle.created_at),
-            ..idle.clone()
-        };
+        let name = format!("db-{number}");
+        let mut due = fixtures::rotation_in(idle.environment, &name, idle.created_at);
+        due.schedule.work_at = Some(idle.created_at);
         tx.insert_rotation(&due, &[]).await.unwrap();
     }
     tx.commit().await.unwrap();

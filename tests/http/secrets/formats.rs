@@ -102,7 +102,7 @@ async fn what_a_format_cannot_carry_is_refused_by_key_and_rule(app: App) {
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "FINE", "kvc_fine").await;
     alice.secret(&web, "staging", "dotted.key", "kvc_dotted").await;
-    alice.secret(&web, "staging", "LINES", &format!("{}\nkvc_two", canary("lines"))).await;
+    alice.secret(&web, "staging", "TWO_LINES", &format!("{}\nkvc_two", canary("lines"))).await;
     alice.secret(&web, "staging", "MIXED", "kvc_'$x").await;
     let text = "must be letters, digits and underscores in this format: no dots and no hyphens";
     let line = "must be one line in this format: Docker cannot read line breaks from a file";
@@ -110,7 +110,7 @@ async fn what_a_format_cannot_carry_is_refused_by_key_and_rule(app: App) {
     let docker = export(&alice, &web, "format=docker").await.is(400).json();
     assert_eq!(
         docker["details"]["fields"],
-        json!([{ "field": "LINES", "key": "LINES", "message": line }])
+        json!([{ "field": "TWO_LINES", "key": "TWO_LINES", "message": line }])
     );
     let shell = export(&alice, &web, "format=shell").await.is(400).json();
     assert_eq!(

@@ -1,6 +1,8 @@
 //! `/api/v1/projects/{projectId}/environments/{environmentId}/secrets`.
 
 mod bundle;
+mod changes;
+mod compare;
 mod create;
 mod delete;
 mod export;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{Error, FieldError};
+use crate::model::{Error, FieldError, VersionConflict};
 
 /// Error body of a response, also used as the content of exceptions.
 #[derive(Debug, Serialize)]
@@ -12,7 +12,7 @@ pub struct ErrorBody {
     pub error: String,
     /// Error code for programs.
     pub code: &'static str,
-    /// Invalid fields.
+    /// Invalid fields, or version conflicts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Details>,
     /// Plan limit that was exceeded.
@@ -21,12 +21,16 @@ pub struct ErrorBody {
     pub limit: Option<LimitBody>,
 }
 
-/// Details of a validation error.
+/// Details of a validation error, or of the version conflicts of a change set.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Details {
     /// Invalid fields with their rules.
-    pub fields: Vec<FieldBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fields: Option<Vec<FieldBody>>,
+    /// Secrets that are not at the expected version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conflicts: Option<Vec<VersionConflict>>,
 }
 
 /// Invalid field with the rule it violates.
@@ -37,10 +41,10 @@ pub struct FieldBody {
     pub field: String,
     /// Rule that the field violates.
     pub message: String,
-    /// Index of the entry in an import.
+    /// Index of the entry in an import or a change set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<usize>,
-    /// Secret key of the entry in an import.
+    /// Secret key of the entry in an import or a change set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
@@ -73,7 +77,13 @@ impl ErrorBody {
             _ => None,
         };
         let details = match error {
-            Error::Invalid(fields) => Some(Details { fields: fields.iter().map(field).collect() }),
+            Error::Invalid(fields) => {
+                let fields = fields.iter().map(field).collect();
+                Some(Details { fields: Some(fields), conflicts: None })
+            }
+            Error::Outdated(conflicts) => {
+                Some(Details { fields: None, conflicts: Some(conflicts.clone()) })
+            }
             _ => None,
         };
         Self { error: error.to_string(), code: error.code().as_str(), details, limit }
@@ -89,7 +99,8 @@ fn field(error: &FieldError) -> FieldBody {
     }
 }
 
-/// Returns the index in a field path, such as 3 for `secrets[3].key`.
+/// Returns the index in a field path of an import or a change set, such as 3 for `secrets[3].key`.
 fn index(field: &str) -> Option<usize> {
-    field.strip_prefix("secrets[")?.split_once(']')?.0.parse().ok()
+    let rest = field.strip_prefix("secrets[").or_else(|| field.strip_prefix("changes["))?;
+    rest.split_once(']')?.0.parse().ok()
 }

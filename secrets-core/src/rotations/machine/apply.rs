@@ -64,7 +64,7 @@ impl Attempt<'_, '_> {
             fence: self.fence(),
             group: group_role(self.record.rotation),
             login: self.login.clone(),
-            level: self.work.rotation.level,
+            level: self.work.rotation.settings.level,
             identity: self.work.rotation.identity.clone(),
         };
         self.work.under_lease(rotator.apply(&self.target, &apply)).await

@@ -44,7 +44,7 @@ pub(in super::super) async fn plan(
         rotation: rotation.id,
         sequence,
         // Change the slot that is not served.
-        slot: rotation.active_slot.map_or(Slot::A, Slot::other),
+        slot: rotation.slots.active.map_or(Slot::A, Slot::other),
         pending: Some(pending),
         state: AttemptState::Planned,
         trigger,
@@ -59,8 +59,8 @@ pub(in super::super) async fn plan(
     };
     tx.insert_attempt(&attempt).await?;
     rotation.sequence = sequence;
-    rotation.work_at = Some(now);
-    let injected = InjectedKeys::from_text(&rotation.keys)?.all().into();
+    rotation.schedule.work_at = Some(now);
+    let injected = InjectedKeys::from_text(&rotation.settings.keys)?.all().into();
     let about = EventData::new(EventPlace::new(&place.place, rotation), &attempt, injected);
     enqueue_event(tx, WebhookEvent::Started, &about, now).await?;
     Ok(attempt)
@@ -74,7 +74,7 @@ impl Work<'_> {
         let mut tx = self.begin().await?;
         let is_wanted =
             matches!(self.rotation.status, RotationStatus::Active | RotationStatus::Error);
-        if !is_wanted || self.rotation.next_rotation_at > now {
+        if !is_wanted || self.rotation.schedule.next_at > now {
             return Ok(());
         }
         let keys = (self.engine.keyring(), self.place.as_ref());

@@ -21,10 +21,10 @@ impl Work<'_> {
         self.check_served_credential(&target).await?;
         let checks = self.rotators.timings.checks;
         let mut tx = self.begin().await?;
-        self.rotation.checks = self.rotation.checks.saturating_add(1);
-        let next = usize::try_from(self.rotation.checks).unwrap_or(usize::MAX);
+        self.rotation.slots.checks = self.rotation.slots.checks.saturating_add(1);
+        let next = usize::try_from(self.rotation.slots.checks).unwrap_or(usize::MAX);
         let pause = checks.get(next).or(checks.last()).copied().unwrap_or_default();
-        self.rotation.check_at = Some(self.engine.now() + span(pause));
+        self.rotation.slots.check_at = Some(self.engine.now() + span(pause));
         self.write(tx.as_mut(), false).await?;
         Ok(tx.commit().await?)
     }
@@ -34,20 +34,20 @@ impl Work<'_> {
     /// unreachable, nothing changes.
     pub(super) async fn check_served_credential(&mut self, target: &Target) -> WorkResult<()> {
         let Some(login) = self.served_login().await? else { return Ok(()) };
-        let (Ok(rotator), level) = (self.rotator(target), self.rotation.level) else {
+        let (Ok(rotator), level) = (self.rotator(target), self.rotation.settings.level) else {
             return Ok(());
         };
         let verified = self.under_lease(rotator.verify(target, &login, level)).await?;
         let is_refused = matches!(verified, Err(error) if error.fault == Fault::LoginRejected);
-        let is_known = self.rotation.error_code.as_deref() == Some("drift");
+        let is_known = self.rotation.failure.code.as_deref() == Some("drift");
         if !is_refused || is_known {
             return Ok(());
         }
         let mut tx = self.begin().await?;
-        self.rotation.error_code = Some("drift".to_owned());
-        self.rotation.error_message = Some(DRIFT.to_owned());
+        self.rotation.failure.code = Some("drift".to_owned());
+        self.rotation.failure.message = Some(DRIFT.to_owned());
         if self.rotation.status == RotationStatus::Active {
-            self.rotation.next_rotation_at = self.engine.now();
+            self.rotation.schedule.next_at = self.engine.now();
         }
         let has_open = tx.open_attempt(self.rotation.id).await?.is_some();
         self.write(tx.as_mut(), has_open).await?;
@@ -57,11 +57,11 @@ impl Work<'_> {
 
     /// Loads the served credential; `None` before the first successful rotation.
     async fn served_login(&self) -> Result<Option<Login>> {
-        let Some(slot) = self.rotation.active_slot else { return Ok(None) };
+        let Some(slot) = self.rotation.slots.active else { return Ok(None) };
         let caller = Caller::system();
         let mut cx = Context::<Read>::open(self.engine, &caller).await?;
         let scope = cx.rotation_environment(self.place.place.clone())?;
-        let keys = InjectedKeys::from_text(&self.rotation.keys)?;
+        let keys = InjectedKeys::from_text(&self.rotation.settings.keys)?;
         let found = cx.reads().secrets(scope.environment.id, &[keys.password]).await?;
         let Some(secret) = found.into_iter().next() else { return Ok(None) };
         let password = open_value(&mut cx, &scope, &secret).await?;

@@ -220,14 +220,14 @@ impl Work<'_> {
         }
         let rotation = &self.rotation;
         let is_disabled = rotation.status == RotationStatus::Disabled;
-        if rotation.retire_at.is_some_and(|at| at <= now) {
+        if rotation.slots.retire_at.is_some_and(|at| at <= now) {
             return self.retire().await;
         }
-        if !is_disabled && rotation.check_at.is_some_and(|at| at <= now) {
+        if !is_disabled && rotation.slots.check_at.is_some_and(|at| at <= now) {
             return self.check().await;
         }
         let rotates = matches!(rotation.status, RotationStatus::Active | RotationStatus::Error);
-        if rotates && rotation.next_rotation_at <= now {
+        if rotates && rotation.schedule.next_at <= now {
             return self.rotate().await;
         }
         // Nothing to do. Store the new time of work, or the rotation would be claimed again and

@@ -79,7 +79,7 @@ impl Work<'_> {
             notices::announce_failure(self.engine, tx.as_mut(), rotation, attempt.id).await?;
         }
         if is_left_open {
-            self.rotation.retire_at = Some(now + span(self.rotators.timings.retire));
+            self.rotation.slots.retire_at = Some(now + span(self.rotators.timings.retire));
         }
         self.write(tx.as_mut(), false).await?;
         self.enqueue_event(tx.as_mut(), &attempt, WebhookEvent::Failed).await?;
@@ -99,11 +99,11 @@ impl Work<'_> {
     fn record_failure(&mut self, reason: &Reason) {
         let (now, timings) = (self.engine.now(), self.rotators.timings);
         let rotation = &mut self.rotation;
-        rotation.failures = rotation.failures.saturating_add(1);
-        rotation.error_code = Some(reason.code.to_owned());
-        rotation.error_message = Some(reason.message.clone());
+        rotation.failure.count = rotation.failure.count.saturating_add(1);
+        rotation.failure.code = Some(reason.code.to_owned());
+        rotation.failure.message = Some(reason.message.clone());
         let is_error = match reason.effect {
-            Effect::BackOff(limit) => rotation.failures >= limit,
+            Effect::BackOff(limit) => rotation.failure.count >= limit,
             Effect::Error => true,
             Effect::Disabled => {
                 rotation.status = RotationStatus::Disabled;
@@ -113,11 +113,11 @@ impl Work<'_> {
         match rotation.status {
             RotationStatus::Paused | RotationStatus::Disabled => {}
             RotationStatus::Active if !is_error => {
-                rotation.next_rotation_at = timings.retry_at(rotation.failures, now);
+                rotation.schedule.next_at = timings.retry_at(rotation.failure.count, now);
             }
             RotationStatus::Active | RotationStatus::Error => {
-                let since = *rotation.error_since.get_or_insert(now);
-                rotation.next_rotation_at = now + span(timings.probe);
+                let since = *rotation.failure.since.get_or_insert(now);
+                rotation.schedule.next_at = now + span(timings.probe);
                 rotation.status = if now - since >= MAX_TIME_IN_ERROR {
                     RotationStatus::Disabled
                 } else {
@@ -134,8 +134,8 @@ impl Work<'_> {
         attempt: &AttemptRecord,
         event: WebhookEvent,
     ) -> Result<()> {
-        let injected = match self.rotation.active_slot {
-            Some(_) => InjectedKeys::from_text(&self.rotation.keys)?.all().into(),
+        let injected = match self.rotation.slots.active {
+            Some(_) => InjectedKeys::from_text(&self.rotation.settings.keys)?.all().into(),
             None => Vec::new(),
         };
         let place = EventPlace::new(&self.place.place, &self.rotation);

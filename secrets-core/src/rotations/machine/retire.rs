@@ -19,7 +19,7 @@ impl Work<'_> {
     /// then it is reported in the rotation's error message. The next rotation replaces the password.
     pub(super) async fn retire(&mut self) -> WorkResult<()> {
         // Before the first success no slot is served, and attempts always change slot A.
-        let slot = self.rotation.active_slot.map_or(Slot::A, Slot::other);
+        let slot = self.rotation.slots.active.map_or(Slot::A, Slot::other);
         let fence = Fence { rotation: self.rotation.id, sequence: self.rotation.sequence };
         let username = slot_user(self.rotation.id, slot);
         let target = self.target().await?;
@@ -32,7 +32,7 @@ impl Work<'_> {
         let mut tx = self.begin().await?;
         match retired {
             Ok(()) | Err(TargetError { fault: Fault::Fenced, .. }) => {
-                self.rotation.retire_at = None;
+                self.rotation.slots.retire_at = None;
                 let details = [("slot", slot.as_str().into())];
                 self.record(tx.as_mut(), "rotation.retired", &details).await?;
             }
@@ -43,7 +43,7 @@ impl Work<'_> {
                 let rotation = self.rotation.id;
                 let code = error.fault.code();
                 tracing::warn!(%rotation, code, "previous credential not locked, will retry");
-                self.rotation.retire_at =
+                self.rotation.slots.retire_at =
                     Some(self.engine.now() + span(self.rotators.timings.retire));
             }
         }
@@ -68,9 +68,9 @@ impl Work<'_> {
     ) -> WorkResult<()> {
         let (rotation, code) = (self.rotation.id, error.fault.code());
         tracing::error!(%rotation, code, "previous credential not locked, given up");
-        self.rotation.retire_at = None;
-        self.rotation.error_code = Some("not_retired".to_owned());
-        self.rotation.error_message = Some(format!(
+        self.rotation.slots.retire_at = None;
+        self.rotation.failure.code = Some("not_retired".to_owned());
+        self.rotation.failure.message = Some(format!(
             "the login of the user {username}, whose credential is no longer served, could not be \
              disabled for a day: {error}"
         ));

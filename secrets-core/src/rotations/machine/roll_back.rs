@@ -19,7 +19,7 @@ impl Attempt<'_, '_> {
     /// Disables the login of the slot's user, checks that the served credential still works, and
     /// concludes the attempt.
     pub(super) async fn roll_back(&mut self) -> WorkResult<()> {
-        let is_served = self.work.rotation.active_slot == Some(self.record.slot);
+        let is_served = self.work.rotation.slots.active == Some(self.record.slot);
         debug_assert!(!is_served, "the served slot must never be locked");
         let locked = if is_served { Ok(()) } else { self.lock().await? };
         failpoint::reached("in-rollback").await;

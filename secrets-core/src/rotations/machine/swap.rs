@@ -16,7 +16,7 @@ use crate::failpoint;
 use crate::model::rotations::{AttemptState, Outcome, RotationStatus, WebhookEvent};
 use crate::model::{Error, Subject};
 use crate::secrets::writing::write_rotated;
-use crate::store::{RotationRecord, StoreResult};
+use crate::store::{RotationFailure, RotationSchedule, RotationSlots, StoreResult};
 
 /// Reason why the new credential cannot be served.
 enum SwapError {
@@ -58,15 +58,15 @@ impl Attempt<'_, '_> {
         // Lock order used everywhere: environment, then rotation.
         let gone = || SwapError::ByRule(Reason::gone());
         cx.lock(Lock::Secrets(environment)).await.map_err(|error| match error {
-            crate::store::StoreError::Stale(_) => gone(),
-            other => SwapError::WorkError(other.into()),
+            Error::Stale(_) => gone(),
+            other => refused(other),
         })?;
         self.work.lock_row(cx.tx()).await.map_err(SwapError::WorkError)?;
         let now = cx.now();
         let place = cx.tx().rotation_location(self.record.rotation).await.map_err(halt)?;
         let place = place.filter(|place| !place.is_deleted).ok_or_else(gone)?;
 
-        let keys = InjectedKeys::from_text(&self.work.rotation.keys).map_err(refused)?;
+        let keys = InjectedKeys::from_text(&self.work.rotation.settings.keys).map_err(refused)?;
         let scope = cx.rotation_environment(place).map_err(refused)?;
         let values = keys.values(&self.target, &self.login).map_err(refused)?;
         write_rotated(cx, &scope, values).await.map_err(refused)?;
@@ -94,26 +94,29 @@ impl Attempt<'_, '_> {
         let rotation = &mut self.work.rotation;
         let is_held = matches!(rotation.status, RotationStatus::Paused | RotationStatus::Disabled);
         let grace = timings.grace(rotation);
-        *rotation = RotationRecord {
-            active_slot: Some(self.record.slot),
-            retire_at: rotation.active_slot.map(|_| now + grace),
+        let interval = u64::try_from(timings.interval(rotation).num_seconds());
+        rotation.slots = RotationSlots {
+            active: Some(self.record.slot),
+            retire_at: rotation.slots.active.map(|_| now + grace),
             check_at: timings.checks.first().map(|pause| now + span(*pause)),
             checks: 0,
-            last_rotation_at: Some(now),
-            next_rotation_at: timings.next(rotation, now),
-            // The interval starts again, even if the rotation is paused.
-            remaining: rotation.remaining.map(|_| {
-                u64::try_from(timings.interval(rotation).num_seconds()).unwrap_or_default()
-            }),
-            status: if is_held { rotation.status } else { RotationStatus::Active },
-            failures: 0,
-            error_code: self.record.error_code.clone(),
-            error_message: self.record.error_message.clone(),
-            error_since: None,
-            updated_at: now,
-            ..rotation.clone()
         };
-        rotation.work_at = work_at(rotation, false, now);
+        rotation.schedule = RotationSchedule {
+            next_at: timings.next(rotation, now),
+            // The interval starts again, even if the rotation is paused.
+            remaining: rotation.schedule.remaining.map(|_| interval.unwrap_or_default()),
+            last_at: Some(now),
+            work_at: None,
+        };
+        rotation.status = if is_held { rotation.status } else { RotationStatus::Active };
+        rotation.failure = RotationFailure {
+            code: self.record.error_code.clone(),
+            message: self.record.error_message.clone(),
+            since: None,
+            count: 0,
+        };
+        rotation.updated_at = now;
+        rotation.schedule.work_at = work_at(rotation, false, now);
     }
 }
 

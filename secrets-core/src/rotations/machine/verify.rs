@@ -60,7 +60,7 @@ impl Attempt<'_, '_> {
             Ok(rotator) => rotator,
             Err(error) => return Ok(Err(error)),
         };
-        let level = self.work.rotation.level;
+        let level = self.work.rotation.settings.level;
         let verified = self.work.under_lease(rotator.verify(&self.target, &login, level)).await?;
         // The rotated user logs in here, not the administrator, so report its login as rejected.
         Ok(verified.map_err(|error| match error.fault {

@@ -62,7 +62,7 @@ impl<'a> Work<'a> {
         &self,
         target: &Target,
     ) -> std::result::Result<&'a dyn DatabaseRotator, TargetError> {
-        self.rotators.driver(self.rotation.method, target)
+        self.rotators.driver(self.rotation.settings.method, target)
     }
 
     /// Begins a transaction in which the rotation's row is locked. Renews the lease and reloads the
@@ -91,7 +91,7 @@ impl<'a> Work<'a> {
     ) -> WorkResult<()> {
         let now = self.engine.now();
         self.rotation.updated_at = now;
-        self.rotation.work_at = work_at(&self.rotation, has_open_attempt, now);
+        self.rotation.schedule.work_at = work_at(&self.rotation, has_open_attempt, now);
         Ok(tx.update_rotation(&self.rotation).await?)
     }
 
@@ -153,7 +153,7 @@ impl<'a> Work<'a> {
             resource: Some((
                 "rotation",
                 Some(self.rotation.id.uuid()),
-                Some(self.rotation.name.to_string()),
+                Some(self.rotation.settings.name.to_string()),
             )),
             ..AuditContext::default()
         };

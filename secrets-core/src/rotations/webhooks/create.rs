@@ -79,7 +79,7 @@ impl Operation for CreateWebhook {
             .insert_webhook(&record)
             .await
             .map_err(|error| error.or_not_found(Subject::Rotation))?;
-        cx.set_resource("webhook", id.uuid(), rotation.name.as_str());
+        cx.set_resource("webhook", id.uuid(), rotation.settings.name.as_str());
         let events: Vec<_> = record.events.iter().map(|event| event.as_str()).collect();
         cx.add_detail("events", events);
         let Receiver { url, secret } = receiver;

@@ -242,7 +242,7 @@ fn log_failure(outcome: &Outcome, delivery: &WebhookDeliveryRecord) {
 
 fn audit_note(due: &Due, outcome: &Outcome) -> AuditContext {
     let (project, environment) = (&due.place.project, &due.place.environment);
-    let name = due.rotation.name.to_string();
+    let name = due.rotation.settings.name.to_string();
     let mut note = AuditContext {
         team: Some(project.team),
         project: Some((project.id, project.name.to_string())),

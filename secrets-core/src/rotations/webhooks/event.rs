@@ -55,8 +55,8 @@ impl EventPlace {
     pub(crate) fn new(place: &RotationLocation, rotation: &RotationRecord) -> Self {
         Self {
             rotation_id: rotation.id,
-            rotation_name: rotation.name.clone(),
-            integration_type: rotation.integration,
+            rotation_name: rotation.settings.name.clone(),
+            integration_type: rotation.settings.integration,
             team_id: place.project.team,
             project_id: place.project.id,
             project_slug: place.project.slug.clone(),

@@ -120,6 +120,6 @@ async fn rotation_webhook<A: Access>(
     let found = cx.reads().webhook(webhook.ok_or_else(unknown)?).await?;
     let found = found.filter(|webhook| webhook.rotation == rotation.id);
     let webhook = found.ok_or_else(unknown)?;
-    cx.set_resource("webhook", webhook.id.uuid(), rotation.name.as_str());
+    cx.set_resource("webhook", webhook.id.uuid(), rotation.settings.name.as_str());
     Ok(webhook)
 }

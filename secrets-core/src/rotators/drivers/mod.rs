@@ -29,16 +29,27 @@ pub use postgres::PostgresRotator;
 
 use crate::egress::Dialer;
 use crate::model::rotations::Integration;
+use crate::ports::rotator::DatabaseRotator;
 use crate::ports::rotators::Rotators;
 use crate::ports::timer::Timer;
 
-/// Creates the rotators of this module. They connect through `gate`, which applies the egress
+/// Creates the driver for a kind of database. It connects through `dialer`, which applies the egress
 /// policy.
 #[must_use]
-pub fn direct(gate: &Arc<Dialer>, timer: Arc<dyn Timer>) -> Rotators {
-    Rotators::new(timer)
-        .with(Integration::Postgresql, Arc::new(PostgresRotator::new(Arc::clone(gate))))
-        .with(Integration::Mysql, Arc::new(MySqlRotator::new(Arc::clone(gate))))
+pub fn driver(integration: Integration, dialer: Arc<Dialer>) -> Arc<dyn DatabaseRotator> {
+    match integration {
+        Integration::Postgresql => Arc::new(PostgresRotator::new(dialer)),
+        Integration::Mysql => Arc::new(MySqlRotator::new(dialer)),
+    }
+}
+
+/// Creates the drivers for all kinds of database. They connect through `dialer`, which applies the
+/// egress policy.
+#[must_use]
+pub fn direct(dialer: &Arc<Dialer>, timer: Arc<dyn Timer>) -> Rotators {
+    Integration::ALL.iter().fold(Rotators::new(timer), |rotators, integration| {
+        rotators.with(*integration, driver(*integration, Arc::clone(dialer)))
+    })
 }
 
 /// Account that logs in: the administrator or the rotated user. The administrator's password gives

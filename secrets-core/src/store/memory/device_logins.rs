@@ -2,13 +2,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::state::{Table, owned, refers};
+use super::state::{kept, owned};
 use super::{Pending, Session, Snapshot};
 use crate::crypto::TokenMac;
-use crate::model::{CliSessionId, Subject, Time, UserId};
+use crate::model::{Subject, Time, UserId};
 use crate::store::{
-    CliSessionRecord, DeviceLoginReads, DeviceLoginRecord, DeviceLoginWrites, DeviceStatus,
-    StoreError, StoreResult, UserRecord,
+    DeviceLoginReads, DeviceLoginRecord, DeviceLoginWrites, DeviceStatus, StoreError, StoreResult,
 };
 
 #[async_trait]
@@ -25,24 +24,6 @@ impl<S: Snapshot> DeviceLoginReads for Session<S> {
         code: &TokenMac,
     ) -> StoreResult<Option<DeviceLoginRecord>> {
         Ok(self.state().device_logins.values().find(|login| login.code == *code).map(owned))
-    }
-
-    async fn cli_session(
-        &mut self,
-        mac: &TokenMac,
-    ) -> StoreResult<Option<(CliSessionRecord, UserRecord)>> {
-        let state = self.state();
-        let session = state.cli_sessions.values().find(|session| session.mac == *mac);
-        Ok(session
-            .and_then(|session| Some((owned(session), owned(state.users.get(&session.user)?)))))
-    }
-
-    async fn cli_sessions(&mut self, user: UserId) -> StoreResult<Vec<CliSessionRecord>> {
-        let state = self.state();
-        let sessions = state.cli_sessions.values();
-        let mut own: Vec<_> = sessions.filter(|session| session.user == user).map(owned).collect();
-        own.sort_by_key(|session| (session.created_at, session.id));
-        Ok(own)
     }
 }
 
@@ -75,44 +56,15 @@ impl DeviceLoginWrites for Session<Pending> {
         Ok(())
     }
 
-    async fn insert_cli_session(&mut self, session: &CliSessionRecord) -> StoreResult<()> {
+    async fn delete_device_logins(&mut self, user: UserId) -> StoreResult<()> {
         let state = self.state_mut();
-        refers(state.users.contains_key(&session.user), "user")?;
-        if state.cli_sessions.values().any(|known| known.mac == session.mac) {
-            return Err(StoreError::Duplicate(Subject::CliSession));
-        }
-        state.cli_sessions.insert(session.id, session.clone().into());
-        Ok(())
-    }
-
-    async fn delete_cli_session(&mut self, user: UserId, session: CliSessionId) -> StoreResult<()> {
-        let sessions = &mut self.state_mut().cli_sessions;
-        if sessions.get(&session).is_none_or(|session| session.user != user) {
-            return Err(StoreError::Stale(Subject::CliSession));
-        }
-        sessions.remove(&session);
-        Ok(())
-    }
-
-    async fn delete_cli_sessions(&mut self, user: UserId) -> StoreResult<()> {
-        let state = self.state_mut();
-        retain(&mut state.device_logins, |login| login.user != Some(user));
-        retain(&mut state.cli_sessions, |session| session.user != user);
+        state.device_logins = kept(&state.device_logins, |login| login.user != Some(user));
         Ok(())
     }
 
     async fn delete_ended_logins(&mut self, by: Time) -> StoreResult<()> {
         let state = self.state_mut();
-        retain(&mut state.device_logins, |login| login.expires_at > by);
-        retain(&mut state.cli_sessions, |session| session.expires_at > by);
+        state.device_logins = kept(&state.device_logins, |login| login.expires_at > by);
         Ok(())
     }
-}
-
-fn retain<K: Ord + Clone, V>(table: &mut Table<K, V>, is_kept: impl Fn(&V) -> bool) {
-    *table = table
-        .iter()
-        .filter(|(_, row)| is_kept(row))
-        .map(|(key, row)| (key.clone(), Arc::clone(row)))
-        .collect();
 }

@@ -53,4 +53,25 @@ impl InstanceWrites for Session<Pending> {
         state.instance = Some((instance.clone(), keys.to_vec()).into());
         Ok(())
     }
+
+    async fn replace_root_key(
+        &mut self,
+        before: &InstanceRecord,
+        after: &InstanceRecord,
+    ) -> StoreResult<()> {
+        let state = self.state_mut();
+        let stored = state.instance.as_deref().filter(|(stored, _)| {
+            stored.id == before.id
+                && stored.root_key == before.root_key
+                && stored.wrapped_kek == before.wrapped_kek
+        });
+        let (stored, keys) = stored.cloned().ok_or(StoreError::Stale(Subject::Resource))?;
+        let replaced = InstanceRecord {
+            root_key: after.root_key,
+            wrapped_kek: after.wrapped_kek.clone(),
+            ..stored
+        };
+        state.instance = Some((replaced, keys).into());
+        Ok(())
+    }
 }

@@ -1,6 +1,6 @@
 use async_trait::async_trait;
 
-use super::state::{State, owned, refers};
+use super::state::{KeyTimes, State, owned, refers};
 use super::{Pending, Session, Snapshot};
 use crate::crypto::ProjectKeyRecord;
 use crate::model::{Principal, ProjectId, ProjectRef, Subject, TeamId, Time};
@@ -88,6 +88,8 @@ impl ProjectWrites for Session<Pending> {
         refers(key.project == project.id, "project")?;
         state.project_slugs.insert(project.slug.to_string(), project.id);
         state.project_keys.entry(project.id).or_default().insert(key.version, key.clone().into());
+        let times = KeyTimes::new(project.created_at);
+        state.key_times.insert((project.id, key.version), times);
         state.projects.insert(project.id, project.clone().into());
         Ok(())
     }
@@ -165,7 +167,7 @@ impl ProjectWrites for Session<Pending> {
             state.narrow_tokens(|scope| scope.environments.retain(|held| *held != environment));
         }
         state.environment_names.remove(&project);
-        state.project_keys.remove(&project);
+        state.forget_keys(project);
         state.deleted_projects.remove(&project);
         Ok(PurgeProgress::Complete)
     }
@@ -183,7 +185,7 @@ impl State {
     pub(super) fn erase_project(&mut self, project: ProjectId) {
         self.projects.remove(&project);
         self.deleted_projects.remove(&project);
-        self.project_keys.remove(&project);
+        self.forget_keys(project);
         self.environment_names.remove(&project);
         let of_project = self.environments.values().filter(|of| of.project == project);
         let environments: Vec<_> = of_project.map(|environment| environment.id).collect();

@@ -10,8 +10,9 @@ use crate::model::{
     AttemptId, EnvironmentId, ProjectId, RotationId, RotationName, SecretKey, Subject, TeamId, Time,
 };
 use crate::store::{
-    AttemptRecord, DueRotation, Lease, ProjectRecord, RotationLocation, RotationReads,
-    RotationRecord, RotationWrites, StoreError, StoreResult,
+    AttemptRecord, DueRotation, Lease, ProjectRecord, RotationFailure, RotationLocation,
+    RotationReads, RotationRecord, RotationSchedule, RotationSettings, RotationWrites, StoreError,
+    StoreResult,
 };
 
 #[async_trait]
@@ -19,7 +20,7 @@ impl<S: Snapshot> RotationReads for Session<S> {
     async fn rotations(&mut self, environment: EnvironmentId) -> StoreResult<Vec<RotationRecord>> {
         let state = self.state();
         let mut rotations: Vec<_> = state.rotations_of(environment).cloned().collect();
-        rotations.sort_by(|one, other| one.name.cmp(&other.name));
+        rotations.sort_by(|one, other| one.settings.name.cmp(&other.settings.name));
         Ok(rotations)
     }
 
@@ -29,7 +30,10 @@ impl<S: Snapshot> RotationReads for Session<S> {
         name: &RotationName,
     ) -> StoreResult<Option<RotationRecord>> {
         let state = self.state();
-        Ok(state.rotations_of(environment).find(|rotation| rotation.name == *name).cloned())
+        Ok(state
+            .rotations_of(environment)
+            .find(|rotation| rotation.settings.name == *name)
+            .cloned())
     }
 
     async fn rotation(&mut self, rotation: RotationId) -> StoreResult<Option<RotationRecord>> {
@@ -78,7 +82,7 @@ impl<S: Snapshot> RotationReads for Session<S> {
         let state = self.state();
         let idle = state.rotations.values().filter(|rotation| !state.is_leased(rotation.id, now));
         let due = idle.filter_map(|rotation| {
-            let work_at = rotation.work_at.filter(|work_at| *work_at <= now)?;
+            let work_at = rotation.schedule.work_at.filter(|work_at| *work_at <= now)?;
             let team = state.team_of(rotation.environment)?;
             Some(DueRotation { id: rotation.id, team, work_at })
         });
@@ -130,7 +134,9 @@ impl RotationWrites for Session<Pending> {
     ) -> StoreResult<()> {
         let state = self.state_mut();
         let (id, environment) = (rotation.id, rotation.environment);
-        let is_taken = state.rotations_of(environment).any(|other| other.name == rotation.name);
+        let is_taken = state
+            .rotations_of(environment)
+            .any(|other| other.settings.name == rotation.settings.name);
         if is_taken || state.rotations.contains_key(&id) {
             return Err(StoreError::Duplicate(Subject::Rotation));
         }
@@ -151,11 +157,15 @@ impl RotationWrites for Session<Pending> {
     async fn update_rotation(&mut self, rotation: &RotationRecord) -> StoreResult<()> {
         let state = self.state_mut();
         let old = state.rotations.get(&rotation.id).map(owned).ok_or(GONE)?;
+        let settings = RotationSettings {
+            name: old.settings.name,
+            integration: old.settings.integration,
+            keys: old.settings.keys,
+            ..rotation.settings.clone()
+        };
         let new = RotationRecord {
             environment: old.environment,
-            name: old.name,
-            integration: old.integration,
-            keys: old.keys,
+            settings,
             created_by: old.created_by,
             created_at: old.created_at,
             ..rotation.clone()
@@ -191,10 +201,16 @@ impl RotationWrites for Session<Pending> {
             let is_open = state.open_attempt(old.id).is_some();
             let disabled = RotationRecord {
                 status: RotationStatus::Disabled,
-                error_code: Some(code.to_owned()),
-                error_message: Some(message.to_owned()),
-                error_since: None,
-                work_at: is_open.then(|| old.work_at.unwrap_or(now)),
+                failure: RotationFailure {
+                    code: Some(code.to_owned()),
+                    message: Some(message.to_owned()),
+                    since: None,
+                    ..old.failure
+                },
+                schedule: RotationSchedule {
+                    work_at: is_open.then(|| old.schedule.work_at.unwrap_or(now)),
+                    ..old.schedule
+                },
                 updated_at: now,
                 ..old
             };

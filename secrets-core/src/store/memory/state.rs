@@ -7,15 +7,15 @@ use imbl::{OrdMap, OrdSet};
 use crate::crypto::{Fingerprint, InstanceKeyRecord, InstanceRecord, ProjectKeyRecord, TokenMac};
 use crate::model::scans::FindingStatus;
 use crate::model::{
-    AttemptId, AuditBatchId, AuditId, CliSessionId, DeliveryId, DeviceLoginId, EnvironmentId,
-    FindingId, InvitationId, Principal, ProjectId, RotationId, ScanId, SecretId, SecretKey, TeamId,
+    AttemptId, AuditBatchId, AuditId, DeliveryId, DeviceLoginId, EnvironmentId, FindingId,
+    InvitationId, Principal, ProjectId, RotationId, ScanId, SecretId, SecretKey, SessionId, TeamId,
     Time, TokenId, UserId, WebhookDeliveryId, WebhookId,
 };
 use crate::store::{
-    AttemptRecord, AuditHead, AuditRecord, CliSessionRecord, DeliveryRecord, DeviceLoginRecord,
-    EnvironmentDefault, EnvironmentRecord, FindingRecord, InvitationRecord, MemberRecord,
-    PermissionDefault, PermissionRecord, ProjectRecord, RotationRecord, ScanRecord, SecretRecord,
-    SecretVersion, StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
+    AttemptRecord, AuditHead, AuditRecord, DeliveryRecord, DeviceLoginRecord, EnvironmentDefault,
+    EnvironmentRecord, FindingRecord, InvitationRecord, MemberRecord, PermissionDefault,
+    PermissionRecord, ProjectRecord, RotationRecord, ScanRecord, SecretRecord, SecretVersion,
+    SessionRecord, StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
     WebhookDeliveryRecord, WebhookRecord,
 };
 
@@ -48,6 +48,9 @@ pub(super) struct State {
     /// Slugs of all projects, including deleted ones: a slug is never reused.
     pub(super) project_slugs: OrdMap<String, ProjectId>,
     pub(super) project_keys: OrdMap<ProjectId, Table<u32, ProjectKeyRecord>>,
+    /// Times of each project key, by project and version.
+    pub(super) key_times: OrdMap<(ProjectId, u32), KeyTimes>,
+    pub(super) project_key_request: Option<Time>,
 
     pub(super) environments: Table<EnvironmentId, EnvironmentRecord>,
     /// Environment IDs by project, then by case-folded name.
@@ -84,7 +87,7 @@ pub(super) struct State {
     pub(super) token_macs: OrdMap<[u8; 32], TokenId>,
 
     pub(super) device_logins: Table<DeviceLoginId, DeviceLoginRecord>,
-    pub(super) cli_sessions: Table<CliSessionId, CliSessionRecord>,
+    pub(super) sessions: Table<SessionId, SessionRecord>,
 
     /// Batches of entries that are not in `audit` yet.
     pub(super) audit_batches: OrdMap<AuditBatchId, Arc<[AuditRecord]>>,
@@ -95,6 +98,20 @@ pub(super) struct State {
     /// Map key in `audit` of the entry at each position of an audit chain.
     pub(super) audit_chain: OrdMap<(Option<TeamId>, u64), (Time, AuditId)>,
     pub(super) audit_heads: OrdMap<Option<TeamId>, AuditHead>,
+}
+
+/// Times of a project key.
+#[derive(Clone, Copy)]
+pub(super) struct KeyTimes {
+    pub(super) created_at: Time,
+    pub(super) replaced_at: Option<Time>,
+    pub(super) retired_at: Option<Time>,
+}
+
+impl KeyTimes {
+    pub(super) fn new(created_at: Time) -> Self {
+        Self { created_at, replaced_at: None, retired_at: None }
+    }
 }
 
 /// Sizes in bytes.

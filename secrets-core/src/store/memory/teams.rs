@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -65,7 +66,12 @@ impl<S: Snapshot> TeamReads for Session<S> {
             usage.environments += in_project;
             usage.most_environments = usage.most_environments.max(in_project);
         }
+        usage.stored_bytes = state.stored_bytes(team);
         Ok(usage)
+    }
+
+    async fn stored_bytes(&mut self, team: TeamId) -> StoreResult<u64> {
+        Ok(self.state().stored_bytes(team))
     }
 
     async fn team(&mut self, team: TeamId) -> StoreResult<Option<TeamRecord>> {
@@ -167,9 +173,26 @@ impl TeamWrites for Session<Pending> {
         let exists = self.state().teams.contains_key(&team);
         if exists { Ok(()) } else { Err(StoreError::Stale(Subject::Team)) }
     }
+
+    async fn lock_team_size(&mut self, _: TeamId) -> StoreResult<()> {
+        // The transaction has locked the whole store already.
+        Ok(())
+    }
 }
 
 impl State {
+    fn stored_bytes(&self, team: TeamId) -> u64 {
+        let living = self.projects.values().map(Arc::as_ref);
+        let deleted = self.deleted_projects.values().map(|deleted| &deleted.1);
+        let of_team = living.chain(deleted).filter(|project| project.team == team);
+        let projects: BTreeSet<_> = of_team.map(|project| project.id).collect();
+        let environments = self.environments.values();
+        let sizes = environments
+            .filter(|environment| projects.contains(&environment.project))
+            .filter_map(|environment| self.sizes.get(&environment.id));
+        sizes.map(|sizes| (sizes.current + sizes.history) as u64).sum()
+    }
+
     fn membership(&self, team: TeamId, user: UserId) -> Option<Membership> {
         let member = self.members.get(&(team, user));
         Some(Membership {

@@ -36,6 +36,9 @@ const HISTORY: &[(&str, &str)] = &[
     ("token expiry", include_str!("../../../migrations/0020_token_expiry.sql")),
     ("mail counts", include_str!("../../../migrations/0021_mail_counts.sql")),
     ("audit batches", include_str!("../../../migrations/0022_audit_batches.sql")),
+    ("sessions", include_str!("../../../migrations/0023_sessions.sql")),
+    ("team sizes", include_str!("../../../migrations/0024_team_sizes.sql")),
+    ("project key versions", include_str!("../../../migrations/0025_project_key_versions.sql")),
 ];
 
 /// Table of the migrations that have run.

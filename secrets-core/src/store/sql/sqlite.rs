@@ -15,8 +15,9 @@ use crate::store::{SchemaState, StoreOptions, StoreResult};
 
 type Db = sqlx::Sqlite;
 
-/// Resource to keep open together with the connections: the lock file.
-type StoreGuard = File;
+/// Resource to keep open together with the connections: the lock file, if this process owns the
+/// database.
+type StoreGuard = Option<File>;
 
 /// Takes the database's write lock at the start of a transaction, so that no transaction fails
 /// later because it cannot get the lock.
@@ -105,7 +106,23 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
     let readers = pool(options.connections.unwrap_or(READERS), timeouts.acquire)
         .connect_lazy_with(reading.clone());
     let reserved = pool(RESERVED, timeouts.ping).connect_lazy_with(reading);
-    Ok(SqlStore::new(Pools { readers, writers, reserved }, timeouts, cache, lock))
+    Ok(SqlStore::new(Pools { readers, writers, reserved }, timeouts, cache, Some(lock)))
+}
+
+/// Opens a database file that another process may own, without a cache. The tables must be those of this
+/// version. Only tables that the owner does not cache may be changed.
+pub async fn open_shared(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
+    let timeouts = options.timeouts;
+    let connecting = SqliteConnectOptions::new()
+        .filename(path)
+        .foreign_keys(true)
+        .busy_timeout(BUSY_TIMEOUT)
+        .synchronous(SqliteSynchronous::Full);
+    let writers = pool(1, timeouts.acquire).connect_lazy_with(connecting.clone());
+    let reading = connecting.read_only(true);
+    let readers = pool(1, timeouts.acquire).connect_lazy_with(reading.clone());
+    let reserved = pool(RESERVED, timeouts.ping).connect_lazy_with(reading);
+    Ok(SqlStore::new(Pools { readers, writers, reserved }, timeouts, None, None))
 }
 
 async fn migrate_schema(options: &SqliteConnectOptions) -> StoreResult<()> {

@@ -261,7 +261,8 @@ struct Laden {
 }
 
 async fn laden(tx: &mut Box<dyn Tx>, world: &World) -> Laden {
-    let rotation = RotationRecord { work_at: Some(at(0)), ..rotation(&world.staging, "orders") };
+    let mut rotation = rotation(&world.staging, "orders");
+    rotation.schedule.work_at = Some(at(0));
     let attempts = [concluded(&attempt(&rotation, 1), at(1)), attempt(&rotation, 2)];
     let webhook = webhook(&rotation);
     let delivery = webhook_delivery(&webhook, at(1));

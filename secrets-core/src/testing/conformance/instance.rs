@@ -4,7 +4,7 @@ use std::slice::from_ref;
 
 use super::{begin, committed, read};
 use crate::crypto::{InstanceKeyPurpose, InstanceKeyRecord, InstanceRecord, RootKeyId};
-use crate::model::{InstanceId, SecretId};
+use crate::model::{InstanceId, SecretId, Subject};
 use crate::store::{SecretRecord, Store, StoreError};
 use crate::testing::fixtures::{
     World, at, environment, next_version, project, project_key, secret, user,
@@ -47,6 +47,49 @@ pub async fn there_is_one_installation(store: &dyn Store) {
     let (found, found_keys) = committed(store, tx).await.instance().await.unwrap().unwrap();
     assert_eq!(found.id, first.id);
     assert_eq!(found_keys.len(), keys.len());
+}
+
+/// `replace_root_key` replaces the root key ID and the wrapped instance key, and nothing else. It fails
+/// with `Stale` if the stored key is not the one given, and after a rollback the earlier key is stored.
+pub async fn a_root_key_is_replaced_once(store: &dyn Store) {
+    let (before, keys) = installation();
+    let after = InstanceRecord {
+        root_key: RootKeyId([9; 8]),
+        wrapped_kek: vec![9; 60],
+        kek_id: before.kek_id + 1,
+        epoch: before.epoch + 1,
+        canary: vec![9; 9],
+        ..before.clone()
+    };
+    let mut tx = begin(store).await;
+    tx.insert_instance(&before, &keys).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let mut tx = begin(store).await;
+    tx.replace_root_key(&before, &after).await.unwrap();
+    drop(tx);
+    let (found, _) = read(store).await.instance().await.unwrap().unwrap();
+    assert_eq!(all_of(&found), all_of(&before));
+
+    let mut tx = begin(store).await;
+    tx.replace_root_key(&before, &after).await.unwrap();
+    let (found, found_keys) = committed(store, tx).await.instance().await.unwrap().unwrap();
+    let expected = InstanceRecord {
+        root_key: after.root_key,
+        wrapped_kek: after.wrapped_kek.clone(),
+        ..before.clone()
+    };
+    assert_eq!(all_of(&found), all_of(&expected));
+    assert_eq!(all_of_keys(&found_keys), all_of_keys(&keys));
+
+    for stale in [
+        before.clone(),
+        InstanceRecord { root_key: before.root_key, ..expected.clone() },
+        InstanceRecord { wrapped_kek: before.wrapped_kek.clone(), ..expected.clone() },
+    ] {
+        let again = begin(store).await.replace_root_key(&stale, &after).await;
+        assert!(matches!(again, Err(StoreError::Stale(Subject::Resource))), "{again:?}");
+    }
 }
 
 /// `has_data` returns false if only the instance record exists.

@@ -43,6 +43,7 @@ macro_rules! store_conformance {
             one_of_many_first_sign_ins_makes_the_person
             one_of_many_gets_a_slug
             a_held_team_is_counted_exactly
+            a_held_team_size_is_read_exactly
             a_held_project_is_counted_exactly
             a_touched_environment_is_counted_exactly
             nothing_outlives_an_environment_deleted_meanwhile
@@ -209,6 +210,7 @@ macro_rules! store_conformance {
         sizes() {
             sizes_follow_every_write
             sizes_follow_no_failed_write
+            a_team_stores_the_secrets_of_all_its_projects
             touching_returns_the_sizes
             versions_below_a_number_are_deleted
             the_oldest_versions_are_deleted_first
@@ -294,22 +296,38 @@ macro_rules! store_conformance {
             a_login_is_found_by_either_code
             a_code_belongs_to_one_login
             a_login_is_decided_once
+            decided_logins_are_deleted_by_user
+            ended_logins_are_removed
+        }
+        sessions() {
             a_session_is_found_with_its_person
+            a_session_credential_is_unique
             sessions_come_oldest_first
+            a_use_of_a_session_is_kept_unless_one_stands
             a_session_ends_once
             all_sessions_of_a_person_end
             what_is_over_is_removed
+            idle_browser_sessions_are_removed
         }
         instance() {
             an_empty_store_holds_nothing
             an_installation_is_kept_with_its_keys
             there_is_one_installation
+            a_root_key_is_replaced_once
             an_installation_alone_is_no_data
             one_person_is_data
             a_deleted_project_leaves_data
             the_range_goes_from_the_oldest_secret_to_the_newest
             a_sample_is_the_first_secret_from_an_id_on
             a_sample_brings_the_key_of_its_project
+        }
+        keys() {
+            the_latest_request_for_keys_counts
+            the_newest_key_is_found_by_its_age
+            a_replaced_key_is_listed_until_it_is_retired
+            keys_of_a_deleted_project_are_listed_until_it_is_purged
+            encrypted_records_are_found_by_the_version_of_their_key
+            an_encrypted_record_is_replaced_as_it_was_read
         }
         invitations() {
             an_invitation_is_found_by_id_hash_team_and_address

@@ -249,6 +249,32 @@ pub async fn a_held_team_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn)
     assert_eq!(seen.count_tokens(world.team.id).await.unwrap(), 10);
 }
 
+/// If the size of a team is locked before it is read, concurrent inserts into different environments
+/// never exceed a limit.
+pub async fn a_held_team_size_is_read_exactly(store: Arc<dyn Store>, spawn: Spawn) {
+    let world = World::build(&*store).await;
+    let team = world.team.id;
+    let places = [world.development, world.staging, world.production];
+    let size = secret(&places[0], "KEY_00").size() as u64;
+
+    at_once(&store, spawn, MANY, move |store, number| {
+        let secret = secret(&places[number as usize % 3], &format!("KEY_{number:02}"));
+        async move {
+            let mut tx = begin_among_others(&*store).await?;
+            tx.lock_environment(secret.environment).await?;
+            tx.lock_team_size(team).await?;
+            if tx.stored_bytes(team).await? < 10 * size {
+                tx.insert_secrets(from_ref(&secret)).await?;
+            }
+            tx.commit().await
+        }
+    })
+    .await;
+
+    let mut seen = read(&*store).await;
+    assert_eq!(seen.stored_bytes(world.team.id).await.unwrap(), 10 * size);
+}
+
 /// If the project is locked before its environments are counted, concurrent inserts never exceed a
 /// limit.
 pub async fn a_held_project_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn) {

@@ -186,7 +186,9 @@ pub async fn a_change_leaves_the_lease_alone(store: &dyn Store) {
     let lease = taken(&mut *tx, &of, at(60)).await;
 
     tx.lock_rotation(of.id).await.unwrap();
-    tx.update_rotation(&RotationRecord { failures: 1, ..of.clone() }).await.unwrap();
+    let mut changed = of.clone();
+    changed.failure.count = 1;
+    tx.update_rotation(&changed).await.unwrap();
     tx.insert_attempt(&attempt(&of, 1)).await.unwrap();
     tx.disable_rotations(world.project.id, "code", "message", at(1)).await.unwrap();
 
@@ -196,7 +198,9 @@ pub async fn a_change_leaves_the_lease_alone(store: &dyn Store) {
 }
 
 fn due(world: &World, name: &str, work_at: Time) -> RotationRecord {
-    RotationRecord { work_at: Some(work_at), ..rotation(&world.staging, name) }
+    let mut due = rotation(&world.staging, name);
+    due.schedule.work_at = Some(work_at);
+    due
 }
 
 async fn taken(tx: &mut dyn Tx, of: &RotationRecord, until: Time) -> Lease {

@@ -5,7 +5,10 @@ use crate::model::rotations::{
     ConnectionMethod, Integration, PermissionLevel, RotationStatus, Slot,
 };
 use crate::model::{RotationId, Subject};
-use crate::store::{ProjectRecord, RotationRecord, Store, StoreError, TeamRecord, Tx};
+use crate::store::{
+    ProjectRecord, RotationFailure, RotationRecord, RotationSchedule, RotationSettings,
+    RotationSlots, Store, StoreError, TeamRecord, Tx,
+};
 use crate::testing::fixtures::{
     World, at, attempt, concluded, environment, keys, project, project_key, rotation, sealed, team,
 };
@@ -23,7 +26,7 @@ pub async fn a_rotation_is_kept_with_all_it_has(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
     let at_staging = world.staging.id;
     assert_eq!(seen.rotation(full.id).await.unwrap(), Some(full.clone()));
-    let named = seen.rotation_by_name(at_staging, &full.name).await.unwrap();
+    let named = seen.rotation_by_name(at_staging, &full.settings.name).await.unwrap();
     assert_eq!(named, Some(full.clone()));
     assert_eq!(seen.rotations(at_staging).await.unwrap(), [bare, full]);
 }
@@ -31,13 +34,14 @@ pub async fn a_rotation_is_kept_with_all_it_has(store: &dyn Store) {
 /// Every integration, connection method, permission level, status and slot is stored.
 pub async fn every_kind_of_rotation_survives(store: &dyn Store) {
     let world = World::build(store).await;
-    let kept = |number: usize| RotationRecord {
-        integration: Integration::ALL[number % 2],
-        method: ConnectionMethod::ALL[number % 2],
-        level: PermissionLevel::ALL[number % 3],
-        status: RotationStatus::ALL[number % 4],
-        active_slot: Slot::ALL.get(number % 3).copied(),
-        ..rotation(&world.staging, &format!("r{number}"))
+    let kept = |number: usize| {
+        let mut rotation = rotation(&world.staging, &format!("r{number}"));
+        rotation.settings.integration = Integration::ALL[number % Integration::ALL.len()];
+        rotation.settings.method = ConnectionMethod::ALL[number % 2];
+        rotation.settings.level = PermissionLevel::ALL[number % 3];
+        rotation.status = RotationStatus::ALL[number % 4];
+        rotation.slots.active = Slot::ALL.get(number % 3).copied();
+        rotation
     };
     let all: Vec<_> = (0..6).map(kept).collect();
     let mut tx = begin(store).await;
@@ -64,7 +68,7 @@ pub async fn an_unknown_rotation_is_not_found(store: &dyn Store) {
     assert_eq!(seen.open_attempt(unknown).await.unwrap(), None);
     assert_eq!(seen.concluded_attempts(unknown, 9).await.unwrap(), []);
     let elsewhere = world.production.id;
-    assert_eq!(seen.rotation_by_name(elsewhere, &known.name).await.unwrap(), None);
+    assert_eq!(seen.rotation_by_name(elsewhere, &known.settings.name).await.unwrap(), None);
     assert_eq!(seen.rotations(elsewhere).await.unwrap(), []);
     let other_case = "Orders".parse().unwrap();
     assert_eq!(seen.rotation_by_name(world.staging.id, &other_case).await.unwrap(), None);
@@ -81,7 +85,7 @@ pub async fn rotations_come_by_name(store: &dyn Store) {
 
     let found = committed(store, tx).await.rotations(world.staging.id).await.unwrap();
 
-    let found: Vec<_> = found.iter().map(|rotation| rotation.name.as_str()).collect();
+    let found: Vec<_> = found.iter().map(|rotation| rotation.settings.name.as_str()).collect();
     assert_eq!(found, ["0", "A", "B", "a", "a-b", "a_b"]);
 }
 
@@ -176,18 +180,15 @@ pub async fn an_update_replaces_what_may_change_of_a_rotation(store: &dyn Store)
     let mut tx = begin(store).await;
     tx.insert_rotation(&before, &[]).await.unwrap();
     tx.insert_rotation(&other, &[]).await.unwrap();
-    let after = RotationRecord {
-        integration: before.integration,
-        keys: before.keys.clone(),
+    let mut after = RotationRecord {
         created_by: before.created_by,
         created_at: before.created_at,
         ..full(&before)
     };
-    let told = RotationRecord {
-        environment: world.production.id,
-        name: "elsewhere".parse().unwrap(),
-        ..full(&before)
-    };
+    after.settings.integration = before.settings.integration;
+    after.settings.keys.clone_from(&before.settings.keys);
+    let mut told = RotationRecord { environment: world.production.id, ..full(&before) };
+    told.settings.name = "elsewhere".parse().unwrap();
 
     tx.lock_rotation(before.id).await.unwrap();
     tx.update_rotation(&told).await.unwrap();
@@ -297,18 +298,20 @@ pub async fn a_deleted_project_keeps_its_rotations(store: &dyn Store) {
 /// remain due.
 pub async fn a_project_disables_its_rotations(store: &dyn Store) {
     let world = World::build(store).await;
-    let due = |name: &str| RotationRecord {
-        work_at: Some(at(5)),
-        error_since: Some(at(1)),
-        ..rotation(&world.staging, name)
+    let due = |name: &str| {
+        let mut rotation = rotation(&world.staging, name);
+        rotation.schedule.work_at = Some(at(5));
+        rotation.failure.since = Some(at(1));
+        rotation
     };
     let (idle, busy, past) = (due("idle"), due("busy"), due("past"));
     let off = RotationRecord {
         status: RotationStatus::Disabled,
-        error_code: Some("plan".to_owned()),
+        failure: RotationFailure { code: Some("plan".to_owned()), ..RotationFailure::default() },
         ..rotation(&world.production, "off")
     };
-    let lost = RotationRecord { work_at: None, ..due("lost") };
+    let mut lost = due("lost");
+    lost.schedule.work_at = None;
     let mut tx = begin(store).await;
     for rotation in [&idle, &busy, &past, &off, &lost] {
         tx.insert_rotation(rotation, &[]).await.unwrap();
@@ -322,10 +325,13 @@ pub async fn a_project_disables_its_rotations(store: &dyn Store) {
 
     let disabled = |before: &RotationRecord, work_at| RotationRecord {
         status: RotationStatus::Disabled,
-        error_code: Some("gone".to_owned()),
-        error_message: Some("the project is gone".to_owned()),
-        error_since: None,
-        work_at,
+        failure: RotationFailure {
+            code: Some("gone".to_owned()),
+            message: Some("the project is gone".to_owned()),
+            since: None,
+            count: before.failure.count,
+        },
+        schedule: RotationSchedule { work_at, ..before.schedule.clone() },
         updated_at: at(9),
         ..before.clone()
     };
@@ -355,32 +361,42 @@ pub(super) async fn elsewhere(tx: &mut Box<dyn Tx>, world: &World) -> RotationRe
 /// Returns the rotation with every field set and changed.
 fn full(rotation: &RotationRecord) -> RotationRecord {
     RotationRecord {
-        integration: Integration::Mysql,
-        method: ConnectionMethod::Proxied,
-        level: PermissionLevel::Admin,
-        connection: sealed(&[0, 255]),
-        proxy: Some(sealed(b"proxy")),
-        keys: r#"{"password":"Ünï '\\"}"#.to_owned(),
-        interval_days: u32::MAX,
+        id: rotation.id,
+        environment: rotation.environment,
+        settings: RotationSettings {
+            name: rotation.settings.name.clone(),
+            integration: Integration::Mysql,
+            method: ConnectionMethod::Proxied,
+            level: PermissionLevel::Admin,
+            connection: sealed(&[0, 255]),
+            proxy: Some(sealed(b"proxy")),
+            keys: r#"{"password":"Ünï '\\"}"#.to_owned(),
+            interval_days: u32::MAX,
+        },
         status: RotationStatus::Error,
-        error_code: Some("code".to_owned()),
-        error_message: Some("Ünï '\"".to_owned()),
-        error_since: Some(at(1)),
+        failure: RotationFailure {
+            code: Some("code".to_owned()),
+            message: Some("Ünï '\"".to_owned()),
+            since: Some(at(1)),
+            count: u32::MAX,
+        },
         announced_at: Some(at(9)),
-        failures: u32::MAX,
-        active_slot: Some(Slot::B),
-        retire_at: Some(at(2)),
-        check_at: Some(at(3)),
-        checks: u32::MAX,
-        next_rotation_at: at(4),
-        remaining: Some(u64::try_from(i64::MAX).unwrap()),
-        last_rotation_at: Some(at(5)),
+        slots: RotationSlots {
+            active: Some(Slot::B),
+            retire_at: Some(at(2)),
+            check_at: Some(at(3)),
+            checks: u32::MAX,
+        },
+        schedule: RotationSchedule {
+            next_at: at(4),
+            remaining: Some(u64::try_from(i64::MAX).unwrap()),
+            last_at: Some(at(5)),
+            work_at: Some(at(6)),
+        },
         identity: Some("日本".to_owned()),
         sequence: u64::try_from(i64::MAX).unwrap(),
-        work_at: Some(at(6)),
         created_by: Some(rotation.id.uuid()),
         created_at: at(7),
         updated_at: at(8),
-        ..rotation.clone()
     }
 }

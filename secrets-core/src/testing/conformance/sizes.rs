@@ -5,7 +5,9 @@ use std::slice::from_ref;
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::model::{EnvironmentId, Subject};
 use crate::store::{Change, EnvironmentCounters, MAX_PRUNED, SecretRecord, Store, Tx};
-use crate::testing::fixtures::{World, environment, next_version, sealed, secret};
+use crate::testing::fixtures::{
+    World, at, environment, next_version, project, project_key, sealed, secret, team,
+};
 
 /// Returns the sizes of the secrets of an environment and of their previous versions.
 async fn sizes(tx: &mut dyn Tx, environment: EnvironmentId) -> (u64, u64) {
@@ -90,6 +92,38 @@ pub async fn sizes_follow_no_failed_write(store: &dyn Store) {
 
     let counters = read(store).await.environment_counters(world.production.id).await.unwrap();
     assert_eq!((counters.size, counters.history_size), before);
+}
+
+/// The size of a team's secrets is that of all its environments with their previous versions, also those
+/// of deleted projects.
+pub async fn a_team_stores_the_secrets_of_all_its_projects(store: &dyn Store) {
+    let world = World::build(store).await;
+    let elsewhere = project(&world.team, "elsewhere");
+    let others = project(&world.other_team, "others");
+    let [place, foreign] = [&elsewhere, &others].map(|project| environment(project, "place"));
+    let [first, other] = [secret(&world.production, "KEY"), secret(&place, "KEY")];
+    let foreign_secret = secret(&foreign, "KEY");
+    let mut tx = begin(store).await;
+    for (project, environment) in [(&elsewhere, &place), (&others, &foreign)] {
+        tx.insert_project(project, &project_key(project)).await.unwrap();
+        tx.insert_environment(environment).await.unwrap();
+    }
+    assert_eq!(tx.stored_bytes(world.team.id).await.unwrap(), 0);
+
+    for secret in [&first, &other, &foreign_secret] {
+        tx.insert_secrets(from_ref(secret)).await.unwrap();
+    }
+    let second = next_version(&first);
+    tx.replace_secret(&second).await.unwrap();
+    let size = second.size() as u64 + value_size(&first) + other.size() as u64;
+    assert_eq!(tx.stored_bytes(world.team.id).await.unwrap(), size);
+    tx.delete_project(elsewhere.id, at(1)).await.unwrap();
+    assert_eq!(tx.stored_bytes(world.team.id).await.unwrap(), size);
+    let mut seen = committed(store, tx).await;
+
+    assert_eq!(seen.stored_bytes(world.team.id).await.unwrap(), size);
+    let unknown = team(&world.owner, "unknown").id;
+    assert_eq!(seen.stored_bytes(unknown).await.unwrap(), 0);
 }
 
 /// Touching an environment returns its sizes; an unknown environment has none.

@@ -377,6 +377,7 @@ pub async fn what_a_team_has_is_counted(store: &dyn Store) {
         most_secrets: 2,
         bytes: secrets[..3].iter().map(|secret| secret.size() as u64).sum(),
         most_bytes: 2 * secrets[0].size() as u64,
+        stored_bytes: secrets.iter().map(|secret| secret.size() as u64).sum(),
         service_tokens: 1,
         rotations: 0,
     };

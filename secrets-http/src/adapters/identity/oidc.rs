@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use hyper::Uri;
-use secrets_core::jwt::{self, Expectations, JwtError, KeySet, Keys};
+use secrets_core::jwt::{self, Expectations, JwtError, Keys};
 use secrets_core::model::{Clock, Identity};
 use secrets_core::ports::identity::{IdentityVerifier, Unverified};
 
 use super::Timings;
+use super::discovery::DiscoveryCache;
 use super::key_cache::KeyCache;
 use super::provider::Provider;
 use super::userinfo::Userinfo;
@@ -31,9 +32,10 @@ pub struct OidcSettings {
 
 /// Verifies the tokens of an OpenID provider with the public keys of the provider.
 pub struct OidcVerifier {
-    cache: Arc<KeyCache>,
+    pub(super) cache: Arc<KeyCache>,
+    pub(super) discovery: Arc<DiscoveryCache>,
     userinfo: Userinfo,
-    expectations: Expectations,
+    pub(super) expectations: Expectations,
     clock: Arc<dyn Clock>,
 }
 
@@ -44,7 +46,9 @@ impl OidcVerifier {
         let limits = Limits { time: timings.fetch, bytes: MAX_DOCUMENT_BYTES };
         let provider = Provider { client, issuer: expectations.issuer.clone(), jwks_url, limits };
         let cache = Arc::new(KeyCache::new(provider, timings));
-        Self { cache, userinfo: Userinfo::new(timings), expectations, clock }
+        let discovery = Arc::new(DiscoveryCache::new(timings));
+        let userinfo = Userinfo::new(Arc::clone(&discovery), timings);
+        Self { cache, discovery, userinfo, expectations, clock }
     }
 
     /// Fetches the keys if they are not cached yet. Returns the number of usable keys.
@@ -52,24 +56,59 @@ impl OidcVerifier {
         self.cache.current().await.map(|snapshot| snapshot.keys.len())
     }
 
-    fn check(&self, token: &str, keys: &Arc<KeySet>) -> Result<Identity, JwtError> {
-        let keys = Keys::Set(Arc::clone(keys));
-        jwt::verify(token, &keys, &self.expectations, self.clock.now())
+    /// Verifies the ID token of a sign-in of this client.
+    pub(super) async fn verify_id_token(
+        &self,
+        token: &str,
+        client: &str,
+        nonce: &str,
+    ) -> Result<Identity, Refused> {
+        let issuer = self.expectations.issuer.clone();
+        let expectations = Expectations { issuer, audience: client.to_owned() };
+        let check =
+            |keys: &Keys| jwt::verify_id_token(token, keys, &expectations, nonce, self.clock.now());
+        self.with_keys(check).await
+    }
+
+    /// Runs a check with the current keys, and again with newer ones if a key is unknown.
+    async fn with_keys(
+        &self,
+        check: impl Fn(&Keys) -> Result<Identity, JwtError> + Send,
+    ) -> Result<Identity, Refused> {
+        let seen = self.cache.current().await?;
+        let verdict = match check(&Keys::Set(Arc::clone(&seen.keys))) {
+            Err(JwtError::UnknownKey) => match self.cache.newer(&seen).await? {
+                Some(newer) => check(&Keys::Set(newer.keys)),
+                None => Err(JwtError::UnknownKey),
+            },
+            verdict => verdict,
+        };
+        verdict.map_err(Refused::Token)
+    }
+}
+
+/// Error of [`OidcVerifier::with_keys`].
+pub(super) enum Refused {
+    /// The token is invalid.
+    Token(JwtError),
+    /// There are no usable keys.
+    NoKeys(Unverified),
+}
+
+impl From<Unverified> for Refused {
+    fn from(reason: Unverified) -> Self {
+        Self::NoKeys(reason)
     }
 }
 
 #[async_trait]
 impl IdentityVerifier for OidcVerifier {
     async fn verify(&self, token: &str) -> Result<Identity, Unverified> {
-        let seen = self.cache.current().await?;
-        let verdict = match self.check(token, &seen.keys) {
-            Err(JwtError::UnknownKey) => match self.cache.newer(&seen).await? {
-                Some(newer) => self.check(token, &newer.keys),
-                None => Err(JwtError::UnknownKey),
-            },
-            verdict => verdict,
-        };
-        verdict.map_err(JwtError::into_unverified)
+        let check = |keys: &Keys| jwt::verify(token, keys, &self.expectations, self.clock.now());
+        self.with_keys(check).await.map_err(|refused| match refused {
+            Refused::Token(error) => error.into_unverified(),
+            Refused::NoKeys(reason) => reason,
+        })
     }
 
     async fn enrich(&self, token: &str, identity: Identity) -> Result<Identity, Unverified> {

@@ -8,8 +8,9 @@ use secrets_core::model::Identity;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use zeroize::Zeroizing;
 
-use crate::adapters::fetch::{Client, Limits, NotFetched};
+use crate::adapters::fetch::{Client, Credential, Limits, NotFetched};
 
 /// OpenID provider, addressed by its issuer URL.
 pub(super) struct Provider {
@@ -38,10 +39,27 @@ pub(super) enum NoAnswer {
 
 /// Discovery document, reduced to the fields in use.
 #[derive(Deserialize)]
-struct Discovery {
+pub(super) struct Discovery {
     issuer: String,
     jwks_uri: String,
     userinfo_endpoint: Option<String>,
+    authorization_endpoint: Option<String>,
+    token_endpoint: Option<String>,
+    /// Methods with which clients authenticate at the token endpoint. If `None`,
+    /// `client_secret_basic`.
+    pub(super) token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    /// True if every answer to a browser names the issuer (RFC 9207).
+    #[serde(default)]
+    pub(super) authorization_response_iss_parameter_supported: bool,
+}
+
+/// Response of the token endpoint: tokens, or an error (RFC 6749, section 5). Not `Debug`, because the
+/// tokens are secret.
+#[derive(Deserialize)]
+pub(super) struct TokenResponse {
+    pub(super) id_token: Option<Zeroizing<String>>,
+    pub(super) access_token: Option<Zeroizing<String>>,
+    pub(super) error: Option<String>,
 }
 
 impl Provider {
@@ -55,11 +73,35 @@ impl Provider {
         KeySet::parse(&document).map_err(|error| NoAnswer::BadKeySet(url, error))
     }
 
-    /// Fetches the URL of the userinfo endpoint from the discovery document. Returns `None` if there
-    /// is no such endpoint.
-    pub(super) async fn userinfo_endpoint(&self) -> Result<Option<Uri>, NoAnswer> {
-        let url = self.discover().await?.userinfo_endpoint;
-        url.map(|url| self.address("userinfo_endpoint", &url)).transpose()
+    /// Returns the URL of the userinfo endpoint. Returns `None` if there is no such endpoint.
+    pub(super) fn userinfo_endpoint(&self, discovery: &Discovery) -> Result<Option<Uri>, NoAnswer> {
+        let url = discovery.userinfo_endpoint.as_deref();
+        url.map(|url| self.address("userinfo_endpoint", url)).transpose()
+    }
+
+    /// Returns the URL of the page on which users sign in.
+    pub(super) fn authorization_endpoint(&self, discovery: &Discovery) -> Result<Uri, NoAnswer> {
+        let url = discovery.authorization_endpoint.as_deref().unwrap_or_default();
+        self.address("authorization_endpoint", url)
+    }
+
+    /// Returns the URL of the endpoint that exchanges codes for tokens.
+    pub(super) fn token_endpoint(&self, discovery: &Discovery) -> Result<Uri, NoAnswer> {
+        let url = discovery.token_endpoint.as_deref().unwrap_or_default();
+        self.address("token_endpoint", url)
+    }
+
+    /// Submits a form to the token endpoint. Returns the response if it is JSON, with its status.
+    pub(super) async fn exchange(
+        &self,
+        url: &Uri,
+        credential: Option<Credential<'_>>,
+        form: String,
+    ) -> Result<(StatusCode, TokenResponse), NoAnswer> {
+        let expected = &[StatusCode::OK, StatusCode::BAD_REQUEST, StatusCode::UNAUTHORIZED];
+        let answer = self.client.post_form(url, credential, form, (self.limits, expected)).await;
+        let (status, body) = answer.map_err(|error| NoAnswer::NotFetched(url.clone(), error))?;
+        Ok((status, parse_object(&body, "token response", url)?))
     }
 
     /// Fetches the profile of the token's user from the userinfo endpoint. Returns `None` if the
@@ -79,7 +121,8 @@ impl Provider {
         parse_object(&answer, "userinfo answer", url).map(Some)
     }
 
-    async fn discover(&self) -> Result<Discovery, NoAnswer> {
+    /// Fetches the discovery document.
+    pub(super) async fn discover(&self) -> Result<Discovery, NoAnswer> {
         let base = self.issuer.strip_suffix('/').unwrap_or(&self.issuer);
         let url = format!("{base}/.well-known/openid-configuration");
         let url = self.address("issuer", &url)?;

@@ -3,7 +3,8 @@
 //! The issuer gets one request at a time. After a failure it gets none for a while, and each sign-in
 //! in that time fails at once.
 
-use hyper::Uri;
+use std::sync::Arc;
+
 use secrets_core::jwt::Profile;
 use secrets_core::model::Identity;
 use secrets_core::ports::identity::Unverified;
@@ -11,26 +12,26 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 use super::Timings;
+use super::discovery::DiscoveryCache;
 use super::provider::{NoAnswer, Provider};
 
 /// Userinfo endpoint of one issuer. See the module documentation.
 pub(super) struct Userinfo {
     timings: Timings,
+    discovery: Arc<DiscoveryCache>,
     /// Locked during a request.
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Time of the discovery, and the URL of the endpoint, if the issuer has one.
-    discovered: Option<(Instant, Option<Uri>)>,
     /// Time and reason of the last failure.
     failure: Option<(Instant, String)>,
 }
 
 impl Userinfo {
-    pub(super) fn new(timings: Timings) -> Self {
-        Self { timings, state: Mutex::default() }
+    pub(super) fn new(discovery: Arc<DiscoveryCache>, timings: Timings) -> Self {
+        Self { timings, discovery, state: Mutex::default() }
     }
 
     /// Fetches the profile of the token's user. Returns `None` if the issuer has no such endpoint,
@@ -49,7 +50,8 @@ impl Userinfo {
         {
             return Err(unavailable(reason));
         }
-        let url = match self.endpoint(&mut state, provider).await {
+        let discovery = self.discovery.current(provider).await?;
+        let url = match provider.userinfo_endpoint(&discovery) {
             Ok(Some(url)) => url,
             Ok(None) => return Ok(None),
             Err(error) => return Err(state.failed(&error)),
@@ -60,22 +62,6 @@ impl Userinfo {
             Err(error) if error.is_unreachable() => Err(state.failed(&error)),
             Err(error) => Err(unavailable(&error.to_string())),
         }
-    }
-
-    /// Returns the URL of the endpoint from the discovery document, which is cached.
-    async fn endpoint(
-        &self,
-        state: &mut State,
-        provider: &Provider,
-    ) -> Result<Option<Uri>, NoAnswer> {
-        if let Some((time, url)) = &state.discovered
-            && time.elapsed() < self.timings.expire_after
-        {
-            return Ok(url.clone());
-        }
-        let url = provider.userinfo_endpoint().await?;
-        state.discovered = Some((Instant::now(), url.clone()));
-        Ok(url)
     }
 }
 

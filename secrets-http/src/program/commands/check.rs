@@ -47,7 +47,7 @@ pub(super) async fn run(
         identity: Some(verifier.port()),
         mail: open::mail(settings.service.mail.as_ref())?,
         webhooks: Some(open::webhooks(&settings.service.options.egress)?),
-        ..Ports::new(store, open::root_key(settings.root_key.into_inner()))
+        ..open::ports(store, settings.root_keys)
     };
     let service = open::service(ports, settings.service.options).await?;
     let health = service.health().await;

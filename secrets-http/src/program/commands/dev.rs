@@ -5,9 +5,11 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,14 +18,20 @@ use secrets_core::crypto::random;
 use secrets_core::egress::EgressPolicy;
 use secrets_core::engine::Ports;
 use secrets_core::jwt::{DevKey, FixedVerifier};
-use secrets_core::model::{Clock, Origin};
+use secrets_core::model::{BaseUrl, Clock, Origin};
 use secrets_core::runtime::{TokioOffload, TokioTimer};
 use secrets_core::store::Location;
 use secrets_core::users::SyncUser;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 use zeroize::Zeroizing;
 
 use super::{open, say, serve};
-use crate::program::config::{DatabaseSettings, Dev, DevToken, Exit, Failure};
+use crate::adapters::identity::DevLinks;
+use crate::program::config::{
+    DEV_USER, DatabaseSettings, Dev, DevToken, Exit, Failure, ServiceSettings,
+};
+use crate::serve::browser_sign_in::BrowserSignIn;
 
 /// Default destinations allowed for webhooks and rotations: this machine.
 const LOOPBACK_DESTINATIONS: &str = "127.0.0.0/8, ::1, localhost";
@@ -32,7 +40,12 @@ const DATABASE: &str = "secrets.db";
 const ROOT_KEY: &str = "root.key";
 const SIGNING_KEY: &str = "signing.key";
 const GITIGNORE: &str = ".gitignore";
-const DEV_USER: &str = "dev@example.com";
+
+/// File with the address of the running service, for `dev link`.
+const ADDRESS: &str = "address";
+
+/// Timeout of `dev link` for connecting to the service.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) async fn run(
     mut dev: Dev,
@@ -61,23 +74,71 @@ pub(super) async fn run(
     let verifier = FixedVerifier::new(signer.keys(), DevKey::expectations(), Arc::clone(&clock));
     let store = open::store(&DatabaseSettings::of(Location::Sqlite(path))).await?;
     let ports = Ports {
-        store: Arc::clone(&store),
         clock: Arc::clone(&clock),
-        root: open::root_key(root),
         identity: Some(Arc::new(verifier)),
         mail: open::mail(dev.service.mail.as_ref())?,
         rotators: Some(open::rotators(&dev.service.options, &clock)),
         webhooks: Some(open::webhooks(&dev.service.options.egress)?),
         offload: Arc::new(TokioOffload),
         timer: Some(Arc::new(TokioTimer)),
+        ..Ports::new(Arc::clone(&store), open::root_key(root))
     };
     let service = open::only_service(ports, dev.service.options.clone()).await?;
     let token = sign(&signer, DEV_USER, clock.as_ref())?;
     sign_in(&service, &token).await?;
     let listener = open::listener(dev.service.listen).await?;
     let address = listener.local_addr().map_or(dev.service.listen, |address| address);
-    say(&greeting(&format!("http://{address}"), &token));
-    serve::until_stopped((service, store), listener, None, dev.service, clock).await
+    let base = base_url(&mut dev.service, address)?;
+    write_address(&dev.data_dir.join(ADDRESS), address, &base)?;
+    let started = clock.now();
+    let link = link_to(&base, &signer.code(DEV_USER, started));
+    say(&greeting(&base, &link, &token));
+    let links = BrowserSignIn::Dev(DevLinks::new(signer, started));
+    serve::until_stopped((service, store, links), listener, None, dev.service, clock).await
+}
+
+/// Returns the base URL of links: that of the settings, else that of the listener, which the settings get
+/// too. So a page of another name that resolves to this machine is another site.
+fn base_url(settings: &mut ServiceSettings, address: SocketAddr) -> Result<BaseUrl, Failure> {
+    if let Some(base) = &settings.public_url {
+        return Ok(base.clone());
+    }
+    let base: BaseUrl = format!("http://{address}")
+        .parse()
+        .map_err(|rule: &str| Failure::new(Exit::Configuration, format!("--listen: {rule}")))?;
+    settings.public_url = Some(base.clone());
+    Ok(base)
+}
+
+/// Stores the address and the base URL of the running service.
+fn write_address(path: &Path, address: SocketAddr, base: &BaseUrl) -> Result<(), Failure> {
+    let _ = fs::remove_file(path);
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    file.and_then(|mut file| writeln!(file, "{address}\n{base}"))
+        .map_err(|error| unusable_file(path, &error))
+}
+
+fn link_to(base: &BaseUrl, code: &str) -> String {
+    base.to(&format!("/sign-in/dev?code={code}"))
+}
+
+/// Runs `dev link`: prints a link that signs a browser in to the running service, as this user.
+pub(super) async fn link(user: &DevToken, clock: &dyn Clock) -> Result<(), Failure> {
+    let folder = user.data_dir.display();
+    let stopped = || {
+        let message = format!(
+            "no service is running with the data in {folder}: run `secrets-http dev` first, or name its data with --data-dir"
+        );
+        Failure::new(Exit::Configuration, message)
+    };
+    let text = fs::read_to_string(user.data_dir.join(ADDRESS)).map_err(|_| stopped())?;
+    let (address, base) = text.trim_end().split_once('\n').ok_or_else(stopped)?;
+    let connection = timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await;
+    drop(connection.ok().and_then(Result::ok).ok_or_else(stopped)?);
+    let base = base.parse().map_err(|_| stopped())?;
+    let signer = signer(&user.data_dir, Missing::Fail)?;
+    say(&link_to(&base, &signer.code(&user.email, clock.now())));
+    Ok(())
 }
 
 /// Runs `dev token`: signs a token and prints it. The user account is created at the first sign-in.
@@ -94,9 +155,11 @@ pub(super) fn token(token: &DevToken, clock: &dyn Clock) -> Result<(), Failure> 
     Ok(())
 }
 
-fn greeting(address: &str, token: &str) -> String {
+fn greeting(address: &BaseUrl, link: &str, token: &str) -> String {
     format!(
-        "secrets is ready. The token of {DEV_USER} is valid for 24 hours. To begin, paste:\n\n\
+        "secrets is ready. To sign in as {DEV_USER} with a browser, open this link. It works once and for 5 minutes;\n\
+         `secrets-http dev link` prints another.\n\n    {link}\n\n\
+         In a shell, paste these lines. The token is valid for 24 hours.\n\n\
          export SECRETS_URL={address}\n\
          export SECRETS_TOKEN={token}\n\
          curl -s -H \"Authorization: Bearer $SECRETS_TOKEN\" $SECRETS_URL/api/v1/users/me\n"

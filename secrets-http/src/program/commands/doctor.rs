@@ -7,31 +7,29 @@ use secrets_core::audit;
 use secrets_core::engine::{Options, Ports};
 use secrets_core::model::Clock;
 use secrets_core::store::Store;
-use zeroize::Zeroizing;
 
 use super::{open, say};
-use crate::program::config::{Doctor, Exit, Failure, Hidden};
+use crate::program::config::{DatabaseAndKeys, Exit, Failure, RootKeySettings};
 
 /// Verifies all records of the configured database.
 pub(super) async fn verify(
-    doctor: Doctor,
+    settings: DatabaseAndKeys,
     unknown: Vec<String>,
     clock: Arc<dyn Clock>,
 ) -> Result<(), Failure> {
-    open::log(&doctor.logs, &unknown)?;
-    let store = open::existing_store(&doctor.database).await?;
-    verify_store(store, doctor.root_key, clock).await
+    open::log(&settings.logs, &unknown)?;
+    let store = open::existing_store(&settings.database).await?;
+    verify_store(store, settings.root_keys, clock).await
 }
 
 /// Verifies all records of a store and prints the findings. Fails if a record is damaged. Changes
 /// nothing.
 pub(super) async fn verify_store(
     store: Arc<dyn Store>,
-    root_key: Hidden<Zeroizing<[u8; 32]>>,
+    root_keys: RootKeySettings,
     clock: Arc<dyn Clock>,
 ) -> Result<(), Failure> {
-    let root = open::root_key(root_key.into_inner());
-    let ports = Ports { clock, ..Ports::new(store, root) };
+    let ports = Ports { clock, ..open::ports(store, root_keys) };
     let service = open::service(ports, Options::default()).await?;
     let records = service.verify_records().await.map_err(|error| open::unusable(&error))?;
     let audit = audit::verify(service.engine()).await.map_err(|error| open::unusable(&error))?;

@@ -5,6 +5,7 @@ mod bundle;
 mod check;
 mod dev;
 mod doctor;
+mod keys;
 mod migrate;
 mod open;
 mod openapi;
@@ -26,10 +27,14 @@ pub async fn run(configured: Configured) -> Result<(), Failure> {
     match configured.command {
         Command::Dev(dev) => dev::run(*dev, unknown, clock).await,
         Command::DevToken(token) => dev::token(&token, clock.as_ref()),
+        Command::DevLink(user) => dev::link(&user, clock.as_ref()).await,
         Command::Serve(settings) => serve::run(*settings, unknown, clock).await,
         Command::Check(settings) => check::run(*settings, unknown, clock).await,
         Command::OpenApi => openapi::print(clock).await,
         Command::Doctor(doctor) => doctor::verify(doctor, unknown, clock).await,
+        Command::RotateRoot(settings) => keys::rotate_root(settings, unknown, clock).await,
+        Command::RotateData(settings) => keys::rotate_data(&settings, unknown, clock).await,
+        Command::KeyStatus(settings) => keys::status(&settings, unknown).await,
         Command::Migrate(migrate) => migrate::run(&migrate, unknown).await,
         Command::Backup(backup) => backup::run(&backup, unknown).await,
         Command::Restore(restore) => restore::run(restore, unknown, clock).await,

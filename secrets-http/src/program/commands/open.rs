@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use secrets_core::Service;
-use secrets_core::crypto::{Key, KeyringError, StaticRootKey};
+use secrets_core::crypto::{Key, KeyringError, RootKeys, StaticRootKey};
 use secrets_core::egress::{Dialer, EgressPolicy};
 use secrets_core::engine::{Options, Ports, StartError};
 use secrets_core::jwt::{FixedVerifier, Keys};
@@ -28,13 +28,15 @@ use tokio_rustls::TlsAcceptor;
 use zeroize::Zeroizing;
 
 use crate::adapters::fetch::Client;
-use crate::adapters::identity::OidcVerifier;
+use crate::adapters::identity::{CodeFlow, OidcClient, OidcVerifier};
 use crate::adapters::mail::SmtpMailer;
 use crate::adapters::webhooks::HyperSender;
 use crate::program::config::{
-    DatabaseSettings, Exit, Failure, MailSettings, TlsFiles, TokenIssuer, describe_unknown,
+    DatabaseSettings, Exit, Failure, MailSettings, RootKeySettings, TlsFiles, TokenIssuer,
+    describe_unknown,
 };
 use crate::program::{debug, logs};
+use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::tls;
 
 /// Starts logging, and warns about unknown variables.
@@ -67,21 +69,35 @@ pub(super) async fn inspect(database: &DatabaseSettings) -> Result<SchemaState, 
 
 /// Opens a database that a service of this version has used. Creates and migrates nothing.
 pub(super) async fn existing_store(database: &DatabaseSettings) -> Result<Arc<dyn Store>, Failure> {
+    must_be_current(database).await?;
+    used(store(database).await?).await
+}
+
+/// Opens a database that a service of this version uses or has used. Creates and migrates nothing.
+pub(super) async fn shared_store(database: &DatabaseSettings) -> Result<Arc<dyn Store>, Failure> {
+    must_be_current(database).await?;
+    let store = secrets_core::store::open_shared(&database.location).await;
+    used(store.map_err(|error| unusable(&error))?).await
+}
+
+async fn must_be_current(database: &DatabaseSettings) -> Result<(), Failure> {
     let problem = match inspect(database).await? {
+        SchemaState::Current => return Ok(()),
         SchemaState::Missing => "the database does not exist",
         SchemaState::Empty => "the database is empty",
         SchemaState::Older { .. } => {
             "an earlier version created the database: migrate it first with `migrate`"
         }
-        SchemaState::Current => {
-            let store = store(database).await?;
-            if has_keys(&store).await? {
-                return Ok(store);
-            }
-            "no service has used the database yet"
-        }
     };
     Err(Failure::new(Exit::Database, problem))
+}
+
+/// Fails if no service has used the store.
+async fn used(store: Arc<dyn Store>) -> Result<Arc<dyn Store>, Failure> {
+    if has_keys(&store).await? {
+        return Ok(store);
+    }
+    Err(Failure::new(Exit::Database, "no service has used the database yet"))
 }
 
 /// True if a service was started over this store before, which created its keys.
@@ -98,8 +114,14 @@ pub(super) fn unusable(error: &StoreError) -> Failure {
     Failure::new(Exit::Database, format!("the database cannot be used: {message}"))
 }
 
-pub(super) fn root_key(bytes: Zeroizing<[u8; 32]>) -> Arc<StaticRootKey> {
+pub(super) fn root_key(bytes: Zeroizing<[u8; 32]>) -> Arc<dyn RootKeys> {
     Arc::new(StaticRootKey::new(&Key::from_bytes(bytes)))
+}
+
+/// Creates the ports of a service with these root keys, and without optional ports.
+pub(super) fn ports(store: Arc<dyn Store>, keys: RootKeySettings) -> Ports {
+    let previous_root = keys.previous.map(|key| root_key(key.into_inner()));
+    Ports { previous_root, ..Ports::new(store, root_key(keys.current.into_inner())) }
 }
 
 /// Verifier of user tokens.
@@ -116,6 +138,16 @@ impl Verifier {
         match self {
             Self::Provider(verifier) => Arc::clone(verifier) as Arc<dyn IdentityVerifier>,
             Self::Shared(verifier) => Arc::clone(verifier) as Arc<dyn IdentityVerifier>,
+        }
+    }
+
+    /// Creates the sign-in of browsers, if the service is a client of the provider.
+    pub(super) fn browser_sign_in(&self, client: Option<OidcClient>) -> BrowserSignIn {
+        match (self, client) {
+            (Self::Provider(verifier), Some(client)) => {
+                BrowserSignIn::Provider(Box::new(CodeFlow::new(Arc::clone(verifier), client)))
+            }
+            _ => BrowserSignIn::Off,
         }
     }
 
@@ -180,20 +212,21 @@ pub(super) fn webhooks(policy: &EgressPolicy) -> Result<Arc<dyn WebhookSender>, 
 
 pub(super) async fn service(ports: Ports, options: Options) -> Result<Arc<Service>, Failure> {
     let opened = Service::open(ports, options).await;
-    opened.map(Arc::new).map_err(|error| {
-        let exit = match &error {
-            StartError::Keys(KeyringError::RootKey { .. } | KeyringError::Unavailable(_)) => {
-                Exit::RootKey
-            }
-            StartError::Keys(KeyringError::Tampered) | StartError::Unreadable { .. } => {
-                Exit::Tampered
-            }
-            StartError::NoRootKey => Exit::RootKey,
-            StartError::OrphanData => Exit::OrphanData,
-            StartError::Store(error) => return unusable(error),
-        };
-        Failure::new(exit, error.to_string())
-    })
+    opened.map(Arc::new).map_err(|error| refused(&error))
+}
+
+/// Creates the one-line failure for keys that do not match the stored data.
+pub(super) fn refused(error: &StartError) -> Failure {
+    let exit = match error {
+        StartError::Keys(KeyringError::RootKey { .. } | KeyringError::Unavailable(_)) => {
+            Exit::RootKey
+        }
+        StartError::Keys(KeyringError::Tampered) | StartError::Unreadable { .. } => Exit::Tampered,
+        StartError::NoRootKey => Exit::RootKey,
+        StartError::OrphanData => Exit::OrphanData,
+        StartError::Store(error) => return unusable(error),
+    };
+    Failure::new(exit, error.to_string())
 }
 
 /// Opens the service over a store that only this process uses. Takes over deliveries and rotations

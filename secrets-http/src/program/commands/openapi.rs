@@ -13,8 +13,10 @@ use crate::openapi::document;
 use crate::program::config::Failure;
 use crate::routes;
 use crate::serve::api::Api;
+use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::memory::MemoryBudget;
 use crate::serve::reply::Envelope;
+use crate::serve::watches::DEFAULT_WATCH_LIMIT;
 
 /// Generates the document from the routes and prints it. The routes need a service, so a service
 /// with an empty store in memory is created.
@@ -24,7 +26,9 @@ pub(super) async fn print(clock: Arc<dyn Clock>) -> Result<(), Failure> {
     let service = open::service(ports, Options::default()).await?;
     let supervisor = Supervisor::new(Vec::new());
     let memory = Arc::new(MemoryBudget::new(0));
-    let api = Api { service, clock, envelope: Envelope::Named, memory };
+    let (envelope, sign_in) = (Envelope::Named, Arc::new(BrowserSignIn::Off));
+    let (has_dashboard, watch_limit) = (false, DEFAULT_WATCH_LIMIT);
+    let api = Api { service, clock, envelope, has_dashboard, memory, watch_limit, sign_in };
     say(&format!("{:#}", document(&routes::table(&api, &supervisor), Envelope::Named)));
     Ok(())
 }

@@ -15,7 +15,7 @@ pub(super) async fn run(
     unknown: Vec<String>,
     clock: Arc<dyn Clock>,
 ) -> Result<(), Failure> {
-    let Restore { database, root_key, file, logs } = restore;
+    let Restore { database, root_keys, file, logs } = restore;
     open::log(&logs, &unknown)?;
     let prepared = store::Restore::prepare(&database.location, &file).await;
     let prepared = prepared.map_err(|error| open::unusable(&error))?;
@@ -23,7 +23,7 @@ pub(super) async fn run(
     if !open::has_keys(&copy).await? {
         return Err(Failure::new(Exit::Database, "no service has used the backup"));
     }
-    let verified = doctor::verify_store(Arc::clone(&copy), root_key, clock).await;
+    let verified = doctor::verify_store(Arc::clone(&copy), root_keys, clock).await;
     copy.close().await.map_err(|error| open::unusable(&error))?;
     verified?;
     let kept = prepared.finish().await.map_err(|error| open::unusable(&error))?;

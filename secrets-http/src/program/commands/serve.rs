@@ -19,6 +19,7 @@ use tokio_rustls::TlsAcceptor;
 use super::open;
 use crate::program::config::{Exit, Failure, ServiceSettings, Settings};
 use crate::serve::accept::AcceptOptions;
+use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::client_address::Networks;
 use crate::serve::descriptors;
 use crate::serve::server::Server;
@@ -31,17 +32,17 @@ pub(super) async fn run(
     open::log(&settings.logs, &unknown)?;
     let tls = open::tls(settings.tls.as_ref())?;
     let verifier = open::identity(settings.issuer, Arc::clone(&clock))?;
+    let sign_in = verifier.browser_sign_in(settings.sign_in);
     let store = open::store(&settings.database).await?;
     let ports = Ports {
-        store: Arc::clone(&store),
         clock: Arc::clone(&clock),
-        root: open::root_key(settings.root_key.into_inner()),
         identity: Some(verifier.port()),
         mail: open::mail(settings.service.mail.as_ref())?,
         rotators: Some(open::rotators(&settings.service.options, &clock)),
         webhooks: Some(open::webhooks(&settings.service.options.egress)?),
         offload: Arc::new(TokioOffload),
         timer: Some(Arc::new(TokioTimer)),
+        ..open::ports(Arc::clone(&store), settings.root_keys)
     };
     let options = settings.service.options.clone();
     let service = if settings.database.location.is_exclusive() {
@@ -61,7 +62,7 @@ pub(super) async fn run(
             "credentials and secrets are sent unencrypted: use a TLS proxy, or set SECRETS_TLS_CERT"
         );
     }
-    until_stopped((service, store), listener, tls, settings.service, clock).await
+    until_stopped((service, store, sign_in), listener, tls, settings.service, clock).await
 }
 
 /// Timeout for closing the database after the last request.
@@ -69,7 +70,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves requests until the process receives a signal to stop, and then closes the store.
 pub(super) async fn until_stopped(
-    (service, store): (Arc<Service>, Arc<dyn Store>),
+    (service, store, sign_in): (Arc<Service>, Arc<dyn Store>, BrowserSignIn),
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     settings: ServiceSettings,
@@ -86,12 +87,15 @@ pub(super) async fn until_stopped(
         proxies: settings.trusted_proxies,
         public_url: settings.public_url,
         envelope: settings.envelope,
+        has_dashboard: settings.has_dashboard,
         options: AcceptOptions {
             uncounted,
             memory_budget: settings.memory_budget,
+            watch_limit: settings.watch_limit,
             ..AcceptOptions::default()
         }
         .within_files(files),
+        sign_in,
         tls,
         workers: workers::all(),
     };

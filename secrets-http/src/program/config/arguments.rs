@@ -11,17 +11,24 @@ use super::bundle;
 use super::failure::{Exit, Failure};
 use super::known::{self, Known, Part};
 
+/// User of the development service.
+pub const DEV_USER: &str = "dev@example.com";
+
 /// Name of a command that has settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Name {
     Dev,
     DevToken,
+    DevLink,
     Serve,
     Check,
     Migrate,
     Backup,
     Restore,
     Doctor,
+    RotateRoot,
+    RotateData,
+    KeyStatus,
     OpenApi,
     TeamOwner,
 }
@@ -57,6 +64,8 @@ Examples:
       Try the service: data in ./.secrets, a test user, and an access token to paste.
   secrets-http dev token --email bob@example.com
       Sign a token for another test user.
+  secrets-http dev link
+      Print a link that signs a browser in to the running `dev`.
   SECRETS_ROOT_KEY_FILE=/run/secrets/root-key \\
   secrets-http serve --database-url sqlite:///var/lib/secrets/secrets.db \\
       --jwt-issuer https://login.example.com --jwt-audience secrets
@@ -143,6 +152,7 @@ fn program() -> Command {
                     &[Part::Storage, Part::Key, Part::Log],
                 )),
         )
+        .subcommand(keys_command())
         .subcommand(bundle::command())
         .subcommand(team_command())
         .subcommand(Command::new("openapi").about("Print the OpenAPI document"))
@@ -178,6 +188,32 @@ fn database_commands() -> [Command; 3] {
     ]
 }
 
+fn keys_command() -> Command {
+    let rotate_root = Command::new("rotate-root")
+        .about("Replace the previous root key by the current one")
+        .long_about(
+            "Replace the previous root key by the current one. Create a root key, set it as \
+             SECRETS_ROOT_KEY and the earlier one as SECRETS_PREVIOUS_ROOT_KEY for all processes, \
+             restart them, and run this command. Then the earlier one is needed only for backups that \
+             were made before. Records are not encrypted again. Stop the service first if the database \
+             is an SQLite file.",
+        );
+    let rotate_data = Command::new("rotate-data")
+        .about("Request new encryption keys for all projects")
+        .long_about(
+            "Request new encryption keys for all projects. The service does the rest while it runs: \
+             within a minute it encrypts new values with new keys, then all values that exist. `keys \
+             status` shows the progress.",
+        );
+    let status = Command::new("status").about("Print the state of the encryption keys");
+    Command::new("keys")
+        .about("Replace encryption keys")
+        .subcommand_required(true)
+        .subcommand(with_settings(rotate_root, &[Part::Storage, Part::Key, Part::Log]))
+        .subcommand(with_settings(rotate_data, &[Part::Storage, Part::Log]))
+        .subcommand(with_settings(status, &[Part::Storage, Part::Log]))
+}
+
 fn team_command() -> Command {
     let required = |name: &'static str, value: &'static str, help: &'static str| {
         Arg::new(name).long(name).value_name(value).help(help).required(true)
@@ -204,16 +240,17 @@ fn dev_command() -> Command {
         .default_value("./.secrets")
         .value_parser(value_parser!(PathBuf))
         .global(true);
-    let email = Arg::new("email")
-        .long("email")
-        .value_name("E-MAIL")
-        .help("Email address of the user")
-        .required(true);
+    let email =
+        Arg::new("email").long("email").value_name("E-MAIL").help("Email address of the user");
+    let link = Command::new("link")
+        .about("Print a link that signs a browser in to the running service, once and within 5 minutes")
+        .arg(email.clone().default_value(DEV_USER));
     let token = Command::new("token").about("Sign a token for a user, valid for 24 hours");
     with_settings(
         Command::new("dev")
             .about("Run the service for development, on a loopback address only")
-            .subcommand(token.arg(email))
+            .subcommand(token.arg(email.required(true)))
+            .subcommand(link)
             .arg(data_dir),
         &[Part::Service, Part::Log],
     )
@@ -254,6 +291,7 @@ fn flag(name: String, value: &'static str, help: String) -> Arg {
 fn given(matches: &ArgMatches) -> Given {
     let (command, matches) = matches.subcommand().unwrap_or(("serve", matches));
     let (name, matches) = match (command, matches.subcommand()) {
+        ("dev", Some(("link", matches))) => (Name::DevLink, matches),
         ("dev", Some((_, matches))) => (Name::DevToken, matches),
         ("dev", None) => (Name::Dev, matches),
         ("check", _) => (Name::Check, matches),
@@ -263,6 +301,9 @@ fn given(matches: &ArgMatches) -> Given {
         ("openapi", _) => (Name::OpenApi, matches),
         ("team", Some((_, matches))) => (Name::TeamOwner, matches),
         ("doctor", Some((_, matches))) => (Name::Doctor, matches),
+        ("keys", Some(("rotate-data", matches))) => (Name::RotateData, matches),
+        ("keys", Some(("status", matches))) => (Name::KeyStatus, matches),
+        ("keys", Some((_, matches))) => (Name::RotateRoot, matches),
         // clap requires a subcommand, and `serve` is the only one left.
         _ => (Name::Serve, matches),
     };

@@ -120,6 +120,7 @@ pub(super) static GROUPS: &[Group] = &[
                 Plain,
                 "Response envelope: named, or both to return lists and objects under `data` as well [default: named]",
             ),
+            known("dashboard", "ON|OFF", Plain, "Serve the dashboard for browsers [default: on]"),
         ],
     },
     Group {
@@ -167,12 +168,20 @@ pub(super) static GROUPS: &[Group] = &[
     Group {
         heading: "Root key",
         part: Key,
-        settings: &[known(
-            "root_key",
-            "KEY",
-            Secret,
-            "Root key that encrypts all other keys: 32 bytes in base64 (required)",
-        )],
+        settings: &[
+            known(
+                "root_key",
+                "KEY",
+                Secret,
+                "Root key that encrypts all other keys: 32 bytes in base64 (required)",
+            ),
+            known(
+                "previous_root_key",
+                "KEY",
+                Secret,
+                "Previous root key, accepted until `keys rotate-root` has replaced it [default: none]",
+            ),
+        ],
     },
     Group {
         heading: "Identity provider",
@@ -201,6 +210,36 @@ pub(super) static GROUPS: &[Group] = &[
                 "SECRET",
                 Secret,
                 "HS256 secret shared with the issuer, at least 32 bytes; used instead of a key set",
+            ),
+            known(
+                "oidc_client_id",
+                "ID",
+                Plain,
+                "Client ID of this service at the issuer, so that browsers can sign in; requires --public-url [default: browsers cannot sign in]",
+            ),
+            known(
+                "oidc_client_secret",
+                "SECRET",
+                Secret,
+                "Client secret [default: none, for a public client]",
+            ),
+            known(
+                "oidc_scopes",
+                "SCOPES",
+                Plain,
+                "Scopes requested when a browser signs in, separated by spaces [default: openid email profile]",
+            ),
+            known(
+                "session_hours",
+                "HOURS",
+                Plain,
+                "Lifetime of a browser session, 1 to 720 hours [default: 12]",
+            ),
+            known(
+                "session_idle_minutes",
+                "MINUTES",
+                Plain,
+                "Time without a request after which a browser session ends, 5 to 1440 minutes [default: 60]",
             ),
         ],
     },
@@ -261,6 +300,12 @@ pub(super) static GROUPS: &[Group] = &[
                 "MEBIBYTES",
                 Plain,
                 "Memory for large request bodies, and for large responses until they are read, 16 to 65536 MiB; a quarter of it for one account [default: 256]",
+            ),
+            known(
+                "watch_limit",
+                "COUNT",
+                Plain,
+                "Maximum watches of environments and projects at a time, 4 to 10000; a quarter of them for one team [default: 100]",
             ),
         ],
     },

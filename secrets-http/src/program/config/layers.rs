@@ -181,9 +181,10 @@ pub(super) fn split_variables(
     (ours, unknown)
 }
 
-/// Variables of clients of the service, without `SECRETS_`: its address, a credential and an
-/// environment. `dev` prints commands that set the first two.
-const CLIENT_VARIABLES: [&str; 5] = ["URL", "TOKEN", "TOKEN_FILE", "PROJECT", "ENVIRONMENT"];
+/// Variables of the program `secrets` and of other clients of the service, without `SECRETS_`. `dev`
+/// prints commands that set the first two.
+const CLIENT_VARIABLES: [&str; 8] =
+    ["URL", "TOKEN", "TOKEN_FILE", "PROJECT", "ENVIRONMENT", "OFFLINE", "CA_FILE", "EDITOR"];
 
 /// True for the variables that Kubernetes sets in every container of a namespace that has a service
 /// named `secrets`.

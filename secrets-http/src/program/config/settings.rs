@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use hyper::Uri;
 use secrets_core::egress::EgressPolicy;
-use secrets_core::engine::Options;
+use secrets_core::engine::{Options, SessionLimits};
 use secrets_core::jwt::Expectations;
 use secrets_core::model::{BaseUrl, Plans};
 use secrets_core::scanner::{RuleFile, Rules};
@@ -16,13 +17,14 @@ use super::arguments::{Given, Name};
 use super::failure::{Exit, Failure};
 use super::layers::{Found, Layers};
 use super::types::{
-    Backup, DatabaseSettings, Dev, DevToken, Doctor, Logs, MailSettings, Migrate, Restore,
-    ServiceSettings, Settings, TeamOwner, TlsFiles, TokenIssuer,
+    Backup, DatabaseAndKeys, DatabaseSettings, Dev, DevToken, Logs, MailSettings, Migrate, Restore,
+    RootKeySettings, ServiceSettings, Settings, TeamOwner, TlsFiles, TokenIssuer,
 };
 use super::values::{self, Rule};
-use super::{Command, known};
+use super::{Command, known, sign_in};
 use crate::adapters::identity::{OidcSettings, Timings};
 use crate::serve::gate::Rates;
+use crate::serve::watches::DEFAULT_WATCH_LIMIT;
 
 /// Builds the command with its validated settings.
 pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure> {
@@ -31,9 +33,9 @@ pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure>
     match given.name {
         Name::Serve => Ok(Command::Serve(Box::new(settings(layers)?))),
         Name::Check => Ok(Command::Check(Box::new(settings(layers)?))),
-        Name::Migrate => {
-            Ok(Command::Migrate(Migrate { database: database(layers)?, logs: logs(layers)? }))
-        }
+        Name::Migrate => Ok(Command::Migrate(migrate(layers)?)),
+        Name::RotateData => Ok(Command::RotateData(migrate(layers)?)),
+        Name::KeyStatus => Ok(Command::KeyStatus(migrate(layers)?)),
         Name::Backup => Ok(Command::Backup(Backup {
             database: database(layers)?,
             file: given.backup_file,
@@ -41,7 +43,7 @@ pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure>
         })),
         Name::Restore => Ok(Command::Restore(Restore {
             database: database(layers)?,
-            root_key: required(layers, "root_key", values::root_key)?,
+            root_keys: root_keys(layers)?,
             file: given.backup_file,
             logs: logs(layers)?,
         })),
@@ -52,37 +54,54 @@ pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure>
             logs: logs(layers)?,
         })),
         Name::OpenApi => Ok(Command::OpenApi),
-        Name::Doctor => Ok(Command::Doctor(Doctor {
-            database: database(layers)?,
-            root_key: required(layers, "root_key", values::root_key)?,
-            logs: logs(layers)?,
-        })),
-        Name::Dev => {
-            let (service, logs) = (service(layers)?, logs(layers)?);
-            // `dev token` signs a token for any user without a check, so the service must not be
-            // reachable from other machines.
-            if !service.listen.ip().is_loopback() {
-                let rule =
-                    "`dev` listens on loopback addresses only: give --listen as 127.0.0.1:PORT";
-                return Err(Failure::new(Exit::Usage, rule));
-            }
-            Ok(Command::Dev(Box::new(Dev { service, data_dir, logs })))
-        }
-        Name::DevToken => {
+        Name::Doctor => Ok(Command::Doctor(database_and_keys(layers)?)),
+        Name::RotateRoot => Ok(Command::RotateRoot(database_and_keys(layers)?)),
+        Name::Dev => Ok(Command::Dev(Box::new(dev(layers, data_dir)?))),
+        Name::DevToken | Name::DevLink => {
             let email = values::email(&given.email)
                 .map_err(|rule| Failure::new(Exit::Usage, format!("--email {rule}")))?;
-            Ok(Command::DevToken(DevToken { data_dir, email }))
+            let user = DevToken { data_dir, email };
+            Ok(if given.name == Name::DevToken {
+                Command::DevToken(user)
+            } else {
+                Command::DevLink(user)
+            })
         }
     }
+}
+
+fn database_and_keys(layers: &Layers) -> Result<DatabaseAndKeys, Failure> {
+    Ok(DatabaseAndKeys {
+        database: database(layers)?,
+        root_keys: root_keys(layers)?,
+        logs: logs(layers)?,
+    })
+}
+
+fn migrate(layers: &Layers) -> Result<Migrate, Failure> {
+    Ok(Migrate { database: database(layers)?, logs: logs(layers)? })
+}
+
+fn dev(layers: &Layers, data_dir: PathBuf) -> Result<Dev, Failure> {
+    let (service, logs) = (service(layers)?, logs(layers)?);
+    // `dev token` signs a token for any user without a check, so the service must not be reachable
+    // from other machines.
+    if !service.listen.ip().is_loopback() {
+        let rule = "`dev` listens on loopback addresses only: give --listen as 127.0.0.1:PORT";
+        return Err(Failure::new(Exit::Usage, rule));
+    }
+    Ok(Dev { service, data_dir, logs })
 }
 
 /// Settings without a default that a command needs.
 fn required_settings(command: Name) -> &'static [&'static str] {
     match command {
         Name::Serve | Name::Check => &["database_url", "root_key", "jwt_issuer", "jwt_audience"],
-        Name::Doctor | Name::Restore => &["database_url", "root_key"],
-        Name::Migrate | Name::Backup | Name::TeamOwner => &["database_url"],
-        Name::OpenApi | Name::Dev | Name::DevToken => &[],
+        Name::Doctor | Name::RotateRoot | Name::Restore => &["database_url", "root_key"],
+        Name::Migrate | Name::Backup | Name::TeamOwner | Name::RotateData | Name::KeyStatus => {
+            &["database_url"]
+        }
+        Name::OpenApi | Name::Dev | Name::DevToken | Name::DevLink => &[],
     }
 }
 
@@ -94,13 +113,33 @@ fn all_given(layers: &Layers, names: &[&'static str]) -> Result<(), Failure> {
 }
 
 fn settings(layers: &Layers) -> Result<Settings, Failure> {
+    let (service, issuer) = (service(layers)?, issuer(layers)?);
     Ok(Settings {
-        service: service(layers)?,
+        sign_in: sign_in::client(layers, &issuer, service.public_url.as_ref())?,
+        service,
         database: database(layers)?,
-        root_key: required(layers, "root_key", values::root_key)?,
-        issuer: issuer(layers)?,
+        root_keys: root_keys(layers)?,
+        issuer,
         tls: tls(layers)?,
         logs: logs(layers)?,
+    })
+}
+
+fn root_keys(layers: &Layers) -> Result<RootKeySettings, Failure> {
+    Ok(RootKeySettings {
+        current: required(layers, "root_key", values::root_key)?,
+        previous: optional(layers, "previous_root_key", values::root_key)?,
+    })
+}
+
+/// Returns the lifetimes of browser sessions.
+fn sessions(layers: &Layers) -> Result<SessionLimits, Failure> {
+    let default = SessionLimits::default();
+    Ok(SessionLimits {
+        absolute: optional(layers, "session_hours", values::session_hours)?
+            .unwrap_or(default.absolute),
+        idle: optional(layers, "session_idle_minutes", values::session_minutes)?
+            .unwrap_or(default.idle),
     })
 }
 
@@ -121,6 +160,7 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
         rate_limit_per_team: per_team.unwrap_or(rates.per_principal.saturating_mul(TEAM_FACTOR)),
         time_limit: optional(layers, "request_timeout", values::timeout)?
             .unwrap_or(default.time_limit),
+        sessions: sessions(layers)?,
         ..default
     };
     let public_url = optional(layers, "public_url", str::parse)?;
@@ -129,10 +169,13 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
         listen: optional(layers, "listen", values::listen)?.unwrap_or(default),
         rates,
         memory_budget: optional(layers, "memory_budget", values::mebibytes)?.unwrap_or(256 << 20),
+        watch_limit: optional(layers, "watch_limit", values::watches)?
+            .unwrap_or(DEFAULT_WATCH_LIMIT),
         trusted_proxies: optional(layers, "trusted_proxies", values::networks)?.unwrap_or_default(),
         mail: mail(layers, public_url.clone())?,
         public_url,
         envelope: optional(layers, "envelope", values::envelope)?.unwrap_or_default(),
+        has_dashboard: optional(layers, "dashboard", values::switch)?.unwrap_or(true),
         options,
     })
 }
@@ -259,7 +302,7 @@ fn logs(layers: &Layers) -> Result<Logs, Failure> {
     })
 }
 
-fn required<T>(
+pub(super) fn required<T>(
     layers: &Layers,
     name: &'static str,
     parse: impl Fn(&str) -> Result<T, Rule>,
@@ -284,7 +327,7 @@ fn missing_setting(name: &str) -> String {
     format!("{} is not set: {hint}", known::variable(name))
 }
 
-fn optional<T>(
+pub(super) fn optional<T>(
     layers: &Layers,
     name: &'static str,
     parse: impl Fn(&str) -> Result<T, Rule>,

@@ -84,6 +84,14 @@ fn rules_for_scans_are_read_as_gitleaks_writes_them() {
 }
 
 #[test]
+fn lifetimes_of_browser_sessions_are_settings() {
+    let line = "--session-hours 2 --session-idle-minutes 5";
+    let sessions = served(line, &[]).unwrap().service.options.sessions;
+
+    assert_eq!((sessions.absolute.num_minutes(), sessions.idle.num_minutes()), (120, 5));
+}
+
+#[test]
 fn what_is_not_given_has_its_default() {
     let settings = served("", &[]).unwrap();
 
@@ -98,7 +106,7 @@ fn what_is_not_given_has_its_default() {
     assert_eq!(service.options.member_access, MemberAccess::Write);
     assert!(service.options.audit_reads);
     assert!(matches!(settings.database.location, Location::Memory));
-    assert_eq!(settings.root_key.reveal().as_slice(), b"kvc_root-key-of-thirty-two-bytes");
+    assert_eq!(settings.root_keys.current.reveal().as_slice(), b"kvc_root-key-of-thirty-two-bytes");
     assert_eq!(settings.tls, None);
     assert_eq!(settings.logs, Logs { filter: "info".into(), format: LogFormat::Text });
     let TokenIssuer::Provider(issuer) = settings.issuer else { panic!() };
@@ -200,7 +208,7 @@ fn a_secret_may_be_in_a_file_of_its_own() {
     let by_flag = served(&format!("--root-key-file {key} --database-url-file {url}"), &[]).unwrap();
 
     for settings in [by_variable, by_flag] {
-        assert_eq!(settings.root_key.reveal().as_slice(), b"kvc_root-key-of-thirty-two-bytes");
+        assert_eq!(settings.root_keys.current.reveal().as_slice(), b"kvc_root-key-of-thirty-two-bytes");
         let Location::Postgres(url) = settings.database.location else { panic!() };
         assert_eq!(url.as_str(), "postgres://u:kvc_p@db/secrets");
     }
@@ -262,6 +270,9 @@ fn variables_that_mean_nothing_are_reported() {
         "SECRETS_TOKEN_FILE=/run/token",
         "SECRETS_PROJECT=web-api",
         "SECRETS_ENVIRONMENT=production",
+        "SECRETS_OFFLINE=on",
+        "SECRETS_CA_FILE=/etc/ssl/ca.pem",
+        "SECRETS_EDITOR=vim",
         "PATH=/bin",
     ];
 

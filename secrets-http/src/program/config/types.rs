@@ -11,11 +11,20 @@ use secrets_core::store::{Location, StoreOptions};
 use zeroize::Zeroizing;
 
 use super::hidden::Hidden;
-use crate::adapters::identity::OidcSettings;
+use crate::adapters::identity::{OidcClient, OidcSettings};
 use crate::program::logs::LogFormat;
 use crate::serve::client_address::Networks;
 use crate::serve::gate::Rates;
 use crate::serve::reply::Envelope;
+
+/// Root keys of a database.
+#[derive(Debug)]
+pub struct RootKeySettings {
+    /// Current root key.
+    pub current: Hidden<Zeroizing<[u8; 32]>>,
+    /// Root key that the current one replaces.
+    pub previous: Option<Hidden<Zeroizing<[u8; 32]>>>,
+}
 
 /// Settings of `serve` and `check`.
 #[derive(Debug)]
@@ -24,10 +33,12 @@ pub struct Settings {
     pub service: ServiceSettings,
     /// Database.
     pub database: DatabaseSettings,
-    /// Root key.
-    pub root_key: Hidden<Zeroizing<[u8; 32]>>,
+    /// Root keys.
+    pub root_keys: RootKeySettings,
     /// Issuer of the user tokens.
     pub issuer: TokenIssuer,
+    /// Client of the identity provider, for the sign-in of browsers.
+    pub sign_in: Option<OidcClient>,
     /// Certificate and key to serve `https`.
     pub tls: Option<TlsFiles>,
     /// Log settings.
@@ -62,7 +73,7 @@ pub struct Dev {
     pub logs: Logs,
 }
 
-/// Settings of `dev token`.
+/// Settings of `dev token` and `dev link`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DevToken {
     /// Directory with the signing key.
@@ -96,8 +107,8 @@ pub struct Backup {
 pub struct Restore {
     /// Database to replace.
     pub database: DatabaseSettings,
-    /// Root key of the backup.
-    pub root_key: Hidden<Zeroizing<[u8; 32]>>,
+    /// Root keys of the backup.
+    pub root_keys: RootKeySettings,
     /// Backup to restore.
     pub file: PathBuf,
     /// Log settings.
@@ -117,13 +128,13 @@ pub struct TeamOwner {
     pub logs: Logs,
 }
 
-/// Settings of `doctor verify`.
+/// Settings of `doctor verify` and `keys`.
 #[derive(Debug)]
-pub struct Doctor {
-    /// Database to verify.
+pub struct DatabaseAndKeys {
+    /// Database.
     pub database: DatabaseSettings,
-    /// Root key of the database.
-    pub root_key: Hidden<Zeroizing<[u8; 32]>>,
+    /// Root keys of the database.
+    pub root_keys: RootKeySettings,
     /// Log settings.
     pub logs: Logs,
 }
@@ -137,12 +148,16 @@ pub struct ServiceSettings {
     pub rates: Rates,
     /// Memory for large bodies, in bytes.
     pub memory_budget: u64,
+    /// Maximum number of watchers of the process.
+    pub watch_limit: usize,
     /// Networks of proxies whose `X-Forwarded-*` headers are trusted.
     pub trusted_proxies: Networks,
     /// Base URL of links. If `None`, the scheme and host of the request.
     pub public_url: Option<BaseUrl>,
     /// Field names that wrap the output in responses.
     pub envelope: Envelope,
+    /// True if the dashboard is served.
+    pub has_dashboard: bool,
     /// Mail server; no mail is sent if `None`.
     pub mail: Option<MailSettings>,
     /// Options of `secrets-core`.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use chrono::TimeDelta;
 use hyper::Uri;
 use lettre::message::Mailbox;
 use lettre::{AsyncSmtpTransport, Tokio1Executor};
@@ -95,6 +96,24 @@ pub(super) fn timeout(text: &str) -> Result<Duration, Rule> {
 pub(super) fn mebibytes(text: &str) -> Result<u64, Rule> {
     let count = text.parse().ok().filter(|count| (16..=65_536).contains(count));
     count.map(|count: u64| count * 1024 * 1024).ok_or("must be a whole number, 16 to 65536")
+}
+
+/// Parses the lifetime of browser sessions, in hours.
+pub(super) fn session_hours(text: &str) -> Result<TimeDelta, Rule> {
+    let hours = text.parse().ok().filter(|hours| (1..=720).contains(hours));
+    hours.map(TimeDelta::hours).ok_or("must be a whole number, 1 to 720")
+}
+
+/// Parses the time after which an unused browser session ends, in minutes.
+pub(super) fn session_minutes(text: &str) -> Result<TimeDelta, Rule> {
+    let minutes = text.parse().ok().filter(|minutes| (5..=1_440).contains(minutes));
+    minutes.map(TimeDelta::minutes).ok_or("must be a whole number, 5 to 1440")
+}
+
+/// Parses the number of watchers of a process.
+pub(super) fn watches(text: &str) -> Result<usize, Rule> {
+    let count = text.parse().ok().filter(|count| (4..=10_000).contains(count));
+    count.ok_or("must be a whole number, 4 to 10000")
 }
 
 /// Parses the size of a cache, in mebibytes, to bytes.

@@ -59,8 +59,12 @@ const fn object(
 }
 
 /// Object that no published client reads from `data`.
-const fn unwrapped(template: &'static str, fields: &'static [&'static str]) -> Reading {
-    Reading { method: "GET", template, named: Named::Object(fields), both: Both::Absent }
+const fn unwrapped(
+    method: &'static str,
+    template: &'static str,
+    fields: &'static [&'static str],
+) -> Reading {
+    Reading { method, template, named: Named::Object(fields), both: Both::Absent }
 }
 
 const fn array(template: &'static str, fields: &'static [&'static str]) -> Reading {
@@ -154,6 +158,7 @@ pub(super) const READINGS: &[Reading] = &[
     object("PATCH", environment!(""), ENVIRONMENT),
     nothing("DELETE", environment!("")),
     nothing("GET", environment!("/watch")),
+    nothing("GET", "/api/v1/projects/{projectId}/watch"),
     list("GET", environment!("/secrets"), "secrets", SECRET),
     secret("POST", environment!("/secrets")),
     list("GET", environment!("/secrets/export"), "secrets", EXPORTED),
@@ -169,6 +174,8 @@ pub(super) const READINGS: &[Reading] = &[
         &["id", "version", "changed_at", "change_type"],
     ),
     secret("POST", environment!("/secrets/{key}/rollback")),
+    unwrapped("GET", "/api/v1/projects/{projectId}/compare", &["revision", "environments", "keys"]),
+    unwrapped("POST", "/api/v1/projects/{projectId}/changes", &["dry_run", "created", "changes"]),
     list("GET", environment!("/rotations"), "rotations", ROTATION),
     object("POST", environment!("/rotations"), ROTATION),
     object("POST", environment!("/rotations/test"), &["success", "message"]),
@@ -178,7 +185,11 @@ pub(super) const READINGS: &[Reading] = &[
     object("POST", rotation!("/rotate"), &["id", "rotation_config_id", "version", "status"]),
     object("POST", rotation!("/test"), &["success", "message"]),
     array(rotation!("/history"), &["id", "rotation_config_id", "version", "status"]),
-    unwrapped("/api/v1/projects/{projectId}/my-permissions", &["permissions", "is_team_admin"]),
+    unwrapped(
+        "GET",
+        "/api/v1/projects/{projectId}/my-permissions",
+        &["permissions", "is_team_admin"],
+    ),
     list("GET", "/api/v1/projects/{projectId}/permissions/defaults", "defaults", DEFAULT),
     list("PUT", "/api/v1/projects/{projectId}/permissions/defaults", "defaults", DEFAULT),
     nothing("DELETE", "/api/v1/projects/{projectId}/permissions/defaults"),
@@ -192,8 +203,8 @@ pub(super) const READINGS: &[Reading] = &[
     object("POST", rotation!("/webhooks/{webhookId}/test"), DELIVERY),
     list("GET", rotation!("/webhooks/{webhookId}/deliveries"), "deliveries", DELIVERY),
     object("POST", rotation!("/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver"), DELIVERY),
-    unwrapped("/api/v1/eso/secret", &["value"]),
-    unwrapped("/api/v1/eso/secrets", &["secrets"]),
+    unwrapped("GET", "/api/v1/eso/secret", &["value"]),
+    unwrapped("GET", "/api/v1/eso/secrets", &["secrets"]),
     list("GET", "/api/v1/tokens", "tokens", TOKEN),
     object("POST", "/api/v1/tokens", NEW_TOKEN),
     object("POST", "/api/v1/tokens/{id}/rotate", NEW_TOKEN),
@@ -207,11 +218,23 @@ pub(super) const READINGS: &[Reading] = &[
     object("POST", "/api/v1/auth/cli/deny", &["status"]),
     nothing("POST", "/api/v1/auth/cli/revoke"),
     list("GET", "/api/v1/auth/cli/sessions", "sessions", &["id", "created_at"]),
+    object("GET", "/api/v1/auth/config", &["browser_sign_in", "dev"]),
+    list("GET", "/api/v1/auth/sessions", "sessions", &["id", "kind", "created_at"]),
+    object("DELETE", "/api/v1/auth/sessions", &["revoked"]),
+    nothing("DELETE", "/api/v1/auth/sessions/{id}"),
+    nothing("POST", "/api/v1/auth/sign-out"),
     nothing("GET", "/"),
+    nothing("GET", "/projects"),
+    nothing("GET", "/projects/{*rest}"),
+    nothing("GET", "/assets/{build}/{*file}"),
     nothing("GET", "/device"),
     nothing("POST", "/device"),
+    nothing("GET", "/sign-in"),
+    nothing("GET", "/sign-in/callback"),
+    nothing("GET", "/sign-in/dev"),
+    nothing("POST", "/invitations/{token}"),
     // The document is a format of its own.
-    unwrapped("/api/v1/openapi.json", &["openapi", "info", "paths", "components"]),
+    unwrapped("GET", "/api/v1/openapi.json", &["openapi", "info", "paths", "components"]),
     nothing("GET", "/api/docs"),
     nothing("GET", "/api/docs/{file}"),
     list("GET", "/api/v1/scans", "scans", SCAN),

@@ -12,10 +12,10 @@ use crate::model::RotationId;
 use crate::model::rotations::{Integration, PermissionLevel, Slot, SslMode};
 use crate::ports::rotator::{Apply, DatabaseRotator, Fence, Login, Target, TargetError};
 use crate::rotations::{draw_password, group_role, slot_user};
-use crate::rotators::drivers::Who;
 use crate::rotators::drivers::mysql::MySqlRotator;
 use crate::rotators::drivers::postgres::{Credentials, PostgresRotator, drive};
 use crate::rotators::drivers::quoting::Ident;
+use crate::rotators::drivers::{Who, driver};
 
 /// Host name that resolves to this machine but is in no server certificate.
 pub(super) const OTHER_NAME: &str = "other.example";
@@ -56,20 +56,14 @@ fn server(name: &str, integration: Integration) -> Option<Server> {
         integration,
         host: url.host_str().unwrap().to_owned(),
         port: url.port().unwrap(),
-        database: match integration {
-            Integration::Postgresql => "postgres".into(),
-            Integration::Mysql => "mysql".into(),
-        },
+        database: url.path().trim_start_matches('/').to_owned(),
         admin_username: url.username().to_owned(),
         admin_password: Plaintext::new(url.password().unwrap().to_owned()).unwrap(),
         ssl_mode: SslMode::VerifyFull,
         ca_certificate: Some(std::fs::read_to_string(authority).unwrap()),
         proxy: None,
     };
-    let rotator: Arc<dyn DatabaseRotator> = match integration {
-        Integration::Postgresql => Arc::new(PostgresRotator::new(gate())),
-        Integration::Mysql => Arc::new(MySqlRotator::new(gate())),
-    };
+    let rotator = driver(integration, gate());
     let (postgres, mysql) = (PostgresRotator::new(gate()), MySqlRotator::new(gate()));
     let is_mariadb = name.contains("MARIADB");
     Some(Server { rotator, target, is_mariadb, postgres, mysql })

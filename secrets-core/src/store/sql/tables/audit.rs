@@ -35,7 +35,8 @@ pub(in super::super) const UNSEALED_TEAMS: &str = "
     UNION ALL
     SELECT NULL WHERE EXISTS (SELECT 1 FROM audit_log WHERE position IS NULL AND team_id IS NULL)";
 
-/// Condition and order of the entries of a team in no audit chain.
+/// End of a query for the entries that are not in an audit chain yet, oldest first. The limit
+/// follows.
 pub(in super::super) const UNSEALED: &str = " AND position IS NULL ORDER BY created_at, id LIMIT ";
 
 #[async_trait]

@@ -1,11 +1,10 @@
 use async_trait::async_trait;
 
-use super::{Connected, Row, Session, Transaction, users};
+use super::{Connected, Row, Session, Transaction};
 use crate::crypto::TokenMac;
-use crate::model::{CliSessionId, DisplayName, Subject, Time, UserId};
+use crate::model::{DisplayName, Subject, Time, UserId};
 use crate::store::{
-    CliSessionRecord, DeviceClient, DeviceLoginReads, DeviceLoginRecord, DeviceLoginWrites,
-    DeviceStatus, StoreResult, UserRecord,
+    DeviceClient, DeviceLoginReads, DeviceLoginRecord, DeviceLoginWrites, DeviceStatus, StoreResult,
 };
 
 macro_rules! login {
@@ -36,38 +35,6 @@ impl<C: Connected> DeviceLoginReads for Session<C> {
     ) -> StoreResult<Option<DeviceLoginRecord>> {
         let statement = sqlx::query(login!("code_mac")).bind(code.0.as_slice());
         self.one("device_logins", statement, login).await
-    }
-
-    async fn cli_session(
-        &mut self,
-        mac: &TokenMac,
-    ) -> StoreResult<Option<(CliSessionRecord, UserRecord)>> {
-        let statement = sqlx::query(concat!(
-            "SELECT ",
-            columns!(users),
-            ", c.id AS session_id, c.mac, c.prefix, c.client_name, c.hostname, c.os, c.address,
-               c.created_at AS begun_at, c.expires_at
-             FROM cli_sessions c JOIN users u ON u.id = c.user_id WHERE c.mac = $1"
-        ))
-        .bind(mac.0.as_slice());
-        let found = self.one("cli_sessions", statement, |row| {
-            let user = users::record(row)?;
-            Ok((session(row, row.id("session_id")?, user.id, row.get("begun_at")?)?, user))
-        });
-        found.await
-    }
-
-    async fn cli_sessions(&mut self, user: UserId) -> StoreResult<Vec<CliSessionRecord>> {
-        let statement = sqlx::query(
-            "SELECT id, user_id, mac, prefix, client_name, hostname, os, address, created_at,
-                 expires_at
-             FROM cli_sessions WHERE user_id = $1 ORDER BY created_at, id",
-        )
-        .bind(user.uuid());
-        self.all("cli_sessions", statement, |row| {
-            session(row, row.id("id")?, row.id("user_id")?, row.get("created_at")?)
-        })
-        .await
     }
 }
 
@@ -116,51 +83,18 @@ impl DeviceLoginWrites for Session<Transaction> {
         self.change(Subject::DeviceLogin, statement).await
     }
 
-    async fn insert_cli_session(&mut self, session: &CliSessionRecord) -> StoreResult<()> {
-        let client = &session.client;
-        let statement = sqlx::query(
-            "INSERT INTO cli_sessions
-                 (id, user_id, mac, prefix, client_name, hostname, os, address, created_at,
-                  expires_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-             ON CONFLICT DO NOTHING",
-        )
-        .bind(session.id.uuid())
-        .bind(session.user.uuid())
-        .bind(session.mac.0.as_slice())
-        .bind(&session.prefix)
-        .bind(client.name.as_ref().map(DisplayName::as_str))
-        .bind(client.hostname.as_ref().map(DisplayName::as_str))
-        .bind(client.os.as_ref().map(DisplayName::as_str))
-        .bind(client.address.map(|address| address.to_string()))
-        .bind(session.created_at)
-        .bind(session.expires_at);
-        self.insert(Subject::CliSession, statement).await
-    }
-
-    async fn delete_cli_session(&mut self, user: UserId, session: CliSessionId) -> StoreResult<()> {
-        let statement = sqlx::query("DELETE FROM cli_sessions WHERE id = $1 AND user_id = $2")
-            .bind(session.uuid())
-            .bind(user.uuid());
-        self.change(Subject::CliSession, statement).await
-    }
-
-    async fn delete_cli_sessions(&mut self, user: UserId) -> StoreResult<()> {
+    async fn delete_device_logins(&mut self, user: UserId) -> StoreResult<()> {
         let statement = sqlx::query("DELETE FROM device_logins WHERE user_id = $1");
-        self.write(statement.bind(user.uuid())).await?;
-        let statement = sqlx::query("DELETE FROM cli_sessions WHERE user_id = $1");
         self.write(statement.bind(user.uuid())).await.map(drop)
     }
 
     async fn delete_ended_logins(&mut self, by: Time) -> StoreResult<()> {
         let statement = sqlx::query("DELETE FROM device_logins WHERE expires_at <= $1");
-        self.write(statement.bind(by)).await?;
-        let statement = sqlx::query("DELETE FROM cli_sessions WHERE expires_at <= $1");
         self.write(statement.bind(by)).await.map(drop)
     }
 }
 
-fn client(row: &Row<'_>) -> StoreResult<DeviceClient> {
+pub(super) fn client(row: &Row<'_>) -> StoreResult<DeviceClient> {
     let name = |column| -> StoreResult<Option<DisplayName>> {
         match row.get::<Option<&str>>(column)? {
             Some(_) => row.name(column).map(Some),
@@ -179,7 +113,7 @@ fn client(row: &Row<'_>) -> StoreResult<DeviceClient> {
     })
 }
 
-fn mac(row: &Row<'_>, column: &'static str) -> StoreResult<TokenMac> {
+pub(super) fn mac(row: &Row<'_>, column: &'static str) -> StoreResult<TokenMac> {
     let bytes: Vec<u8> = row.get(column)?;
     bytes.try_into().map(TokenMac).map_err(|_| row.unreadable(column))
 }
@@ -195,23 +129,6 @@ fn login(row: &Row<'_>) -> StoreResult<DeviceLoginRecord> {
         poll_seconds: row.number("poll_seconds")?,
         polled_at: row.get("polled_at")?,
         created_at: row.get("created_at")?,
-        expires_at: row.get("expires_at")?,
-    })
-}
-
-fn session(
-    row: &Row<'_>,
-    id: CliSessionId,
-    user: UserId,
-    created_at: Time,
-) -> StoreResult<CliSessionRecord> {
-    Ok(CliSessionRecord {
-        id,
-        user,
-        mac: mac(row, "mac")?,
-        prefix: row.get("prefix")?,
-        client: client(row)?,
-        created_at,
         expires_at: row.get("expires_at")?,
     })
 }

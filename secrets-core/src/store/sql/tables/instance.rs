@@ -98,6 +98,23 @@ impl InstanceWrites for Session<Transaction> {
         }
         Ok(())
     }
+
+    async fn replace_root_key(
+        &mut self,
+        before: &InstanceRecord,
+        after: &InstanceRecord,
+    ) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "UPDATE instance SET root_key_id = $1, wrapped_kek = $2
+             WHERE id = $3 AND root_key_id = $4 AND wrapped_kek = $5",
+        )
+        .bind(after.root_key.0.as_slice())
+        .bind(&after.wrapped_kek)
+        .bind(before.id.uuid())
+        .bind(before.root_key.0.as_slice())
+        .bind(&before.wrapped_kek);
+        self.change(Subject::Resource, statement).await
+    }
 }
 
 fn record(row: &Row<'_>) -> StoreResult<InstanceRecord> {

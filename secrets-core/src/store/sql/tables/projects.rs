@@ -137,14 +137,15 @@ impl ProjectWrites for Session<Transaction> {
         self.insert(Subject::Project, statement).await?;
 
         let statement = sqlx::query(
-            "INSERT INTO project_keys (project_id, version, kek_id, wrapped)
-             VALUES ($1, $2, $3, $4)
+            "INSERT INTO project_keys (project_id, version, kek_id, wrapped, created_at)
+             VALUES ($1, $2, $3, $4, $5)
              ON CONFLICT DO NOTHING",
         )
         .bind(key.project.uuid())
         .bind(i64::from(key.version))
         .bind(i64::from(key.kek_id))
-        .bind(&key.wrapped);
+        .bind(&key.wrapped)
+        .bind(project.created_at);
         self.insert(Subject::Project, statement).await
     }
 

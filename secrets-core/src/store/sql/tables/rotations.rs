@@ -15,8 +15,9 @@ use crate::model::{
     AttemptId, EnvironmentId, ProjectId, RotationId, RotationName, SecretKey, Subject, TeamId, Time,
 };
 use crate::store::{
-    AttemptRecord, DueRotation, Lease, ProjectRecord, RotationLocation, RotationReads,
-    RotationRecord, RotationWrites, StoreError, StoreResult,
+    AttemptRecord, DueRotation, Lease, ProjectRecord, RotationFailure, RotationLocation,
+    RotationReads, RotationRecord, RotationSchedule, RotationSettings, RotationSlots,
+    RotationWrites, StoreError, StoreResult,
 };
 
 #[async_trait]
@@ -30,7 +31,7 @@ impl<C: Connected> RotationReads for Session<C> {
         let mut rotations =
             self.all("rotations", statement.bind(environment.uuid()), record).await?;
         // Sorted here, because the database's sort order depends on its locale.
-        rotations.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        rotations.sort_unstable_by(|one, other| one.settings.name.cmp(&other.settings.name));
         Ok(rotations)
     }
 
@@ -277,6 +278,37 @@ fn record(row: &Row<'_>) -> StoreResult<RotationRecord> {
     Ok(RotationRecord {
         id: row.id("id")?,
         environment: row.id("environment_id")?,
+        settings: settings(row)?,
+        status: row.one_of("status", RotationStatus::from_name)?,
+        failure: RotationFailure {
+            code: row.get("error_code")?,
+            message: row.get("error_message")?,
+            since: row.get("error_since")?,
+            count: row.number("failures")?,
+        },
+        announced_at: row.get("announced_at")?,
+        slots: RotationSlots {
+            active: row.one_of_if_any("active_slot", Slot::from_name)?,
+            retire_at: row.get("retire_at")?,
+            check_at: row.get("check_at")?,
+            checks: row.number("checks")?,
+        },
+        schedule: RotationSchedule {
+            next_at: row.get("next_rotation_at")?,
+            remaining: row.number_if_any("remaining")?,
+            last_at: row.get("last_rotation_at")?,
+            work_at: row.get("work_at")?,
+        },
+        identity: row.get("identity")?,
+        sequence: row.number("sequence")?,
+        created_by: row.get("created_by")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+    })
+}
+
+fn settings(row: &Row<'_>) -> StoreResult<RotationSettings> {
+    Ok(RotationSettings {
         name: row.name("name")?,
         integration: row.one_of("integration", Integration::from_name)?,
         method: row.one_of("method", ConnectionMethod::from_name)?,
@@ -285,25 +317,6 @@ fn record(row: &Row<'_>) -> StoreResult<RotationRecord> {
         proxy: row.get::<Option<_>>("proxy")?.map(Sealed::from_bytes),
         keys: row.get("keys")?,
         interval_days: row.number("interval_days")?,
-        status: row.one_of("status", RotationStatus::from_name)?,
-        error_code: row.get("error_code")?,
-        error_message: row.get("error_message")?,
-        error_since: row.get("error_since")?,
-        announced_at: row.get("announced_at")?,
-        failures: row.number("failures")?,
-        active_slot: row.one_of_if_any("active_slot", Slot::from_name)?,
-        retire_at: row.get("retire_at")?,
-        check_at: row.get("check_at")?,
-        checks: row.number("checks")?,
-        next_rotation_at: row.get("next_rotation_at")?,
-        remaining: row.number_if_any("remaining")?,
-        last_rotation_at: row.get("last_rotation_at")?,
-        identity: row.get("identity")?,
-        sequence: row.number("sequence")?,
-        work_at: row.get("work_at")?,
-        created_by: row.get("created_by")?,
-        created_at: row.get("created_at")?,
-        updated_at: row.get("updated_at")?,
     })
 }
 

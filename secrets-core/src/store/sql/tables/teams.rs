@@ -10,7 +10,7 @@ use crate::store::{
 
 /// Deletes the contents of a team, in this order. Secrets, versions and rotations are deleted with
 /// their environments.
-const DELETE_CONTENTS: [&str; 8] = [
+const DELETE_CONTENTS: [&str; 9] = [
     "DELETE FROM permission_defaults
      WHERE project_id IN (SELECT id FROM projects WHERE team_id = $1)",
     "DELETE FROM scans WHERE team_id = $1",
@@ -22,6 +22,7 @@ const DELETE_CONTENTS: [&str; 8] = [
      WHERE project_id IN (SELECT id FROM projects WHERE team_id = $1)",
     "DELETE FROM project_keys
      WHERE project_id IN (SELECT id FROM projects WHERE team_id = $1)",
+    "DELETE FROM team_sizes WHERE team_id = $1",
 ];
 
 #[async_trait]
@@ -89,12 +90,26 @@ impl<C: Connected> TeamReads for Session<C> {
                  (SELECT COALESCE(MAX(n), 0) FROM of_places) AS most_secrets,
                  (SELECT CAST(COALESCE(SUM(size + history_size), 0) AS BIGINT) FROM places) AS bytes,
                  (SELECT COALESCE(MAX(size), 0) FROM places) AS most_bytes,
+                 (SELECT CAST(COALESCE(SUM(e.size + e.history_size), 0) AS BIGINT) FROM projects p
+                  JOIN environments e ON e.project_id = p.id WHERE p.team_id = $1) AS stored_bytes,
                  (SELECT COUNT(*) FROM tokens WHERE team_id = $1) AS service_tokens,
                  (SELECT COUNT(*) FROM places x JOIN rotations r ON r.environment_id = x.id)
                      AS rotations",
         );
         let usage = self.one("usage", statement.bind(team.uuid()), usage).await?;
         usage.ok_or_else(|| broken("a count returned no row"))
+    }
+
+    async fn stored_bytes(&mut self, team: TeamId) -> StoreResult<u64> {
+        let statement = sqlx::query(
+            "SELECT CAST(COALESCE(SUM(e.size + e.history_size), 0) AS BIGINT) AS size
+             FROM projects p JOIN environments e ON e.project_id = p.id
+             WHERE p.team_id = $1",
+        );
+        let size = self
+            .one("environments", statement.bind(team.uuid()), |row| environments::size(row, "size"))
+            .await?;
+        size.ok_or_else(|| broken("a sum returned no row"))
     }
 
     async fn team(&mut self, team: TeamId) -> StoreResult<Option<TeamRecord>> {
@@ -189,6 +204,14 @@ impl TeamWrites for Session<Transaction> {
             sqlx::query("UPDATE teams SET updated_at = updated_at WHERE id = $1").bind(team.uuid());
         self.change(Subject::Team, statement).await
     }
+
+    async fn lock_team_size(&mut self, team: TeamId) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "INSERT INTO team_sizes (team_id) VALUES ($1)
+             ON CONFLICT (team_id) DO UPDATE SET team_id = excluded.team_id",
+        );
+        self.write(statement.bind(team.uuid())).await.map(drop)
+    }
 }
 
 fn usage(row: &Row<'_>) -> StoreResult<TeamUsage> {
@@ -201,6 +224,7 @@ fn usage(row: &Row<'_>) -> StoreResult<TeamUsage> {
         most_secrets: row.number("most_secrets")?,
         bytes: environments::size(row, "bytes")?,
         most_bytes: environments::size(row, "most_bytes")?,
+        stored_bytes: environments::size(row, "stored_bytes")?,
         service_tokens: row.number("service_tokens")?,
         rotations: row.number("rotations")?,
     })

@@ -20,7 +20,7 @@ use super::servers::gate;
 use crate::crypto::Plaintext;
 use crate::model::rotations::{Integration, SslMode};
 use crate::ports::rotator::{DatabaseRotator, Fault, Target};
-use crate::rotators::drivers::{MySqlRotator, PostgresRotator};
+use crate::rotators::drivers::driver;
 
 /// Password that an unverified server must never receive.
 const PASSWORD: &str = "kvc_hostile_admin";
@@ -150,7 +150,7 @@ struct Outcome {
 
 /// A server that plays a script on every connection, and a rotator to test with it.
 struct Meeting {
-    rotator: Box<dyn DatabaseRotator>,
+    rotator: Arc<dyn DatabaseRotator>,
     target: Target,
     heard: Arc<Mutex<Vec<u8>>>,
     server: tokio::task::JoinHandle<()>,
@@ -178,10 +178,7 @@ impl Meeting {
             ca_certificate: None,
             proxy: None,
         };
-        let rotator: Box<dyn DatabaseRotator> = match integration {
-            Integration::Postgresql => Box::new(PostgresRotator::new(gate())),
-            Integration::Mysql => Box::new(MySqlRotator::new(gate())),
-        };
+        let rotator = driver(integration, gate());
         Self { rotator, target, heard, server }
     }
 }

@@ -1,0 +1,28 @@
+{{/* Name of all objects. */}}
+{{- define "secrets.name" -}}
+{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ .Chart.Name }}{{ end }}
+{{- end }}
+
+{{/* Labels that select the pods; they never change. */}}
+{{- define "secrets.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{/* Labels of all objects. */}}
+{{- define "secrets.labels" -}}
+{{ include "secrets.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{- define "secrets.serviceAccount" -}}
+{{ .Values.serviceAccount.name | default (include "secrets.name" .) }}
+{{- end }}
+
+{{/* HTTP request of a probe. */}}
+{{- define "secrets.probe" -}}
+port: http
+scheme: {{ ternary "HTTPS" "HTTP" (ne .Values.tlsSecret "") }}
+{{- end }}

@@ -1,0 +1,74 @@
+//! State that a client keeps for the service, such as a cookie.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use zeroize::Zeroizing;
+
+use super::cipher::Cipher;
+use super::{Keyring, Undecryptable, random};
+
+/// Maximum length of encrypted state, in bytes. Longer texts are rejected without decoding.
+const MAX_LENGTH: usize = 8 * 1024;
+
+/// Encryption of state of one purpose. The client can neither read nor change the state, and every
+/// node of the instance can decrypt it.
+pub(crate) struct ClientState {
+    purpose: &'static str,
+    cipher: Cipher,
+}
+
+impl ClientState {
+    /// Derives the encryption key of a purpose from the keys of the instance.
+    pub(crate) fn of(keyring: &Keyring, purpose: &'static str) -> Self {
+        let info = ["secrets-core/v1/client-state/", purpose].concat();
+        let key =
+            keyring.pepper().derive(Some(keyring.instance().uuid().as_bytes()), info.as_bytes());
+        Self { purpose, cipher: Cipher::new(&key) }
+    }
+
+    /// Encrypts state to base64url text.
+    pub(crate) fn seal(&self, state: &[u8]) -> String {
+        let mut sealed = Vec::new();
+        self.cipher.seal_into(&mut sealed, &random(), self.purpose.as_bytes(), state);
+        URL_SAFE_NO_PAD.encode(sealed)
+    }
+
+    /// Decrypts the text of [`seal`](Self::seal).
+    pub(crate) fn open(&self, text: &str) -> Result<Zeroizing<Vec<u8>>, Undecryptable> {
+        if text.len() > MAX_LENGTH {
+            return Err(Undecryptable);
+        }
+        let sealed = URL_SAFE_NO_PAD.decode(text).map_err(|_| Undecryptable)?;
+        self.cipher.open(&sealed, self.purpose.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Key, StaticRootKey};
+    use super::*;
+    use crate::model::Time;
+
+    async fn keyring() -> Keyring {
+        let root = StaticRootKey::new(&Key::generate());
+        Keyring::create(&root, Time::from_timestamp(0, 0).unwrap()).await.unwrap().2
+    }
+
+    #[tokio::test]
+    async fn only_the_same_instance_and_purpose_opens_unchanged_state() {
+        let (keyring, other) = (keyring().await, keyring().await);
+        let state = ClientState::of(&keyring, "sign-in");
+        let sealed = state.seal(b"state");
+
+        assert_eq!(*ClientState::of(&keyring, "sign-in").open(&sealed).unwrap(), b"state");
+        assert!(ClientState::of(&other, "sign-in").open(&sealed).is_err());
+        assert!(ClientState::of(&keyring, "other").open(&sealed).is_err());
+        for place in [0, 30, sealed.len() - 2] {
+            let mut changed = sealed.clone().into_bytes();
+            changed[place] = if changed[place] == b'A' { b'B' } else { b'A' };
+            assert!(state.open(std::str::from_utf8(&changed).unwrap()).is_err(), "{place}");
+        }
+        assert!(state.open("").is_err());
+        assert!(state.open(&"A".repeat(MAX_LENGTH + 1)).is_err());
+    }
+}

@@ -1,0 +1,281 @@
+//! Replacement of project keys: new records are encrypted with a new key at once, and the records that
+//! exist are encrypted again in the background.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use uuid::Uuid;
+
+use crate::crypto::{ProjectKey, Purpose, Sealed};
+use crate::engine::{
+    AuditContext, Caller, Engine, Failures, Periodic, Schedule, WorkItem, records,
+};
+use crate::failpoint;
+use crate::model::{Error, ProjectId, Result, Time};
+use crate::rotations::SealedField;
+use crate::store::{
+    ProjectKeyCounts, ReplacedKey, SealedColumn, SealedRow, Store, StoreError, StoreResult, Tx,
+};
+
+/// Maximum number of records encrypted again in one transaction.
+const MAX_ROWS: u32 = 200;
+
+/// Maximum number of keys looked up at a time.
+const MAX_KEYS: u32 = 16;
+
+/// Time from the replacement of a key to its earliest retirement. An operation that began before the
+/// replacement has ended by then, so no record is encrypted with the key any more.
+const SETTLING_TIME: TimeDelta = TimeDelta::minutes(10);
+
+/// Worker that replaces project keys on request, and encrypts the records of replaced keys again.
+pub const PROJECT_KEYS: Periodic = Periodic {
+    name: "project keys",
+    schedule: Schedule {
+        timeout: Duration::from_mins(30),
+        stale_after: Duration::from_mins(40),
+        ..Schedule::every(Duration::from_mins(1))
+    },
+    job: |engine| Box::pin(async move { replace_project_keys(&engine).await }),
+};
+
+/// State of the encryption keys of an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyStatus {
+    /// ID of the root key.
+    pub root: String,
+    /// Number of project keys by state.
+    pub projects: ProjectKeyCounts,
+    /// Time of the request to replace project keys, if it is not done.
+    pub requested_at: Option<Time>,
+}
+
+/// Requests that all project keys are replaced. The service over this store replaces them in the
+/// background.
+pub async fn request_project_keys(store: &dyn Store, now: Time) -> StoreResult<()> {
+    let mut tx = store.begin().await?;
+    tx.request_project_keys(now).await?;
+    tx.commit().await
+}
+
+/// Returns the state of the encryption keys in a store.
+pub async fn status(store: &dyn Store) -> StoreResult<KeyStatus> {
+    let mut reads = store.read().await?;
+    let instance = reads.instance().await?;
+    Ok(KeyStatus {
+        root: instance.map(|(instance, _)| instance.root_key.to_string()).unwrap_or_default(),
+        projects: reads.project_key_counts().await?,
+        requested_at: reads.project_key_request().await?,
+    })
+}
+
+/// Replaces the project keys that were created before the last request, and encrypts records of
+/// replaced keys again, in small transactions. A project that fails is reported, tried again later, and
+/// holds up no other.
+pub async fn replace_project_keys(engine: &Arc<Engine>) -> Result<()> {
+    add_keys(engine).await?;
+    let failures = engine.shared::<Failures>();
+    let mut after = None;
+    loop {
+        let mut reads = engine.store().read().await?;
+        let replaced = reads.replaced_project_keys(after, MAX_KEYS).await?;
+        drop(reads);
+        let Some(last) = replaced.last() else { return Ok(()) };
+        after = Some((last.key.project, last.key.version));
+        for key in &replaced {
+            let item = WorkItem::ProjectKey(key.key.project);
+            if failures.must_wait(item, engine.now()) {
+                continue;
+            }
+            match encrypt_again(engine, key).await {
+                Ok(()) => failures.clear(item),
+                Err(error @ Error::Unavailable(_)) => return Err(error),
+                Err(error) => drop(failures.report(item, &error, engine.now())),
+            }
+        }
+    }
+}
+
+/// Adds a key to every project whose newest key is older than the last request.
+async fn add_keys(engine: &Engine) -> Result<()> {
+    let Some(before) = engine.store().read().await?.project_key_request().await? else {
+        return Ok(());
+    };
+    loop {
+        let aged = engine.store().read().await?.aged_project_keys(before, MAX_KEYS).await?;
+        for key in &aged {
+            let version = key.version.checked_add(1);
+            let version = version.ok_or_else(|| Error::internal("too many project keys"))?;
+            let new = engine.keyring().draw_project_key(key.project, version);
+            let mut tx = engine.store().begin().await?;
+            match tx.insert_project_key(&new, engine.now()).await {
+                Ok(()) => tx.commit().await?,
+                // Another node added it, or the project was purged.
+                Err(StoreError::Duplicate(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+            failpoint::reached("after-key").await;
+        }
+        if aged.is_empty() {
+            break;
+        }
+    }
+    let mut tx = engine.store().begin().await?;
+    tx.finish_project_key_request(before).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Encrypts all records of a replaced key again, and retires the key if no other can follow.
+async fn encrypt_again(engine: &Engine, replaced: &ReplacedKey) -> Result<()> {
+    let keys = Keys::of(engine, replaced)?;
+    let mut seen = Seen::default();
+    for column in SealedColumn::ALL {
+        let mut after = Some((Uuid::nil(), 0));
+        while let Some(place) = after {
+            after = keys.encrypt_batch(engine, column, place, &mut seen).await?;
+        }
+    }
+    if let Some(error) = seen.error {
+        return Err(error);
+    }
+    if seen.rows == 0 && replaced.replaced_at + SETTLING_TIME < engine.now() {
+        retire(engine, replaced).await?;
+    }
+    Ok(())
+}
+
+/// Records of a replaced key that were found in one round.
+#[derive(Default)]
+struct Seen {
+    rows: u64,
+    /// First error. A record that does not decrypt stays as it is, and holds up no other.
+    error: Option<Error>,
+}
+
+/// A replaced key and the newest one of the same project.
+struct Keys {
+    project: ProjectId,
+    old: ProjectKey,
+    new: ProjectKey,
+}
+
+impl Keys {
+    fn of(engine: &Engine, replaced: &ReplacedKey) -> Result<Self> {
+        let open = |key| engine.keyring().project_key(key).map_err(Error::internal);
+        let (old, new) = (open(&replaced.key)?, open(&replaced.newest)?);
+        Ok(Self { project: replaced.key.project, old, new })
+    }
+
+    /// Encrypts the next records of a column again, in one transaction, and counts them. Returns the
+    /// last of them, or `None` if there was none. Nodes that work on the same key take turns.
+    async fn encrypt_batch(
+        &self,
+        engine: &Engine,
+        column: SealedColumn,
+        after: (Uuid, u64),
+        seen: &mut Seen,
+    ) -> Result<Option<(Uuid, u64)>> {
+        let mut tx = engine.store().begin().await?;
+        match tx.lock_project_key(self.project, self.old.version()).await {
+            Ok(()) => {}
+            // The project was purged, or another node retired the key.
+            Err(StoreError::Stale(_)) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        let place = (self.project, self.old.version());
+        let rows = tx.sealed_rows(column, place, after, MAX_ROWS).await?;
+        let Some(last) = rows.last().map(|row| (row.object, row.version)) else { return Ok(None) };
+        self.lock_environments(tx.as_mut(), column, &rows).await?;
+        for row in &rows {
+            seen.rows += 1;
+            match self.encrypted(engine, column, row) {
+                // False if the record changed meanwhile: the change was encrypted with the newest key.
+                Ok(sealed) => drop(tx.replace_sealed(column, row, &sealed).await?),
+                Err(error) => drop(seen.error.get_or_insert(error)),
+            }
+        }
+        failpoint::reached("in-key-batch").await;
+        tx.commit().await?;
+        failpoint::reached("after-key-batch").await;
+        Ok(Some(last))
+    }
+
+    /// Locks the environments of secrets in the order of their IDs, as operations do that change several
+    /// secrets, so that none waits for the other.
+    async fn lock_environments(
+        &self,
+        tx: &mut dyn Tx,
+        column: SealedColumn,
+        rows: &[SealedRow],
+    ) -> Result<()> {
+        if !column.is_of_secrets() {
+            return Ok(());
+        }
+        let environments: BTreeSet<_> = rows.iter().map(|row| row.environment).collect();
+        for environment in environments {
+            match tx.lock_environment(environment).await {
+                // Nothing else changes the secrets of a deleted project.
+                Ok(()) | Err(StoreError::Stale(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Encrypts a record with the newest key.
+    fn encrypted(&self, engine: &Engine, column: SealedColumn, row: &SealedRow) -> Result<Sealed> {
+        let context = context(engine, self.project, column, row);
+        let text = row.sealed.open(&self.old, &context).map_err(Error::internal)?;
+        let sealed = Sealed::seal(&self.new, &context, &text);
+        // The stored record is replaced only by one that is known to decrypt.
+        let opened = sealed.open(&self.new, &context).map_err(Error::internal)?;
+        if opened.reveal() != text.reveal() {
+            return Err(Error::internal("a record does not decrypt to the same text"));
+        }
+        Ok(sealed)
+    }
+}
+
+/// Returns the encryption context of a record.
+fn context<'a>(
+    engine: &Engine,
+    project: ProjectId,
+    column: SealedColumn,
+    row: &'a SealedRow,
+) -> crate::crypto::RecordContext<'a> {
+    let instance = engine.keyring().instance();
+    let field = match column {
+        SealedColumn::Value | SealedColumn::PreviousValue => {
+            return records::row_context(instance, project, Purpose::Value, row);
+        }
+        SealedColumn::Description => {
+            return records::row_context(instance, project, Purpose::Description, row);
+        }
+        SealedColumn::Connection => SealedField::Connection(row.object.into()),
+        SealedColumn::Proxy => SealedField::Proxy(row.object.into()),
+        SealedColumn::Pending => SealedField::Pending(row.object.into(), row.version),
+        SealedColumn::Webhook => SealedField::Webhook(row.object.into()),
+    };
+    field.context(instance, project, row.environment)
+}
+
+async fn retire(engine: &Engine, replaced: &ReplacedKey) -> Result<()> {
+    let (project, version) = (replaced.key.project, replaced.key.version);
+    let mut tx = engine.store().begin().await?;
+    match tx.retire_project_key(project, version, engine.now()).await {
+        Ok(()) => {}
+        Err(StoreError::Stale(_)) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    }
+    let mut note = AuditContext {
+        resource: Some(("project", Some(project.uuid()), None)),
+        ..AuditContext::default()
+    };
+    note.details.insert("version".to_owned(), version.into());
+    let entry = note.into_entry(&Caller::system(), "keys.project_key_retired", engine.now());
+    tx.insert_audit(&[entry]).await?;
+    tx.commit().await?;
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! Replacement of the root key.
+
+use serde_json::json;
+
+use crate::crypto::{Keyring, KeyringError, RootKeyId};
+use crate::engine::{AuditContext, Caller, Engine, StartError};
+
+/// Result of [`rotate_root`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RootRotation {
+    /// The current root key replaced the previous one.
+    Replaced {
+        /// ID of the previous root key.
+        from: RootKeyId,
+        /// ID of the current root key.
+        to: RootKeyId,
+    },
+    /// The store used the current root key already.
+    Unchanged(RootKeyId),
+}
+
+/// Replaces [`Ports::previous_root`](crate::Ports::previous_root) by
+/// [`Ports::root`](crate::Ports::root): wraps the instance key with the current root key, in one
+/// transaction. Records are not encrypted again. Running processes are not affected; a process that
+/// starts afterwards needs the current root key.
+///
+/// Backups made before still need the previous root key.
+pub async fn rotate_root(engine: &Engine) -> Result<RootRotation, StartError> {
+    let (ports, root) = (engine.ports(), engine.ports().root.as_ref());
+    let mut tx = engine.store().begin().await?;
+    let Some((before, keys)) = tx.instance().await? else {
+        return Err(StartError::OrphanData);
+    };
+    if before.root_key == root.id() {
+        return Ok(RootRotation::Unchanged(root.id()));
+    }
+    let after = Keyring::rewrap(&before, ports.root_of(&before), root).await;
+    let after = after.map_err(StartError::Keys)?;
+    Keyring::load(root, &after, &keys).await.map_err(StartError::Keys)?;
+    tx.replace_root_key(&before, &after).await?;
+    let mut note =
+        AuditContext { resource: Some(("instance", None, None)), ..AuditContext::default() };
+    note.details.insert("from".to_owned(), json!(before.root_key.to_string()));
+    note.details.insert("to".to_owned(), json!(after.root_key.to_string()));
+    let entry = note.into_entry(&Caller::system(), "keys.root_rotated", engine.now());
+    tx.insert_audit(&[entry]).await?;
+    tx.commit().await?;
+    stored_under(engine, after.root_key).await?;
+    Ok(RootRotation::Replaced { from: before.root_key, to: after.root_key })
+}
+
+/// Fails if the stored instance key cannot be unwrapped with the current root key.
+async fn stored_under(engine: &Engine, root: RootKeyId) -> Result<(), StartError> {
+    let stored = engine.store().read().await?.instance().await?;
+    let (record, keys) = stored.ok_or(StartError::OrphanData)?;
+    if record.root_key != root {
+        let error = KeyringError::RootKey { needed: record.root_key, given: root };
+        return Err(StartError::Keys(error));
+    }
+    let loaded = Keyring::load(engine.ports().root.as_ref(), &record, &keys).await;
+    loaded.map(drop).map_err(StartError::Keys)
+}

@@ -1,0 +1,15 @@
+//! Kinds of sessions.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::named_enum::named_enum;
+use crate::model::{ValidationRule, Violation};
+
+named_enum! {
+    /// Kind of client that a session was created for.
+    SessionKind, "must be cli or browser",
+    /// Command-line client, signed in by a device login (RFC 8628).
+    Cli = "cli",
+    /// Browser, signed in at the identity provider.
+    Browser = "browser",
+}

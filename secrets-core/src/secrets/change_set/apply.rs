@@ -1,0 +1,138 @@
+//! Making the changes of a change set.
+
+use std::collections::BTreeSet;
+
+use super::super::sealing::seal_description;
+use super::super::writing::{
+    check_environment_size, check_secret_quota, check_team_size, first_version, replace,
+};
+use super::locate::{Located, locate};
+use super::plan::{Edit, PlannedEnvironment, Step, additional, plan, results};
+use super::{ChangeEffect, ChangeSecrets, ChangeSet, ChangeSetResult};
+use crate::access::EnvironmentScope;
+use crate::engine::{Audit, AuditContext, Callers, Context, Lock, Operation, Write};
+use crate::model::{EnvironmentName, Permission, Result, Subject};
+use crate::store::SecretRecord;
+
+impl Operation for ChangeSecrets {
+    const NAME: &'static str = "secret.change";
+    const CALLERS: Callers = Callers::Authenticated;
+    /// An entry for each secret changed.
+    const AUDIT: Audit = Audit::Change("secrets.changed");
+    const IS_LONG: bool = true;
+    type Access = Write;
+    type Output = ChangeSetResult;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<ChangeSetResult> {
+        let ChangeSet { changes, dry_run } = self.change_set;
+        let (project, located) = locate(cx, &self.project, changes).await?;
+        let environments: BTreeSet<_> =
+            located.iter().map(|Located { environment, .. }| *environment).collect();
+        let scopes = cx.locked_environments(&project, &environments, Permission::Write).await?;
+        let planned = plan(cx, &project, scopes, located).await?;
+        let results = results(&planned);
+        let (mut growth, mut last) = (0, None);
+        for PlannedEnvironment { scope, steps } in planned {
+            growth += apply(cx, &scope, steps).await?;
+            last = Some(scope);
+        }
+        if let Some(scope) = last {
+            check_team_size(cx, &scope, growth).await?;
+        }
+        // Each changed secret has an entry of its own.
+        cx.audit.skips_audit = true;
+        if dry_run {
+            cx.roll_back_afterwards();
+        }
+        Ok(ChangeSetResult::new(dry_run, results))
+    }
+}
+
+/// Makes the changes of one environment. Its revision stays if there is nothing to write. Returns the
+/// growth of its secrets, in bytes.
+async fn apply(
+    cx: &mut Context<'_, Write>,
+    scope: &EnvironmentScope,
+    mut steps: Vec<Step>,
+) -> Result<i128> {
+    steps.retain(|step| !matches!(step.edit, Edit::Nothing));
+    if steps.is_empty() {
+        return Ok(0);
+    }
+    let locked = cx.lock(Lock::Secrets(scope.environment.id)).await;
+    locked.map_err(|error| error.or_not_found(Subject::Environment))?;
+    check_secret_quota(cx, scope, additional(&steps)).await?;
+    let mut new = Vec::new();
+    for step in steps {
+        make(cx, scope, step, &mut new).await?;
+    }
+    if !new.is_empty() {
+        cx.tx().insert_secrets(&new).await?;
+    }
+    check_environment_size(cx, scope).await
+}
+
+/// Makes one change, and adds its audit entry. A secret to create is added to `new`.
+async fn make(
+    cx: &mut Context<'_, Write>,
+    scope: &EnvironmentScope,
+    step: Step,
+    new: &mut Vec<SecretRecord>,
+) -> Result<()> {
+    let change = (step.effect(), step.copied_from);
+    match step.edit {
+        Edit::Nothing => {}
+        Edit::Create(key, content, description) => {
+            let secret = first_version(cx, scope, key, &content, description.as_ref());
+            record(cx, scope, &secret, change);
+            new.push(secret);
+        }
+        Edit::Replace(mut known, content, description) => {
+            if let Some(text) = description {
+                known.description = Some(seal_description(cx, scope, &known, &text));
+            }
+            let secret = replace(cx, scope, *known, &content, content.change()).await?;
+            record(cx, scope, &secret, change);
+        }
+        Edit::Describe(mut known, text) => {
+            known.description = Some(seal_description(cx, scope, &known, &text));
+            (known.updated_by, known.updated_at) = (cx.caller.actor(), cx.now());
+            cx.tx().update_secret_description(&known).await?;
+            record(cx, scope, &known, change);
+        }
+        Edit::Delete(known) => {
+            cx.tx().delete_secret(known.id).await?;
+            record(cx, scope, &known, change);
+        }
+    }
+    Ok(())
+}
+
+/// Adds the audit entry of a changed secret, like that of an operation on this secret alone.
+fn record(
+    cx: &mut Context<'_, Write>,
+    scope: &EnvironmentScope,
+    secret: &SecretRecord,
+    (effect, copied_from): (ChangeEffect, Option<EnvironmentName>),
+) {
+    let action = match effect {
+        ChangeEffect::Created => "secret.created",
+        ChangeEffect::Hidden => "secret.hidden",
+        ChangeEffect::Deleted => "secret.deleted",
+        ChangeEffect::Updated | ChangeEffect::Described | ChangeEffect::Same => "secret.updated",
+    };
+    let mut note = AuditContext {
+        action: Some(action),
+        team: cx.audit.team,
+        project: cx.audit.project.clone(),
+        environment: Some((scope.environment.id, scope.environment.name.to_string())),
+        resource: Some(("secret", Some(secret.id.uuid()), Some(secret.key.to_string()))),
+        is_anonymized: cx.audit.is_anonymized,
+        ..AuditContext::default()
+    };
+    note.details.insert("version".to_owned(), secret.version.into());
+    if let Some(from) = copied_from {
+        note.details.insert("copied_from".to_owned(), from.as_str().into());
+    }
+    cx.audit.others.push(note);
+}

@@ -1,0 +1,76 @@
+//! Values that a change set copies from other environments.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::super::reading::{check_readable, verify_hidden};
+use super::super::sealing::open_value;
+use super::super::visible;
+use super::ChangeAction;
+use super::locate::{Located, field_error, unknown_environment};
+use crate::crypto::Plaintext;
+use crate::engine::{Context, Write};
+use crate::model::{
+    Code, EnvironmentName, EnvironmentPath, EnvironmentRef, Error, FieldError, ProjectRef, Result,
+};
+
+/// Value of another environment.
+pub(super) struct Copied {
+    pub(super) value: Plaintext,
+    /// Environment that was named as the source.
+    pub(super) from: EnvironmentName,
+}
+
+/// Loads the values that the changes copy, by the index of the change. The caller must be able to
+/// read them.
+pub(super) async fn copied(
+    cx: &mut Context<'_, Write>,
+    project: &ProjectRef,
+    changes: &[Located],
+) -> Result<HashMap<usize, Copied>> {
+    let mut by_source: HashMap<&EnvironmentRef, Vec<&Located>> = HashMap::new();
+    for located in changes {
+        if let ChangeAction::Copy { from, .. } = &located.change.action {
+            by_source.entry(from).or_default().push(located);
+        }
+    }
+    let (mut copied, mut missing) = (HashMap::new(), Vec::new());
+    for (from, located) in by_source {
+        let path = EnvironmentPath::new(project.clone(), from.clone());
+        missing.extend(copy(cx, &path, &located, &mut copied).await?);
+    }
+    if missing.is_empty() { Ok(copied) } else { Err(Error::Invalid(missing)) }
+}
+
+/// Loads the values of one source. Returns an error for each key without a value.
+async fn copy(
+    cx: &mut Context<'_, Write>,
+    source: &EnvironmentPath,
+    changes: &[&Located],
+    copied: &mut HashMap<usize, Copied>,
+) -> Result<Vec<FieldError>> {
+    let keys: BTreeSet<_> = changes.iter().map(|located| located.change.key.clone()).collect();
+    let keys: Vec<_> = keys.into_iter().collect();
+    let first = changes.first().map_or(0, |located| located.index);
+    let view = cx.view_of_keys(source, &keys).await;
+    let mut view = view.map_err(|error| unknown_environment(error, first, "from"))?;
+    let seen = visible(&mut view);
+    check_readable(seen.values().filter(|seen| !seen.secret.hidden))?;
+    let mut missing = Vec::new();
+    for located in changes {
+        match seen.get(&located.change.key) {
+            Some(seen) if !seen.secret.hidden => {
+                let value = open_value(cx, &view.scope, &seen.secret).await?;
+                let from = view.scope.environment.name.clone();
+                copied.insert(located.index, Copied { value, from });
+            }
+            hidden => {
+                if let Some(seen) = hidden {
+                    verify_hidden(cx, &view.scope, seen).await?;
+                }
+                let rule = "must be an environment with a value for this key";
+                missing.push(field_error(located, "from", Code::InvalidRequest, rule));
+            }
+        }
+    }
+    Ok(missing)
+}

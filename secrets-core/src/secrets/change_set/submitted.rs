@@ -1,0 +1,157 @@
+//! Change sets as submitted by clients. The validation errors of all changes are reported together.
+
+use serde::Deserialize;
+
+use super::super::submitted::{Checked, MAX_ERRORS};
+use super::{ChangeAction, ChangeSet, KeyChange};
+use crate::crypto::{Description, Plaintext};
+use crate::model::{
+    Code, EnvironmentRef, Error, FieldError, Result, SecretKey, Violation, object, whole,
+};
+
+/// Maximum number of changes in a change set.
+const LIMIT: usize = 1_000;
+
+/// Changes to secrets of a project, as submitted by the client. The values are not validated yet.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(example = json!({ "changes": [
+    { "environment": "staging", "key": "LOG_LEVEL", "action": "set", "value": "debug" },
+    { "environment": "production", "key": "LOG_LEVEL", "action": "hide", "expected_version": 0 },
+] })))]
+pub struct SubmittedChangeSet {
+    /// Changes: 1 to 1,000, each secret key of an environment at most once.
+    #[serde(deserialize_with = "object::list")]
+    #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 1_000))]
+    changes: Vec<SubmittedChange>,
+    /// `true` returns the results of the changes without making them; default: `false`.
+    dry_run: Option<bool>,
+}
+
+/// Change to one secret key of an environment.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+struct SubmittedChange {
+    /// Name or ID of the environment.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, example = "staging"))]
+    environment: EnvironmentRef,
+    /// Secret key.
+    #[cfg_attr(feature = "openapi", schema(value_type = SecretKey))]
+    key: Checked<SecretKey>,
+    /// `set` creates the secret or sets its value, `copy` takes the value from another environment,
+    /// `hide` hides the secret key, `delete` deletes the environment's own secret, `describe` sets
+    /// its description.
+    action: ChangeActionName,
+    /// New value, for `set`.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Plaintext>))]
+    value: Option<Checked<Plaintext>>,
+    /// Name or ID of the environment to copy from, for `copy`. Inherited values are copied too; all
+    /// values are those from before the change set.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "staging"))]
+    from: Option<EnvironmentRef>,
+    /// Description, for `set`, `copy` and `describe`. Without one, an existing secret keeps its
+    /// description.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Description>))]
+    description: Option<Checked<Description>>,
+    /// Version that the environment's own secret must have; `0` if the environment must not hold the
+    /// secret key itself. Any other version is a conflict.
+    #[serde(default, deserialize_with = "whole::optional")]
+    expected_version: Option<u32>,
+}
+
+/// Name of the kind of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+enum ChangeActionName {
+    Set,
+    Copy,
+    Hide,
+    Delete,
+    Describe,
+}
+
+impl TryFrom<SubmittedChangeSet> for ChangeSet {
+    type Error = Error;
+
+    fn try_from(SubmittedChangeSet { changes, dry_run }: SubmittedChangeSet) -> Result<Self> {
+        if changes.is_empty() || changes.len() > LIMIT {
+            let rule = format!("must be 1 to {LIMIT} changes, and there are {}", changes.len());
+            return Err(Error::invalid("changes", rule));
+        }
+        let mut broken = Vec::new();
+        let changes = (0..).zip(changes);
+        let changes: Vec<_> =
+            changes.filter_map(|(index, change)| change.checked(index, &mut broken)).collect();
+        if broken.is_empty() {
+            return Ok(Self { changes, dry_run: dry_run.unwrap_or_default() });
+        }
+        broken.truncate(MAX_ERRORS);
+        Err(Error::Invalid(broken))
+    }
+}
+
+impl SubmittedChange {
+    /// Validates the change and adds its errors to `broken`. Errors include the key only if the key
+    /// is valid.
+    fn checked(self, index: usize, broken: &mut Vec<FieldError>) -> Option<KeyChange> {
+        let broken_presences = self.broken_presences();
+        let Self { environment, key: Checked(key), action, from, expected_version, .. } = self;
+        let value = self.value.map(|Checked(value)| value).transpose();
+        let description = self.description.map(|Checked(description)| description).transpose();
+        let name = key.as_ref().ok().map(ToString::to_string);
+        let at = |field: &str| format!("changes[{index}].{field}");
+        let rules: [(_, Option<&Violation>); 3] = [
+            ("key", key.as_ref().err()),
+            ("value", value.as_ref().err()),
+            ("description", description.as_ref().err()),
+        ];
+        let invalid = rules.into_iter().filter_map(|(field, rule)| Some(rule?.at(at(field))));
+        let misplaced = broken_presences
+            .into_iter()
+            .map(|(field, rule)| FieldError::new(at(field), Code::InvalidRequest, rule));
+        let errors = invalid.chain(misplaced);
+        broken.extend(errors.map(|error| FieldError { key: name.clone(), ..error }));
+
+        let (value, description) = (value.ok()?, description.ok()?);
+        let action = match action {
+            ChangeActionName::Set => ChangeAction::Set { value: value?, description },
+            ChangeActionName::Copy => ChangeAction::Copy { from: from?, description },
+            ChangeActionName::Hide => ChangeAction::Hide,
+            ChangeActionName::Delete => ChangeAction::Delete,
+            ChangeActionName::Describe => ChangeAction::Describe { description: description? },
+        };
+        Some(KeyChange { environment, key: key.ok()?, action, expected_version })
+    }
+
+    /// Returns the rules about the presence of fields that the change breaks, with the field of each.
+    fn broken_presences(&self) -> Vec<(&'static str, String)> {
+        use ChangeActionName::{Copy, Describe, Set};
+        let (action, name) = (self.action, self.action.as_str());
+        let fields: [(_, _, &[_], &[_]); 3] = [
+            ("value", self.value.is_some(), &[Set], &[]),
+            ("from", self.from.is_some(), &[Copy], &[]),
+            ("description", self.description.is_some(), &[Describe], &[Set, Copy]),
+        ];
+        let rules = fields.into_iter().filter_map(|(field, is_given, required, optional)| {
+            let state = if required.contains(&action) { "given" } else { "absent" };
+            let is_kept = optional.contains(&action) || is_given == (state == "given");
+            (!is_kept).then(|| (field, format!("must be {state} where action is {name}")))
+        });
+        rules.collect()
+    }
+}
+
+impl ChangeActionName {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Set => "set",
+            Self::Copy => "copy",
+            Self::Hide => "hide",
+            Self::Delete => "delete",
+            Self::Describe => "describe",
+        }
+    }
+}

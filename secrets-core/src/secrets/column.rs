@@ -1,0 +1,163 @@
+//! Column of a comparison: the secrets that one environment sees.
+
+use std::collections::{BTreeMap, HashMap};
+use std::mem;
+
+use super::comparison::{ComparedEnvironment, ComparedSecret, SecretState};
+use super::sealing::{open_description, open_value};
+use super::{Visible, visible};
+use crate::access::{EnvironmentScope, View};
+use crate::crypto::{Fingerprint, FingerprintKey, Plaintext};
+use crate::engine::{Context, Read};
+use crate::model::{EnvironmentName, Result, RotationName, SecretId, SecretKey};
+use crate::store::SecretRecord;
+
+/// An environment of a comparison, with its cells.
+pub(super) struct Column {
+    pub(super) environment: ComparedEnvironment,
+    pub(super) cells: BTreeMap<SecretKey, ComparedSecret>,
+}
+
+/// Decrypted parts of the compared secrets. A secret that several environments see is decrypted once.
+pub(super) struct Contents {
+    descriptions: HashMap<SecretId, Option<Plaintext>>,
+    /// `None` if equal values are not marked.
+    equality: Option<Equality>,
+}
+
+/// Groups of equal values. Values are compared by a MAC whose key exists only for one comparison.
+struct Equality {
+    key: FingerprintKey,
+    groups: HashMap<Fingerprint, u32>,
+    by_secret: HashMap<SecretId, u32>,
+}
+
+impl Contents {
+    /// Creates the contents of a comparison, with or without groups of equal values.
+    pub(super) fn new(equal: bool) -> Self {
+        let equality = equal.then(|| Equality {
+            key: FingerprintKey::draw(),
+            groups: HashMap::new(),
+            by_secret: HashMap::new(),
+        });
+        Self { descriptions: HashMap::new(), equality }
+    }
+
+    /// Number of secrets whose values were compared.
+    pub(super) fn compared(&self) -> usize {
+        self.equality.as_ref().map_or(0, |equality| equality.by_secret.len())
+    }
+
+    /// Builds the cells of an environment. `managed` has the secret keys that its rotations write.
+    pub(super) async fn cells(
+        &mut self,
+        cx: &mut Context<'_, Read>,
+        mut view: View,
+        managed: &BTreeMap<SecretKey, RotationName>,
+    ) -> Result<BTreeMap<SecretKey, ComparedSecret>> {
+        let own = view.chain.first_mut().map(|link| mem::take(&mut link.secrets));
+        let mut inherited = visible(&mut view);
+        let mut cells = BTreeMap::new();
+        for secret in own.unwrap_or_default() {
+            let instead_of = inherited.remove(&secret.key);
+            let from = instead_of.filter(|other| !other.secret.hidden);
+            let from = from.and_then(|other| other.inherited_from);
+            let state = match (secret.hidden, &from) {
+                (true, _) => SecretState::Hidden,
+                (false, Some(_)) => SecretState::Override,
+                (false, None) => SecretState::Own,
+            };
+            let cell = self.cell(cx, &view.scope, &secret, (state, from)).await?;
+            cells.insert(secret.key.clone(), cell);
+        }
+        for (key, Visible { secret, inherited_from, is_restricted }) in inherited {
+            let state =
+                if secret.hidden { SecretState::InheritedHidden } else { SecretState::Inherited };
+            let origin = (state, inherited_from);
+            let cell = if is_restricted {
+                restricted(&secret, origin)
+            } else {
+                self.cell(cx, &view.scope, &secret, origin).await?
+            };
+            cells.insert(key, cell);
+        }
+        for (key, cell) in &mut cells {
+            cell.rotation = managed.get(key).cloned();
+        }
+        Ok(cells)
+    }
+
+    async fn cell(
+        &mut self,
+        cx: &mut Context<'_, Read>,
+        scope: &EnvironmentScope,
+        secret: &SecretRecord,
+        origin: (SecretState, Option<EnvironmentName>),
+    ) -> Result<ComparedSecret> {
+        let description = match self.descriptions.get(&secret.id) {
+            Some(known) => known.clone(),
+            None => open_description(cx, scope, secret).await?,
+        };
+        self.descriptions.insert(secret.id, description.clone());
+        let group = match &mut self.equality {
+            Some(equality) => equality.group(cx, scope, secret).await?,
+            None => None,
+        };
+        Ok(ComparedSecret {
+            description,
+            group,
+            updated_by: secret.updated_by,
+            ..cell(secret, origin)
+        })
+    }
+}
+
+impl Equality {
+    /// Returns the number of the group of a secret's value; `None` for a hidden secret.
+    async fn group(
+        &mut self,
+        cx: &mut Context<'_, Read>,
+        scope: &EnvironmentScope,
+        secret: &SecretRecord,
+    ) -> Result<Option<u32>> {
+        if let Some(group) = self.by_secret.get(&secret.id) {
+            return Ok(Some(*group));
+        }
+        // Hidden secrets are decrypted too: this verifies the hidden flag.
+        let value = open_value(cx, scope, secret).await?;
+        if secret.hidden {
+            return Ok(None);
+        }
+        let fingerprint = self.key.fingerprint(&[value.reveal().as_bytes()]);
+        let next = u32::try_from(self.groups.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let group = *self.groups.entry(fingerprint).or_insert(next);
+        self.by_secret.insert(secret.id, group);
+        Ok(Some(group))
+    }
+}
+
+/// Builds the cell of a secret that the caller may not read.
+fn restricted(
+    secret: &SecretRecord,
+    origin: (SecretState, Option<EnvironmentName>),
+) -> ComparedSecret {
+    ComparedSecret { restricted: true, ..cell(secret, origin) }
+}
+
+/// Builds the cell of a secret, without its decrypted parts and author.
+fn cell(
+    secret: &SecretRecord,
+    (state, from): (SecretState, Option<EnvironmentName>),
+) -> ComparedSecret {
+    ComparedSecret {
+        state,
+        from,
+        version: secret.version,
+        description: None,
+        rotation: None,
+        restricted: false,
+        group: None,
+        updated_at: secret.updated_at,
+        updated_by: None,
+    }
+}

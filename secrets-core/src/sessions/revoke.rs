@@ -1,0 +1,107 @@
+//! Revoking sessions of the caller.
+
+use serde::Serialize;
+
+use super::resource_type;
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{Error, Result, SessionId, SessionKind, Subject};
+use crate::store::SessionRecord;
+
+/// Revokes one of the caller's sessions.
+#[derive(Debug)]
+pub struct RevokeSession {
+    /// Session ID; `None` if the given text is not a valid ID, which is treated as an unknown session.
+    pub session: Option<SessionId>,
+}
+
+/// Revokes one of the caller's command-line sessions.
+#[derive(Debug)]
+pub struct RevokeCliSession {
+    /// Session ID; `None` revokes the session used for the request.
+    pub session: Option<SessionId>,
+}
+
+/// Revokes all sessions of the caller except the one used for the request.
+#[derive(Debug)]
+pub struct RevokeOtherSessions;
+
+/// Number of revoked sessions.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RevokedSessions {
+    /// Number of revoked sessions.
+    pub revoked: u64,
+}
+
+impl Operation for RevokeSession {
+    const NAME: &'static str = "session.revoke";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("cli.revoked");
+    type Access = Write;
+    type Output = ();
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
+        let session = self.session.ok_or(Error::NotFound(Subject::Session))?;
+        let found = own_session(cx, session).await?;
+        revoke(cx, &found).await
+    }
+}
+
+impl Operation for RevokeCliSession {
+    const NAME: &'static str = "cli_session.revoke";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("cli.revoked");
+    type Access = Write;
+    type Output = ();
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
+        let person = cx.caller.as_person()?;
+        let current = person.session.as_ref().filter(|session| session.kind == SessionKind::Cli);
+        let session = self.session.or(current.map(|session| session.id));
+        let session =
+            session.ok_or_else(|| Error::invalid("id", "must name one of your sessions"))?;
+        let found = own_session(cx, session).await?;
+        if found.kind != SessionKind::Cli {
+            return Err(Error::NotFound(Subject::Session));
+        }
+        revoke(cx, &found).await
+    }
+}
+
+impl Operation for RevokeOtherSessions {
+    const NAME: &'static str = "session.revoke_others";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("session.others_revoked");
+    type Access = Write;
+    type Output = RevokedSessions;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<RevokedSessions> {
+        let (user, current) = (cx.caller.person()?.id, cx.caller.session());
+        let revoked = cx.tx().delete_sessions(user, current).await?;
+        cx.audit.team = cx.personal_team().await?;
+        cx.add_detail("revoked", revoked);
+        Ok(RevokedSessions { revoked })
+    }
+}
+
+/// Loads a session of the caller.
+async fn own_session(cx: &mut Context<'_, Write>, session: SessionId) -> Result<SessionRecord> {
+    let user = cx.caller.person()?.id;
+    let own = cx.reads().sessions(user).await?;
+    own.into_iter().find(|own| own.id == session).ok_or(Error::NotFound(Subject::Session))
+}
+
+/// Deletes a session of the caller and fills in the audit entry.
+pub(super) async fn revoke(cx: &mut Context<'_, Write>, session: &SessionRecord) -> Result<()> {
+    cx.tx()
+        .delete_session(session.user, session.id)
+        .await
+        .map_err(|error| error.or_not_found(Subject::Session))?;
+    cx.audit.action = Some(match session.kind {
+        SessionKind::Cli => "cli.revoked",
+        SessionKind::Browser => "browser.revoked",
+    });
+    cx.audit.team = cx.personal_team().await?;
+    cx.set_resource(resource_type(session.kind), session.id.uuid(), "");
+    Ok(())
+}

@@ -1,0 +1,84 @@
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::state::{kept, owned, refers};
+use super::{Pending, Session, Snapshot};
+use crate::crypto::TokenMac;
+use crate::model::{SessionId, SessionKind, Subject, Time, UserId};
+use crate::store::{
+    SessionReads, SessionRecord, SessionWrites, StoreError, StoreResult, TokenUse, UserRecord,
+};
+
+#[async_trait]
+impl<S: Snapshot> SessionReads for Session<S> {
+    async fn session(
+        &mut self,
+        mac: &TokenMac,
+    ) -> StoreResult<Option<(SessionRecord, UserRecord)>> {
+        let state = self.state();
+        let session = state.sessions.values().find(|session| session.mac == *mac);
+        Ok(session
+            .and_then(|session| Some((owned(session), owned(state.users.get(&session.user)?)))))
+    }
+
+    async fn sessions(&mut self, user: UserId) -> StoreResult<Vec<SessionRecord>> {
+        let state = self.state();
+        let sessions = state.sessions.values();
+        let mut own: Vec<_> = sessions.filter(|session| session.user == user).map(owned).collect();
+        own.sort_by_key(|session| (session.created_at, session.id));
+        Ok(own)
+    }
+}
+
+#[async_trait]
+impl SessionWrites for Session<Pending> {
+    async fn insert_session(&mut self, session: &SessionRecord) -> StoreResult<()> {
+        let state = self.state_mut();
+        refers(state.users.contains_key(&session.user), "user")?;
+        if state.sessions.values().any(|known| known.mac == session.mac) {
+            return Err(StoreError::Duplicate(Subject::Session));
+        }
+        state.sessions.insert(session.id, session.clone().into());
+        Ok(())
+    }
+
+    async fn record_session_use(&mut self, session: SessionId, at: Time) -> StoreResult<()> {
+        let Some(known) = self.state_mut().sessions.get_mut(&session) else { return Ok(()) };
+        if known.last_used_at.is_none_or(|last| last <= at - TokenUse::WRITE_INTERVAL) {
+            Arc::make_mut(known).last_used_at = Some(at);
+        }
+        Ok(())
+    }
+
+    async fn delete_session(&mut self, user: UserId, session: SessionId) -> StoreResult<()> {
+        let sessions = &mut self.state_mut().sessions;
+        if sessions.get(&session).is_none_or(|session| session.user != user) {
+            return Err(StoreError::Stale(Subject::Session));
+        }
+        sessions.remove(&session);
+        Ok(())
+    }
+
+    async fn delete_sessions(
+        &mut self,
+        user: UserId,
+        except: Option<SessionId>,
+    ) -> StoreResult<u64> {
+        let state = self.state_mut();
+        let before = state.sessions.len();
+        state.sessions =
+            kept(&state.sessions, |session| session.user != user || except == Some(session.id));
+        Ok((before - state.sessions.len()) as u64)
+    }
+
+    async fn delete_ended_sessions(&mut self, by: Time, idle_since: Time) -> StoreResult<()> {
+        let state = self.state_mut();
+        state.sessions = kept(&state.sessions, |session| {
+            let is_idle =
+                session.kind == SessionKind::Browser && session.last_activity() <= idle_since;
+            session.expires_at > by && !is_idle
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,270 @@
+//! Rules for the versions of project keys, and for the records that are encrypted with them.
+
+use uuid::Uuid;
+
+use super::{assert_duplicate, assert_stale, begin, committed, read};
+use crate::crypto::{ProjectKeyRecord, Sealed};
+use crate::model::{Principal, ProjectId, Subject};
+use crate::store::{
+    AttemptRecord, ProjectKeyCounts, PurgeProgress, Reads, ReplacedKey, RotationRecord,
+    SealedColumn, SealedRow, SecretRecord, Store, WebhookRecord,
+};
+use crate::testing::fixtures::{
+    World, at, attempt, next_version, project, project_key, rotation, sealed, secret, webhook,
+};
+
+fn version(key: &ProjectKeyRecord, version: u32) -> ProjectKeyRecord {
+    ProjectKeyRecord { version, wrapped: vec![9; 60], ..key.clone() }
+}
+
+fn replaced(key: &ProjectKeyRecord, newest: &ProjectKeyRecord, second: i64) -> ReplacedKey {
+    ReplacedKey { key: key.clone(), replaced_at: at(second), newest: newest.clone() }
+}
+
+/// The latest request to replace project keys counts, and is deleted only if there is no later one.
+pub async fn the_latest_request_for_keys_counts(store: &dyn Store) {
+    assert_eq!(read(store).await.project_key_request().await.unwrap(), None);
+    for (second, expected) in [(5, 5), (9, 9), (7, 9)] {
+        let mut tx = begin(store).await;
+        tx.request_project_keys(at(second)).await.unwrap();
+        let mut seen = committed(store, tx).await;
+        assert_eq!(seen.project_key_request().await.unwrap(), Some(at(expected)));
+    }
+    for (second, expected) in [(8, Some(at(9))), (9, None), (9, None)] {
+        let mut tx = begin(store).await;
+        tx.finish_project_key_request(at(second)).await.unwrap();
+        let mut seen = committed(store, tx).await;
+        assert_eq!(seen.project_key_request().await.unwrap(), expected);
+    }
+}
+
+/// A project key has the age of its project, and its next version that of its insertion. Only the newest
+/// version of a project is found by its age.
+pub async fn the_newest_key_is_found_by_its_age(store: &dyn Store) {
+    let world = World::build(store).await;
+    let second = version(&world.key, 2);
+    let mut seen = read(store).await;
+    assert_eq!(seen.aged_project_keys(at(0), 9).await.unwrap(), []);
+    assert_eq!(seen.aged_project_keys(at(1), 9).await.unwrap(), [world.key.clone()]);
+    assert_eq!(seen.aged_project_keys(at(1), 0).await.unwrap(), []);
+
+    let mut tx = begin(store).await;
+    tx.insert_project_key(&second, at(60)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.aged_project_keys(at(60), 9).await.unwrap(), []);
+    assert_eq!(seen.aged_project_keys(at(61), 9).await.unwrap(), [second]);
+}
+
+/// A key is listed as replaced from the insertion of its successor until it is retired, with the newest
+/// key of the project. A version exists once, and the versions of other projects are independent.
+pub async fn a_replaced_key_is_listed_until_it_is_retired(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (first, id) = (&world.key, world.project.id);
+    let (second, third) = (version(first, 2), version(first, 3));
+    let other = project(&world.other_team, "other");
+    let mut tx = begin(store).await;
+    tx.insert_project(&other, &project_key(&other)).await.unwrap();
+    assert_eq!(tx.replaced_project_keys(None, 9).await.unwrap(), []);
+    assert_stale(tx.lock_project_key(id, 1).await, Subject::Project);
+    assert_stale(tx.retire_project_key(id, 1, at(9)).await, Subject::Project);
+
+    tx.insert_project_key(&second, at(5)).await.unwrap();
+    tx.insert_project_key(&third, at(6)).await.unwrap();
+    tx.commit().await.unwrap();
+    let mut tx = begin(store).await;
+    assert_duplicate(tx.insert_project_key(&second, at(7)).await, Subject::Project);
+    drop(tx);
+
+    let mut seen = read(store).await;
+    let listed = [replaced(first, &third, 5), replaced(&second, &third, 6)];
+    assert_eq!(seen.replaced_project_keys(None, 9).await.unwrap(), listed);
+    assert_eq!(seen.replaced_project_keys(None, 1).await.unwrap(), listed[..1]);
+    assert_eq!(seen.replaced_project_keys(Some((id, 1)), 9).await.unwrap(), listed[1..]);
+    assert_eq!(seen.replaced_project_keys(Some((id, 2)), 9).await.unwrap(), []);
+    let counts = ProjectKeyCounts { current: 2, replaced: 2, retired: 0 };
+    assert_eq!(seen.project_key_counts().await.unwrap(), counts);
+
+    let mut tx = begin(store).await;
+    tx.lock_project_key(id, 1).await.unwrap();
+    tx.retire_project_key(id, 1, at(9)).await.unwrap();
+    assert_stale(tx.retire_project_key(id, 1, at(9)).await, Subject::Project);
+    assert_stale(tx.lock_project_key(id, 1).await, Subject::Project);
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.replaced_project_keys(None, 9).await.unwrap(), listed[1..]);
+    let counts = ProjectKeyCounts { current: 2, replaced: 1, retired: 1 };
+    assert_eq!(seen.project_key_counts().await.unwrap(), counts);
+    for key in [first, &second, &third] {
+        let found = seen.project_key(id, key.version).await.unwrap();
+        assert_eq!(found.as_ref(), Some(key));
+    }
+}
+
+/// The keys of a deleted project are listed, and deleted with it when it is purged.
+pub async fn keys_of_a_deleted_project_are_listed_until_it_is_purged(store: &dyn Store) {
+    let world = World::build(store).await;
+    let second = version(&world.key, 2);
+    let kept = encrypted(store, &world).await;
+    let mut tx = begin(store).await;
+    tx.insert_project_key(&second, at(5)).await.unwrap();
+    tx.delete_project(world.project.id, at(60)).await.unwrap();
+    let mut seen = committed(store, tx).await;
+    let listed = seen.replaced_project_keys(None, 9).await.unwrap();
+    assert_eq!(listed, [replaced(&world.key, &second, 5)]);
+    let rows = seen.sealed_rows(SealedColumn::Value, (world.project.id, 1), (Uuid::nil(), 0), 9);
+    assert_eq!(rows.await.unwrap().len(), kept.secrets.len());
+
+    while purge(store, &world).await == PurgeProgress::Partial {}
+
+    let mut seen = read(store).await;
+    assert_eq!(seen.replaced_project_keys(None, 9).await.unwrap(), []);
+    assert_eq!(seen.project_key_counts().await.unwrap(), ProjectKeyCounts::default());
+}
+
+async fn purge(store: &dyn Store, world: &World) -> PurgeProgress {
+    let mut tx = begin(store).await;
+    let progress = tx.purge_project(world.project.id, at(61), 9).await.unwrap();
+    tx.commit().await.unwrap();
+    progress
+}
+
+/// Records of every column.
+struct Encrypted {
+    secrets: [SecretRecord; 2],
+    previous: SecretRecord,
+    rotation: RotationRecord,
+    attempt: AttemptRecord,
+    webhook: WebhookRecord,
+}
+
+async fn encrypted(store: &dyn Store, world: &World) -> Encrypted {
+    let described =
+        |secret: SecretRecord| SecretRecord { description: Some(sealed(b"description")), ..secret };
+    let previous = SecretRecord { hidden: true, ..described(secret(&world.staging, "ONE")) };
+    let first = SecretRecord { hidden: false, ..next_version(&previous) };
+    let second = described(secret(&world.development, "TWO"));
+    let mut rotation = rotation(&world.staging, "orders");
+    rotation.settings.proxy = Some(sealed(b"proxy"));
+    let (attempt, webhook) = (attempt(&rotation, 7), webhook(&rotation));
+    let mut tx = begin(store).await;
+    tx.touch_environment(world.staging.id, 1).await.unwrap();
+    tx.touch_environment(world.development.id, 1).await.unwrap();
+    tx.insert_secrets(&[previous.clone(), second.clone()]).await.unwrap();
+    tx.replace_secret(&first).await.unwrap();
+    tx.insert_rotation(&rotation, &[]).await.unwrap();
+    tx.insert_attempt(&attempt).await.unwrap();
+    tx.insert_webhook(&webhook).await.unwrap();
+    tx.commit().await.unwrap();
+    Encrypted { secrets: [first, second], previous, rotation, attempt, webhook }
+}
+
+impl Encrypted {
+    /// Rows of a column, in the order of object and version.
+    fn rows(&self, column: SealedColumn) -> Vec<SealedRow> {
+        let of = |object: Uuid, sealed: &Sealed| SealedRow {
+            environment: self.rotation.environment,
+            object,
+            key: String::new(),
+            version: 0,
+            hidden: false,
+            sealed: sealed.clone(),
+        };
+        let secret = |secret: &SecretRecord| SealedRow {
+            environment: secret.environment,
+            key: secret.key.to_string(),
+            version: secret.version.into(),
+            hidden: secret.hidden,
+            ..of(secret.id.uuid(), &secret.sealed)
+        };
+        let mut rows: Vec<_> = match column {
+            SealedColumn::Value => self.secrets.iter().map(secret).collect(),
+            SealedColumn::Description => {
+                let sealed = |it: &SecretRecord| it.description.clone().unwrap();
+                let row = |it: &SecretRecord| SealedRow {
+                    version: 0,
+                    hidden: false,
+                    sealed: sealed(it),
+                    ..secret(it)
+                };
+                self.secrets.iter().map(row).collect()
+            }
+            SealedColumn::PreviousValue => vec![secret(&self.previous)],
+            SealedColumn::Connection => {
+                vec![of(self.rotation.id.uuid(), &self.rotation.settings.connection)]
+            }
+            SealedColumn::Proxy => {
+                vec![of(self.rotation.id.uuid(), self.rotation.settings.proxy.as_ref().unwrap())]
+            }
+            SealedColumn::Pending => {
+                let row = of(self.attempt.id.uuid(), self.attempt.pending.as_ref().unwrap());
+                vec![SealedRow { version: self.attempt.sequence, ..row }]
+            }
+            SealedColumn::Webhook => vec![of(self.webhook.id.uuid(), &self.webhook.sealed)],
+        };
+        rows.sort_by_key(|row| (row.object, row.version));
+        rows
+    }
+}
+
+/// Each column returns the records of a project that are encrypted with a version of its key, in pages.
+pub async fn encrypted_records_are_found_by_the_version_of_their_key(store: &dyn Store) {
+    let world = World::build(store).await;
+    let kept = encrypted(store, &world).await;
+    let id = world.project.id;
+    let mut seen = read(store).await;
+
+    for column in SealedColumn::ALL {
+        let expected = kept.rows(column);
+        let all = seen.sealed_rows(column, (id, 1), (Uuid::nil(), 0), 9).await.unwrap();
+        assert_eq!(all, expected, "{column:?}");
+        let mut paged = Vec::new();
+        let mut after = (Uuid::nil(), 0);
+        while let [row] = &seen.sealed_rows(column, (id, 1), after, 1).await.unwrap()[..] {
+            after = (row.object, row.version);
+            paged.push(row.clone());
+        }
+        assert_eq!(paged, expected, "{column:?}");
+        for (project, version) in [(id, 2), (id, 0), (id, 256), (id, u32::MAX)] {
+            let none = seen.sealed_rows(column, (project, version), (Uuid::nil(), 0), 9).await;
+            assert_eq!(none.unwrap(), [], "{column:?} {version}");
+        }
+        let elsewhere = ProjectId::draw(at(0));
+        let none = seen.sealed_rows(column, (elsewhere, 1), (Uuid::nil(), 0), 9).await;
+        assert_eq!(none.unwrap(), [], "{column:?}");
+    }
+}
+
+/// An encrypted record is replaced only if it is still the one that was read; nothing else changes.
+pub async fn an_encrypted_record_is_replaced_as_it_was_read(store: &dyn Store) {
+    let world = World::build(store).await;
+    let kept = encrypted(store, &world).await;
+    let id = world.project.id;
+    let new = Sealed::from_bytes(b"S\x01\x01\x00\x00\x00\x02new".to_vec());
+    let before = revisions(read(store).await.as_mut(), &world).await;
+
+    for column in SealedColumn::ALL {
+        for row in kept.rows(column) {
+            let mut tx = begin(store).await;
+            let changed = SealedRow { sealed: sealed(b"other"), ..row.clone() };
+            assert!(!tx.replace_sealed(column, &changed, &new).await.unwrap(), "{column:?}");
+            assert!(tx.replace_sealed(column, &row, &new).await.unwrap(), "{column:?}");
+            assert!(!tx.replace_sealed(column, &row, &new).await.unwrap(), "{column:?}");
+            tx.commit().await.unwrap();
+        }
+        let mut seen = read(store).await;
+        let old = seen.sealed_rows(column, (id, 1), (Uuid::nil(), 0), 9).await.unwrap();
+        assert_eq!(old, [], "{column:?}");
+        let replaced = seen.sealed_rows(column, (id, 2), (Uuid::nil(), 0), 9).await.unwrap();
+        let expected = kept.rows(column).into_iter();
+        let expected: Vec<_> =
+            expected.map(|row| SealedRow { sealed: new.clone(), ..row }).collect();
+        assert_eq!(replaced, expected, "{column:?}");
+    }
+    assert_eq!(revisions(read(store).await.as_mut(), &world).await, before);
+}
+
+async fn revisions(seen: &mut dyn Reads, world: &World) -> Vec<u64> {
+    let owner = Principal::User(world.owner.id);
+    let environments = seen.environments(world.project.id, owner).await.unwrap();
+    environments.iter().map(|environment| environment.revision).collect()
+}

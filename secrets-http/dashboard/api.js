@@ -1,0 +1,125 @@
+// Requests to the API. This is the only module that calls `fetch`.
+
+import { base } from "./routes.js";
+import { words } from "./words.js";
+
+/** Time limit of a request, in milliseconds. */
+const TIMEOUT = 30_000;
+
+/** Error of a request. `status` is 0 if there was no response. */
+export class ApiError extends Error {
+  /**
+   * @param {number} status
+   * @param {string} message
+   * @param {{ code?: string, details?: any, requestId?: string | null, retryAfter?: number }} [rest]
+   */
+  constructor(status, message, { code, details, requestId, retryAfter } = {}) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.details = details;
+    this.requestId = requestId;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** @type {(() => void)[]} */
+const onSignedOut = [];
+
+/**
+ * Registers a function that is called when the service refuses the session.
+ * @param {() => void} listener
+ */
+export function whenSignedOut(listener) {
+  onSignedOut.push(listener);
+}
+
+/**
+ * Sends a request, and returns its response.
+ * @param {string} method
+ * @param {string} path below `/api/v1`
+ * @param {{ body?: unknown, etag?: string | null }} [options]
+ * @returns {Promise<{ status: number, body: any, etag: string | null }>}
+ */
+async function send(method, path, { body, etag } = {}) {
+  /** @type {Record<string, string>} */
+  const headers = { "x-secrets-page": "1" };
+  if (body !== undefined) headers["content-type"] = "application/json";
+  if (etag) headers["if-none-match"] = etag;
+  /** @type {Response} */
+  let response;
+  try {
+    response = await fetch(`${base}/api/v1${path}`, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      credentials: "same-origin",
+      cache: "no-store",
+      redirect: "error",
+      signal: AbortSignal.timeout(TIMEOUT),
+    });
+  } catch {
+    throw new ApiError(0, words.errors.network);
+  }
+  if (response.status === 304) return { status: 304, body: null, etag: etag ?? null };
+  const text = await response.text().catch(() => {
+    throw new ApiError(0, words.errors.network);
+  });
+  const answer = parsed(text);
+  if (response.ok) return { status: response.status, body: answer, etag: response.headers.get("etag") };
+  if (response.status === 401) onSignedOut.forEach((listener) => listener());
+  throw new ApiError(response.status, answer?.error ?? words.errors.unknown, {
+    code: answer?.code,
+    details: answer?.details,
+    requestId: response.headers.get("x-request-id"),
+    retryAfter: Number(response.headers.get("retry-after")) || undefined,
+  });
+}
+
+/** @param {string} text */
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+const segment = encodeURIComponent;
+
+/** @param {string} project @param {string} environment */
+const secretsOf = (project, environment) => `/projects/${segment(project)}/environments/${segment(environment)}/secrets`;
+
+export const api = {
+  me: async () => (await send("GET", "/users/me")).body,
+
+  /** Whether and where people sign in with the browser. */
+  signIn: async () => (await send("GET", "/auth/config")).body,
+
+  signOut: async () => void (await send("POST", "/auth/sign-out")),
+
+  projects: async () => (await send("GET", "/projects")).body.projects,
+
+  /** @param {string} project */
+  project: async (project) => (await send("GET", `/projects/${segment(project)}`)).body,
+
+  /**
+   * @param {string} project
+   * @param {{ equal?: boolean, etag?: string | null }} options
+   */
+  compare: (project, { equal = false, etag = null }) =>
+    send("GET", `/projects/${segment(project)}/compare${equal ? "?equal=true" : ""}`, { etag }),
+
+  /**
+   * Reads a secret with its value, which is recorded.
+   * @param {string} project @param {string} environment @param {string} key
+   */
+  secret: async (project, environment, key) =>
+    (await send("GET", `${secretsOf(project, environment)}/${segment(key)}`)).body.secret,
+
+  /**
+   * Reads all secrets of an environment with their values, which is recorded as an export.
+   * @param {string} project @param {string} environment
+   */
+  exported: async (project, environment) => (await send("GET", `${secretsOf(project, environment)}/export`)).body.secrets,
+};

@@ -1,0 +1,102 @@
+// A cell: the mark of a key in an environment, and its value while it is shown.
+
+import { useComputed } from "@preact/signals";
+
+import { html } from "../parts/html.js";
+import { Icon } from "../parts/icons.js";
+import { words } from "../words.js";
+import { equals, isReadable, markOf, shortText, spoken } from "./marks.js";
+import { cellId, flashId } from "./state.js";
+import { visibleParts } from "./values.js";
+
+/** Maximum number of characters of a value in a cell. */
+const MAX_SHOWN = 60;
+
+/** A value on one line; the full value is below the grid. @param {{ value: string }} properties */
+function Short({ value }) {
+  const [first] = value.split("\n", 1);
+  const parts = visibleParts(first.slice(0, MAX_SHOWN));
+  const lines = value.split("\n").length;
+  return html`<span class="value">
+    ${value === "" && html`<em>${words.cell.empty}</em>`}
+    ${parts.map(({ text, isMark }) => (isMark ? html`<i>${text}</i>` : text))}
+    ${lines > 1 && html`<em> ${words.cell.lines(lines)}</em>`}
+  </span>`;
+}
+
+/** Buttons of the active cell, for the pointer: the keyboard has keys. @param {{ isShown: boolean }} properties */
+function Actions({ isShown }) {
+  const label = isShown ? words.cell.hide : words.cell.reveal;
+  return html`<span class="tools" aria-hidden="true">
+    <button tabindex="-1" data-action="reveal" title=${label}><${Icon} name=${isShown ? "eyeOff" : "eye"} /></button>
+    <button tabindex="-1" data-action="copy" title=${words.cell.copy}><${Icon} name="copy" /></button>
+  </span>`;
+}
+
+/** Marks of the other environments, in a narrow window. @param {{ grid: any, row: any, place: number }} properties */
+function Others({ grid, row, place }) {
+  const environments = grid.environments.value;
+  return html`<span class="others" aria-hidden="true">
+    ${environments.map((/** @type {any} */ environment, /** @type {number} */ other) => {
+      const mark = markOf(row, other, environment);
+      return other !== place && mark !== "absent" && html`<span class=${`mark-${mark}`}><${Icon} name=${mark} /></span>`;
+    })}
+  </span>`;
+}
+
+/**
+ * @param {{ grid: import("./state.js").GridState, row: import("./marks.js").Row, index: number, place: number,
+ *   column: number, hasOthers: boolean }} properties `place` is that of the environment, `column` the visible one
+ */
+export function Cell({ grid, row, index, place, column, hasOthers }) {
+  const id = cellId(index, column);
+  const environments = grid.environments.value;
+  const environment = environments[place];
+  const isActive = useComputed(() => grid.activeId.value === id).value;
+  const hasFlash = useComputed(() => grid.flashes.value.has(flashId(environment.id, row.key))).value;
+  const shown = grid.values.of(environment.id, row.key).value;
+  const secret = row.cells[place];
+  const mark = markOf(row, place, environment);
+  const isOpen = isReadable(mark, secret);
+  const label = `${row.key}, ${environment.name}, ${spoken(row, place, environments)}`;
+  const isShown = shown.state === "shown";
+  return html`<div
+    role="gridcell"
+    id=${id}
+    class=${`cell mark-${mark}${isActive ? " active" : ""}${hasFlash ? " flash" : ""}${isShown ? " open" : ""}`}
+    aria-colindex=${place + 2}
+    aria-label=${isShown ? undefined : label}
+    data-column=${column}
+  >
+    ${mark !== "absent" && html`<${Icon} name=${mark} />`}
+    ${isShown
+      ? html`<span class="unseen">${label}: </span><${Short} value=${shown.value} />`
+      : html`<span class="text">${mark === "noAccess" ? "" : shortText(mark, secret)}</span>`}
+    ${isOpen && shown.state === "hidden" && html`<span class="dots" data-action="reveal"></span>`}
+    ${shown.state === "loading" && html`<span class="wait">${words.cell.loading}</span>`}
+    ${shown.state === "failed" && html`<span class="wait bad">${words.cell.failed}</span>`}
+    ${equals(row, place, environments).length > 0 && html`<${Icon} name="equal" />`}
+    ${hasOthers && html`<${Others} grid=${grid} row=${row} place=${place} />`}
+    ${isActive && isOpen && html`<${Actions} isShown=${isShown} />`}
+  </div>`;
+}
+
+/**
+ * The key of a row.
+ * @param {{ grid: import("./state.js").GridState, row: import("./marks.js").Row, index: number, about: string }} properties
+ */
+export function KeyCell({ grid, row, index, about }) {
+  const id = cellId(index, 0);
+  const isActive = useComputed(() => grid.activeId.value === id).value;
+  return html`<div
+    role="rowheader"
+    id=${id}
+    class=${isActive ? "cell key active" : "cell key"}
+    aria-colindex="1"
+    data-column="0"
+    title=${about ? `${row.key}: ${about}` : row.key}
+  >
+    <span class="name">${row.key}</span>
+    ${about && html`<span class="about">${about}</span>`}
+  </div>`;
+}

@@ -1,0 +1,65 @@
+// The line below the grid: the active cell in words, its value while it is shown, and what one can do.
+
+import { useLayoutEffect, useRef } from "preact/hooks";
+
+import { html } from "../parts/html.js";
+import { Icon } from "../parts/icons.js";
+import { errorText } from "../parts/states.js";
+import { ago, exactly } from "../parts/time.js";
+import { words } from "../words.js";
+import { description, isReadable, markOf, spoken } from "./marks.js";
+import { visibleParts } from "./values.js";
+
+/** @param {{ grid: any, value: string }} properties */
+function Value({ grid, value }) {
+  const element = useRef(/** @type {HTMLElement | null} */ (null));
+  const isSelecting = grid.isSelecting.value;
+  useLayoutEffect(() => {
+    if (!isSelecting || !element.current) return;
+    grid.isSelecting.value = false;
+    getSelection()?.selectAllChildren(element.current);
+  }, [isSelecting, value]);
+  const parts = visibleParts(value).map(({ text, isMark }) => (isMark ? html`<i>${text}</i>` : text));
+  return html`<pre ref=${element} tabindex="0">${value === "" ? html`<em>${words.cell.empty}</em>` : parts}</pre>
+    <p class="quiet">${words.cell.revealed}</p>`;
+}
+
+/** @param {{ grid: any, row: any, place: number, onReveal: () => void, onCopy: () => void }} properties */
+function Target({ grid, row, place, onReveal, onCopy }) {
+  const environments = grid.environments.value;
+  const environment = environments[place];
+  const secret = row.cells[place];
+  const mark = markOf(row, place, environment);
+  const shown = grid.values.of(environment.id, row.key).value;
+  const isShown = shown.state === "shown";
+  const isOpen = isReadable(mark, secret);
+  return html`<div class="line">
+      <span class=${`what mark-${mark}`}>${mark !== "absent" && html`<${Icon} name=${mark} />`}</span>
+      <p>
+        <strong class="name">${row.key}</strong> <span class="where">${environment.name}</span>
+        <span class="said">${spoken(row, place, environments)}${secret && html`, <time datetime=${secret.updated_at} title=${exactly(secret.updated_at)}>${words.cell.changed(ago(secret.updated_at))}</time>`}</span>
+      </p>
+      ${isOpen &&
+      html`<span class="buttons">
+        <button onClick=${onReveal}>${isShown ? words.cell.hide : words.cell.reveal}<kbd>${isShown ? "Esc" : "Enter"}</kbd></button>
+        <button onClick=${onCopy}>${words.cell.copy}<kbd>C</kbd></button>
+      </span>`}
+    </div>
+    <div class="shown" aria-live="polite">
+      ${isShown && html`<${Value} grid=${grid} value=${shown.value} />`}
+      ${shown.state === "failed" && html`<p class="bad">${words.cell.failed}: ${errorText(shown.error)}</p>`}
+    </div>`;
+}
+
+/** @param {{ grid: import("./state.js").GridState, onReveal: () => void, onCopy: () => void }} properties */
+export function Detail({ grid, onReveal, onCopy }) {
+  grid.place.value;
+  const { row, place, environment } = grid.target();
+  if (!row) return null;
+  const about = description(row);
+  return html`<section class="detail" aria-label=${row.key}>
+    ${environment
+      ? html`<${Target} grid=${grid} row=${row} place=${place} onReveal=${onReveal} onCopy=${onCopy} />`
+      : html`<div class="line"><p><strong class="name">${row.key}</strong> <span class="said">${about}</span></p></div>`}
+  </section>`;
+}

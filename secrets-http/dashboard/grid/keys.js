@@ -1,0 +1,62 @@
+// Keyboard of the grid: which key does what. Pure functions.
+
+/**
+ * @typedef {{ key: string, ctrlKey: boolean, metaKey: boolean, altKey: boolean, shiftKey: boolean }} Key
+ * @typedef {{ row: number, column: number }} Place
+ * @typedef {{ rows: number, columns: number, page: number }} Size
+ */
+
+/**
+ * Returns the cell to which a key moves, or `null` if the key does not move.
+ * @param {Key} event @param {Place} from @param {Size} size
+ * @returns {Place | null}
+ */
+export function moved(event, { row, column }, { rows, columns, page }) {
+  if (event.altKey || event.metaKey) return null;
+  const to = (/** @type {number} */ row, /** @type {number} */ column) => ({
+    row: Math.max(0, Math.min(rows - 1, row)),
+    column: Math.max(0, Math.min(columns - 1, column)),
+  });
+  if (event.ctrlKey) {
+    if (event.key === "Home") return to(0, 0);
+    if (event.key === "End") return to(rows - 1, columns - 1);
+    return null;
+  }
+  switch (event.key) {
+    case "ArrowUp":
+      return to(row - 1, column);
+    case "ArrowDown":
+      return to(row + 1, column);
+    case "ArrowLeft":
+      return to(row, column - 1);
+    case "ArrowRight":
+      return to(row, column + 1);
+    case "Home":
+      return to(row, 0);
+    case "End":
+      return to(row, columns - 1);
+    case "PageUp":
+      return to(row - page, column);
+    case "PageDown":
+      return to(row + page, column);
+    default:
+      return null;
+  }
+}
+
+/** @typedef {"reveal" | "hide" | "revealColumn" | "copy" | "filter" | "legend"} Action */
+
+/** @type {Record<string, Action>} */
+const LETTERS = { c: "copy", "/": "filter", "?": "legend", R: "revealColumn" };
+
+/**
+ * Returns the action of a key, or `null`.
+ * @param {Key} event @param {boolean} hasLetters
+ * @returns {Action | null}
+ */
+export function actionOf(event, hasLetters) {
+  if (event.ctrlKey || event.altKey || event.metaKey) return null;
+  if (event.key === "Enter") return "reveal";
+  if (event.key === "Escape") return "hide";
+  return hasLetters ? (LETTERS[event.key] ?? null) : null;
+}

@@ -1,0 +1,25 @@
+// The legend: marks and keys.
+
+import { Dialog } from "../parts/dialog.js";
+import { html } from "../parts/html.js";
+import { Icon } from "../parts/icons.js";
+import { hasLetterKeys, setLetterKeys } from "../parts/theme.js";
+import { words } from "../words.js";
+
+/** @param {{ onClose: () => void }} properties */
+export function Legend({ onClose }) {
+  return html`<${Dialog} title=${words.legend.title} onClose=${onClose}>
+    <h3>${words.legend.marks}</h3>
+    <ul class="marks">
+      ${words.legend.list.map(([mark, meaning]) => html`<li class=${`mark-${mark}`}><${Icon} name=${mark} /><span>${meaning}</span></li>`)}
+    </ul>
+    <h3>${words.legend.keys}</h3>
+    <table class="shortcuts"><tbody>
+      ${words.legend.shortcuts.map(([keys, meaning]) => html`<tr><th scope="row"><kbd>${keys}</kbd></th><td>${meaning}</td></tr>`)}
+    </tbody></table>
+    <label class="check">
+      <input type="checkbox" checked=${hasLetterKeys.value} onChange=${(/** @type {any} */ event) => setLetterKeys(event.target.checked)} />
+      ${words.legend.letters}
+    </label>
+  <//>`;
+}

@@ -1,0 +1,101 @@
+// State of one grid: the comparison, the filter and the active cell.
+
+import { computed, signal } from "@preact/signals";
+
+import { isNarrow } from "../parts/media.js";
+import { parameter, setParameters } from "../routes.js";
+import { SHOWS, filtered, isShown } from "./marks.js";
+
+/** @typedef {import("./marks.js").Comparison} Comparison */
+/** @typedef {import("./marks.js").Show} Show */
+
+/** @type {Comparison} */
+const NOTHING = { revision: "", environments: [], keys: [] };
+
+export class GridState {
+  /** @param {{ name: string, slug: string }} project @param {import("./values.js").Values} values */
+  constructor(project, values) {
+    this.project = project;
+    this.values = values;
+  }
+
+  comparison = signal(NOTHING);
+  text = signal(parameter("q"));
+  shows = signal(/** @type {ReadonlySet<Show>} */ (new Set(SHOWS.filter((show) => parameter("show").split(",").includes(show)))));
+  isEqual = signal(false);
+  isLegendOpen = signal(false);
+  /** Environment whose values are asked for at once, by its place. */
+  asked = signal(/** @type {number | null} */ (null));
+  /** Environment that a narrow window shows, by its place. */
+  narrow = signal(0);
+  /** Active cell: a key, and a visible column, of which the first holds the keys. */
+  active = signal(/** @type {{ key: string, column: number }} */ ({ key: "", column: 1 }));
+  /** Cells that someone else has changed just now. */
+  flashes = signal(/** @type {ReadonlySet<string>} */ (new Set()));
+  /** True if the value of the active cell is to be selected once it is shown. */
+  isSelecting = signal(false);
+
+  environments = computed(() => this.comparison.value.environments);
+  rows = computed(() => filtered(this.comparison.value, this.text.value, this.shows.value));
+  places = computed(() => new Map(this.rows.value.map((row, place) => [row.key, place])));
+
+  /** Places of the environments that are visible. */
+  columns = computed(() => {
+    const all = this.environments.value.map((_, place) => place);
+    return isNarrow.value ? all.slice(this.narrow.value, this.narrow.value + 1) : all;
+  });
+
+  /** Number of rows with each kind of cell. */
+  counts = computed(() => {
+    const { keys, environments } = this.comparison.value;
+    return SHOWS.map((show) => keys.filter((row) => isShown(row, show, environments)).length);
+  });
+
+  /** Place of the active cell; the first row if its key is not in the list. */
+  place = computed(() => {
+    const { key, column } = this.active.value;
+    return { row: this.places.value.get(key) ?? 0, column: Math.min(column, this.columns.value.length) };
+  });
+
+  /** ID of the active cell's element. */
+  activeId = computed(() => cellId(this.place.value.row, this.place.value.column));
+
+  /** @param {number} row @param {number} column */
+  moveTo(row, column) {
+    const key = this.rows.value[row]?.key;
+    if (key !== undefined) this.active.value = { key, column };
+  }
+
+  /** The active row and environment; `environment` is absent in the column of the keys. */
+  target() {
+    const { row, column } = this.place.value;
+    const place = this.columns.value[column - 1];
+    return { row: this.rows.value[row], place, environment: this.environments.value[place] };
+  }
+
+  /** @param {string} text */
+  setText(text) {
+    this.text.value = text;
+    setParameters({ q: text });
+  }
+
+  /** @param {Show} show */
+  toggle(show) {
+    const shows = new Set(this.shows.value);
+    if (!shows.delete(show)) shows.add(show);
+    this.shows.value = shows;
+    setParameters({ show: [...shows].join(",") });
+  }
+
+  clear() {
+    this.shows.value = new Set();
+    this.text.value = "";
+    setParameters({ q: "", show: "" });
+  }
+}
+
+/** @param {number} row @param {number} column */
+export const cellId = (row, column) => `cell-${row}-${column}`;
+
+/** @param {string} environment @param {string} key */
+export const flashId = (environment, key) => `${environment}/${key}`;

@@ -1,0 +1,113 @@
+// Values that are shown. A value exists here only while its cell shows it.
+
+import { signal } from "@preact/signals";
+
+/** Time after which a value is hidden again, in milliseconds. */
+export const SHOWN_FOR = 30_000;
+
+/** Time after which values are hidden when the page is not visible, in milliseconds. */
+const UNSEEN_FOR = 10_000;
+
+/**
+ * @typedef {{ state: "hidden" } | { state: "loading" } | { state: "shown", value: string } |
+ *   { state: "failed", error: any }} Shown
+ */
+
+/** @type {Shown} */
+const HIDDEN = { state: "hidden" };
+
+/** Values of one project, by environment ID and key. */
+export class Values {
+  /** @type {Map<string, import("@preact/signals").Signal<Shown>>} */
+  #cells = new Map();
+  /** @type {Map<string, ReturnType<typeof setTimeout>>} */
+  #timers = new Map();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #unseen;
+  #read;
+
+  /** @param {(environment: string, key: string) => Promise<string>} read */
+  constructor(read) {
+    this.#read = read;
+    document.addEventListener("visibilitychange", this.#onVisibility);
+  }
+
+  /** State of a cell. @param {string} environment @param {string} key */
+  of(environment, key) {
+    const id = `${environment}/${key}`;
+    let cell = this.#cells.get(id);
+    if (!cell) this.#cells.set(id, (cell = signal(HIDDEN)));
+    return cell;
+  }
+
+  /** Reads and shows a value. @param {string} environment @param {string} key */
+  async reveal(environment, key) {
+    const cell = this.of(environment, key);
+    /** @type {Shown} */
+    const loading = { state: "loading" };
+    cell.value = loading;
+    try {
+      const value = await this.#read(environment, key);
+      // It may have been hidden in the meantime.
+      if (cell.value === loading) this.show(environment, key, value);
+    } catch (error) {
+      if (cell.value === loading) cell.value = { state: "failed", error };
+    }
+  }
+
+  /** Shows a value for a time. @param {string} environment @param {string} key @param {string} value */
+  show(environment, key, value) {
+    this.of(environment, key).value = { state: "shown", value };
+    const id = `${environment}/${key}`;
+    clearTimeout(this.#timers.get(id));
+    this.#timers.set(id, setTimeout(() => this.hide(environment, key), SHOWN_FOR));
+  }
+
+  /** @param {string} environment @param {string} key */
+  hide(environment, key) {
+    const id = `${environment}/${key}`;
+    clearTimeout(this.#timers.get(id));
+    this.#timers.delete(id);
+    const cell = this.#cells.get(id);
+    if (cell) cell.value = HIDDEN;
+  }
+
+  hideAll() {
+    this.#timers.forEach((timer) => clearTimeout(timer));
+    this.#timers.clear();
+    for (const cell of this.#cells.values()) cell.value = HIDDEN;
+  }
+
+  /** Hides all values, and ends. */
+  close() {
+    this.hideAll();
+    clearTimeout(this.#unseen);
+    document.removeEventListener("visibilitychange", this.#onVisibility);
+  }
+
+  #onVisibility = () => {
+    clearTimeout(this.#unseen);
+    if (document.visibilityState === "hidden") this.#unseen = setTimeout(() => this.hideAll(), UNSEEN_FOR);
+  };
+}
+
+/** Names of characters that are invisible or change the direction of text. */
+const MARKED = /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]/gu;
+
+/**
+ * Splits a value into texts and marks of invisible characters, such as `U+202E`.
+ * @param {string} value
+ * @returns {{ text: string, isMark: boolean }[]}
+ */
+export function visibleParts(value) {
+  const parts = [];
+  let end = 0;
+  for (const match of value.matchAll(MARKED)) {
+    if (match.index > end) parts.push({ text: value.slice(end, match.index), isMark: false });
+    const code = /** @type {number} */ (match[0].codePointAt(0)).toString(16).toUpperCase().padStart(4, "0");
+    parts.push({ text: `U+${code}`, isMark: true });
+    end = match.index + match[0].length;
+  }
+  if (end < value.length || !parts.length) parts.push({ text: value.slice(end), isMark: false });
+  return parts;
+}

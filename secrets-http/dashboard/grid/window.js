@@ -1,0 +1,25 @@
+// Which rows of a long list are rendered. Pure functions.
+
+/** Rows rendered beyond the visible ones, above and below together. */
+const OVERSCAN = 12;
+
+/**
+ * Returns the first row to render, and the row after the last.
+ * @param {{ scrollTop: number, height: number, rowHeight: number, count: number }} view
+ */
+export function windowOf({ scrollTop, height, rowHeight, count }) {
+  const visible = Math.ceil(height / rowHeight) + 1;
+  const top = Math.floor(scrollTop / rowHeight) - OVERSCAN / 2;
+  const first = Math.max(0, Math.min(top, count - visible - OVERSCAN));
+  return { first, last: Math.min(count, first + visible + OVERSCAN) };
+}
+
+/**
+ * Returns the scroll position at which a row is visible, as near as possible to the current one.
+ * @param {{ row: number, scrollTop: number, height: number, rowHeight: number }} view
+ */
+export function scrolledTo({ row, scrollTop, height, rowHeight }) {
+  const top = row * rowHeight;
+  if (top < scrollTop) return top;
+  return Math.max(scrollTop, top + rowHeight - height);
+}

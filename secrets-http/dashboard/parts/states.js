@@ -1,0 +1,90 @@
+// Screens without content: loading, errors, signed out.
+
+import { useEffect, useState } from "preact/hooks";
+
+import { projectsPath } from "../routes.js";
+import { load, signIn, signInPath } from "../session.js";
+import { words } from "../words.js";
+import { Dialog } from "./dialog.js";
+import { html } from "./html.js";
+
+/** Time before a skeleton is shown, in milliseconds. */
+const PATIENCE = 150;
+
+/** Rows without text in the place of content. @param {{ rows: number }} properties */
+export function Skeleton({ rows }) {
+  const [isLate, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), PATIENCE);
+    return () => clearTimeout(timer);
+  }, []);
+  return html`<div class=${isLate ? "skeleton" : "skeleton early"} role="status">
+    <span class="unseen">${words.loading}</span>
+    ${Array.from({ length: rows }, (_, row) => html`<div key=${row} class="line"></div>`)}
+  </div>`;
+}
+
+/** @param {{ title: string, children?: any, actions?: any }} properties */
+export function Empty({ title, children, actions }) {
+  return html`<section class="state">
+    <h2>${title}</h2>
+    ${children}
+    ${actions && html`<div class="actions">${actions}</div>`}
+  </section>`;
+}
+
+/** @param {any} error */
+export function errorText(error) {
+  if (error.status === 0) return words.errors.network;
+  if (error.status === 403 || error.status === 404) return words.errors.gone;
+  if (error.status === 429) return words.errors.busy;
+  return sentence(error.message ?? words.errors.unknown);
+}
+
+/** @param {string} text */
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** @param {{ error: any, onRetry: () => void }} properties */
+export function Failed({ error, onRetry }) {
+  // The same for what does not exist and what one may not know of.
+  const isGone = error.status === 403 || error.status === 404;
+  return html`<${Empty}
+    title=${errorText(error)}
+    actions=${isGone
+      ? html`<a class="button" href=${projectsPath}>${words.errors.toProjects}</a>`
+      : html`<button class="main" onClick=${onRetry}>${words.retry}</button>`}
+  >
+    ${isGone && html`<p>${words.errors.goneHint}</p>`}
+    ${error.status === 0 && html`<p>${words.errors.networkHint}</p>`}
+    ${error.requestId && html`<p class="quiet">${words.errors.requestId} <code>${error.requestId}</code></p>`}
+  <//>`;
+}
+
+/** Ways to sign in, as this server offers them. @param {{ isAgain?: boolean }} properties */
+function SignInWays({ isAgain = false }) {
+  const settings = signIn.value;
+  if (!settings) return html`<${Skeleton} rows=${1} />`;
+  if (settings.dev) return html`<p>${words.signedOut.dev}</p><pre><code>secrets-http dev link</code></pre>`;
+  if (!settings.browser_sign_in) return html`<p>${words.signedOut.none}</p>`;
+  const label = settings.issuer ? words.signedOut.with(settings.issuer) : words.signedOut.button;
+  return html`<p><a class="button main" href=${signInPath()} target=${isAgain ? "_blank" : undefined}>${label}</a></p>`;
+}
+
+export function SignedOut() {
+  return html`<main class="alone">
+    <section class="card">
+      <h1>${words.signedOut.title}</h1>
+      <p>${words.signedOut.text}</p>
+      <${SignInWays} />
+    </section>
+  </main>`;
+}
+
+/** Asks to sign in again, over the current screen. */
+export function Ended() {
+  const actions = html`<button onClick=${load}>${words.signedOut.againDone}</button>`;
+  return html`<${Dialog} title=${words.signedOut.again} onClose=${load} hasClose=${false} actions=${actions}>
+    <p>${words.signedOut.againText}</p>
+    <${SignInWays} isAgain />
+  <//>`;
+}

@@ -1,0 +1,46 @@
+// Preferences of this browser: theme, and keys of a single letter.
+
+import { signal } from "@preact/signals";
+
+/** @typedef {"system" | "light" | "dark"} Theme */
+
+const THEMES = /** @type {const} */ (["system", "light", "dark"]);
+
+/** @param {string} name */
+function stored(name) {
+  try {
+    return localStorage.getItem(name) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** @param {string} name @param {string} value */
+function store(name, value) {
+  try {
+    localStorage.setItem(name, value);
+  } catch {
+    // Without storage, the preference ends with the page.
+  }
+}
+
+export const theme = signal(THEMES.find((known) => known === stored("secrets-theme")) ?? "system");
+
+/** False if keys of a single letter are turned off (WCAG 2.1.4). */
+export const hasLetterKeys = signal(stored("secrets-letter-keys") !== "off");
+
+export function applyTheme() {
+  document.documentElement.dataset.theme = theme.value;
+}
+
+export function nextTheme() {
+  theme.value = THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length];
+  store("secrets-theme", theme.value);
+  applyTheme();
+}
+
+/** @param {boolean} on */
+export function setLetterKeys(on) {
+  hasLetterKeys.value = on;
+  store("secrets-letter-keys", on ? "on" : "off");
+}

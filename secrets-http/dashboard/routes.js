@@ -1,0 +1,93 @@
+// Addresses of the dashboard: which screen a path shows, and navigation without loading the page again.
+
+import { signal } from "@preact/signals";
+
+/** Path below which the service is reached, without a slash at its end. */
+export const base = new URL(import.meta.url).pathname.replace(/\/assets\/[^/]+\/[^/]+$/, "");
+
+/** @typedef {{ screen: "projects" } | { screen: "project", project: string } | { screen: "unknown" }} Route */
+
+/**
+ * Returns the screen of a path.
+ * @param {string} path
+ * @returns {Route}
+ */
+export function routeOf(path) {
+  if (!path.startsWith(`${base}/`)) return { screen: "unknown" };
+  const parts = path.slice(base.length + 1).split("/");
+  if (parts.length === 1 && ["", "projects"].includes(parts[0])) return { screen: "projects" };
+  if (parts.length === 2 && parts[0] === "projects") return { screen: "project", project: decoded(parts[1]) };
+  return { screen: "unknown" };
+}
+
+/** @param {string} part */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** Current screen. */
+export const route = signal(routeOf(location.pathname));
+
+/** @param {{ slug: string }} project */
+export const pathOf = (project) => `${base}/projects/${encodeURIComponent(project.slug)}`;
+
+export const projectsPath = `${base}/projects`;
+
+/** @type {(() => boolean)[]} */
+const guards = [];
+
+/**
+ * Registers a function that must return true before the screen changes. Returns its removal.
+ * @param {() => boolean} guard
+ */
+export function beforeLeaving(guard) {
+  guards.push(guard);
+  return () => void guards.splice(guards.indexOf(guard), 1);
+}
+
+/** @param {string} path */
+export function navigate(path) {
+  if (!guards.every((guard) => guard())) return;
+  history.pushState(null, "", path);
+  route.value = routeOf(location.pathname);
+  scrollTo(0, 0);
+}
+
+/** Follows links within the dashboard, and the history of the browser. */
+export function start() {
+  addEventListener("popstate", () => {
+    route.value = routeOf(location.pathname);
+  });
+  addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest("a") : null;
+    const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+    if (!link || !isPlain || event.defaultPrevented || link.target || link.origin !== location.origin) return;
+    if (routeOf(link.pathname).screen === "unknown") return;
+    event.preventDefault();
+    navigate(link.pathname + link.search);
+  });
+}
+
+/**
+ * Reads parameters of the address.
+ * @param {string} name
+ */
+export const parameter = (name) => new URLSearchParams(location.search).get(name) ?? "";
+
+/**
+ * Changes parameters of the address without a new entry in the history.
+ * @param {Record<string, string>} values
+ */
+export function setParameters(values) {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(values)) {
+    if (value) query.set(name, value);
+    else query.delete(name);
+  }
+  const text = query.toString();
+  history.replaceState(null, "", location.pathname + (text ? `?${text}` : ""));
+}

@@ -1,0 +1,163 @@
+// A project: its secrets in all environments.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+
+import { api } from "../api.js";
+import { copy } from "../grid/copy.js";
+import { Detail } from "../grid/detail.js";
+import { Grid } from "../grid/grid.js";
+import { EnvironmentTabs } from "../grid/head.js";
+import { Legend } from "../grid/legend.js";
+import { changedCells, hasValue, isReadable, markOf } from "../grid/marks.js";
+import { GridState, flashId } from "../grid/state.js";
+import { Toolbar } from "../grid/toolbar.js";
+import { Values } from "../grid/values.js";
+import { Bar } from "../parts/bar.js";
+import { Dialog } from "../parts/dialog.js";
+import { html } from "../parts/html.js";
+import { isNarrow } from "../parts/media.js";
+import { notify } from "../parts/notice.js";
+import { Empty, Failed, Skeleton, errorText } from "../parts/states.js";
+import { words } from "../words.js";
+
+/** Time for which a changed cell is marked, in milliseconds. */
+const FLASH = 4_000;
+
+/** Loads the comparison again, and marks what has changed. @param {GridState} grid @param {{ etag: string | null }} known */
+async function refresh(grid, known) {
+  const isEqual = grid.isEqual.value;
+  const { status, body, etag } = await api.compare(grid.project.slug, { equal: isEqual, etag: known.etag });
+  known.etag = etag;
+  if (status === 304 || isEqual !== grid.isEqual.value) return;
+  const before = grid.comparison.value;
+  grid.comparison.value = body;
+  const changed = before.revision ? changedCells(before, body) : [];
+  if (!changed.length) return;
+  changed.forEach(({ environment, key }) => grid.values.hide(environment.id, key));
+  grid.flashes.value = new Set(changed.map(({ environment, key }) => flashId(environment.id, key)));
+  setTimeout(() => (grid.flashes.value = new Set()), FLASH);
+  const names = [...new Set(changed.map(({ environment }) => environment.name))];
+  notify({ text: words.changedSecrets(changed.length, names.join(", ")) });
+}
+
+/** @param {GridState} grid @param {(environment: string, key: string) => Promise<string>} read */
+function actions(grid, read) {
+  const target = () => {
+    const { row, place, environment } = grid.target();
+    const isOpen = row && environment && isReadable(markOf(row, place, environment), row.cells[place]);
+    return isOpen ? { key: row.key, environment } : null;
+  };
+  return (/** @type {import("../grid/keys.js").Action} */ action) => {
+    const at = target();
+    if (action === "filter") document.getElementById("filter")?.focus();
+    else if (action === "legend") grid.isLegendOpen.value = true;
+    else if (action === "hide") grid.values.hideAll();
+    else if (action === "revealColumn") grid.asked.value = grid.target().environment ? grid.target().place : null;
+    else if (at && action === "copy") copy(grid, read, at.environment, at.key);
+    else if (at && action === "reveal") {
+      const isHidden = ["hidden", "failed"].includes(grid.values.of(at.environment.id, at.key).value.state);
+      if (isHidden) grid.values.reveal(at.environment.id, at.key);
+      else grid.values.hide(at.environment.id, at.key);
+    }
+  };
+}
+
+/** Asks before all values of an environment are shown. @param {{ grid: GridState, place: number }} properties */
+function ColumnQuestion({ grid, place }) {
+  const { environments, keys } = grid.comparison.value;
+  const environment = environments[place];
+  const number = keys.filter((row) => hasValue(row.cells[place]) && !row.cells[place]?.restricted).length;
+  const close = () => (grid.asked.value = null);
+  const reveal = async () => {
+    close();
+    try {
+      const secrets = await api.exported(grid.project.slug, environment.id);
+      secrets.forEach((/** @type {any} */ { key, value }) => grid.values.show(environment.id, key, value));
+    } catch (error) {
+      notify({ text: errorText(error), isBad: true });
+    }
+  };
+  const buttons = html`<button onClick=${close}>${words.cancel}</button>
+    <button class="main" onClick=${reveal}>${words.column.confirm}</button>`;
+  return html`<${Dialog} title=${words.column.question(environment.name)} onClose=${close} actions=${buttons}>
+    <p>${words.column.text(number)}</p>
+  <//>`;
+}
+
+/** @param {{ grid: GridState }} properties */
+function NoRows({ grid }) {
+  if (grid.comparison.value.keys.length) {
+    const clear = html`<button onClick=${() => grid.clear()}>${words.grid.clear}</button>`;
+    return html`<${Empty} title=${words.grid.noMatch} actions=${clear}><p>${words.grid.noMatchText}</p><//>`;
+  }
+  const environments = grid.environments.value;
+  const [open] = environments.filter(({ role }) => role !== "none");
+  if (!environments.length) return html`<${Empty} title=${words.grid.noEnvironments}><p>${words.grid.noEnvironmentsText}</p><//>`;
+  if (!open) return html`<${Empty} title=${words.errors.gone}><p>${words.grid.noRights}</p><//>`;
+  const example = `secrets import .env --project ${grid.project.slug} --environment ${open.name}`;
+  return html`<${Empty} title=${words.grid.empty}><p>${words.grid.emptyText}</p><pre><code>${example}</code></pre><//>`;
+}
+
+/** @param {{ grid: GridState, reload: () => void, read: (environment: string, key: string) => Promise<string> }} properties */
+function Secrets({ grid, reload, read }) {
+  const act = useMemo(() => actions(grid, read), [grid]);
+  const hasRows = grid.rows.value.length > 0;
+  const mark = () => {
+    grid.isEqual.value = !grid.isEqual.value;
+    reload();
+  };
+  const asked = grid.asked.value;
+  return html`${grid.comparison.value.keys.length > 0 && html`<${Toolbar} grid=${grid} onEqual=${mark} />`}
+    ${hasRows && isNarrow.value && html`<${EnvironmentTabs} grid=${grid} />`}
+    ${hasRows
+      ? html`<${Grid} grid=${grid} act=${act} /><${Detail} grid=${grid} onReveal=${() => act("reveal")} onCopy=${() => act("copy")} />`
+      : html`<${NoRows} grid=${grid} />`}
+    ${grid.isLegendOpen.value && html`<${Legend} onClose=${() => (grid.isLegendOpen.value = false)} />`}
+    ${asked !== null && html`<${ColumnQuestion} grid=${grid} place=${asked} />`}`;
+}
+
+/** Loads a project when it opens, and again when the window is seen again. @param {string} name */
+function useProject(name) {
+  const [found, setFound] = useState(/** @type {{ project?: any, error?: any }} */ ({}));
+  const known = useMemo(() => ({ etag: /** @type {string | null} */ (null) }), []);
+  const read = async (/** @type {string} */ environment, /** @type {string} */ key) =>
+    (await api.secret(name, environment, key)).value;
+  const grid = useMemo(() => new GridState({ name, slug: name }, new Values(read)), []);
+  const reload = () => refresh(grid, known).catch((error) => notify({ text: errorText(error), isBad: true }));
+  const begin = async () => {
+    setFound({});
+    try {
+      const [project] = await Promise.all([api.project(name), refresh(grid, known)]);
+      grid.project.name = project.name;
+      document.title = `${project.name} · ${words.product}`;
+      setFound({ project });
+    } catch (error) {
+      setFound({ error });
+    }
+  };
+  useEffect(() => {
+    const seen = () => document.visibilityState === "visible" && reload();
+    begin();
+    document.addEventListener("visibilitychange", seen);
+    return () => {
+      document.removeEventListener("visibilitychange", seen);
+      grid.values.close();
+    };
+  }, []);
+  return { found, grid, read, begin, reload };
+}
+
+/** @param {{ name: string }} properties */
+export function Project({ name }) {
+  const { found, grid, read, begin, reload } = useProject(name);
+  const { project, error } = found;
+  return html`<div class="project">
+    <${Bar} place=${project?.name ?? name} />
+    <main>
+      <h1 class="unseen">${project?.name ?? name}</h1>
+      ${error && html`<${Failed} error=${error} onRetry=${begin} />`}
+      ${!error && !project && html`<${Skeleton} rows=${12} />`}
+      ${project && html`<${Secrets} grid=${grid} reload=${reload} read=${read} />`}
+    </main>
+  </div>`;
+}

@@ -1,0 +1,60 @@
+// The person who is signed in.
+
+import { signal } from "@preact/signals";
+
+import { api, whenSignedOut } from "./api.js";
+import { base } from "./routes.js";
+
+/** @typedef {"loading" | "in" | "out" | "ended" | "failed"} State */
+
+/** State of the session: `ended` keeps the screen, and `out` replaces it. */
+export const state = signal(/** @type {State} */ ("loading"));
+
+/** Account of the person. */
+export const person = signal(/** @type {any} */ (null));
+
+/** Settings of browser sign-in; `null` until they are known. */
+export const signIn = signal(/** @type {any} */ (null));
+
+/** Error of the first request, if the state is `failed`. */
+export const failure = signal(/** @type {any} */ (null));
+
+/** Tells other windows of this browser that someone signed in or out. */
+const channel = new BroadcastChannel("secrets-session");
+
+/** Loads the account. */
+export async function load() {
+  try {
+    person.value = await api.me();
+    if (state.value === "ended") channel.postMessage("in");
+    state.value = "in";
+  } catch (error) {
+    if (/** @type {any} */ (error).status === 401) return;
+    failure.value = error;
+    if (state.value === "loading") state.value = "failed";
+  }
+}
+
+async function loadSignIn() {
+  signIn.value = await api.signIn().catch(() => ({ browser_sign_in: false, dev: false }));
+}
+
+/** Address of the sign-in, which returns to this page. */
+export const signInPath = () => `${base}/sign-in?return_to=${encodeURIComponent(location.pathname + location.search)}`;
+
+/** Ends the session. */
+export async function signOut() {
+  await api.signOut();
+  channel.postMessage("out");
+  location.assign(`${base}/`);
+}
+
+whenSignedOut(() => {
+  state.value = state.value === "loading" || state.value === "out" ? "out" : "ended";
+  if (!signIn.value) loadSignIn();
+});
+
+channel.addEventListener("message", ({ data }) => {
+  if (data === "out" && state.value === "in") state.value = "ended";
+  if (data === "in" && state.value !== "in") load();
+});

@@ -1,0 +1,220 @@
+//! Command line of the program.
+
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::error::{ContextKind, ErrorKind};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+
+use crate::commands;
+use crate::failure::Exit;
+
+/// Reads, changes, compares and injects the secrets of a team.
+#[derive(Debug, Parser)]
+#[command(name = "secrets", version, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of all commands.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+#[expect(clippy::doc_markdown, reason = "help texts have no markup")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub(crate) struct Global {
+    /// Address of the service [variable: SECRETS_URL].
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) server: Option<String>,
+    /// Project: its slug or ID [variable: SECRETS_PROJECT].
+    #[arg(short, long, global = true)]
+    pub(crate) project: Option<String>,
+    /// Environment: its name or ID [variable: SECRETS_ENVIRONMENT].
+    #[arg(short, long, global = true)]
+    pub(crate) environment: Option<String>,
+    /// Output format: `json` has the field names of the REST API, `name` has one name per line.
+    #[arg(short, long, global = true, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+    /// Use the offline copy only, and do not contact the service.
+    #[arg(long, global = true, conflicts_with = "no_offline")]
+    pub(crate) offline: bool,
+    /// Never use an offline copy.
+    #[arg(long, global = true)]
+    pub(crate) no_offline: bool,
+    /// Print nothing but data and errors.
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Print each request to standard error, without values.
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// Colors of the output [variables: NO_COLOR, CLICOLOR_FORCE].
+    #[arg(long, global = true, value_enum, default_value_t)]
+    pub(crate) color: Color,
+    /// Never ask: fail instead.
+    #[arg(long, global = true)]
+    pub(crate) no_input: bool,
+    /// Time limit for the service, such as `10s` or `2m`.
+    #[arg(long, global = true, value_parser = duration, default_value = "30s", value_name = "TIME")]
+    pub(crate) timeout: Duration,
+    /// PEM file with the certificate authority of the service [variable: SECRETS_CA_FILE].
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) ca_file: Option<std::path::PathBuf>,
+    /// Allow plain HTTP to a server that is not on this machine.
+    #[arg(long, global = true)]
+    pub(crate) insecure_http: bool,
+}
+
+/// Format of the data on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// Columns for people.
+    #[default]
+    Table,
+    /// One JSON document.
+    Json,
+    /// One name per line.
+    Name,
+}
+
+/// Use of colors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Color {
+    /// Colors on a terminal.
+    #[default]
+    Auto,
+    /// Colors always.
+    Always,
+    /// No colors.
+    Never,
+}
+
+impl OutputFormat {
+    /// True for JSON.
+    pub(crate) fn is_json(self) -> bool {
+        self == Self::Json
+    }
+}
+
+/// Command and its own options.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Sign in to a service.
+    Login(commands::login::Login),
+    /// Sign out: revoke the session and forget it.
+    Logout(commands::logout::Logout),
+    /// Show who is signed in.
+    Whoami(commands::whoami::Whoami),
+    /// Show every setting with its source, and the session.
+    Status(commands::status::Status),
+    /// Create the project file of this folder.
+    Init(commands::init::Init),
+    /// Run a command with the secrets as environment variables.
+    Run(commands::run::Run),
+    /// List the secrets of the environment, without values.
+    #[command(visible_alias = "ls")]
+    List(commands::list::List),
+    /// Print the value of one secret, or several as KEY=VALUE lines.
+    Get(commands::get::Get),
+    /// Create or change secrets.
+    Set(commands::set::Set),
+    /// Delete secrets.
+    Unset(commands::unset::Unset),
+    /// Change the secrets of the environment in an editor.
+    Edit(commands::edit::Edit),
+    /// Print the secrets of the environment in a file format.
+    Export(commands::export::Export),
+    /// Create or change secrets from a file.
+    Import(commands::import::Import),
+    /// Compare two environments, or an environment and a file.
+    Diff(commands::diff::Diff),
+    /// Copy secrets between environments, inside the service.
+    #[command(visible_alias = "promote")]
+    Copy(commands::copy::Copy),
+    /// Check that keys exist: exit code 1 if any is missing.
+    Check(commands::check::Check),
+    /// List the versions of a secret.
+    History(commands::history::History),
+    /// Restore an earlier version of a secret.
+    Rollback(commands::rollback::Rollback),
+    /// Search files or the Git history for credentials.
+    Scan(commands::scan::Scan),
+    /// Manage environments.
+    Env(commands::env::Env),
+    /// Manage projects.
+    Project(commands::project::Project),
+    /// Manage teams.
+    Team(commands::team::Team),
+    /// Manage the members of a team.
+    Member(commands::member::Member),
+    /// Manage invitations to a team.
+    Invite(commands::invite::Invite),
+    /// Manage service tokens.
+    Token(commands::token::Token),
+    /// Manage rotations of database credentials.
+    Rotation(commands::rotation::Rotation),
+    /// Manage webhooks of a rotation.
+    Webhook(commands::webhook::Webhook),
+    /// Read the audit log.
+    Audit(commands::audit::Audit),
+    /// Create and open encrypted files for offline use.
+    Bundle(commands::bundle::Bundle),
+    /// Open the project in a browser.
+    Open(commands::open::Open),
+    /// Send a request to any endpoint.
+    Api(commands::api::Api),
+    /// Print the completion script of a shell.
+    Completion(commands::completion::Completion),
+    /// Print the manual page.
+    Man(commands::man::Man),
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done; 1 the answer is no (diff, check, scan); 64 invalid command line; 65 invalid input; \
+66 missing input file; 67 not signed in; 68 not found; 69 service unreachable; 70 defect of this program; \
+71 conflict; 73 output file cannot be created; 75 rate limited; 76 unreadable response; 77 forbidden; \
+78 invalid settings; 130 interrupted. `run` exits with the status of its command, with 128 plus the number of \
+the signal that ended it, or with 125 if this program failed, 126 and 127 if the command cannot be started.";
+
+/// Prints an error of the command line, or the help or the version, and returns the exit code.
+pub(crate) fn report(error: &clap::Error) -> ExitCode {
+    // If the stream is closed, the exit code still reports the error.
+    let _ = error.print();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+        _ if is_of_run(error) => ExitCode::from(Exit::Run as u8),
+        _ => ExitCode::from(Exit::Usage as u8),
+    }
+}
+
+/// True for an error in the options of `run`: some errors name the command, and for the others the
+/// command line is parsed again without regard to errors.
+fn is_of_run(error: &clap::Error) -> bool {
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+    let matches = || Arguments::command().ignore_errors(true).try_get_matches().ok();
+    usage.contains("secrets run ")
+        || matches().is_some_and(|matches| matches.subcommand_name() == Some("run"))
+}
+
+/// Parses a duration: a whole number with the unit `s`, `m`, `h` or `d`; seconds without a unit.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let seconds_per_unit = match unit {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return Err("must be a whole number with the unit s, m, h or d".to_owned()),
+    };
+    let number: u64 = number.parse().map_err(|_| "must begin with a whole number".to_owned())?;
+    let seconds = number.checked_mul(seconds_per_unit).ok_or("is too long")?;
+    Ok(Duration::from_secs(seconds))
+}
+
+/// True if a person can be asked: standard input and standard error are terminals.
+pub(crate) fn is_interactive() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}

@@ -1,0 +1,216 @@
+//! Answer of the service to a set of changes.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// Results of all changes, with their numbers.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Answer {
+    /// True if nothing was written.
+    pub(crate) dry_run: bool,
+    /// Number of created secrets.
+    pub(crate) created: usize,
+    /// Number of secrets with a new value.
+    pub(crate) updated: usize,
+    /// Number of changes without an effect.
+    pub(crate) same: usize,
+    /// Number of hidden keys.
+    pub(crate) hidden: usize,
+    /// Number of deleted secrets.
+    pub(crate) deleted: usize,
+    /// Number of secrets with a new description only.
+    pub(crate) described: usize,
+    /// Results in the order of the changes.
+    pub(crate) changes: Vec<AnsweredChange>,
+}
+
+/// Result of one change.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct AnsweredChange {
+    /// Environment name.
+    pub(crate) environment: String,
+    /// Secret key.
+    pub(crate) key: String,
+    /// Kind of result.
+    pub(crate) result: ChangeResult,
+    /// Version before the change, 0 if there was none.
+    pub(crate) previous_version: u32,
+    /// Version after the change; absent for a deleted secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<u32>,
+}
+
+/// Kind of result of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ChangeResult {
+    /// New secret.
+    Created,
+    /// New value.
+    Updated,
+    /// No effect.
+    Same,
+    /// Hidden key.
+    Hidden,
+    /// Deleted secret.
+    Deleted,
+    /// New description only.
+    Described,
+}
+
+/// Conflict of a refused set of changes.
+#[derive(Debug, Deserialize)]
+struct Conflict {
+    environment: String,
+    key: String,
+    expected_version: Option<u32>,
+    /// Version now, 0 if the environment holds no such secret.
+    version: u32,
+}
+
+impl Answer {
+    /// Removes the results that match, and returns them.
+    pub(crate) fn extract(
+        &mut self,
+        matches: impl Fn(&AnsweredChange) -> bool,
+    ) -> Vec<AnsweredChange> {
+        let extracted: Vec<_> = self.changes.extract_if(.., |change| matches(change)).collect();
+        for change in &extracted {
+            *self.number(change.result) -= 1;
+        }
+        extracted
+    }
+
+    /// Number of results of a kind.
+    fn number(&mut self, result: ChangeResult) -> &mut usize {
+        match result {
+            ChangeResult::Created => &mut self.created,
+            ChangeResult::Updated => &mut self.updated,
+            ChangeResult::Same => &mut self.same,
+            ChangeResult::Hidden => &mut self.hidden,
+            ChangeResult::Deleted => &mut self.deleted,
+            ChangeResult::Described => &mut self.described,
+        }
+    }
+
+    /// Adds the results of a further set.
+    pub(super) fn add(&mut self, other: Self) {
+        self.created += other.created;
+        self.updated += other.updated;
+        self.same += other.same;
+        self.hidden += other.hidden;
+        self.deleted += other.deleted;
+        self.described += other.described;
+        self.changes.extend(other.changes);
+    }
+
+    /// Adds to the failure of a later set how many changes the earlier sets have applied.
+    pub(super) fn explain(&self, mut failure: Failure, total: usize) -> Failure {
+        if !self.changes.is_empty() {
+            let applied = self.changes.len();
+            // Writing to a `String` cannot fail.
+            let _ = write!(
+                failure.message,
+                "
+{applied} of {total} changes were applied before"
+            );
+        }
+        failure
+    }
+
+    /// Writes the results: JSON on standard output, or a line for each effective change on standard
+    /// error.
+    pub(crate) fn print(&self, output: &Output) -> Result<(), Failure> {
+        if output.format.is_json() {
+            return output.json(self);
+        }
+        for change in self.changes.iter().filter(|change| change.result != ChangeResult::Same) {
+            output.note(&change.line());
+        }
+        output.note(&self.summary());
+        Ok(())
+    }
+
+    /// Numbers of the results in one line.
+    pub(crate) fn summary(&self) -> String {
+        let numbers = [
+            (self.created, "created"),
+            (self.updated, "updated"),
+            (self.hidden, "hidden"),
+            (self.deleted, "deleted"),
+            (self.described, "described"),
+            (self.same, "unchanged"),
+        ];
+        let parts: Vec<_> = numbers
+            .iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, name)| format!("{number} {name}"))
+            .collect();
+        let text = if parts.is_empty() { "no changes".to_owned() } else { parts.join(", ") };
+        if self.dry_run { format!("{text} (dry run: nothing was written)") } else { text }
+    }
+}
+
+impl AnsweredChange {
+    fn line(&self) -> String {
+        let (sign, result) = match self.result {
+            ChangeResult::Created => ('+', "created"),
+            ChangeResult::Updated => ('~', "updated"),
+            ChangeResult::Same => ('=', "unchanged"),
+            ChangeResult::Hidden => ('-', "hidden"),
+            ChangeResult::Deleted => ('-', "deleted"),
+            ChangeResult::Described => ('~', "described"),
+        };
+        let version = self.version.map(|version| format!(", version {version}"));
+        let version = version.unwrap_or_default();
+        format!("{sign} {} in {}: {result}{version}", self.key, self.environment)
+    }
+}
+
+impl Conflict {
+    fn line(&self) -> String {
+        let Self { environment, key, expected_version, version } = self;
+        let found = match version {
+            0 => "does not exist".to_owned(),
+            version => format!("has version {version}"),
+        };
+        match expected_version {
+            None => format!("{key} in {environment}: {found}"),
+            Some(0) => format!("{key} in {environment}: expected no secret, but {found}"),
+            Some(expected) => {
+                format!("{key} in {environment}: expected version {expected}, but {found}")
+            }
+        }
+    }
+}
+
+/// Conflicts that a failure lists; empty for other failures.
+fn conflicts(failure: &Failure) -> Vec<Conflict> {
+    if failure.code.as_deref() != Some("version_conflict") {
+        return Vec::new();
+    }
+    let list = failure.details.as_ref().and_then(|details| details.get("conflicts"));
+    list.cloned().and_then(|list: Value| serde_json::from_value(list).ok()).unwrap_or_default()
+}
+
+/// Adds a line for each conflict to the message of a failure.
+pub(super) fn with_conflicts(mut failure: Failure) -> Failure {
+    for conflict in conflicts(&failure) {
+        failure.message.push_str("\n  ");
+        failure.message.push_str(&conflict.line());
+    }
+    failure
+}
+
+/// Keys that the service has refused, each with the violated rule.
+pub(crate) fn refusals(failure: &Failure) -> Vec<(String, String)> {
+    let fields = failure.details.as_ref().and_then(|details| details.get("fields"));
+    let text = |field: &Value, name: &str| Some(field.get(name)?.as_str()?.to_owned());
+    let refusal = |field: &Value| Some((text(field, "key")?, text(field, "message")?));
+    fields.and_then(Value::as_array).into_iter().flatten().filter_map(refusal).collect()
+}

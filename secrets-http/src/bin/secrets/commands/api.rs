@@ -1,0 +1,86 @@
+//! `api`: a request to any endpoint, with the stored credential.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use reqwest::Method;
+use serde_json::{Map, Value};
+use zeroize::Zeroizing;
+
+use crate::failure::{Exit, Failure, Outcome};
+use crate::invocation::Invocation;
+use crate::service::Request;
+
+/// Options of `api`.
+#[derive(Debug, Args)]
+pub(crate) struct Api {
+    /// HTTP method, such as GET.
+    #[arg(value_parser = method)]
+    method: Method,
+    /// Path, such as /projects; /api/v1 is added unless the path begins with it.
+    path: String,
+    /// Field of the JSON body; a value that is valid JSON is sent as such, others as text.
+    #[arg(short, long = "field", value_name = "KEY=VALUE", value_parser = field, conflicts_with = "input")]
+    fields: Vec<(String, Value)>,
+    /// File with the body; `-` is standard input.
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// Media type of the body in --input.
+    #[arg(long, value_name = "TYPE", default_value = "application/json")]
+    content_type: String,
+}
+
+impl Api {
+    /// Runs the command.
+    pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
+        let service = cx.service()?;
+        let (path, query) = self.path.split_once('?').unwrap_or((&self.path, ""));
+        let segments: Vec<_> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+        let rest = segments.strip_prefix(&["api", "v1"]).unwrap_or(&segments);
+        let mut request = Request::new(self.method, rest);
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            request = request.query(name, value);
+        }
+        request = request.header("accept", "*/*");
+        if let Some(path) = &self.input {
+            request = request.text(read(path)?, self.content_type);
+        } else if !self.fields.is_empty() {
+            request =
+                request.json(&Value::Object(self.fields.into_iter().collect::<Map<_, _>>()))?;
+        }
+        let response = service.send(request).await?;
+        cx.output.raw(response.body())?;
+        Ok(Outcome::Done)
+    }
+}
+
+fn method(text: &str) -> Result<Method, String> {
+    match text.to_ascii_uppercase().as_str() {
+        "GET" => Ok(Method::GET),
+        "POST" => Ok(Method::POST),
+        "PUT" => Ok(Method::PUT),
+        "PATCH" => Ok(Method::PATCH),
+        "DELETE" => Ok(Method::DELETE),
+        _ => Err("must be GET, POST, PUT, PATCH or DELETE".to_owned()),
+    }
+}
+
+fn field(text: &str) -> Result<(String, Value), String> {
+    let (name, value) = text.split_once('=').ok_or("must have the form KEY=VALUE")?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+    Ok((name.to_owned(), value))
+}
+
+/// Reads a file, or standard input for `-`.
+fn read(path: &std::path::Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let mut bytes = Zeroizing::new(Vec::new());
+    let read = if path == std::path::Path::new("-") {
+        std::io::stdin().read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes))
+    };
+    read.map_err(|error| Failure::new(Exit::NoInput, format!("{}: {error}", path.display())))?;
+    Ok(bytes)
+}

@@ -1,0 +1,268 @@
+//! `audit`: the audit log.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::team::TeamOption;
+use crate::arguments::OutputFormat;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::invocation::Invocation;
+use crate::output::Column;
+use crate::service::{Request, Service};
+
+/// Maximum number of entries of a page.
+const PAGE: usize = 200;
+
+/// Time between two requests of `--follow`.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Time by which `--follow` asks for entries again: some are written a moment after their time.
+const OVERLAP: chrono::TimeDelta = chrono::TimeDelta::seconds(30);
+
+/// Maximum number of entries that `--follow` remembers as printed.
+const MAX_PRINTED: usize = 20_000;
+
+const COLUMNS: [Column; 7] = [
+    Column::time("TIME", "created_at"),
+    Column::new("ACTION", "action"),
+    Column::new("OUTCOME", "outcome"),
+    Column::new("ACTOR", "actor_name"),
+    Column::new("RESOURCE", "resource_name"),
+    Column::new("PROJECT", "project_name"),
+    Column::new("ENVIRONMENT", "environment_name"),
+];
+
+/// Options of `audit`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Only the options limit the entries; the project and environment of the settings do not. With -o json, the entries are \
+one document; with --format ndjson or --follow -o json, one JSON object per line.")]
+pub(crate) struct Audit {
+    #[command(flatten)]
+    filter: Filter,
+    #[command(flatten)]
+    team: TeamOption,
+    /// Maximum number of entries.
+    #[arg(short = 'n', long, default_value_t = 50)]
+    limit: usize,
+    /// Oldest entries first.
+    #[arg(long)]
+    reverse: bool,
+    /// Format of the entries, instead of the one of -o.
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Print new entries as they are written, until Ctrl-C.
+    #[arg(short, long, conflicts_with_all = ["to", "reverse"])]
+    follow: bool,
+}
+
+/// Filters, named like the query parameters.
+#[derive(Debug, Args)]
+struct Filter {
+    /// Action, such as `secret.read` or `secret.*`; may be repeated.
+    #[arg(long)]
+    action: Vec<String>,
+    /// ID of the user or token that acted.
+    #[arg(long, value_name = "ID")]
+    actor_id: Option<String>,
+    /// Kind of actor.
+    #[arg(long, value_parser = ["user", "service_token", "system", "anonymous"])]
+    actor_type: Option<String>,
+    /// Project ID.
+    #[arg(long, value_name = "ID")]
+    project_id: Option<String>,
+    /// Environment ID.
+    #[arg(long, value_name = "ID")]
+    environment_id: Option<String>,
+    /// Type of resource, such as `secret`.
+    #[arg(long, value_name = "TYPE")]
+    resource_type: Option<String>,
+    /// ID of the resource.
+    #[arg(long, value_name = "ID")]
+    resource_id: Option<String>,
+    /// Key of the secret.
+    #[arg(long)]
+    key: Option<String>,
+    /// Outcome.
+    #[arg(long, value_parser = ["success", "denied", "failure"])]
+    outcome: Option<String>,
+    /// Address of the client.
+    #[arg(long, value_name = "ADDRESS")]
+    ip: Option<String>,
+    /// Begin of the time range, such as 2027-01-31T00:00:00Z [default: 30 days ago].
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
+    /// End of the time range, exclusive.
+    #[arg(long, value_name = "TIME")]
+    to: Option<String>,
+}
+
+/// Format of the entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One JSON object per line.
+    Ndjson,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    logs: Vec<Value>,
+    next_cursor: Option<String>,
+}
+
+/// Queries of the audit log.
+struct Query<'a> {
+    service: Service,
+    filter: &'a Filter,
+    team: Option<String>,
+}
+
+/// IDs of printed entries, for entries that are read twice.
+#[derive(Default)]
+struct Printed {
+    order: VecDeque<String>,
+    ids: BTreeSet<String>,
+}
+
+impl Audit {
+    /// Runs the command.
+    pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
+        let service = cx.service()?;
+        let team = self.team.named(&service).await?;
+        let query = Query { service, filter: &self.filter, team };
+        if self.follow {
+            return tokio::select! {
+                result = self.follow(cx, &query) => result,
+                _ = tokio::signal::ctrl_c() => Err(Failure::new(Exit::Interrupted, "interrupted")),
+            };
+        }
+        let order = if self.reverse { "asc" } else { "desc" };
+        let logs = query.read(order, self.filter.from.as_deref(), self.limit).await?;
+        self.print(cx, &logs)?;
+        Ok(Outcome::Done)
+    }
+
+    fn print(&self, cx: &Invocation, logs: &[Value]) -> Result<(), Failure> {
+        if self.format == Some(Format::Ndjson) || (self.follow && cx.output.format.is_json()) {
+            return logs
+                .iter()
+                .try_for_each(|entry| cx.output.raw(format!("{entry}\n").as_bytes()));
+        }
+        cx.output.list(&json!({ "logs": logs }), "logs", &COLUMNS)
+    }
+
+    /// Prints the newest entries, then new ones as they are written.
+    async fn follow(&self, cx: &Invocation, query: &Query<'_>) -> Result<Outcome, Failure> {
+        let mut printed = Printed::default();
+        let mut logs = query.read("desc", self.filter.from.as_deref(), self.limit).await?;
+        logs.reverse();
+        let mut last = self.filter.from.clone();
+        loop {
+            logs.retain(|entry| printed.insert(entry));
+            if let Some(time) = logs.last().and_then(|entry| entry["created_at"].as_str()) {
+                last = Some(time.to_owned());
+            }
+            if cx.output.format == OutputFormat::Table && self.format.is_none() {
+                logs.iter().try_for_each(|entry| cx.output.line(&line(entry)))?;
+            } else {
+                self.print(cx, &logs)?;
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+            let from = last.as_deref().map(earlier).max(self.filter.from.clone());
+            logs = query.read("asc", from.as_deref(), MAX_PRINTED).await?;
+        }
+    }
+}
+
+impl Query<'_> {
+    /// Reads pages until the limit.
+    async fn read(
+        &self,
+        order: &str,
+        from: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Value>, Failure> {
+        let (mut logs, mut cursor) = (Vec::new(), None);
+        while logs.len() < limit {
+            let count = PAGE.min(limit - logs.len());
+            let mut request = self.request(from).query("order", order);
+            request = request.query("limit", count.to_string());
+            if let Some(cursor) = cursor {
+                request = request.query("cursor", cursor);
+            }
+            let page: Page = self.service.send(request).await?.json()?;
+            logs.extend(page.logs);
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        Ok(logs)
+    }
+
+    fn request(&self, from: Option<&str>) -> Request<'static> {
+        let filter = self.filter;
+        let mut request = Request::new(Method::GET, &["audit"]);
+        for action in &filter.action {
+            request = request.query("action", action);
+        }
+        let others = [
+            ("team_id", &self.team),
+            ("actor_id", &filter.actor_id),
+            ("actor_type", &filter.actor_type),
+            ("project_id", &filter.project_id),
+            ("environment_id", &filter.environment_id),
+            ("resource_type", &filter.resource_type),
+            ("resource_id", &filter.resource_id),
+            ("key", &filter.key),
+            ("outcome", &filter.outcome),
+            ("ip", &filter.ip),
+            ("to", &filter.to),
+        ];
+        for (name, value) in others {
+            if let Some(value) = value {
+                request = request.query(name, value);
+            }
+        }
+        match from {
+            Some(from) => request.query("from", from),
+            None => request,
+        }
+    }
+}
+
+impl Printed {
+    /// Remembers an entry. False if the entry was printed before.
+    fn insert(&mut self, entry: &Value) -> bool {
+        let id = entry["id"].as_str().unwrap_or_default().to_owned();
+        if !self.ids.insert(id.clone()) {
+            return false;
+        }
+        self.order.push_back(id);
+        if self.order.len() > MAX_PRINTED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+        true
+    }
+}
+
+/// Line of an entry without a table around it.
+fn line(entry: &Value) -> String {
+    let cells = COLUMNS.iter().map(|column| column.text(entry));
+    cells.filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join("  ")
+}
+
+/// Time that is earlier by [`OVERLAP`].
+fn earlier(time: &str) -> String {
+    chrono::DateTime::parse_from_rfc3339(time).map_or_else(
+        |_| time.to_owned(),
+        |time| (time - OVERLAP).to_rfc3339_opts(chrono::SecondsFormat::Micros, true),
+    )
+}

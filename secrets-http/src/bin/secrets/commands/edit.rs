@@ -1,0 +1,195 @@
+//! `edit`: the secrets of the environment in an editor.
+
+use clap::Args;
+use zeroize::Zeroizing;
+
+use crate::changes::{Change, ChangeSet, describe, refusals};
+use crate::edit::document::{self, Entry};
+use crate::edit::{Editor, Environment, PrivateFile, changes, merge, with_marks};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::invocation::Invocation;
+use crate::service::Service;
+
+/// Maximum number of times that the editor is opened for one document.
+const MAX_ROUNDS: usize = 20;
+
+/// Options of `edit`.
+#[derive(Debug, Args)]
+pub(crate) struct Edit {
+    /// Apply the changes without asking.
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// Editing of one environment.
+struct Session<'a> {
+    cx: &'a Invocation,
+    service: &'a Service,
+    editor: &'a Editor,
+    yes: bool,
+    environment: Environment,
+}
+
+/// Result of one round.
+enum Round {
+    /// Everything is applied, or there is nothing to apply.
+    Finished,
+    /// The editor is to be opened again with this text.
+    Again(Zeroizing<String>),
+}
+
+impl Edit {
+    /// Runs the command. A signal ends the editor and removes its file.
+    pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
+        let editor = Editor::find(cx.settings.variables)?;
+        let service = cx.service()?;
+        let place = cx.place(&service).await?;
+        let environment = Environment::load(&service, &place).await?;
+        let (service, editor) = (&service, &editor);
+        let session = Session { cx, service, editor, yes: self.yes, environment };
+        tokio::select! {
+            result = session.run() => result.map(|()| Outcome::Done),
+            signal = termination(editor) => Ok(Outcome::Status(signal?)),
+        }
+    }
+}
+
+impl Session<'_> {
+    async fn run(mut self) -> Result<(), Failure> {
+        let mut text = document::write(&self.environment, &self.environment.entries());
+        for _ in 0..MAX_ROUNDS {
+            let edited = self.open(&text).await?;
+            if *edited == *text {
+                return self.unchanged(&text);
+            }
+            match self.round(document::without_marks(&edited)).await? {
+                Round::Finished => return Ok(()),
+                Round::Again(marked) => text = marked,
+            }
+            self.asks("Edit again?")?;
+        }
+        Err(Failure::new(Exit::Data, format!("no valid document in {MAX_ROUNDS} attempts")))
+    }
+
+    /// Opens the editor. The file exists only while the editor runs.
+    async fn open(&self, text: &str) -> Result<Zeroizing<String>, Failure> {
+        let file = PrivateFile::create(self.cx, text)?;
+        self.editor.edit(file.path()).await?;
+        file.read()
+    }
+
+    /// Ends the session with an unchanged text. One with marks means that the user gave up.
+    fn unchanged(&self, text: &str) -> Result<(), Failure> {
+        if *document::without_marks(text) != *text {
+            let message = "the marked lines were not changed; nothing was written";
+            return Err(Failure::new(Exit::Data, message));
+        }
+        self.cx.output.note("the file is unchanged; nothing was written");
+        Ok(())
+    }
+
+    async fn round(&mut self, text: Zeroizing<String>) -> Result<Round, Failure> {
+        let entries = match document::parse(&text) {
+            Ok(entries) => entries,
+            Err(problem) => {
+                self.cx.output.warn(&format!("line {}: {}", problem.line, problem.rule));
+                return Ok(Round::Again(document::with_mark(&text, &problem)));
+            }
+        };
+        let changes = changes(&self.environment, &entries);
+        if changes.is_empty() {
+            self.cx.output.note("no changes");
+            return Ok(Round::Finished);
+        }
+        for change in &changes {
+            self.cx.output.note(&describe(change));
+        }
+        if !self.confirms(changes.len())? {
+            return Ok(Round::Again(document::write(&self.environment, &entries)));
+        }
+        self.apply(&changes, entries).await
+    }
+
+    /// Applies the changes. A refusal marks the lines, and the user's text is kept.
+    async fn apply(&mut self, changes: &[Change], entries: Vec<Entry>) -> Result<Round, Failure> {
+        let place = self.environment.place.clone();
+        let set = ChangeSet { project: &place.project, changes };
+        let failure = loop {
+            match set.apply(self.cx, self.service).await {
+                Ok(answer) => {
+                    self.cx.output.note(&answer.summary());
+                    return Ok(Round::Finished);
+                }
+                Err(failure) if failure.exit == Exit::Unavailable => self.asks_retry(failure)?,
+                Err(failure) => break failure,
+            }
+        };
+        let refusals = refusals(&failure);
+        if failure.exit != Exit::Conflict && refusals.is_empty() {
+            return Err(failure);
+        }
+        self.cx.output.warn(&failure.message);
+        if failure.exit != Exit::Conflict {
+            let entries = with_marks(entries, &refusals);
+            return Ok(Round::Again(document::write(&self.environment, &entries)));
+        }
+        let now = Environment::load(self.service, &place).await?;
+        let entries = merge(&self.environment, &now, &entries);
+        self.environment = now;
+        Ok(Round::Again(document::write(&self.environment, &entries)))
+    }
+
+    fn confirms(&self, number: usize) -> Result<bool, Failure> {
+        if self.yes || !self.cx.output.is_interactive {
+            return Ok(true);
+        }
+        let place = &self.environment.place;
+        self.cx.output.asks_yes(&format!("Apply {number} changes to {place}?"))
+    }
+
+    /// Asks whether to go on; without a person, goes on.
+    fn asks(&self, question: &str) -> Result<(), Failure> {
+        if !self.cx.output.is_interactive || self.cx.output.asks_yes(question)? {
+            return Ok(());
+        }
+        Err(Failure::new(Exit::Interrupted, "nothing was changed"))
+    }
+
+    /// Asks whether to send the changes again; without a person, fails.
+    fn asks_retry(&self, failure: Failure) -> Result<(), Failure> {
+        if !self.cx.output.is_interactive {
+            return Err(failure);
+        }
+        self.cx.output.warn(&failure.message);
+        if self.cx.output.asks_yes("Try again?")? { Ok(()) } else { Err(failure) }
+    }
+}
+
+/// Waits for a signal that ends the program, and returns the exit code. Ctrl-C belongs to the editor
+/// while the editor runs.
+#[cfg(unix)]
+async fn termination(editor: &Editor) -> Result<u8, Failure> {
+    use tokio::signal::unix::{Signal, SignalKind, signal};
+    let on = |kind: SignalKind| -> Result<Signal, Failure> {
+        signal(kind).map_err(|error| Failure::new(Exit::Defect, format!("signals: {error}")))
+    };
+    let mut terminate = on(SignalKind::terminate())?;
+    let mut hangup = on(SignalKind::hangup())?;
+    let mut interrupt = on(SignalKind::interrupt())?;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => return Ok(128 + 15),
+            _ = hangup.recv() => return Ok(128 + 1),
+            _ = interrupt.recv() => {
+                if !editor.is_open() {
+                    return Ok(Exit::Interrupted as u8);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(not(unix))]
+async fn termination(_editor: &Editor) -> Result<u8, Failure> {
+    std::future::pending().await
+}

@@ -1,0 +1,190 @@
+//! `init`: the project file of the working folder.
+
+use std::fs;
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
+
+use clap::Args;
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::json;
+use toml_edit::{DocumentMut, value};
+
+use crate::failure::{Exit, Failure, Outcome};
+use crate::invocation::{Invocation, Place};
+use crate::service::Service;
+use crate::settings::{FILE_NAME, LOCAL_FILE_NAME, Server, Setting, Source};
+
+const GIT_IGNORE: &str = ".gitignore";
+
+/// First line of a new file.
+const HEADER: &str = "# Names only, never values. Commit this file.\n";
+
+/// Options of `init`. The global options name the server, the project and the environment.
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Change an existing project file; its other settings and its comments remain.
+    #[arg(long)]
+    force: bool,
+    /// Do not ask: take the project and the environment from the options.
+    #[arg(short, long)]
+    yes: bool,
+}
+
+#[derive(Deserialize)]
+struct Projects {
+    projects: Vec<Project>,
+}
+
+#[derive(Deserialize)]
+struct Project {
+    slug: String,
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Environments {
+    environments: Vec<Environment>,
+}
+
+#[derive(Deserialize)]
+struct Environment {
+    id: String,
+    name: String,
+}
+
+impl Init {
+    /// Runs the command.
+    pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
+        let path = Path::new(FILE_NAME);
+        if path.exists() && !self.force {
+            let message = format!("{FILE_NAME}: exists already; --force changes it");
+            return Err(Failure::new(Exit::Conflict, message));
+        }
+        let asks = cx.output.is_interactive && !self.yes;
+        let server = server(cx, asks)?;
+        let authentication = cx.authentication(&server)?;
+        let service = cx.connect(server.value, Some(authentication.reveal()))?;
+        let project = project(cx, &service, asks).await?;
+        let environment = environment(cx, &service, &project, asks).await?;
+        let place = Place { project, environment };
+        write(path, service.server(), &place, self.force)?;
+        ignore_local_file()?;
+        cx.output.note(&format!("Wrote {FILE_NAME} for {place}."));
+        Ok(Outcome::Done)
+    }
+}
+
+/// Server of the settings, or the only one that is signed in to; otherwise asks.
+fn server(cx: &Invocation, asks: bool) -> Result<Setting<Server>, Failure> {
+    let mut origins = cx.credentials().origins()?;
+    if cx.settings.server.is_some() || !asks || origins.len() < 2 {
+        return cx.server();
+    }
+    let origin = origins.swap_remove(cx.output.choose("Server", &origins)?);
+    Ok(Setting { value: Server::parse(&origin, true)?, source: Source::OnlySession })
+}
+
+/// Value that is used without a question: one that the user gave, or any if nothing is asked.
+fn given(setting: Option<&Setting<String>>, asks: bool) -> Option<&str> {
+    let is_given = |setting: &&Setting<String>| {
+        !asks || matches!(setting.source, Source::Option(_) | Source::Variable(_))
+    };
+    setting.filter(is_given).map(|setting| setting.value.as_str())
+}
+
+/// Project of the settings, if it exists; otherwise asks.
+async fn project(cx: &Invocation, service: &Service, asks: bool) -> Result<String, Failure> {
+    if let Some(project) = given(cx.settings.project.as_ref(), asks) {
+        let project: Project = service.get(&["projects", project]).await?;
+        return Ok(project.slug);
+    }
+    if !asks {
+        return Err(Failure::usage("no project: name one with --project"));
+    }
+    let Projects { mut projects } = service.get(&["projects"]).await?;
+    let mut items: Vec<_> =
+        projects.iter().map(|project| format!("{} ({})", project.slug, project.name)).collect();
+    items.push("a new project".to_owned());
+    let chosen = cx.output.choose("Project", &items)?;
+    if chosen < projects.len() {
+        return Ok(projects.swap_remove(chosen).slug);
+    }
+    let body = json!({ "name": cx.output.ask("Name of the project", None)? });
+    let created: Project = service.call(Method::POST, &["projects"], &body).await?;
+    Ok(created.slug)
+}
+
+/// Environment of the settings, if it exists; otherwise asks.
+async fn environment(
+    cx: &Invocation,
+    service: &Service,
+    project: &str,
+    asks: bool,
+) -> Result<String, Failure> {
+    let Environments { mut environments } =
+        service.get(&["projects", project, "environments"]).await?;
+    if let Some(given) = given(cx.settings.environment.as_ref(), asks) {
+        let found = environments
+            .into_iter()
+            .find(|environment| environment.name == given || environment.id == given);
+        return found
+            .map(|environment| environment.name)
+            .ok_or_else(|| Failure::new(Exit::NotFound, "environment not found"));
+    }
+    if !asks {
+        return Err(Failure::usage("no environment: name one with --environment"));
+    }
+    if environments.is_empty() {
+        let message = "the project has no environment; `secrets env create` creates one";
+        return Err(Failure::new(Exit::NotFound, message));
+    }
+    let items: Vec<_> = environments.iter().map(|environment| environment.name.clone()).collect();
+    let chosen = cx.output.choose("Environment", &items)?;
+    Ok(environments.swap_remove(chosen).name)
+}
+
+/// Writes a new file and renames it. Without `replaces`, a file that exists meanwhile is an error.
+fn write(path: &Path, server: &Server, place: &Place, replaces: bool) -> Result<(), Failure> {
+    let cannot_create = |error: &dyn std::fmt::Display| {
+        Failure::new(Exit::CannotCreate, format!("{FILE_NAME}: {error}"))
+    };
+    let (header, existing) = match fs::read_to_string(path) {
+        Ok(text) => ("", text),
+        Err(error) if error.kind() == ErrorKind::NotFound => (HEADER, String::new()),
+        Err(error) => return Err(cannot_create(&error)),
+    };
+    let mut document: DocumentMut = existing.parse().map_err(|error: toml_edit::TomlError| {
+        Failure::configuration(format!("{FILE_NAME}: {}", error.to_string().trim_end()))
+    })?;
+    document["server"] = value(server.to_string());
+    document["project"] = value(&place.project);
+    document["environment"] = value(&place.environment);
+    let text = format!("{header}{document}");
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+    let mut file = builder.tempfile_in(".").map_err(|error| cannot_create(&error))?;
+    file.write_all(text.as_bytes()).map_err(|error| cannot_create(&error))?;
+    let written = if replaces { file.persist(path) } else { file.persist_noclobber(path) };
+    written.map(drop).map_err(|error| cannot_create(&error.error))
+}
+
+/// Adds the local file to `.gitignore`, unless a line names it.
+fn ignore_local_file() -> Result<(), Failure> {
+    let failed =
+        |error: std::io::Error| Failure::new(Exit::CannotCreate, format!("{GIT_IGNORE}: {error}"));
+    let text = match fs::read_to_string(GIT_IGNORE) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(failed(error)),
+    };
+    let is_named = |line: &str| line.trim().trim_start_matches('/') == LOCAL_FILE_NAME;
+    if text.lines().any(is_named) {
+        return Ok(());
+    }
+    let separator = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    let mut file =
+        fs::File::options().create(true).append(true).open(GIT_IGNORE).map_err(failed)?;
+    file.write_all(format!("{separator}{LOCAL_FILE_NAME}\n").as_bytes()).map_err(failed)
+}

@@ -1,0 +1,63 @@
+//! Sign-in with a token from standard input.
+
+use std::io::{self, Read as _};
+
+use chrono::{DateTime, Utc};
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::json;
+use zeroize::Zeroizing;
+
+use crate::credentials::{About, Credential};
+use crate::failure::{Exit, Failure};
+use crate::invocation::Invocation;
+use crate::output::printable;
+use crate::settings::Server;
+
+/// Maximum number of bytes of a token: more than any service accepts.
+const MAX_BYTES: u64 = 64 * 1024;
+
+/// Owner of a token, from `users/me`.
+#[derive(Deserialize)]
+struct Me {
+    email: Option<String>,
+    name: Option<String>,
+    expires_at: Option<DateTime<Utc>>,
+}
+
+/// Reads a token, and checks that the service accepts it.
+pub(super) async fn sign_in(cx: &Invocation, server: &Server) -> Result<Credential, Failure> {
+    let token = read(cx)?;
+    let service = cx.connect(server.clone(), Some(&token))?;
+    let me = match service.get::<Me>(&["users", "me"]).await {
+        // The first sign-in of this person creates the account.
+        Err(failure) if failure.exit == Exit::NotFound => {
+            service.call(Method::POST, &["auth", "sync"], &json!({})).await?
+        }
+        found => found?,
+    };
+    let user = me.email.or(me.name).map(|name| printable(&name));
+    let about = About { user, expires_at: me.expires_at, ..About::default() };
+    Ok(Credential { token, about, private_key: None })
+}
+
+fn read(cx: &Invocation) -> Result<Zeroizing<String>, Failure> {
+    let mut text = if cx.output.is_interactive {
+        cx.output.ask_hidden("Token")?
+    } else {
+        let mut text = Zeroizing::new(String::new());
+        io::stdin().take(MAX_BYTES).read_to_string(&mut text).map_err(|error| {
+            Failure::new(Exit::Data, format!("--token-stdin: standard input: {error}"))
+        })?;
+        text
+    };
+    let token = text.trim();
+    if token.is_empty() || token.contains(|c: char| !c.is_ascii_graphic()) {
+        let message = "--token-stdin: standard input must contain one token";
+        return Err(Failure::new(Exit::Data, message));
+    }
+    if token.len() < text.len() {
+        text = Zeroizing::new(token.to_owned());
+    }
+    Ok(text)
+}

@@ -1,0 +1,30 @@
+//! `open`: the project in a browser.
+
+use clap::Args;
+
+use crate::browser;
+use crate::failure::{Failure, Outcome};
+use crate::invocation::Invocation;
+
+/// Options of `open`.
+#[derive(Debug, Args)]
+pub(crate) struct Open {
+    /// Print the address, and open no browser.
+    #[arg(long)]
+    print: bool,
+}
+
+impl Open {
+    /// Runs the command. The address is printed too if no browser can be opened.
+    pub(crate) fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
+        let server = cx.server()?.value;
+        let url = match &cx.settings.project {
+            Some(project) => server.url(&["projects", &project.value]),
+            None => server.url(&[]),
+        };
+        if self.print || !browser::open_page(&url, cx.settings.variables) {
+            cx.output.line(url.as_str())?;
+        }
+        Ok(Outcome::Done)
+    }
+}

@@ -1,0 +1,259 @@
+//! `rotation create`.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use reqwest::Method;
+use serde::Serialize;
+use serde_json::Value;
+use zeroize::Zeroizing;
+
+use super::print_test;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::input::read_secret;
+use crate::invocation::{Invocation, Place};
+use crate::resource::Resource;
+
+/// Options of `rotation create`.
+#[derive(Debug, Args)]
+pub(super) struct Create {
+    /// Name of the rotation.
+    name: String,
+    /// Kind of database.
+    #[arg(long = "type", value_enum)]
+    integration_type: Integration,
+    /// Days between two rotations.
+    #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    interval_days: u32,
+    /// Privileges of the database users that are created.
+    #[arg(long, value_enum)]
+    permission_level: Option<PermissionLevel>,
+    /// Rotate for the first time at once.
+    #[arg(long)]
+    rotate_immediately: bool,
+    /// Only test the connection: exit code 1 if the test fails.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    connection: ConnectionOptions,
+    #[command(flatten)]
+    proxy: ProxyOptions,
+    #[command(flatten)]
+    mapping: Mapping,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Connection")]
+struct ConnectionOptions {
+    /// Host name or address of the database.
+    #[arg(long)]
+    host: String,
+    /// Port [default: the usual port of the database].
+    #[arg(long)]
+    port: Option<u16>,
+    /// Name of the database.
+    #[arg(long)]
+    database: String,
+    /// User that creates and changes the other users.
+    #[arg(long, value_name = "USER")]
+    admin_username: String,
+    /// File with the password of this user; `-` is standard input [default: ask].
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// Use of TLS.
+    #[arg(long, value_enum)]
+    ssl_mode: Option<SslMode>,
+    /// PEM file with the certificate authority of the database.
+    #[arg(long, value_name = "FILE")]
+    ca_certificate: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Connection through an AWS Lambda function")]
+struct ProxyOptions {
+    /// ARN of the function; without one, the service connects directly.
+    #[arg(long, value_name = "ARN", requires_all = ["region", "shared_secret_file"])]
+    lambda_arn: Option<String>,
+    /// Region of the function.
+    #[arg(long, requires = "lambda_arn")]
+    region: Option<String>,
+    /// File with the secret that the function shares with the service.
+    #[arg(long, value_name = "FILE", requires = "lambda_arn")]
+    shared_secret_file: Option<PathBuf>,
+}
+
+/// Keys of the secrets.
+#[derive(Debug, Args, Serialize)]
+#[command(next_help_heading = "Keys of the secrets")]
+struct Mapping {
+    /// Key of the connection URL.
+    #[arg(long = "url-key", value_name = "KEY")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    /// Key of the user name.
+    #[arg(long = "username-key", value_name = "KEY")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    username: Option<String>,
+    /// Key of the password.
+    #[arg(long = "password-key", value_name = "KEY")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    password: Option<String>,
+    /// Key of the host.
+    #[arg(long = "host-key", value_name = "KEY")]
+    #[serde(rename = "host", skip_serializing_if = "Option::is_none")]
+    host_key: Option<String>,
+    /// Key of the port.
+    #[arg(long = "port-key", value_name = "KEY")]
+    #[serde(rename = "port", skip_serializing_if = "Option::is_none")]
+    port_key: Option<String>,
+    /// Key of the name of the database.
+    #[arg(long = "database-key", value_name = "KEY")]
+    #[serde(rename = "database", skip_serializing_if = "Option::is_none")]
+    database_key: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Integration {
+    Postgresql,
+    Mysql,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
+enum PermissionLevel {
+    Read,
+    ReadWrite,
+    Admin,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum SslMode {
+    Disable,
+    Allow,
+    Prefer,
+    Require,
+    VerifyCa,
+    VerifyFull,
+}
+
+/// Body of a test of a connection.
+#[derive(Serialize)]
+struct Candidate {
+    integration_type: Integration,
+    connection_method: &'static str,
+    connection: Connection,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proxy: Option<Proxy>,
+}
+
+/// Body of a new rotation.
+#[derive(Serialize)]
+struct NewRotation {
+    name: String,
+    #[serde(flatten)]
+    candidate: Candidate,
+    rotation_interval_days: u32,
+    permission_level: Option<PermissionLevel>,
+    rotate_immediately: bool,
+    secret_mapping: Option<Mapping>,
+}
+
+#[derive(Serialize)]
+struct Connection {
+    host: String,
+    port: Option<u16>,
+    database: String,
+    admin_username: String,
+    admin_password: Zeroizing<String>,
+    ssl_mode: Option<SslMode>,
+    ca_certificate: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Proxy {
+    lambda_arn: String,
+    region: String,
+    shared_secret: Zeroizing<String>,
+}
+
+impl Create {
+    /// Creates the rotation, or only tests its connection.
+    pub(super) async fn run(
+        self,
+        cx: &Invocation,
+        resource: &Resource<'_>,
+        place: &Place,
+    ) -> Result<Outcome, Failure> {
+        let proxy = self.proxy.read()?;
+        let candidate = Candidate {
+            integration_type: self.integration_type,
+            connection_method: if proxy.is_some() { "proxied" } else { "direct" },
+            connection: self.connection.read(cx)?,
+            proxy,
+        };
+        if self.dry_run {
+            let path = place.path(&["rotations", "test"]);
+            let result: Value = resource.service.call(Method::POST, &path, &candidate).await?;
+            return print_test(cx, &result);
+        }
+        let rotation = NewRotation {
+            name: self.name,
+            candidate,
+            rotation_interval_days: self.interval_days,
+            permission_level: self.permission_level,
+            rotate_immediately: self.rotate_immediately,
+            secret_mapping: self.mapping.given(),
+        };
+        resource.create(&place.path(&["rotations"]), &rotation).await
+    }
+}
+
+impl ConnectionOptions {
+    fn read(self, cx: &Invocation) -> Result<Connection, Failure> {
+        let admin_password = match &self.password_file {
+            Some(path) => read_secret(path)?,
+            None if cx.output.is_interactive => {
+                cx.output.ask_hidden(&format!("Password of {}", self.admin_username))?
+            }
+            None => return Err(Failure::usage("--password-file is needed without a terminal")),
+        };
+        Ok(Connection {
+            host: self.host,
+            port: self.port,
+            database: self.database,
+            admin_username: self.admin_username,
+            admin_password,
+            ssl_mode: self.ssl_mode,
+            ca_certificate: self.ca_certificate.as_deref().map(certificate).transpose()?,
+        })
+    }
+}
+
+impl ProxyOptions {
+    fn read(self) -> Result<Option<Proxy>, Failure> {
+        let (Some(lambda_arn), Some(region), Some(file)) =
+            (self.lambda_arn, self.region, self.shared_secret_file)
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Proxy { lambda_arn, region, shared_secret: read_secret(&file)? }))
+    }
+}
+
+impl Mapping {
+    /// The mapping, unless all keys are the default ones.
+    fn given(self) -> Option<Self> {
+        let keys = [&self.url, &self.username, &self.password];
+        let others = [&self.host_key, &self.port_key, &self.database_key];
+        let is_given = keys.into_iter().chain(others).any(Option::is_some);
+        is_given.then_some(self)
+    }
+}
+
+fn certificate(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Failure::new(Exit::NoInput, format!("{}: {error}", path.display())))
+}

@@ -1,0 +1,175 @@
+//! `set`: create or change secrets.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use secrets_core::crypto::Plaintext;
+use secrets_core::model::SecretKey;
+use zeroize::Zeroizing;
+
+use crate::changes::{Action, Change, ChangeSet};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::invocation::Invocation;
+
+/// Default length of a generated value.
+const GENERATED_LENGTH: &str = "32";
+/// Maximum length of a generated value.
+const MAX_GENERATED_LENGTH: i64 = 4_096;
+/// Characters of a generated value: no quoting is needed for any of them.
+const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+/// Options of `set`.
+#[derive(Debug, Args)]
+pub(crate) struct Set {
+    /// Key, or key and value. Without a value, asks for it, or reads standard input, of which one
+    /// line break at the end is removed.
+    #[arg(required = true, value_name = "KEY[=VALUE]", value_parser = assignment)]
+    secrets: Vec<Assignment>,
+    /// Read the value from a file, exactly as it is.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["generate", "hide"])]
+    from_file: Option<PathBuf>,
+    /// Generate a value of LEN random letters and digits.
+    #[arg(
+        long, value_name = "LEN", num_args = 0..=1, require_equals = true, conflicts_with = "hide",
+        default_missing_value = GENERATED_LENGTH,
+        value_parser = clap::value_parser!(u16).range(8..=MAX_GENERATED_LENGTH),
+    )]
+    generate: Option<u16>,
+    /// Description, at most 500 characters.
+    #[arg(long, value_name = "TEXT", conflicts_with = "hide")]
+    description: Option<String>,
+    /// Change the secret only if this is its version; 0 if the secret must not exist.
+    #[arg(long, value_name = "N")]
+    if_version: Option<u32>,
+    /// Hide the key: neither the environment nor its children see an inherited value.
+    #[arg(long)]
+    hide: bool,
+}
+
+/// Key with an optional value. `Debug` does not show the value.
+#[derive(Debug, Clone)]
+struct Assignment {
+    key: SecretKey,
+    value: Option<Plaintext>,
+}
+
+impl Set {
+    /// Runs the command.
+    pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
+        self.check_combination()?;
+        let service = cx.service()?;
+        let place = cx.place(&service).await?;
+        let mut changes = Vec::with_capacity(self.secrets.len());
+        for assignment in &self.secrets {
+            let action = if self.hide { Action::Hide } else { self.setting(cx, assignment)? };
+            changes.push(Change {
+                environment: place.environment.clone(),
+                key: assignment.key.to_string(),
+                action,
+                expected_version: self.if_version,
+            });
+        }
+        if self.secrets.iter().any(|assignment| assignment.value.is_some()) {
+            cx.output.hint("the shell may remember this value: `secrets set KEY` asks for it");
+        }
+        let set = ChangeSet { project: &place.project, changes: &changes };
+        set.apply(cx, &service).await?.print(&cx.output)?;
+        Ok(Outcome::Done)
+    }
+
+    fn check_combination(&self) -> Result<(), Failure> {
+        let without_value = self.secrets.iter().filter(|secret| secret.value.is_none()).count();
+        let has_source = self.from_file.is_some() || self.generate.is_some() || self.hide;
+        if has_source && without_value < self.secrets.len() {
+            let message = "--from-file, --generate and --hide need a KEY without a value";
+            return Err(Failure::usage(message));
+        }
+        if self.from_file.is_some() && without_value > 1 {
+            return Err(Failure::usage("--from-file needs exactly one KEY"));
+        }
+        Ok(())
+    }
+
+    fn setting(&self, cx: &Invocation, assignment: &Assignment) -> Result<Action, Failure> {
+        let value = match (&assignment.value, &self.from_file, self.generate) {
+            (Some(value), ..) => value.clone(),
+            (None, Some(path), _) => plaintext(read_file(path)?)?,
+            (None, None, Some(length)) => generated(length)?,
+            (None, None, None) => self.asked(cx, &assignment.key)?,
+        };
+        Ok(Action::Set { value, description: self.description.clone() })
+    }
+
+    /// Asks for a value, or reads it from standard input.
+    fn asked(&self, cx: &Invocation, key: &SecretKey) -> Result<Plaintext, Failure> {
+        if cx.output.is_interactive {
+            return plaintext(cx.output.ask_hidden(&format!("Value of {key}"))?);
+        }
+        if std::io::stdin().is_terminal() || self.secrets.len() > 1 {
+            let message = format!("{key}: no value; pipe one value to standard input");
+            return Err(Failure::usage(message));
+        }
+        let text = read_to_end(std::io::stdin().lock(), "standard input")?;
+        if text.is_empty() {
+            return Err(Failure::usage("standard input is empty; `KEY=` sets an empty value"));
+        }
+        let line = text.strip_suffix('\n').unwrap_or(&text);
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        plaintext(Zeroizing::new(line.to_owned()))
+    }
+}
+
+fn assignment(text: &str) -> Result<Assignment, String> {
+    let (key, value) = match text.split_once('=') {
+        Some((key, value)) => (key, Some(value)),
+        None => (text, None),
+    };
+    let key = key.parse().map_err(|rule| format!("the key {rule}"))?;
+    let value = value.map(|value| Plaintext::new(value.to_owned())).transpose();
+    Ok(Assignment { key, value: value.map_err(|rule| format!("the value {rule}"))? })
+}
+
+fn plaintext(mut text: Zeroizing<String>) -> Result<Plaintext, Failure> {
+    Plaintext::new(std::mem::take(&mut *text))
+        .map_err(|rule| Failure::new(Exit::Data, format!("the value {rule}")))
+}
+
+fn read_file(path: &Path) -> Result<Zeroizing<String>, Failure> {
+    let name = path.display().to_string();
+    let file = std::fs::File::open(path)
+        .map_err(|error| Failure::new(Exit::NoInput, format!("{name}: {error}")))?;
+    read_to_end(file, &name)
+}
+
+/// Reads a text that can be a value: one byte more than the maximum size shows that it is too long.
+fn read_to_end(input: impl std::io::Read, name: &str) -> Result<Zeroizing<String>, Failure> {
+    let mut text = Zeroizing::new(String::with_capacity(Plaintext::LIMIT + 4));
+    let limit = u64::try_from(Plaintext::LIMIT).unwrap_or(u64::MAX);
+    input.take(limit + 3).read_to_string(&mut text).map_err(|error| {
+        let exit = match error.kind() {
+            std::io::ErrorKind::InvalidData => Exit::Data,
+            _ => Exit::NoInput,
+        };
+        Failure::new(exit, format!("{name}: {error}"))
+    })?;
+    Ok(text)
+}
+
+/// Generates a value of random letters and digits, each equally likely.
+fn generated(length: u16) -> Result<Plaintext, Failure> {
+    // Bytes from the largest multiple of the alphabet's size on would favor its first characters.
+    let limit = u8::MAX - u8::MAX % 62 - 1;
+    let mut text = Zeroizing::new(String::with_capacity(length.into()));
+    let mut bytes = Zeroizing::new([0_u8; 64]);
+    while text.len() < length.into() {
+        getrandom::fill(&mut *bytes)
+            .map_err(|error| Failure::new(Exit::Defect, format!("no random numbers: {error}")))?;
+        for byte in bytes.iter().filter(|byte| **byte <= limit) {
+            if text.len() < length.into() {
+                text.push(char::from(ALPHABET[usize::from(byte % 62)]));
+            }
+        }
+    }
+    plaintext(text)
+}

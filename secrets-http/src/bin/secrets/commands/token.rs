@@ -1,0 +1,220 @@
+//! `token`: service tokens.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use reqwest::Method;
+use serde::Serialize;
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use super::team::TeamOption;
+use crate::arguments::{OutputFormat, duration};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::invocation::Invocation;
+use crate::output::{Column, NewFile, cell};
+use crate::resource::{Kind, Resource};
+use crate::service::Request;
+
+const TOKENS: Kind = Kind {
+    noun: "token",
+    list: "tokens",
+    id: "id",
+    names: &["name", "token_prefix"],
+    columns: &[
+        Column::new("NAME", "name"),
+        Column::new("PREFIX", "token_prefix"),
+        Column::new("PERMISSIONS", "permissions"),
+        Column::new("STATUS", "status"),
+        Column::time("EXPIRES", "expires_at"),
+        Column::time("LAST USED", "last_used_at"),
+        Column::new("ID", "id"),
+    ],
+};
+
+/// Options of `token`.
+#[derive(Debug, Args)]
+pub(crate) struct Token {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the tokens of the teams that you administer.
+    List(TeamOption),
+    /// Create a token, and print it: the only time that it is shown.
+    Create(Create),
+    /// Replace a token by a new one, and print it: the only time that it is shown.
+    Rotate(Rotate),
+    /// Delete a token, which ends its access at once.
+    Revoke {
+        /// Token: the name, prefix or ID.
+        token: String,
+        /// Do not ask.
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Create {
+    /// Name.
+    name: String,
+    /// Allowed operations, separated by commas.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "read")]
+    permissions: Vec<Permission>,
+    /// Projects of the token, separated by commas [default: the project of the settings].
+    #[arg(long, value_delimiter = ',', value_name = "PROJECT")]
+    projects: Vec<String>,
+    /// Give access to all projects of the team, including later ones.
+    #[arg(long, conflicts_with = "projects")]
+    all_projects: bool,
+    /// Environments of the token, separated by commas [default: the environment of -e, or all].
+    #[arg(long, value_delimiter = ',', value_name = "ENVIRONMENT")]
+    environments: Vec<String>,
+    /// Lifetime in days [default: unlimited].
+    #[arg(long, value_name = "DAYS", conflicts_with = "expires_at")]
+    expires_in_days: Option<u32>,
+    /// Time of expiry, such as 2027-01-31T00:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    expires_at: Option<String>,
+    /// Networks that the token may be used from, such as 10.0.0.0/8, separated by commas [default: all].
+    #[arg(long, value_delimiter = ',', value_name = "NETWORK")]
+    ip_allowlist: Vec<String>,
+    #[command(flatten)]
+    team: TeamOption,
+    #[command(flatten)]
+    out: Out,
+}
+
+#[derive(Debug, Args)]
+struct Rotate {
+    /// Token: the name, prefix or ID.
+    token: String,
+    /// Time during which the old token still works, such as `1h`, at most `7d`.
+    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "0s")]
+    grace: Duration,
+    #[command(flatten)]
+    out: Out,
+}
+
+#[derive(Debug, Args)]
+struct Out {
+    /// Write the token to a new file that only you can read, instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Permission {
+    Read,
+    Write,
+}
+
+#[derive(Serialize)]
+struct NewToken {
+    name: String,
+    team_id: Option<String>,
+    permissions: Vec<Permission>,
+    all_projects: bool,
+    project_ids: Option<Vec<String>>,
+    environments: Option<Vec<String>>,
+    expires_in_days: Option<u32>,
+    expires_at: Option<String>,
+    ip_allowlist: Vec<String>,
+}
+
+impl Token {
+    /// Runs the command.
+    pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
+        let resource = Resource::connect(cx, &TOKENS)?;
+        match self.action {
+            Action::List(team) => {
+                let mut request = Request::new(Method::GET, &["tokens"]);
+                if let Some(id) = team.named(&resource.service).await? {
+                    request = request.query("team_id", id);
+                }
+                resource.print_list(&resource.service.send(request).await?.json()?)
+            }
+            Action::Create(create) => {
+                let file = create.out.file()?;
+                let body = create.body(cx, &resource).await?;
+                let token = resource.service.call(Method::POST, &["tokens"], &body).await?;
+                print(cx, token, file)
+            }
+            Action::Rotate(Rotate { token, grace, out }) => {
+                let file = out.file()?;
+                let id = resource.id(&["tokens"], &token).await?;
+                let path = ["tokens", &id, "rotate"];
+                let body = json!({ "grace_period_seconds": grace.as_secs() });
+                print(cx, resource.service.call(Method::POST, &path, &body).await?, file)
+            }
+            Action::Revoke { token, yes } => {
+                let id = resource.id(&["tokens"], &token).await?;
+                let question = format!("Revoke the token {token}?");
+                resource.delete(&["tokens", &id], &question, yes).await
+            }
+        }
+    }
+}
+
+impl Create {
+    /// Request for the token. Without options, its scope is the project and environment of the settings.
+    async fn body(self, cx: &Invocation, resource: &Resource<'_>) -> Result<NewToken, Failure> {
+        let given = |names: Vec<String>| Some(names).filter(|names| !names.is_empty());
+        let is_default = !self.all_projects && self.projects.is_empty();
+        let (team_id, project_ids) = if is_default {
+            let project = cx.project(&resource.service).await?;
+            (Some(self.team.id(cx, &resource.service).await?), Some(vec![project]))
+        } else {
+            (self.team.named(&resource.service).await?, given(self.projects))
+        };
+        let environment = cx.settings.environment.as_ref().filter(|_| is_default);
+        let environments = given(self.environments)
+            .or_else(|| environment.map(|setting| vec![setting.value.clone()]));
+        Ok(NewToken {
+            name: self.name,
+            team_id,
+            permissions: self.permissions,
+            all_projects: self.all_projects,
+            project_ids,
+            environments,
+            expires_in_days: self.expires_in_days,
+            expires_at: self.expires_at,
+            ip_allowlist: self.ip_allowlist,
+        })
+    }
+}
+
+impl Out {
+    /// Creates the file before the token, so that no token is lost.
+    fn file(&self) -> Result<Option<NewFile>, Failure> {
+        self.out.as_deref().map(|path| NewFile::create(path, false)).transpose()
+    }
+}
+
+/// Prints the text of a token, or writes it to a file and prints the rest.
+fn print(cx: &Invocation, mut token: Value, file: Option<NewFile>) -> Result<Outcome, Failure> {
+    let (name, id) = (cell(&token, "name"), cell(&token, "id"));
+    if file.is_none() && cx.output.format == OutputFormat::Json {
+        cx.output.json(&token)?;
+        return Ok(Outcome::Done);
+    }
+    let text = token.as_object_mut().and_then(|token| token.remove("token"));
+    let Some(Value::String(text)) = text else {
+        return Err(Failure::new(Exit::Protocol, "the response has no token"));
+    };
+    let text = Zeroizing::new(text + "\n");
+    match file {
+        Some(file) => {
+            file.write(text.as_bytes())?;
+            cx.output.object(&token, TOKENS.columns)?;
+        }
+        None => cx.output.raw(text.as_bytes())?,
+    }
+    cx.output.hint(&format!("token {name} ({id}); it is not shown again"));
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,165 @@
+//! `webhook`: webhooks of a rotation.
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use crate::failure::{Failure, Outcome};
+use crate::invocation::Invocation;
+use crate::output::Column;
+use crate::resource::{Kind, Resource};
+
+const WEBHOOKS: Kind = Kind {
+    noun: "webhook",
+    list: "webhooks",
+    id: "id",
+    names: &["url"],
+    columns: &[
+        Column::new("ID", "id"),
+        Column::new("URL", "url"),
+        Column::new("EVENTS", "events"),
+        Column::new("ENABLED", "enabled"),
+        Column::time("CREATED", "created_at"),
+        // Only in the response of the creation.
+        Column::new("SIGNING SECRET", "secret"),
+    ],
+};
+
+const LISTED: Kind = Kind { columns: WEBHOOKS.columns.first_chunk::<5>().unwrap(), ..WEBHOOKS };
+
+const DELIVERIES: Kind = Kind {
+    noun: "delivery",
+    list: "deliveries",
+    id: "id",
+    names: &[],
+    columns: &[
+        Column::new("ID", "id"),
+        Column::new("EVENT", "event"),
+        Column::new("STATUS", "status"),
+        Column::new("RESPONSE", "response_status"),
+        Column::new("ATTEMPTS", "attempts"),
+        Column::time("NEXT ATTEMPT", "next_attempt_at"),
+        Column::time("CREATED", "created_at"),
+    ],
+};
+
+/// Options of `webhook`.
+#[derive(Debug, Args)]
+pub(crate) struct Webhook {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the webhooks of a rotation.
+    List {
+        /// Name of the rotation.
+        rotation: String,
+    },
+    /// Create a webhook, and print its signing secret: the only time that it is shown.
+    Create {
+        /// Name of the rotation.
+        rotation: String,
+        #[command(flatten)]
+        webhook: NewWebhook,
+    },
+    /// Send a test event.
+    Test(One),
+    /// List the deliveries of a webhook.
+    Deliveries(One),
+    /// Send a delivery again.
+    Redeliver {
+        #[command(flatten)]
+        webhook: One,
+        /// ID of the delivery.
+        delivery: String,
+    },
+    /// Delete a webhook.
+    Delete {
+        #[command(flatten)]
+        webhook: One,
+        /// Do not ask.
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// A webhook.
+#[derive(Debug, Args)]
+struct One {
+    /// Name of the rotation.
+    rotation: String,
+    /// Webhook: its ID or URL.
+    webhook: String,
+}
+
+#[derive(Debug, Args, Serialize)]
+struct NewWebhook {
+    /// Address that receives the events.
+    url: String,
+    /// Events, separated by commas.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_parser = ["rotation.started", "rotation.completed", "rotation.failed"],
+        default_value = "rotation.completed,rotation.failed"
+    )]
+    events: Vec<String>,
+}
+
+impl Webhook {
+    /// Runs the command.
+    pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
+        let webhooks = Resource::connect(cx, &WEBHOOKS)?;
+        let place = cx.place(&webhooks.service).await?;
+        match self.action {
+            Action::List { rotation } => {
+                let path = place.path(&["rotations", &rotation, "webhooks"]);
+                Resource::connect(cx, &LISTED)?.list(&path).await
+            }
+            Action::Create { rotation, webhook } => {
+                let path = place.path(&["rotations", &rotation, "webhooks"]);
+                webhooks.create(&path, &webhook).await
+            }
+            Action::Test(one) => {
+                let (deliveries, id) = one.connect(cx, &webhooks).await?;
+                deliveries.post(&place.path(&one.path(&id, &["test"]))).await
+            }
+            Action::Deliveries(one) => {
+                let (deliveries, id) = one.connect(cx, &webhooks).await?;
+                deliveries.list(&place.path(&one.path(&id, &["deliveries"]))).await
+            }
+            Action::Redeliver { webhook, delivery } => {
+                let (deliveries, id) = webhook.connect(cx, &webhooks).await?;
+                let path = webhook.path(&id, &["deliveries", &delivery, "redeliver"]);
+                deliveries.post(&place.path(&path)).await
+            }
+            Action::Delete { webhook, yes } => {
+                let (_, id) = webhook.connect(cx, &webhooks).await?;
+                let question = format!("Delete the webhook of {}?", webhook.rotation);
+                webhooks.delete(&place.path(&webhook.path(&id, &[])), &question, yes).await
+            }
+        }
+    }
+}
+
+impl One {
+    /// Resource of the deliveries, and the ID of the webhook.
+    async fn connect<'a>(
+        &self,
+        cx: &'a Invocation,
+        webhooks: &Resource<'_>,
+    ) -> Result<(Resource<'a>, String), Failure> {
+        let place = cx.place(&webhooks.service).await?;
+        let all = place.path(&["rotations", &self.rotation, "webhooks"]);
+        let id = webhooks.id(&all, &self.webhook).await?;
+        Ok((Resource::connect(cx, &DELIVERIES)?, id))
+    }
+
+    /// Path of the webhook below the environment, with further segments.
+    fn path<'a>(&'a self, id: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
+        let mut path = vec!["rotations", self.rotation.as_str(), "webhooks", id];
+        path.extend(rest);
+        path
+    }
+}

@@ -1,0 +1,154 @@
+//! Comparison of environments: the states of all keys, without values.
+
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::failure::{Exit, Failure};
+use crate::service::{Request, Service};
+
+/// States of the keys in several environments.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Comparison {
+    /// Environments in display order.
+    pub(crate) environments: Vec<Environment>,
+    /// Keys in alphabetical order.
+    pub(crate) keys: Vec<Row>,
+}
+
+/// Environment of a comparison.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Environment {
+    /// Environment ID.
+    pub(crate) id: String,
+    /// Environment name.
+    pub(crate) name: String,
+    /// Role of the caller: `none`, `read`, `write` or `admin`.
+    pub(crate) role: String,
+}
+
+/// Key with its state in each environment.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Row {
+    /// Secret key.
+    pub(crate) key: String,
+    /// States, in the order of the environments.
+    pub(crate) cells: Vec<Option<Cell>>,
+}
+
+/// State of a key in an environment.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Cell {
+    /// State of a key in an environment.
+    pub(crate) state: State,
+    /// Ancestor that an inherited value comes from.
+    pub(crate) from: Option<String>,
+    /// Version of the secret that the state describes.
+    pub(crate) version: u32,
+    /// Rotation that writes the key.
+    pub(crate) rotation: Option<String>,
+    /// Number of the group of cells with an equal value.
+    pub(crate) group: Option<u64>,
+}
+
+/// Kind of state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    /// The environment has a value, and would inherit none.
+    Own,
+    /// The environment has a value, which replaces an inherited value.
+    Override,
+    /// The environment hides the key.
+    Hidden,
+    /// The value is inherited from an ancestor.
+    Inherited,
+    /// An ancestor hides the key.
+    InheritedHidden,
+}
+
+impl Comparison {
+    /// Loads the comparison of these environments, or of all. With `with_groups`, the service also
+    /// compares the values.
+    pub(crate) async fn load(
+        service: &Service,
+        project: &str,
+        environments: &[&str],
+        with_groups: bool,
+    ) -> Result<Self, Failure> {
+        let document = Self::document(service, project, environments, with_groups).await?;
+        serde_json::from_value(document).map_err(|_| unreadable())
+    }
+
+    /// Loads the comparison as the service's JSON document.
+    pub(crate) async fn document(
+        service: &Service,
+        project: &str,
+        environments: &[&str],
+        with_groups: bool,
+    ) -> Result<Value, Failure> {
+        let mut request = Request::new(Method::GET, &["projects", project, "compare"]);
+        if !environments.is_empty() {
+            request = request.query("environments", environments.join(","));
+        }
+        if with_groups {
+            request = request.query("equal", "true");
+        }
+        service.send(request).await?.json()
+    }
+
+    /// Returns the position of an environment, given by name or ID.
+    pub(crate) fn position(&self, environment: &str) -> Result<usize, Failure> {
+        let matches = |other: &Environment| other.name == environment || other.id == environment;
+        let found = self.environments.iter().position(matches);
+        let position = found.ok_or_else(|| {
+            Failure::new(Exit::NotFound, format!("environment not found: {environment}"))
+        })?;
+        if self.environments[position].role == "none" {
+            let message = format!("{environment}: you have no access to this environment");
+            return Err(Failure::new(Exit::Forbidden, message));
+        }
+        Ok(position)
+    }
+}
+
+impl Row {
+    /// State of the key in the environment at this position.
+    pub(crate) fn cell(&self, position: usize) -> Option<&Cell> {
+        self.cells.get(position)?.as_ref()
+    }
+}
+
+impl Cell {
+    /// True if the environment has a value for the key.
+    pub(crate) fn has_value(&self) -> bool {
+        matches!(self.state, State::Own | State::Override | State::Inherited)
+    }
+
+    /// Version of the environment's own secret, 0 if the environment has none.
+    pub(crate) fn own_version(&self) -> u32 {
+        match self.state {
+            State::Own | State::Override | State::Hidden => self.version,
+            State::Inherited | State::InheritedHidden => 0,
+        }
+    }
+
+    /// Text of the state for people.
+    pub(crate) fn text(&self) -> String {
+        let from = self.from.as_deref().unwrap_or("an ancestor");
+        let state = match self.state {
+            State::Own => format!("v{}", self.version),
+            State::Override => format!("v{}, overrides {from}", self.version),
+            State::Hidden => "hidden".to_owned(),
+            State::Inherited => format!("from {from}"),
+            State::InheritedHidden => format!("hidden by {from}"),
+        };
+        if self.rotation.is_some() { format!("{state}, rotated") } else { state }
+    }
+}
+
+/// Failure for a response of another shape.
+pub(crate) fn unreadable() -> Failure {
+    let message = "the response is not what this version expects; check --server and the versions";
+    Failure::new(Exit::Protocol, message)
+}

@@ -1,0 +1,177 @@
+//! File with an entry for each origin.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::{About, Credential, StoreKind};
+use crate::failure::{Exit, Failure};
+use crate::settings::Folders;
+
+const FILE_NAME: &str = "credentials.toml";
+const LOCK_NAME: &str = "credentials.lock";
+
+/// Time that a change waits for a change by another process.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// File with an entry for each origin, readable by its owner only.
+#[derive(Debug)]
+pub(crate) struct CredentialFile {
+    folder: PathBuf,
+}
+
+/// Entry of an origin. The credential is absent if the keychain holds it.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub(super) store: StoreKind,
+    #[serde(flatten)]
+    pub(super) about: About,
+    token: Option<Zeroizing<String>>,
+    private_key: Option<Zeroizing<String>>,
+}
+
+type Entries = BTreeMap<String, Entry>;
+
+impl Entry {
+    pub(super) fn new(credential: &Credential, store: StoreKind) -> Self {
+        let about = credential.about.clone();
+        match store {
+            StoreKind::Keychain => Self { store, about, token: None, private_key: None },
+            StoreKind::File => {
+                let (token, private_key) =
+                    (Some(credential.token.clone()), credential.private_key.clone());
+                Self { store, about, token, private_key }
+            }
+        }
+    }
+
+    pub(super) fn into_credential(self) -> Result<Credential, Failure> {
+        let token = self.token.ok_or_else(|| {
+            Failure::configuration(format!("{FILE_NAME}: an entry has no token; sign in again"))
+        })?;
+        Ok(Credential { token, about: self.about, private_key: self.private_key })
+    }
+}
+
+impl CredentialFile {
+    /// Names the file in the folder for data.
+    pub(crate) fn of(folders: &Folders) -> Self {
+        Self { folder: folders.data.clone() }
+    }
+
+    /// Path of the file.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.join(FILE_NAME)
+    }
+
+    /// Lists the origins, in alphabetical order.
+    pub(crate) fn origins(&self) -> Result<Vec<String>, Failure> {
+        Ok(self.read()?.into_keys().collect())
+    }
+
+    /// Returns the place and the facts of an origin's credential, without asking the keychain.
+    pub(crate) fn about(&self, origin: &str) -> Result<Option<(StoreKind, About)>, Failure> {
+        Ok(self.entry(origin)?.map(|entry| (entry.store, entry.about)))
+    }
+
+    /// Loads the entry of an origin.
+    pub(super) fn entry(&self, origin: &str) -> Result<Option<Entry>, Failure> {
+        Ok(self.read()?.remove(origin))
+    }
+
+    /// Changes the entry of an origin and returns the earlier one; `None` removes it. Changes by several
+    /// processes do not overwrite one another.
+    pub(super) fn set(&self, origin: &str, entry: Option<Entry>) -> Result<Option<Entry>, Failure> {
+        create_private_folder(&self.folder).map_err(|error| self.unusable(&error))?;
+        let _lock = self.lock()?;
+        let mut entries = self.read()?;
+        let previous = match entry {
+            Some(entry) => entries.insert(origin.to_owned(), entry),
+            None => entries.remove(origin),
+        };
+        let text = toml::to_string(&entries)
+            .map(Zeroizing::new)
+            .map_err(|error| Failure::new(Exit::Defect, format!("{FILE_NAME}: {error}")))?;
+        self.replace(&text).map_err(|error| self.unusable(&error))?;
+        Ok(previous)
+    }
+
+    fn read(&self) -> Result<Entries, Failure> {
+        let path = self.path();
+        let mut file = match File::open(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Entries::new()),
+            Err(error) => return Err(self.unusable(&error)),
+            Ok(file) => file,
+        };
+        let mut text = Zeroizing::new(String::new());
+        let about = file.metadata().map_err(|error| self.unusable(&error))?;
+        check_mode(&path, &about)?;
+        file.read_to_string(&mut text).map_err(|error| self.unusable(&error))?;
+        // The parser's message would quote the line, which may contain a credential.
+        toml::from_str(&text).map_err(|_| {
+            let path = path.display();
+            Failure::configuration(format!("{path}: cannot be read; delete it and sign in again"))
+        })
+    }
+
+    /// Writes a new file and renames it, so that a crash leaves the old file or the new one.
+    fn replace(&self, text: &str) -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(self.path())?;
+        Ok(())
+    }
+
+    fn lock(&self) -> Result<File, Failure> {
+        let path = self.folder.join(LOCK_NAME);
+        let file = File::options().create(true).truncate(false).write(true).open(&path);
+        let file = file.map_err(|error| self.unusable(&error))?;
+        let until = Instant::now() + LOCK_TIMEOUT;
+        while file.try_lock().is_err() {
+            if Instant::now() >= until {
+                let message = format!("{}: held by another process", path.display());
+                return Err(Failure::new(Exit::Conflict, message));
+            }
+            std::thread::sleep(LOCK_POLL_INTERVAL);
+        }
+        Ok(file)
+    }
+
+    fn unusable(&self, error: &io::Error) -> Failure {
+        Failure::configuration(format!("{}: {error}", self.path().display()))
+    }
+}
+
+/// Creates a folder that only its owner can enter.
+pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+#[cfg(unix)]
+fn check_mode(path: &Path, about: &fs::Metadata) -> Result<(), Failure> {
+    use std::os::unix::fs::MetadataExt as _;
+    const OF_OTHERS: u32 = 0o077;
+    if about.mode() & OF_OTHERS == 0 {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(Failure::configuration(format!(
+        "{path}: must be accessible by its owner only; repair it with chmod 600 {path}"
+    )))
+}
+
+#[cfg(not(unix))]
+fn check_mode(_path: &Path, _about: &fs::Metadata) -> Result<(), Failure> {
+    Ok(())
+}

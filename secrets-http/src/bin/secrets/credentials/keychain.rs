@@ -1,0 +1,125 @@
+//! Keychain of the operating system: Keychain of macOS, Credential Manager of Windows, Secret Service
+//! of other systems.
+//!
+//! Each request runs in a thread of its own with a time limit, because a D-Bus service may never
+//! answer. A locked keychain is an error: a command must not wait for a prompt.
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use keyring::v1::Entry;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::{About, Credential, KeychainError};
+
+/// Service of the entries. The user name of an entry is the origin.
+const SERVICE: &str = "secrets";
+
+/// Time limit for a request.
+const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Contents of an entry.
+#[derive(Serialize, Deserialize)]
+struct Contents {
+    token: Zeroizing<String>,
+    private_key: Option<Zeroizing<String>>,
+}
+
+/// Checks that the keychain answers and is unlocked.
+pub(super) fn check() -> Result<(), KeychainError> {
+    ask("", |_| Ok(()))
+}
+
+/// Loads the credential of an origin.
+pub(super) fn load(origin: &str, about: About) -> Result<Credential, KeychainError> {
+    let bytes = ask(origin, |entry| entry.get_secret().map(Zeroizing::new))?;
+    let Contents { token, private_key } =
+        serde_json::from_slice(&bytes).map_err(|_| KeychainError::Refused)?;
+    Ok(Credential { token, about, private_key })
+}
+
+/// Stores the credential of an origin.
+pub(super) fn store(origin: &str, credential: &Credential) -> Result<(), KeychainError> {
+    let Credential { token, private_key, .. } = credential.clone();
+    let bytes = serde_json::to_vec(&Contents { token, private_key })
+        .map(Zeroizing::new)
+        .map_err(|_| KeychainError::Refused)?;
+    ask(origin, move |entry| entry.set_secret(&bytes))
+}
+
+/// Deletes the credential of an origin.
+pub(super) fn delete(origin: &str) -> Result<(), KeychainError> {
+    match ask(origin, Entry::delete_credential) {
+        Err(KeychainError::NoEntry) => Ok(()),
+        result => result,
+    }
+}
+
+/// Sends a request about the entry of an origin, in a thread that is left behind at the time limit.
+fn ask<T: Send + 'static>(
+    origin: &str,
+    request: impl FnOnce(&Entry) -> keyring::v1::Result<T> + Send + 'static,
+) -> Result<T, KeychainError> {
+    let (sender, receiver) = mpsc::channel();
+    let origin = origin.to_owned();
+    let answer = move || {
+        lock::check(&origin)?;
+        let entry = Entry::new(SERVICE, &origin)?;
+        Ok(request(&entry)?)
+    };
+    thread::Builder::new()
+        // A receiver that has given up needs no answer.
+        .spawn(move || drop(sender.send(answer())))
+        .map_err(|_| KeychainError::Refused)?;
+    match receiver.recv_timeout(TIMEOUT) {
+        Ok(answer) => answer,
+        Err(mpsc::RecvTimeoutError::Timeout) => Err(KeychainError::NoAnswer),
+        Err(mpsc::RecvTimeoutError::Disconnected) => Err(KeychainError::Refused),
+    }
+}
+
+impl From<keyring::v1::Error> for KeychainError {
+    /// Other errors may contain the secret, so their text is not used.
+    fn from(error: keyring::v1::Error) -> Self {
+        match error {
+            keyring::v1::Error::NoEntry => Self::NoEntry,
+            keyring::v1::Error::NoDefaultStore => Self::Absent,
+            _ => Self::Refused,
+        }
+    }
+}
+
+/// Check that a request would not prompt the user to unlock the Secret Service.
+#[cfg(all(unix, not(target_os = "macos")))]
+mod lock {
+    use std::collections::HashMap;
+
+    use secret_service::EncryptionType;
+    use secret_service::blocking::SecretService;
+
+    use super::{KeychainError, SERVICE};
+
+    pub(super) fn check(origin: &str) -> Result<(), KeychainError> {
+        // No secret passes through this session.
+        let service =
+            SecretService::connect(EncryptionType::Plain).map_err(|_| KeychainError::Absent)?;
+        let collection = service.get_default_collection().map_err(|_| KeychainError::Absent)?;
+        let entry = HashMap::from([("service", SERVICE), ("username", origin)]);
+        let found = service.search_items(entry).map_err(|_| KeychainError::Refused)?;
+        let is_locked = collection.is_locked().map_err(|_| KeychainError::Refused)?;
+        if is_locked || !found.locked.is_empty() {
+            return Err(KeychainError::Locked);
+        }
+        Ok(())
+    }
+}
+
+/// Other systems unlock the keychain at the sign-in to the desktop.
+#[cfg(not(all(unix, not(target_os = "macos"))))]
+mod lock {
+    pub(super) fn check(_origin: &str) -> Result<(), super::KeychainError> {
+        Ok(())
+    }
+}

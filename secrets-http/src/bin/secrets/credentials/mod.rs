@@ -1,0 +1,190 @@
+//! Stored credentials, one for each origin (scheme, host and port).
+//!
+//! The file `credentials.toml` has an entry for each origin. The entry contains the credential, or
+//! says that the keychain of the operating system holds it, so that the keychain is asked only if it
+//! must be.
+
+mod expiry;
+mod file;
+#[cfg(feature = "keychain")]
+mod keychain;
+#[cfg(not(feature = "keychain"))]
+#[path = "no_keychain.rs"]
+mod keychain;
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+pub(crate) use expiry::ends_soon;
+use file::Entry;
+pub(crate) use file::{CredentialFile, create_private_folder};
+
+use crate::failure::Failure;
+
+/// Credential of a server, with the keys that belong to it.
+#[derive(Clone)]
+pub(crate) struct Credential {
+    /// Session credential, service token or token of the identity provider.
+    pub(crate) token: Zeroizing<String>,
+    /// Facts about the credential that are not secret.
+    pub(crate) about: About,
+    /// Private key that opens offline copies (`scbx_…`).
+    pub(crate) private_key: Option<Zeroizing<String>>,
+}
+
+/// Facts about a credential that are not secret.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct About {
+    /// Address of the service, with its path prefix.
+    pub(crate) address: Option<String>,
+    /// E-mail address of the user, or name of the service token.
+    pub(crate) user: Option<String>,
+    /// Expiry time of the credential, if it is known.
+    pub(crate) expires_at: Option<DateTime<Utc>>,
+    /// Signer of bundles, as it was at the sign-in.
+    pub(crate) signer: Option<String>,
+}
+
+/// Place where a credential is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum StoreKind {
+    /// Keychain of the operating system.
+    Keychain,
+    /// The file itself, readable by its owner only.
+    File,
+}
+
+/// Choice of the place for a credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum StoreChoice {
+    /// The keychain if it is unlocked and answers within a second, else the file.
+    #[default]
+    Auto,
+    /// The keychain of the operating system, or an error.
+    Keychain,
+    /// A file that only its owner can read.
+    File,
+}
+
+/// Place where a credential was stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stored {
+    /// Keychain.
+    Keychain,
+    /// File, as chosen.
+    File,
+    /// File, because the keychain cannot be used.
+    FileBecause(KeychainError),
+}
+
+/// Reason why the keychain cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "keychain"), expect(dead_code, reason = "only NotBuilt is possible"))]
+pub(crate) enum KeychainError {
+    /// No keychain, or no default collection in the keychain.
+    Absent,
+    /// Locked keychain.
+    Locked,
+    /// No answer of the keychain within the time limit.
+    NoAnswer,
+    /// No entry for the origin in the keychain.
+    NoEntry,
+    /// Request refused by the keychain.
+    Refused,
+    /// Build without support for keychains.
+    #[cfg_attr(feature = "keychain", expect(dead_code, reason = "of other builds"))]
+    NotBuilt,
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credential").field("about", &self.about).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for KeychainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Absent => "there is no keychain",
+            Self::Locked => "the keychain is locked",
+            Self::NoAnswer => "the keychain did not answer within a second",
+            Self::NoEntry => "the keychain has no credential of this server",
+            Self::Refused => "the keychain refused the request",
+            Self::NotBuilt => "this build does not support the keychain",
+        })
+    }
+}
+
+impl CredentialFile {
+    /// Loads the credential of an origin.
+    pub(crate) fn get(&self, origin: &str) -> Result<Option<Credential>, Failure> {
+        let Some(entry) = self.entry(origin)? else { return Ok(None) };
+        match entry.store {
+            StoreKind::File => entry.into_credential().map(Some),
+            StoreKind::Keychain => keychain::load(origin, entry.about).map(Some).map_err(|error| {
+                let message = format!(
+                    "the credential of {origin} is in the keychain: {error}; unlock it, or sign in \
+                     again with `secrets login --store file {origin}`"
+                );
+                Failure::configuration(message)
+            }),
+        }
+    }
+
+    /// Stores the credential of an origin in the chosen place, instead of an earlier one.
+    pub(crate) fn put(
+        &self,
+        origin: &str,
+        credential: &Credential,
+        choice: StoreChoice,
+    ) -> Result<Stored, Failure> {
+        let stored = match choice {
+            StoreChoice::File => Stored::File,
+            StoreChoice::Keychain => keychain::store(origin, credential)
+                .map(|()| Stored::Keychain)
+                .map_err(|error| Failure::configuration(format!("--store keychain: {error}")))?,
+            StoreChoice::Auto => keychain::store(origin, credential)
+                .map_or_else(Stored::FileBecause, |()| Stored::Keychain),
+        };
+        let previous = self.set(origin, Some(Entry::new(credential, stored.kind())))?;
+        if stored.kind() == StoreKind::File {
+            // An entry that stays behind in the keychain is not used any more.
+            let _ = remove_from_keychain(origin, previous);
+        }
+        Ok(stored)
+    }
+
+    /// Deletes the credential of an origin. The keychain's error is returned if the credential stays
+    /// behind in the keychain, where it is not used any more.
+    pub(crate) fn forget(&self, origin: &str) -> Result<Result<(), KeychainError>, Failure> {
+        let previous = self.set(origin, None)?;
+        Ok(remove_from_keychain(origin, previous))
+    }
+}
+
+fn remove_from_keychain(origin: &str, previous: Option<Entry>) -> Result<(), KeychainError> {
+    match previous {
+        Some(entry) if entry.store == StoreKind::Keychain => keychain::delete(origin),
+        _ => Ok(()),
+    }
+}
+
+impl Stored {
+    /// Kind of the place.
+    pub(crate) fn kind(self) -> StoreKind {
+        match self {
+            Self::Keychain => StoreKind::Keychain,
+            Self::File | Self::FileBecause(_) => StoreKind::File,
+        }
+    }
+}
+
+/// Checks that the keychain can be used.
+pub(crate) fn check_keychain() -> Result<(), KeychainError> {
+    keychain::check()
+}

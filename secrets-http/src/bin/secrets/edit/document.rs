@@ -1,0 +1,271 @@
+//! Secrets as a dotenv document: assignments, with descriptions as comments directly above them.
+//!
+//! The text is read by `secrets_core::formats::dotenv`, assignment by assignment. Marks are comments
+//! of this program, which the next reading skips.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use secrets_core::crypto::Plaintext;
+use secrets_core::formats::dotenv::{self, Reason};
+use secrets_core::model::SecretKey;
+use zeroize::Zeroizing;
+
+use super::Environment;
+use crate::secret_list::Secret;
+
+/// Beginning of a mark.
+const MARK: &str = "#! secrets: ";
+/// Maximum size of an assignment in bytes: a value with all characters escaped, and its key.
+const MAX_ASSIGNMENT: usize = 3 * Plaintext::LIMIT;
+
+/// Secret in the document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Secret key.
+    pub(crate) key: SecretKey,
+    /// Value.
+    pub(crate) value: Plaintext,
+    /// Description; empty without one.
+    pub(crate) description: String,
+    /// Mark above the entry.
+    pub(crate) mark: Option<String>,
+}
+
+/// Invalid line of a document. Never contains the line's text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    /// Line number, starting at 1.
+    pub(crate) line: usize,
+    /// Violated rule.
+    pub(crate) rule: String,
+}
+
+impl From<&Secret> for Entry {
+    fn from(secret: &Secret) -> Self {
+        let description = normalized(secret.description.as_deref().unwrap_or_default());
+        Self { key: secret.key.clone(), value: secret.value.clone(), description, mark: None }
+    }
+}
+
+/// Writes a document. Writing to a `String` cannot fail.
+pub(crate) fn write(environment: &Environment, entries: &[Entry]) -> Zeroizing<String> {
+    let size = |entry: &Entry| 2 * entry.value.reveal().len() + entry.description.len() + 600;
+    let room = entries.iter().map(size).sum::<usize>() + 100 * environment.others.len() + 600;
+    let mut text = Zeroizing::new(String::with_capacity(room));
+    let _ = writeln!(
+        text,
+        "# Secrets of {}. Save and quit to apply the changes; an unchanged file does nothing.\n\
+         # A comment directly above a key is its description. Deleting a line deletes the secret.",
+        environment.place
+    );
+    for entry in entries {
+        write_entry(&mut text, entry);
+    }
+    let is_other = |key: &SecretKey| entries.iter().all(|entry| entry.key != *key);
+    let others: Vec<_> = environment.others.iter().filter(|(key, _)| is_other(key)).collect();
+    if !others.is_empty() {
+        text.push_str("\n# Not held here. Remove the # before a key to set a value here.\n\n");
+    }
+    for (key, note) in others {
+        let _ = writeln!(text, "#{key}=  # {note}");
+    }
+    text
+}
+
+fn write_entry(text: &mut String, entry: &Entry) {
+    text.push('\n');
+    if let Some(mark) = &entry.mark {
+        let _ = writeln!(text, "{MARK}{mark}");
+    }
+    for line in entry.description.lines() {
+        text.push_str(format!("# {line}").trim_end());
+        text.push('\n');
+    }
+    text.push_str(entry.key.as_str());
+    text.push('=');
+    push_quoted(text, entry.value.reveal());
+    text.push('\n');
+}
+
+/// Writes a value that is read back unchanged, also after an editor has removed spaces at the ends of
+/// lines.
+fn push_quoted(text: &mut String, value: &str) {
+    if !value.contains(['\'', '\n', '\r']) {
+        text.push('\'');
+        text.push_str(value);
+        text.push('\'');
+        return;
+    }
+    let has_spaces_at_ends = value.contains(" \n") || value.contains("\t\n");
+    text.push('"');
+    for c in value.chars() {
+        match c {
+            '\r' => text.push_str("\\r"),
+            '\n' if has_spaces_at_ends => text.push_str("\\n"),
+            '"' | '\\' | '$' => text.extend(['\\', c]),
+            _ => text.push(c),
+        }
+    }
+    text.push('"');
+}
+
+/// Reads a document.
+pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, Problem> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let (mut entries, mut keys) = (Vec::new(), BTreeSet::new());
+    let mut description = Vec::new();
+    let (mut rest, mut line) = (text, 1);
+    while !rest.is_empty() {
+        let first = rest.split_inclusive('\n').next().unwrap_or_default();
+        let content = first.trim();
+        let mut length = first.len();
+        if content == "#" || content.starts_with("# ") {
+            description.push(content.get(2..).unwrap_or_default());
+        } else if content.is_empty() || content.starts_with('#') {
+            description.clear();
+        } else {
+            let (end, key, value) = assignment(rest, line)?;
+            if !keys.insert(key.clone()) {
+                return Err(Problem { line, rule: "the key appears twice".to_owned() });
+            }
+            let description = normalized(&std::mem::take(&mut description).join("\n"));
+            entries.push(Entry { key, value, description, mark: None });
+            length = end;
+        }
+        line += rest[..length].matches('\n').count();
+        rest = &rest[length..];
+    }
+    Ok(entries)
+}
+
+/// Reads the assignment at the beginning of a text, and returns its length with its line breaks.
+fn assignment(text: &str, line: usize) -> Result<(usize, SecretKey, Plaintext), Problem> {
+    let mut end = 0;
+    for part in text.split_inclusive('\n') {
+        end += part.len();
+        match dotenv::parse(&text[..end]) {
+            Ok(secrets) => {
+                let secret = secrets.into_iter().next();
+                let rule = || "must be KEY=value".to_owned();
+                let (key, value) = secret.ok_or_else(|| Problem { line, rule: rule() })?;
+                return Ok((end, key, value));
+            }
+            // The value may go on in the next line.
+            Err(bad)
+                if bad.reason == Reason::OpenQuote && end < text.len() && end < MAX_ASSIGNMENT => {}
+            Err(mut bad) => {
+                let message = bad.to_string();
+                let prefix = format!("line {}: ", bad.line);
+                let rule = message.strip_prefix(&prefix).unwrap_or(&message).to_owned();
+                bad.line += line - 1;
+                return Err(Problem { line: bad.line, rule });
+            }
+        }
+    }
+    Err(Problem { line, rule: "must be KEY=value".to_owned() })
+}
+
+/// Inserts a mark above an invalid line.
+pub(crate) fn with_mark(text: &str, problem: &Problem) -> Zeroizing<String> {
+    let mut marked = Zeroizing::new(String::with_capacity(text.len() + 600));
+    for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+        if number == problem.line {
+            let _ = writeln!(marked, "{MARK}the next line is invalid: {}", problem.rule);
+        }
+        marked.push_str(line);
+    }
+    marked
+}
+
+/// Removes all marks.
+pub(crate) fn without_marks(text: &str) -> Zeroizing<String> {
+    let mut clean = Zeroizing::new(String::with_capacity(text.len()));
+    for line in text.split_inclusive('\n').filter(|line| !line.starts_with(MARK)) {
+        clean.push_str(line);
+    }
+    clean
+}
+
+/// Description as it is read back: without spaces at the ends of lines.
+fn normalized(description: &str) -> String {
+    let lines: Vec<_> = description.trim().lines().map(str::trim_end).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invocation::Place;
+
+    fn entry(key: &str, value: &str, description: &str) -> Entry {
+        let value = Plaintext::new(value.to_owned()).unwrap();
+        let (key, description) = (key.parse().unwrap(), description.to_owned());
+        Entry { key, value, description, mark: None }
+    }
+
+    fn environment(others: &[&str]) -> Environment {
+        let place = Place { project: "web".to_owned(), environment: "staging".to_owned() };
+        let other = |key: &&str| (key.parse().unwrap(), "from production".to_owned());
+        Environment { place, own: Vec::new(), others: others.iter().map(other).collect() }
+    }
+
+    #[test]
+    fn a_document_is_read_as_it_was_written() {
+        let tricky = [
+            "",
+            "kvc_1",
+            "it's",
+            "\"",
+            "\\",
+            "\\\\n",
+            "$HOME ${A}",
+            "a\nb\n",
+            "\r\n",
+            "a \nb",
+            "# no",
+            "#! secrets: no",
+            "\t",
+            "`",
+            "x'\\\"$`\n\r\t ",
+            "é日本😀",
+            "=",
+            "\n# comment\nA=1\n",
+        ];
+        let entries: Vec<_> = (0..)
+            .zip(tricky)
+            .map(|(n, value)| {
+                entry(&format!("K{n}"), value, if n % 2 == 0 { "two\n\nlines" } else { "" })
+            })
+            .collect();
+
+        let text = write(&environment(&["OTHER", "a.b-c"]), &entries);
+
+        assert_eq!(parse(&text).unwrap(), entries);
+        let stripped: Vec<_> = text.lines().map(str::trim_end).collect();
+        assert_eq!(parse(&stripped.join("\n")).unwrap().len(), entries.len());
+    }
+
+    #[test]
+    fn an_uncommented_key_has_no_description() {
+        let text = write(&environment(&["A", "B"]), &[]).replace("#B=", "B=kvc_1");
+
+        assert_eq!(parse(&text).unwrap(), [entry("B", "kvc_1", "")]);
+    }
+
+    #[test]
+    fn an_invalid_line_is_named_and_marked() {
+        let text = "# note\n\nA='x\ny'\nnonsense\nB=1\n";
+
+        let problem = parse(text).unwrap_err();
+
+        assert_eq!(problem.line, 5);
+        let marked = with_mark(text, &problem);
+        assert!(
+            marked.contains("y'\n#! secrets: the next line is invalid: must be KEY=value\nnons")
+        );
+        assert_eq!(*without_marks(&marked), text);
+        assert_eq!(parse("A=1\nA=2\n").unwrap_err().line, 2);
+        assert_eq!(parse("A=1\nB=\"open\nC=1").unwrap_err().line, 2);
+    }
+}

@@ -1,0 +1,162 @@
+//! Editor of the user.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::process::Command;
+
+use tokio::sync::oneshot;
+
+use crate::failure::{Exit, Failure};
+use crate::settings::Variables;
+
+/// Editors that return at once and go on in a window, each with the flags that make them wait.
+const WINDOWED: [(&str, &[&str]); 19] = [
+    ("atom", &["--wait", "-w"]),
+    ("bbedit", &["--wait", "-w"]),
+    ("code", &["--wait", "-w"]),
+    ("code-insiders", &["--wait", "-w"]),
+    ("codium", &["--wait", "-w"]),
+    ("cursor", &["--wait", "-w"]),
+    ("gedit", &["--wait", "-w"]),
+    ("gvim", &["--nofork", "-f"]),
+    ("idea", &["--wait"]),
+    ("kate", &["--block", "-b"]),
+    ("mate", &["--wait", "-w"]),
+    ("mvim", &["--nofork", "-f"]),
+    ("open", &["--wait-apps", "-W"]),
+    ("pycharm", &["--wait"]),
+    ("subl", &["--wait", "-w"]),
+    ("vscodium", &["--wait", "-w"]),
+    ("windsurf", &["--wait", "-w"]),
+    ("xed", &["--wait", "-w"]),
+    ("zed", &["--wait", "-w"]),
+];
+
+/// Arguments that keep Vim from copying the text to other files: swap, history, backup and undo.
+const VIM_ARGUMENTS: [&str; 5] =
+    ["-n", "-i", "NONE", "-c", "set noundofile nobackup nowritebackup"];
+
+/// Variables that name the editor.
+const VARIABLES: [&str; 3] = ["SECRETS_EDITOR", "VISUAL", "EDITOR"];
+
+/// Editor with its arguments.
+#[derive(Debug)]
+pub(crate) struct Editor {
+    words: Vec<String>,
+    is_open: Cell<bool>,
+}
+
+impl Editor {
+    /// Finds the editor of the variables, otherwise `vi`.
+    pub(crate) fn find(variables: Variables) -> Result<Self, Failure> {
+        for name in VARIABLES {
+            let Some(text) = variables.get(name)? else { continue };
+            let words = shlex::split(&text).filter(|words| !words.is_empty()).ok_or_else(|| {
+                Failure::configuration(format!("{name}: a quote is never closed"))
+            })?;
+            let editor = Self { words, is_open: Cell::new(false) };
+            editor.check_waits(name)?;
+            return Ok(editor);
+        }
+        Ok(Self { words: vec!["vi".to_owned()], is_open: Cell::new(false) })
+    }
+
+    /// True while the editor runs.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open.get()
+    }
+
+    /// Opens a file and waits until the editor ends. An editor that is still running when the future
+    /// is dropped is terminated.
+    pub(crate) async fn edit(&self, path: &Path) -> Result<(), Failure> {
+        let mut child = self.command(path).spawn().map_err(|error| {
+            let message = format!("{}: {error}; SECRETS_EDITOR names an editor", self.words[0]);
+            Failure::configuration(message)
+        })?;
+        let running = Running { process: child.id(), is_open: &self.is_open };
+        self.is_open.set(true);
+        let (sender, receiver) = oneshot::channel();
+        std::thread::spawn(move || sender.send(child.wait()));
+        let status = receiver.await;
+        running.ended();
+        match status {
+            Ok(Ok(status)) if status.success() => Ok(()),
+            Ok(Ok(status)) => Err(Failure::new(
+                Exit::Data,
+                format!("the editor ended with {status}; nothing was changed"),
+            )),
+            _ => Err(Failure::new(Exit::Defect, "the end of the editor was not seen")),
+        }
+    }
+
+    fn command(&self, path: &Path) -> Command {
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]);
+        if matches!(self.name(), "vim" | "nvim" | "gvim") {
+            command.args(VIM_ARGUMENTS);
+        }
+        command.arg(path).env_remove("SECRETS_TOKEN");
+        command
+    }
+
+    /// File name of the program.
+    fn name(&self) -> &str {
+        let path = Path::new(&self.words[0]);
+        path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
+    /// Refuses an editor that returns before the file is saved.
+    fn check_waits(&self, variable: &str) -> Result<(), Failure> {
+        let (name, arguments) = (self.name(), &self.words[1..]);
+        let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
+        let program = &self.words[0];
+        if let Some((_, flags)) = WINDOWED.iter().find(|(windowed, _)| *windowed == name)
+            && !flags.iter().any(|flag| has(flag))
+        {
+            let message = format!(
+                "{variable}: {program} returns before the file is saved; set {variable}=\"{program} {}\"",
+                flags[0]
+            );
+            return Err(Failure::configuration(message));
+        }
+        if name == "emacsclient" && (has("-n") || has("--no-wait")) {
+            let message = format!("{variable}: emacsclient must wait; remove -n or --no-wait");
+            return Err(Failure::configuration(message));
+        }
+        Ok(())
+    }
+}
+
+/// Process of the editor, terminated when dropped.
+struct Running<'a> {
+    process: u32,
+    is_open: &'a Cell<bool>,
+}
+
+impl Running<'_> {
+    /// Ends the guard after the process has ended.
+    fn ended(self) {
+        self.is_open.set(false);
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if self.is_open.replace(false) {
+            terminate(self.process);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn terminate(process: u32) {
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
+    if let Ok(process) = i32::try_from(process) {
+        // The process may have ended by itself.
+        let _ = kill(Pid::from_raw(process), Signal::SIGTERM);
+    }
+}
+
+#[cfg(not(unix))]
+fn terminate(_process: u32) {}

@@ -1,0 +1,13 @@
+//! Editing of an environment as a text file: the document, the private file that holds the text while
+//! the editor runs, the editor itself, and the changes that the edited text means.
+
+pub(crate) mod document;
+mod editor;
+mod environment;
+mod plan;
+mod private_file;
+
+pub(crate) use editor::Editor;
+pub(crate) use environment::Environment;
+pub(crate) use plan::{changes, merge, with_marks};
+pub(crate) use private_file::PrivateFile;

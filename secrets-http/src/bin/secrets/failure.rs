@@ -1,0 +1,205 @@
+//! Results of a command: exit codes and error messages.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write as _};
+use std::process::{Command, ExitCode};
+
+use serde_json::{Value, json};
+
+/// Exit code of a failure. Values from 64 on follow `sysexits.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Invalid command line.
+    Usage = 64,
+    /// Invalid input: a file, a bundle or a signature.
+    Data = 65,
+    /// Missing input file.
+    NoInput = 66,
+    /// Not signed in, or the session has ended.
+    NotSignedIn = 67,
+    /// Unknown project, environment or key.
+    NotFound = 68,
+    /// Service unreachable or unavailable.
+    Unavailable = 69,
+    /// Defect of this program.
+    Defect = 70,
+    /// Conflict: changed in the meantime, or exists already.
+    Conflict = 71,
+    /// Output file that cannot be created.
+    CannotCreate = 73,
+    /// Rate limited for longer than `--timeout`.
+    RateLimited = 75,
+    /// Response that this program cannot read.
+    Protocol = 76,
+    /// Permission denied by the service.
+    Forbidden = 77,
+    /// Invalid settings or project file.
+    Configuration = 78,
+    /// `run`: failure of this program before the command was started.
+    Run = 125,
+    /// `run`: command that cannot be executed.
+    CannotExecute = 126,
+    /// `run`: command not found.
+    CommandNotFound = 127,
+    /// Interrupted by Ctrl-C.
+    Interrupted = 130,
+}
+
+/// Error that ends the program. The message never contains a value or a credential.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// Exit code.
+    pub(crate) exit: Exit,
+    /// Message: lower case, without a full stop, one line or several.
+    pub(crate) message: String,
+    /// Error code of the service, or of this program.
+    pub(crate) code: Option<String>,
+    /// Details of the service's error response.
+    pub(crate) details: Option<Value>,
+}
+
+/// Result of a command that did not fail.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// Exit code 0.
+    Done,
+    /// Exit code 1: the answer to the command's question is no, such as a difference in `diff`.
+    Negative,
+    /// Exit code of a program that was run to its end.
+    Status(u8),
+    /// Replacement of this process by a program.
+    Replace(Box<Replacement>),
+}
+
+/// Program that replaces this process.
+#[derive(Debug)]
+pub(crate) struct Replacement {
+    /// Prepared command; its environment contains secrets.
+    pub(crate) command: HiddenCommand,
+    /// Name of the program, for messages.
+    pub(crate) name: OsString,
+}
+
+/// Command whose environment contains secrets; `Debug` does not show it.
+pub(crate) struct HiddenCommand(pub(crate) Command);
+
+impl std::fmt::Debug for HiddenCommand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HiddenCommand(..)")
+    }
+}
+
+impl Failure {
+    /// Creates a failure with this exit code and message.
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), code: None, details: None }
+    }
+
+    /// Creates a failure for an invalid command line.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    /// Creates a failure for invalid settings.
+    pub(crate) fn configuration(message: impl Into<String>) -> Self {
+        Self::new(Exit::Configuration, message)
+    }
+
+    /// Returns the failure with exit code 125, as `run` reports all failures of this program.
+    pub(crate) fn of_run(mut self) -> Self {
+        if !matches!(self.exit, Exit::CannotExecute | Exit::CommandNotFound | Exit::Interrupted) {
+            self.exit = Exit::Run;
+        }
+        self
+    }
+
+    /// Writes the message to standard error and returns the exit code for `main`.
+    pub(crate) fn report(&self, in_json: bool) -> ExitCode {
+        // If standard error is closed, the exit code still reports the failure.
+        let mut stderr = io::stderr().lock();
+        if in_json {
+            let mut body = json!({ "error": self.message });
+            if let Some(code) = &self.code {
+                body["code"] = json!(code);
+            }
+            if let Some(details) = &self.details {
+                body["details"] = details.clone();
+            }
+            let _ = writeln!(stderr, "{body}");
+        } else {
+            for line in self.message.lines() {
+                let _ = writeln!(stderr, "secrets: {line}");
+            }
+        }
+        ExitCode::from(self.exit as u8)
+    }
+}
+
+impl Outcome {
+    /// Returns the exit code for `main`, or replaces the process.
+    pub(crate) fn finish(self, in_json: bool) -> ExitCode {
+        match self {
+            Self::Done => ExitCode::SUCCESS,
+            Self::Negative => ExitCode::from(1),
+            Self::Status(status) => ExitCode::from(status),
+            Self::Replace(replacement) => replacement.replace().report(in_json),
+        }
+    }
+}
+
+impl Replacement {
+    /// Replaces this process by the program. Returns only if that fails.
+    #[cfg(unix)]
+    fn replace(mut self) -> Failure {
+        use std::os::unix::process::CommandExt as _;
+        let error = self.command.0.exec();
+        cannot_start(&self.command.0, &self.name, &error)
+    }
+
+    /// Replacement exists on Unix only.
+    #[cfg(not(unix))]
+    fn replace(self) -> Failure {
+        let error = io::Error::from(io::ErrorKind::Unsupported);
+        cannot_start(&self.command.0, &self.name, &error)
+    }
+}
+
+/// Creates the failure for a program that cannot be started: 127 if the program does not exist,
+/// otherwise 126, as shells do; 125 with both sizes if arguments and environment are too large.
+pub(crate) fn cannot_start(command: &Command, name: &OsStr, error: &io::Error) -> Failure {
+    let name = name.to_string_lossy();
+    let exit = match error.kind() {
+        io::ErrorKind::NotFound => Exit::CommandNotFound,
+        io::ErrorKind::ArgumentListTooLong => {
+            let (size, limit) = (size(command), size_limit());
+            let message = format!(
+                "{name}: arguments and environment have {size} bytes, more than the system's limit\
+                 {limit}; --only and --except pass on fewer secrets, --mount writes them to a file"
+            );
+            return Failure::new(Exit::Run, message);
+        }
+        _ => Exit::CannotExecute,
+    };
+    Failure::new(exit, format!("{name}: {error}"))
+}
+
+/// Number of bytes of the arguments and the environment, with the end of each text and its pointer.
+fn size(command: &Command) -> usize {
+    const OVERHEAD: usize = 1 + size_of::<usize>();
+    let arguments = command.get_args().map(|word| word.len() + OVERHEAD);
+    let variables = command
+        .get_envs()
+        .map(|(name, value)| name.len() + value.map_or(0, OsStr::len) + 1 + OVERHEAD);
+    command.get_program().len() + OVERHEAD + arguments.chain(variables).sum::<usize>()
+}
+
+#[cfg(unix)]
+fn size_limit() -> String {
+    let limit = nix::unistd::sysconf(nix::unistd::SysconfVar::ARG_MAX).ok().flatten();
+    limit.map(|limit| format!(" of {limit}")).unwrap_or_default()
+}
+
+#[cfg(not(unix))]
+fn size_limit() -> String {
+    String::new()
+}

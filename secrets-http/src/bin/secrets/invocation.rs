@@ -1,0 +1,229 @@
+//! One run of the program: its settings, its output, and its connection to the service.
+
+use std::sync::Once;
+
+use secrets_core::model::{Clock as _, SystemClock};
+use serde::Deserialize;
+use zeroize::Zeroizing;
+
+use crate::arguments::Global;
+use crate::credentials::{Credential, CredentialFile, ends_soon};
+use crate::failure::{Exit, Failure};
+use crate::output::{Output, date};
+use crate::service::{Options, Service};
+use crate::settings::{Server, Setting, Settings, Source, Variables};
+
+/// Settings and output of one run of the program.
+#[derive(Debug)]
+pub(crate) struct Invocation {
+    /// Settings with their sources.
+    pub(crate) settings: Settings,
+    /// Output.
+    pub(crate) output: Output,
+    prints_requests: bool,
+    /// Warning about the end of the session, written once.
+    end_warning: Once,
+}
+
+/// Project and environment that a command acts on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Slug or ID of the project.
+    pub(crate) project: String,
+    /// Name or ID of the environment.
+    pub(crate) environment: String,
+}
+
+/// Credential of a request, with its origin.
+#[derive(Debug)]
+pub(crate) enum Authentication {
+    /// `SECRETS_TOKEN` or `SECRETS_TOKEN_FILE`.
+    Variable(Token),
+    /// Credential stored by `secrets login`.
+    Stored(Credential),
+}
+
+/// Text of a credential; `Debug` does not show it.
+pub(crate) struct Token(pub(crate) Zeroizing<String>);
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+impl Authentication {
+    /// Text of the credential.
+    pub(crate) fn reveal(&self) -> &str {
+        match self {
+            Self::Variable(token) => &token.0,
+            Self::Stored(credential) => &credential.token,
+        }
+    }
+}
+
+/// Scope of a service token, from `users/me`.
+#[derive(Deserialize)]
+struct TokenScope {
+    #[serde(default)]
+    project_ids: Vec<String>,
+    #[serde(default)]
+    environment_ids: Vec<String>,
+}
+
+impl Invocation {
+    /// Loads the settings.
+    pub(crate) fn new(global: &Global) -> Result<Self, Failure> {
+        let settings = Settings::load(global, Variables::check()?)?;
+        let output = Output::new(global);
+        let (prints_requests, end_warning) = (global.verbose, Once::new());
+        Ok(Self { settings, output, prints_requests, end_warning })
+    }
+
+    /// File of stored credentials.
+    pub(crate) fn credentials(&self) -> CredentialFile {
+        CredentialFile::of(&self.settings.folders)
+    }
+
+    /// Server of the settings, or the only one that is signed in to.
+    pub(crate) fn server(&self) -> Result<Setting<Server>, Failure> {
+        if let Some(server) = &self.settings.server {
+            return Ok(server.clone());
+        }
+        let file = self.credentials();
+        match file.origins()?.as_slice() {
+            [origin] => {
+                let about = file.about(origin)?.map(|(_, about)| about);
+                let address = about.and_then(|about| about.address);
+                let value = Server::parse(address.as_ref().unwrap_or(origin), true)?;
+                Ok(Setting { value, source: Source::OnlySession })
+            }
+            [] => Err(Failure::new(
+                Exit::NotSignedIn,
+                "not signed in; `secrets login URL` signs in, or SECRETS_URL and SECRETS_TOKEN name \
+                 a server and a token",
+            )),
+            _ => Err(Failure::configuration(
+                "signed in to several servers; --server or a project file must name one",
+            )),
+        }
+    }
+
+    /// Credential for the server: the token of the variable if it may be sent there, else the stored
+    /// credential.
+    pub(crate) fn authentication(
+        &self,
+        server: &Setting<Server>,
+    ) -> Result<Authentication, Failure> {
+        if let Some(token) = self.variable_token(server)? {
+            return Ok(Authentication::Variable(Token(token)));
+        }
+        let origin = server.value.origin();
+        let stored = self.credentials().get(&origin)?.ok_or_else(|| {
+            let message = format!("not signed in to {origin}; `secrets login {origin}` signs in");
+            Failure::new(Exit::NotSignedIn, message)
+        })?;
+        self.warn_of_end(&origin, &stored);
+        Ok(Authentication::Stored(stored))
+    }
+
+    /// Token of the variable, if it may be sent to the server: to one that it belongs to, or that is
+    /// signed in to.
+    pub(crate) fn variable_token(
+        &self,
+        server: &Setting<Server>,
+    ) -> Result<Option<Zeroizing<String>>, Failure> {
+        let is_signed_in = || self.credentials().about(&server.value.origin());
+        if self.is_for_variable(server)? || is_signed_in()?.is_some() {
+            return self.settings.variables.token();
+        }
+        Ok(None)
+    }
+
+    /// True if the token of the variable belongs to this server: `SECRETS_URL` names its origin, or,
+    /// without that variable, the user and not a project file has named the server. A cloned
+    /// repository must not lead the token to a server of its author.
+    fn is_for_variable(&self, server: &Setting<Server>) -> Result<bool, Failure> {
+        match self.settings.variables.get("SECRETS_URL")? {
+            Some(url) => Ok(Server::parse(&url, true)?.origin() == server.value.origin()),
+            None => Ok(!matches!(server.source, Source::ProjectFile(..))),
+        }
+    }
+
+    fn warn_of_end(&self, origin: &str, credential: &Credential) {
+        let Some(end) = credential.about.expires_at else { return };
+        if ends_soon(Some(end), SystemClock.now()) {
+            self.end_warning.call_once(|| {
+                let end = date(end);
+                self.output.warn(&format!(
+                    "the session at {origin} ends on {end}; `secrets login {origin}` renews it"
+                ));
+            });
+        }
+    }
+
+    /// Creates a client for the service, with the credential for it.
+    pub(crate) fn service(&self) -> Result<Service, Failure> {
+        let server = self.server()?;
+        let authentication = self.authentication(&server)?;
+        self.connect(server.value, Some(authentication.reveal()))
+    }
+
+    /// Creates a client for a server, with a token if one is given.
+    pub(crate) fn connect(&self, server: Server, token: Option<&str>) -> Result<Service, Failure> {
+        let ca_file = self.settings.ca_file.as_ref().map(|setting| setting.value.as_path());
+        let (timeout, prints_requests) = (self.settings.timeout, self.prints_requests);
+        Service::new(server, token, &Options { timeout, ca_file, prints_requests })
+    }
+
+    /// Project of the settings, or the only one in the scope of the service token.
+    pub(crate) async fn project(&self, service: &Service) -> Result<String, Failure> {
+        if let Some(project) = &self.settings.project {
+            return Ok(project.value.clone());
+        }
+        only(self.scope(service).await?.project_ids, "project", "-p PROJECT")
+    }
+
+    /// Project and environment of the settings, or the only ones in the scope of the service token.
+    pub(crate) async fn place(&self, service: &Service) -> Result<Place, Failure> {
+        let environment = self.settings.environment.as_ref().map(|setting| setting.value.clone());
+        if let (Some(project), Some(environment)) = (&self.settings.project, &environment) {
+            return Ok(Place { project: project.value.clone(), environment: environment.clone() });
+        }
+        let project = self.project(service).await?;
+        if let Some(environment) = environment {
+            return Ok(Place { project, environment });
+        }
+        let scope = self.scope(service).await?;
+        let environment = only(scope.environment_ids, "environment", "-e ENVIRONMENT")?;
+        Ok(Place { project, environment })
+    }
+
+    async fn scope(&self, service: &Service) -> Result<TokenScope, Failure> {
+        service.get(&["users", "me"]).await
+    }
+}
+
+impl Place {
+    /// Path of the environment below `/api/v1`, with further segments.
+    pub(crate) fn path<'a>(&'a self, rest: &[&'a str]) -> Vec<&'a str> {
+        let mut path = vec!["projects", self.project.as_str(), "environments", &self.environment];
+        path.extend(rest);
+        path
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.project, self.environment)
+    }
+}
+
+fn only(mut names: Vec<String>, what: &str, option: &str) -> Result<String, Failure> {
+    match (names.pop(), names.is_empty()) {
+        (Some(name), true) => Ok(name),
+        _ => Err(Failure::usage(format!(
+            "no {what}: name one with {option}, a variable or a project file (`secrets init`)"
+        ))),
+    }
+}

@@ -1,0 +1,78 @@
+//! File with names for completion. It never contains values.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use secrets_core::model::{Clock as _, SystemClock};
+use serde::{Deserialize, Serialize};
+
+use crate::credentials::create_private_folder;
+use crate::settings::Folders;
+
+/// Age up to which names are used without asking the service.
+const MAX_AGE: TimeDelta = TimeDelta::minutes(10);
+
+/// Age up to which names are kept for times without the service.
+const MAX_KEPT_AGE: TimeDelta = TimeDelta::days(1);
+
+/// Maximum number of names of a list.
+const MAX_NAMES: usize = 10_000;
+
+/// Names of a list, as they were at a time.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Known {
+    pub(super) names: Vec<String>,
+    loaded_at: DateTime<Utc>,
+}
+
+type Lists = BTreeMap<String, Known>;
+
+impl Known {
+    pub(super) fn is_recent(&self) -> bool {
+        self.age() <= MAX_AGE
+    }
+
+    fn age(&self) -> TimeDelta {
+        (SystemClock.now() - self.loaded_at).abs()
+    }
+}
+
+/// Loads the names of a list.
+pub(super) fn names(folders: &Folders, list: &str) -> Option<Known> {
+    read(folders)?.remove(list)
+}
+
+/// Keeps the names of a list. Errors are ignored: the names are asked for again.
+pub(super) fn keep(folders: &Folders, list: String, mut names: Vec<String>) {
+    let mut lists = read(folders).unwrap_or_default();
+    lists.retain(|_, known| known.age() <= MAX_KEPT_AGE);
+    names.truncate(MAX_NAMES);
+    lists.insert(list, Known { names, loaded_at: SystemClock.now() });
+    let _ = write(folders, &lists);
+}
+
+/// Deletes the file.
+pub(crate) fn forget(folders: &Folders) {
+    // A file that does not exist needs no deletion.
+    let _ = fs::remove_file(path(folders));
+}
+
+fn path(folders: &Folders) -> PathBuf {
+    folders.cache.join("names.json")
+}
+
+fn read(folders: &Folders) -> Option<Lists> {
+    serde_json::from_slice(&fs::read(path(folders)).ok()?).ok()
+}
+
+/// Writes a new file, readable by its owner only, and renames it.
+fn write(folders: &Folders, lists: &Lists) -> std::io::Result<()> {
+    create_private_folder(&folders.cache)?;
+    let mut file = tempfile::NamedTempFile::new_in(&folders.cache)?;
+    file.write_all(&serde_json::to_vec(lists)?)?;
+    file.persist(path(folders))?;
+    Ok(())
+}

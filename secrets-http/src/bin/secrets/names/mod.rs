@@ -1,0 +1,133 @@
+//! Names of projects, environments and secrets for completion in a shell.
+//!
+//! The names are kept for ten minutes in a file of the cache folder. Completion is silent: without an
+//! answer in time, it offers the names of the file, or none.
+
+mod cache;
+
+use std::ffi::OsString;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use clap::{CommandFactory as _, FromArgMatches as _};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use serde_json::Value;
+
+pub(crate) use cache::forget;
+
+use crate::arguments::{Arguments, Global};
+use crate::failure::Failure;
+use crate::invocation::Invocation;
+
+/// Time limit for names that are not in the cache.
+const TIME_LIMIT: Duration = Duration::from_millis(300);
+
+/// Kind of names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Projects,
+    Environments,
+    Keys,
+}
+
+/// Adds candidates to the arguments of all commands that take a project, an environment or a key.
+pub(crate) fn complete_names(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(|argument| match kind_of(argument.get_id().as_str()) {
+            Some(kind) => argument.add(ArgValueCandidates::new(move || candidates(kind))),
+            None => argument,
+        })
+        .mut_subcommands(complete_names)
+}
+
+/// Returns the kind of names that complete an argument, by the ID of the argument. In all commands,
+/// arguments with the same meaning have the same ID.
+fn kind_of(argument: &str) -> Option<Kind> {
+    match argument {
+        "project" | "projects" => Some(Kind::Projects),
+        "environment" | "environments" => Some(Kind::Environments),
+        "key" | "keys" => Some(Kind::Keys),
+        _ => None,
+    }
+}
+
+fn candidates(kind: Kind) -> Vec<CompletionCandidate> {
+    let names = names(kind).unwrap_or_default();
+    names.into_iter().filter(|name| is_plain(name)).map(CompletionCandidate::new).collect()
+}
+
+/// True for a name that needs no quoting in a shell.
+fn is_plain(name: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+}
+
+/// Loads names: from the cache if it is recent, else from the service, else from the older cache.
+fn names(kind: Kind) -> Option<Vec<String>> {
+    let cx = Invocation::new(&global()?).ok()?;
+    let folders = cx.settings.folders.clone();
+    let question = question(&cx, kind)?;
+    let known = cache::names(&folders, &question);
+    if let Some(known) = &known
+        && known.is_recent()
+    {
+        return Some(known.names.clone());
+    }
+    let (sender, receiver) = mpsc::channel();
+    // The keychain and the service answer in a thread that ends with the program.
+    thread::Builder::new().spawn(move || drop(sender.send(ask(&cx, kind)))).ok()?;
+    match receiver.recv_timeout(TIME_LIMIT) {
+        Ok(Some(names)) => {
+            cache::keep(&folders, question, names.clone());
+            Some(names)
+        }
+        _ => known.map(|known| known.names),
+    }
+}
+
+/// Global options of the command line that is being completed: the words after `--`.
+fn global() -> Option<Global> {
+    let words: Vec<OsString> =
+        std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
+    let command = Arguments::command().ignore_errors(true);
+    let mut global = Global::from_arg_matches(&command.try_get_matches_from(words).ok()?).ok()?;
+    global.verbose = false;
+    global.timeout = TIME_LIMIT;
+    Some(global)
+}
+
+/// Key of the answer in the cache.
+fn question(cx: &Invocation, kind: Kind) -> Option<String> {
+    let origin = cx.server().ok()?.value.origin();
+    let settings = &cx.settings;
+    let project = settings.project.as_ref().map_or("", |setting| &setting.value);
+    let environment = settings.environment.as_ref().map_or("", |setting| &setting.value);
+    Some(match kind {
+        Kind::Projects => origin,
+        Kind::Environments => format!("{origin} {project}"),
+        Kind::Keys => format!("{origin} {project} {environment}"),
+    })
+}
+
+fn ask(cx: &Invocation, kind: Kind) -> Option<Vec<String>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    runtime.block_on(load(cx, kind)).ok()
+}
+
+async fn load(cx: &Invocation, kind: Kind) -> Result<Vec<String>, Failure> {
+    let service = cx.service()?;
+    let (response, list, name) = match kind {
+        Kind::Projects => (service.value(&["projects"]).await?, "projects", "slug"),
+        Kind::Environments => {
+            let project = cx.project(&service).await?;
+            let path = ["projects", &project, "environments"];
+            (service.value(&path).await?, "environments", "name")
+        }
+        Kind::Keys => {
+            let place = cx.place(&service).await?;
+            (service.value(&place.path(&["secrets"])).await?, "secrets", "key")
+        }
+    };
+    let rows = response.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    Ok(rows.iter().filter_map(|row| row.get(name)?.as_str()).map(str::to_owned).collect())
+}

@@ -1,0 +1,191 @@
+//! A copy in the file system.
+
+use std::fs;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use secrets_core::bundle::{About, BundleError, Opener, RecipientKey, Signer, Unlock};
+use secrets_core::model::{Clock as _, EnvironmentId, ProjectId, SystemClock, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::credentials::create_private_folder;
+use crate::failure::{Exit, Failure};
+use crate::run::Values;
+
+const BUNDLE_NAME: &str = "secrets.bundle";
+const RECORD_NAME: &str = "record.json";
+const SIGNER_NAME: &str = "signer";
+
+/// Copy of one environment for one principal: the bundle, and a record of the last bundle seen.
+#[derive(Debug)]
+pub(super) struct CopyFile {
+    /// Folder of the server, with the pinned signer if `login` did not pin it.
+    server: PathBuf,
+    folder: PathBuf,
+    signer: Option<Signer>,
+    key: RecipientKey,
+}
+
+/// Facts about the last bundle, to recognize an older or a foreign one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Record {
+    etag: Option<String>,
+    seq: u64,
+    project: ProjectId,
+    environment: EnvironmentId,
+}
+
+/// An opened copy.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) values: Values,
+    pub(super) about: About,
+}
+
+impl CopyFile {
+    /// Names the copy below the folder for state.
+    pub(super) fn new(
+        state: &Path,
+        names: [&str; 4],
+        key: RecipientKey,
+        signer: Option<Signer>,
+    ) -> Self {
+        let [server, rest @ ..] = names.map(encoded);
+        let server = state.join("copies").join(server);
+        let folder = rest.iter().fold(server.clone(), |path, name| path.join(name));
+        Self { server, folder, signer, key }
+    }
+
+    /// Private key of the credential.
+    pub(super) fn key(&self) -> &RecipientKey {
+        &self.key
+    }
+
+    /// Opens the copy, or says why it cannot be used.
+    pub(super) fn open(&self) -> Result<Opened, Failure> {
+        let file = match fs::read(self.folder.join(BUNDLE_NAME)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(refused("there is none for this environment and this user"));
+            }
+            Err(error) => return Err(refused(&error.to_string())),
+        };
+        let record = self.record().ok_or_else(|| refused("its record is missing or damaged"))?;
+        let opened = self.decrypt(&file, record.seq, record.etag.clone())?;
+        if (opened.about.project, opened.about.environment) != (record.project, record.environment)
+        {
+            return Err(refused("it was made for another project or environment"));
+        }
+        Ok(opened)
+    }
+
+    /// Stores a bundle after checking it. Pins the signer of the first bundle of a server if the
+    /// sign-in did not: from then on, a bundle of another signer is refused.
+    pub(super) fn store(
+        &self,
+        bundle: &[u8],
+        signer: Signer,
+        etag: Option<String>,
+    ) -> Result<(), Failure> {
+        create_private_folder(&self.folder).map_err(|error| self.unwritable(&error))?;
+        if self.pinned().is_none() {
+            self.write(&self.server.join(SIGNER_NAME), signer.to_string().as_bytes())?;
+        }
+        let last = self.record();
+        let seen = last.as_ref().map_or(0, |record| record.seq);
+        let About { project, environment, seq, .. } = self.decrypt(bundle, seen, None)?.about;
+        let record = Record { etag, seq, project, environment };
+        let record = serde_json::to_vec(&record)
+            .map_err(|error| Failure::new(Exit::Defect, format!("{RECORD_NAME}: {error}")))?;
+        // The record last: with an older record, the new bundle can be opened too.
+        self.write(&self.folder.join(BUNDLE_NAME), bundle)?;
+        self.write(&self.folder.join(RECORD_NAME), &record)
+    }
+
+    /// Deletes the copy. The record stays, so that an older copy is still recognized.
+    pub(super) fn delete(&self) -> Result<(), Failure> {
+        match fs::remove_file(self.folder.join(BUNDLE_NAME)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(self.unwritable(&error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn decrypt(&self, bundle: &[u8], seen: u64, etag: Option<String>) -> Result<Opened, Failure> {
+        let key = self.key.reveal().parse().map_err(|_| refused("the private key is invalid"))?;
+        let options = Opener {
+            unlock: Unlock::Private(key),
+            signer: self.pinned(),
+            at_least: seen,
+            now: now(),
+        };
+        let opened = options.open_bytes(bundle).map_err(|error| refused(reason(&error)))?;
+        let about = opened.about().clone();
+        let secrets: Result<_, _> =
+            opened.map(|secret| secret.map(|secret| (secret.key, secret.value))).collect();
+        let secrets = secrets.map_err(|error| refused(reason(&error)))?;
+        Ok(Opened { values: Values { secrets, etag }, about })
+    }
+
+    /// Expected signer: that of the sign-in, or that of the first bundle.
+    fn pinned(&self) -> Option<Signer> {
+        self.signer.or_else(|| fs::read_to_string(self.server.join(SIGNER_NAME)).ok()?.parse().ok())
+    }
+
+    fn record(&self) -> Option<Record> {
+        let text = fs::read(self.folder.join(RECORD_NAME)).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// Writes a file that only its owner can read, and renames it.
+    fn write(&self, path: &Path, contents: &[u8]) -> Result<(), Failure> {
+        let written = || {
+            let folder = path.parent().unwrap_or(&self.folder);
+            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            file.write_all(contents)?;
+            file.persist(path)?;
+            Ok(())
+        };
+        written().map_err(|error: std::io::Error| self.unwritable(&error))
+    }
+
+    fn unwritable(&self, error: &std::io::Error) -> Failure {
+        Failure::new(Exit::CannotCreate, format!("{}: {error}", self.folder.display()))
+    }
+}
+
+impl Opened {
+    /// True until half of the lifetime has passed: afterwards the copy is renewed, although the
+    /// secrets may be unchanged.
+    pub(super) fn is_fresh(&self) -> bool {
+        let About { created_at, expires_at, .. } = self.about;
+        expires_at.is_none_or(|end| now() < created_at + (end - created_at) / 2)
+    }
+}
+
+/// Current time.
+pub(super) fn now() -> Time {
+    SystemClock.now()
+}
+
+/// Failure for a copy that cannot be used.
+pub(super) fn refused(reason: &str) -> Failure {
+    Failure::new(Exit::Data, format!("the offline copy cannot be used: {reason}"))
+}
+
+fn reason(error: &BundleError) -> &'static str {
+    match error {
+        BundleError::Untrusted => "it is signed by another service than the one signed in to",
+        BundleError::Stale => "it is older than a copy that was seen before",
+        BundleError::Expired => "it has expired",
+        BundleError::NoRecipient => "it was made for another sign-in",
+        BundleError::Tampered | BundleError::Malformed(_) => "it was changed or is incomplete",
+        BundleError::Unsupported(_) => "its version is not supported",
+        BundleError::Unreadable(_) => "it cannot be read",
+    }
+}
+
+/// Name of a folder: letters and digits stay, everything else is percent-encoded.
+fn encoded(name: &str) -> String {
+    utf8_percent_encode(name, NON_ALPHANUMERIC).to_string()
+}

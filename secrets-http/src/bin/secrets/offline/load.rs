@@ -1,0 +1,142 @@
+//! Secrets from the service, or from the offline copy.
+
+use std::time::Duration;
+
+use super::copy::{CopyFile, Opened, now, refused};
+use super::renew::renew;
+use crate::arguments::duration;
+use crate::failure::{Exit, Failure};
+use crate::invocation::{Authentication, Invocation, Place};
+use crate::output::ago;
+use crate::run::{Values, fetch};
+use crate::service::Service;
+use crate::settings::OfflineMode;
+
+/// Time limit of each of the two requests to the service if there is a copy to fall back to.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Delay before the second request.
+const RETRY_DELAY: Duration = Duration::from_millis(200);
+
+/// Loads the secrets of an environment, with or without its offline copy, as the settings say.
+pub(crate) async fn load(
+    cx: &Invocation,
+    service: &Service,
+    place: &Place,
+) -> Result<Values, Failure> {
+    let mode = cx.settings.offline;
+    match (mode, max_age(cx, place)?) {
+        (OfflineMode::Never, _) | (OfflineMode::Fallback, None) => fetched(service, place).await,
+        (OfflineMode::Only, None) => Err(refused(
+            "the section [offline] of the project file does not name this environment and `max_age`",
+        )),
+        (OfflineMode::Only, Some(_)) => {
+            let Some(copy) = copy_file(cx, place)? else {
+                return Err(refused("a copy needs `secrets login`, not a token in a variable"));
+            };
+            let opened = copy.open()?;
+            warn_of_age(cx, &opened, "offline");
+            Ok(opened.values)
+        }
+        (OfflineMode::Fallback, Some(max_age)) => match copy_file(cx, place)? {
+            Some(copy) => load_with(cx, &copy, place, max_age).await,
+            None => fetched(service, place).await,
+        },
+    }
+}
+
+async fn fetched(service: &Service, place: &Place) -> Result<Values, Failure> {
+    let values = fetch(service, place, None).await?;
+    values.ok_or_else(|| Failure::new(Exit::Protocol, "unexpected status 304"))
+}
+
+/// Asks the service, and uses the copy if the secrets are unchanged or the service is unreachable.
+async fn load_with(
+    cx: &Invocation,
+    copy: &CopyFile,
+    place: &Place,
+    max_age: Duration,
+) -> Result<Values, Failure> {
+    let kept = copy.open();
+    let mut service = cx.service()?;
+    if kept.is_ok() {
+        service = service.with_timeout(REQUEST_TIMEOUT.min(cx.settings.timeout));
+    }
+    let fresh = kept.as_ref().ok().filter(|kept| kept.is_fresh());
+    let known = fresh.and_then(|kept| kept.values.etag.clone());
+    match (ask_twice(&service, place, known.as_deref()).await, kept) {
+        (Ok(None), Ok(kept)) => Ok(kept.values),
+        (Ok(None), Err(_)) => Err(Failure::new(Exit::Protocol, "unexpected status 304")),
+        (Ok(Some(values)), _) => {
+            if let Err(failure) = renew(copy, &service, place, max_age, values.etag.clone()).await {
+                cx.output.warn(&format!("no new offline copy: {}", failure.message));
+            }
+            Ok(values)
+        }
+        (Err(failure), Ok(kept)) if is_outage(&failure) => {
+            warn_of_age(cx, &kept, &failure.message);
+            Ok(kept.values)
+        }
+        (Err(mut failure), Err(refusal)) if is_outage(&failure) => {
+            failure.message = format!("{}\n{}", failure.message, refusal.message);
+            Err(failure)
+        }
+        (Err(failure), _) => {
+            if matches!(failure.exit, Exit::Forbidden | Exit::NotFound) {
+                copy.delete()?;
+            }
+            Err(failure)
+        }
+    }
+}
+
+async fn ask_twice(
+    service: &Service,
+    place: &Place,
+    known: Option<&str>,
+) -> Result<Option<Values>, Failure> {
+    match fetch(service, place, known).await {
+        Err(failure) if is_outage(&failure) => {
+            tokio::time::sleep(RETRY_DELAY).await;
+            fetch(service, place, known).await
+        }
+        result => result,
+    }
+}
+
+/// True if the service did not answer, or answered that it is unavailable: not for its own defects.
+fn is_outage(failure: &Failure) -> bool {
+    failure.exit == Exit::Unavailable && failure.code.as_deref() != Some("internal")
+}
+
+/// Lifetime of copies of this environment. `None` if the project file wants no copies of it.
+fn max_age(cx: &Invocation, place: &Place) -> Result<Option<Duration>, Failure> {
+    let Some(file) = &cx.settings.project_file else { return Ok(None) };
+    let Some(text) = &file.offline.max_age else { return Ok(None) };
+    if !file.offline.environments.contains(&place.environment) {
+        return Ok(None);
+    }
+    let max_age = duration(text);
+    max_age.map(Some).map_err(|rule| Failure::configuration(format!("[offline] max_age: {rule}")))
+}
+
+/// Copy for the stored credential. `None` for a token of a variable, which has no key pair.
+fn copy_file(cx: &Invocation, place: &Place) -> Result<Option<CopyFile>, Failure> {
+    let server = cx.server()?;
+    let Authentication::Stored(credential) = cx.authentication(&server)? else { return Ok(None) };
+    let (Some(key), Some(user)) = (&credential.private_key, &credential.about.user) else {
+        return Ok(None);
+    };
+    let key =
+        key.parse().map_err(|_| Failure::configuration("the stored private key is invalid"))?;
+    let signer = credential.about.signer.as_deref().map(str::parse).transpose();
+    let signer = signer.map_err(|_| Failure::configuration("the stored signer is invalid"))?;
+    let origin = server.value.origin();
+    let names = [origin.as_str(), &place.project, &place.environment, user];
+    Ok(Some(CopyFile::new(&cx.settings.folders.state, names, key, signer)))
+}
+
+fn warn_of_age(cx: &Invocation, opened: &Opened, reason: &str) {
+    let age = ago(now() - opened.about.created_at);
+    cx.output.warn(&format!("{reason}; the offline copy is used, which is {age} old"));
+}

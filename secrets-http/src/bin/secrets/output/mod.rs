@@ -1,0 +1,132 @@
+//! Output: data on standard output, messages on standard error.
+
+mod list;
+mod new_file;
+mod prompt;
+mod time;
+
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use serde_json::Value;
+
+pub(crate) use list::{Column, cell, printable};
+pub(crate) use new_file::NewFile;
+pub(crate) use time::{ago, date};
+
+use crate::arguments::{Color, Global, OutputFormat};
+use crate::failure::{Exit, Failure};
+
+/// Style of messages that are less important than the data.
+const DIM: Style = Style::new().dimmed();
+const WARNING: Style = AnsiColor::Yellow.on_default();
+
+/// Output of one invocation.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// Format of the data.
+    pub(crate) format: OutputFormat,
+    /// True if a person may be asked.
+    pub(crate) is_interactive: bool,
+    is_quiet: bool,
+}
+
+#[expect(clippy::unused_self, reason = "all output goes through one value")]
+impl Output {
+    /// Applies the global options.
+    pub(crate) fn new(global: &Global) -> Self {
+        match global.color {
+            Color::Auto => {}
+            Color::Always => anstream::ColorChoice::Always.write_global(),
+            Color::Never => anstream::ColorChoice::Never.write_global(),
+        }
+        let is_interactive = !global.no_input && crate::arguments::is_interactive();
+        Self { format: global.output, is_interactive, is_quiet: global.quiet }
+    }
+
+    /// Writes a line of data.
+    pub(crate) fn line(&self, text: &str) -> Result<(), Failure> {
+        self.styled(&format!("{text}\n"))
+    }
+
+    /// Writes data without changing it: not for text with colors.
+    pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut stdout = io::stdout().lock();
+        written(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+    }
+
+    /// Writes text with colors, which are removed if standard output is no terminal.
+    pub(crate) fn styled(&self, text: &str) -> Result<(), Failure> {
+        let mut stdout = anstream::stdout().lock();
+        written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+    }
+
+    /// Writes a JSON document.
+    pub(crate) fn json(&self, document: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(document)
+            .map(zeroize::Zeroizing::new)
+            .map_err(|error| Failure::new(Exit::Defect, format!("cannot write JSON: {error}")))?;
+        self.raw(text.as_bytes())?;
+        self.raw(b"\n")
+    }
+
+    /// Writes an object in the chosen format: JSON as it is, otherwise a line for each field.
+    pub(crate) fn object(&self, object: &Value, columns: &[Column]) -> Result<(), Failure> {
+        match self.format {
+            OutputFormat::Json => self.json(object),
+            OutputFormat::Name => self.line(&cell(object, columns.first().map_or("", |c| c.field))),
+            OutputFormat::Table => {
+                let width = columns.iter().map(|column| column.title.len()).max().unwrap_or(0);
+                for column in columns {
+                    let text = column.text(object);
+                    if !text.is_empty() {
+                        let title = format!("{}:", column.title.to_lowercase());
+                        self.line(&format!("{title:<width$}  {text}", width = width + 1))?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes a message to standard error, unless `--quiet` is given.
+    pub(crate) fn note(&self, message: &str) {
+        if !self.is_quiet {
+            anstream::eprintln!("{message}");
+        }
+    }
+
+    /// Writes a message to standard error that the user must act on, also if `--quiet` is given.
+    #[expect(clippy::unused_self, reason = "like the other messages")]
+    pub(crate) fn instruct(&self, message: &str) {
+        anstream::eprintln!("{message}");
+    }
+
+    /// Writes a message to standard error if it is a terminal, for people only.
+    pub(crate) fn hint(&self, message: &str) {
+        if !self.is_quiet && io::stderr().is_terminal() {
+            anstream::eprintln!("{DIM}{message}{DIM:#}");
+        }
+    }
+
+    /// Writes a warning to standard error.
+    pub(crate) fn warn(&self, message: &str) {
+        anstream::eprintln!("{WARNING}secrets: warning: {message}{WARNING:#}");
+    }
+
+    /// True if progress may be shown.
+    pub(crate) fn shows_progress(&self) -> bool {
+        !self.is_quiet && self.format != OutputFormat::Json && io::stderr().is_terminal()
+    }
+}
+
+/// A reader that has closed its end, such as `head`, has all that it wants.
+fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::new(Exit::CannotCreate, format!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

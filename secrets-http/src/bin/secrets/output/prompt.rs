@@ -1,0 +1,63 @@
+//! Questions to a person.
+
+use dialoguer::{Confirm, Input, Password, Select};
+use zeroize::Zeroizing;
+
+use super::Output;
+use crate::failure::{Exit, Failure};
+
+#[expect(clippy::unused_self, reason = "all output goes through one value")]
+impl Output {
+    /// Asks before something is destroyed. Without a person, `--yes` must be given.
+    pub(crate) fn confirm(&self, question: &str, yes: bool) -> Result<(), Failure> {
+        if yes {
+            return Ok(());
+        }
+        if !self.is_interactive {
+            return Err(Failure::usage(format!("{question} Pass --yes to confirm")));
+        }
+        match Confirm::new().with_prompt(question).default(false).interact() {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Failure::new(Exit::Interrupted, "nothing was changed")),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
+    /// Asks a question that has a default answer.
+    pub(crate) fn asks_yes(&self, question: &str) -> Result<bool, Failure> {
+        Confirm::new()
+            .with_prompt(question)
+            .default(true)
+            .interact()
+            .map_err(|error| failed(&error))
+    }
+
+    /// Asks for a line of text.
+    pub(crate) fn ask(&self, question: &str, default: Option<&str>) -> Result<String, Failure> {
+        let mut input = Input::<String>::new().with_prompt(question);
+        if let Some(default) = default {
+            input = input.default(default.to_owned());
+        }
+        input.interact_text().map_err(|error| failed(&error))
+    }
+
+    /// Asks for a value without showing it.
+    pub(crate) fn ask_hidden(&self, question: &str) -> Result<Zeroizing<String>, Failure> {
+        let value = Password::new().with_prompt(question).interact();
+        value.map(Zeroizing::new).map_err(|error| failed(&error))
+    }
+
+    /// Asks to choose from a list, and returns the index.
+    pub(crate) fn choose(&self, question: &str, items: &[String]) -> Result<usize, Failure> {
+        let chosen = Select::new().with_prompt(question).items(items).default(0).interact();
+        chosen.map_err(|error| failed(&error))
+    }
+}
+
+fn failed(error: &dialoguer::Error) -> Failure {
+    let dialoguer::Error::IO(error) = error;
+    match error.kind() {
+        std::io::ErrorKind::Interrupted => Failure::new(Exit::Interrupted, "interrupted"),
+        _ => Failure::new(Exit::Defect, format!("terminal: {error}")),
+    }
+}

@@ -1,0 +1,91 @@
+//! Program as a child process in a process group of its own.
+
+use std::process::Command;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use rustix::process::{WaitOptions, WaitStatus, wait};
+use tokio::time::Instant;
+
+/// Interval at which a process group is checked: the system does not report that a group is empty.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Child process, the leader of its process group.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Child {
+    group: Pid,
+}
+
+/// Change of the state of a child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    /// The child was stopped by a signal, such as that of Ctrl-Z.
+    Stopped,
+    /// The child has ended; its exit code, or 128 plus the number of the signal that ended it.
+    Ended(u8),
+}
+
+impl Child {
+    /// Starts a command that creates its own process group or session.
+    pub(super) fn start(command: &mut Command) -> std::io::Result<Self> {
+        // Waited for by `changes`, together with adopted children.
+        let child = command.spawn()?;
+        let id = i32::try_from(child.id()).map_err(std::io::Error::other)?;
+        Ok(Self { group: Pid::from_raw(id) })
+    }
+
+    /// Process group of the child.
+    pub(super) fn group(self) -> Pid {
+        self.group
+    }
+
+    /// Sends a signal to all processes of the group.
+    pub(super) fn signal(self, signal: Signal) {
+        // An error means that no process is left.
+        let _ = killpg(self.group, signal);
+    }
+
+    /// True if a process of the group exists.
+    pub(super) fn has_group(self) -> bool {
+        killpg(self.group, None).is_ok()
+    }
+
+    /// Collects changes of this child, and the exit statuses of all other children: orphans that this
+    /// process has adopted. Does not wait.
+    pub(super) fn changes(self) -> Vec<Change> {
+        let options = WaitOptions::NOHANG | WaitOptions::UNTRACED;
+        let mut changes = Vec::new();
+        loop {
+            match wait(options) {
+                Ok(Some((id, status))) if id.as_raw_nonzero().get() == self.group.as_raw() => {
+                    changes.extend(change(status));
+                }
+                Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+                Ok(None) | Err(_) => return changes,
+            }
+        }
+    }
+
+    /// Waits until no process of the group is left, at most until this time.
+    pub(super) async fn wait_for_group(self, until: Instant) {
+        while self.has_group() && Instant::now() < until {
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+}
+
+/// Makes this process the parent of orphaned descendants, so that it can collect their exit statuses
+/// and see that a process group is empty. Other systems than Linux leave orphans to process 1.
+pub(super) fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+fn change(status: WaitStatus) -> Option<Change> {
+    if status.stopped() {
+        return Some(Change::Stopped);
+    }
+    let code = status.exit_status().or_else(|| Some(128 + status.terminating_signal()?))?;
+    Some(Change::Ended(u8::try_from(code).unwrap_or(u8::MAX)))
+}

@@ -1,0 +1,40 @@
+//! Running a program with secrets as environment variables.
+//!
+//! Without supervision, [`replace`] replaces this process by the program, so that its ID, group,
+//! terminal and exit status are those of this process. With supervision, the program is a child in a
+//! process group of its own: [`launch`] starts it, [`supervise`] passes on signals, takes part in the
+//! job control of the shell, and restarts it when [`watch`] reports new values.
+
+mod environment;
+mod program;
+mod replace;
+mod values;
+
+#[cfg(unix)]
+mod child;
+#[cfg(unix)]
+mod launch;
+#[cfg(unix)]
+mod mount;
+#[cfg(unix)]
+mod signals;
+#[cfg(unix)]
+mod supervise;
+#[cfg(unix)]
+mod supervision;
+#[cfg(unix)]
+mod terminal;
+#[cfg(unix)]
+mod watch;
+
+pub(crate) use environment::{Environment, EnvironmentOptions, parent};
+pub(crate) use program::Program;
+pub(crate) use replace::replace;
+pub(crate) use values::{Values, fetch};
+
+#[cfg(unix)]
+pub(crate) use launch::launch_if_asked;
+#[cfg(unix)]
+pub(crate) use supervise::{Supervised, supervise};
+#[cfg(unix)]
+pub(crate) use supervision::SupervisionOptions;

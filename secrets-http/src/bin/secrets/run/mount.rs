@@ -1,0 +1,103 @@
+//! Secrets as a file for the program.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use secrets_core::crypto::Plaintext;
+use secrets_core::formats::{Format, ObjectName};
+use secrets_core::model::SecretKey;
+
+use crate::failure::{Exit, Failure};
+
+/// Path and format of `--mount`.
+#[derive(Debug, Clone)]
+pub(crate) struct MountPoint {
+    path: PathBuf,
+    format: Format,
+}
+
+/// File with the secrets, which only its owner can read. Deleted when dropped.
+#[derive(Debug)]
+pub(super) struct Mount {
+    point: MountPoint,
+}
+
+impl MountPoint {
+    /// Parses `PATH[:FORMAT]`. A path that begins with `@` is below `$XDG_RUNTIME_DIR`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let (path, format) = match text.rsplit_once(':') {
+            Some((path, format)) => (path, format.parse().map_err(str::to_owned)?),
+            None => (text, Format::Dotenv),
+        };
+        let path = match path.strip_prefix('@') {
+            Some(name) => {
+                let folder =
+                    std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
+                Path::new(&folder.ok_or("@ needs the variable XDG_RUNTIME_DIR")?).join(name)
+            }
+            None => PathBuf::from(path),
+        };
+        Ok(Self { path, format })
+    }
+}
+
+impl Mount {
+    /// Creates the file, which must not exist.
+    pub(super) fn create(
+        point: MountPoint,
+        secrets: &[(SecretKey, Plaintext)],
+    ) -> Result<Self, Failure> {
+        let text = render(&point, secrets)?;
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&point.path)
+            .map_err(|error| failed(&point, &error))?;
+        // From here on, an error deletes the file.
+        let mount = Self { point };
+        file.write_all(text.as_bytes()).map_err(|error| failed(&mount.point, &error))?;
+        Ok(mount)
+    }
+
+    /// Replaces the file by a rename, so that a reader sees the old secrets or the new ones.
+    pub(super) fn replace(&self, secrets: &[(SecretKey, Plaintext)]) -> Result<(), Failure> {
+        let text = render(&self.point, secrets)?;
+        let folder = self.point.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let written = || {
+            let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+            file.write_all(text.as_bytes())?;
+            file.persist(&self.point.path)?;
+            Ok(())
+        };
+        written().map_err(|error| failed(&self.point, &error))
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        // The program may have deleted the file.
+        let _ = fs::remove_file(&self.point.path);
+    }
+}
+
+fn render(
+    point: &MountPoint,
+    secrets: &[(SecretKey, Plaintext)],
+) -> Result<zeroize::Zeroizing<String>, Failure> {
+    const OBJECT_NAME: &str = "secrets";
+    let name: ObjectName = OBJECT_NAME
+        .parse()
+        .map_err(|_| Failure::new(Exit::Defect, "invalid name of a Kubernetes object"))?;
+    point
+        .format
+        .render(secrets, &name)
+        .map_err(|error| Failure::new(Exit::Run, format!("{}: {error}", point.path.display())))
+}
+
+fn failed(point: &MountPoint, error: &std::io::Error) -> Failure {
+    Failure::new(Exit::CannotCreate, format!("{}: {error}", point.path.display()))
+}

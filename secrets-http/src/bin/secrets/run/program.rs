@@ -1,0 +1,40 @@
+//! The program to run, with its arguments.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+/// Shell of `--shell`: never `$SHELL`, whose syntax may differ.
+#[cfg(unix)]
+const SHELL: [&str; 2] = ["/bin/sh", "-c"];
+#[cfg(not(unix))]
+const SHELL: [&str; 2] = ["cmd", "/C"];
+
+/// Program with its arguments, exactly as given.
+#[derive(Debug, Clone)]
+pub(crate) struct Program {
+    /// Name or path of the program.
+    pub(crate) name: OsString,
+    /// Arguments.
+    pub(crate) arguments: Vec<OsString>,
+}
+
+impl Program {
+    /// Takes the first word as the program. `None` without a word.
+    pub(crate) fn from_words(words: Vec<OsString>) -> Option<Self> {
+        let mut words = words.into_iter();
+        Some(Self { name: words.next()?, arguments: words.collect() })
+    }
+
+    /// Creates the program that runs a script in the shell of the system.
+    pub(crate) fn shell(script: OsString) -> Self {
+        let [name, option] = SHELL;
+        Self { name: name.into(), arguments: vec![option.into(), script] }
+    }
+
+    /// Command for the program.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.name);
+        command.args(&self.arguments);
+        command
+    }
+}

@@ -1,0 +1,57 @@
+//! Signals to the supervisor.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use nix::sys::signal::Signal;
+use tokio::signal::unix::{self, SignalKind};
+
+use crate::failure::{Exit, Failure};
+
+/// Signals that are passed on to the program.
+const FORWARDED: [Signal; 7] = [
+    Signal::SIGINT,
+    Signal::SIGTERM,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGWINCH,
+];
+
+/// Signals to this process, except those that were ignored when it started: the program inherits
+/// that they are ignored, as `nohup` needs it.
+pub(super) struct Signals(Vec<(Signal, unix::Signal)>);
+
+impl Signals {
+    /// Registers handlers.
+    pub(super) fn register() -> Result<Self, Failure> {
+        let ignored = ignored();
+        let forwarded = FORWARDED.into_iter().filter(|signal| !ignored.contains(signal));
+        forwarded
+            .chain([Signal::SIGCHLD, Signal::SIGCONT])
+            .map(|signal| Ok((signal, unix::signal(SignalKind::from_raw(signal as i32))?)))
+            .collect::<Result<_, std::io::Error>>()
+            .map(Self)
+            .map_err(|error| Failure::new(Exit::Run, format!("cannot handle signals: {error}")))
+    }
+
+    /// Waits for the next signal. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Signal {
+        poll_fn(|cx| {
+            let mut streams = self.0.iter_mut();
+            let arrived = streams
+                .find_map(|(signal, stream)| stream.poll_recv(cx).is_ready().then_some(*signal));
+            arrived.map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+}
+
+/// Forwarded signals that this process ignores, as far as the system tells.
+fn ignored() -> Vec<Signal> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    FORWARDED.into_iter().filter(|signal| mask & (1 << (*signal as i32 - 1)) != 0).collect()
+}

@@ -1,0 +1,312 @@
+//! Supervision of the program: signals, job control, and restarts when secrets change.
+
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::termios::Termios;
+use nix::unistd::getpgrp;
+use secrets_core::crypto::Plaintext;
+use secrets_core::model::SecretKey;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::child::{self, Change, Child};
+use super::environment::{Environment, Rules};
+use super::launch::{self, launcher};
+use super::mount::Mount;
+use super::signals::Signals;
+use super::supervision::{OnRevoked, SupervisionOptions};
+use super::terminal::Terminal;
+use super::values::Values;
+use super::watch::{Message, Watch};
+use super::{Program, environment};
+use crate::failure::{Exit, Failure, Outcome, cannot_start};
+use crate::invocation::Place;
+use crate::output::Output;
+use crate::service::Service;
+
+/// Time that killed processes have to disappear before the program is started again.
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Inputs of a supervised program.
+#[derive(Debug)]
+pub(crate) struct Supervised<'a> {
+    /// Program to run.
+    pub(crate) program: Program,
+    /// Rules for its environment.
+    pub(crate) rules: Rules,
+    /// Project and environment.
+    pub(crate) place: Place,
+    /// Options.
+    pub(crate) options: SupervisionOptions,
+    /// Output of messages.
+    pub(crate) output: &'a Output,
+}
+
+/// File for the program, with its secrets.
+type Mounted = (Mount, Vec<(SecretKey, Plaintext)>);
+
+/// A running program and its terminal.
+struct Supervisor<'a> {
+    inputs: Supervised<'a>,
+    environment: Environment,
+    mount: Option<Mounted>,
+    signals: Signals,
+    terminal: Option<Terminal>,
+    /// Modes that the stopped program had set.
+    modes: Option<Termios>,
+    child: Child,
+    is_stopped: bool,
+}
+
+/// Runs the program under supervision to its end. With `--watch`, the service is asked for changes.
+pub(crate) async fn supervise(
+    inputs: Supervised<'_>,
+    values: Values,
+    service: Service,
+) -> Result<Outcome, Failure> {
+    let Supervised { rules, place, options, .. } = &inputs;
+    let selected = rules.selected(&values)?.into_iter().cloned().collect::<Vec<_>>();
+    let mount = options.mount.clone().map(|point| Mount::create(point, &selected)).transpose()?;
+    let environment = match mount {
+        Some(_) => rules.without_secrets(environment::parent(), place),
+        None => rules.compose(environment::parent(), place, &values)?,
+    };
+    let changes = options
+        .watch
+        .then(|| Watch::start(service, place.clone(), values.etag.clone(), options.splay));
+    drop(values);
+    let mount = mount.map(|mount| (mount, selected));
+    Supervisor::start(inputs, environment, mount)?.run(changes).await
+}
+
+impl<'a> Supervisor<'a> {
+    /// Starts the program.
+    fn start(
+        inputs: Supervised<'a>,
+        environment: Environment,
+        mount: Option<Mounted>,
+    ) -> Result<Self, Failure> {
+        let signals = Signals::register()?;
+        child::adopt_orphans();
+        let terminal = Terminal::of_stdin();
+        let child = start(&inputs.program, &environment, terminal.as_ref())?;
+        let (modes, is_stopped) = (None, false);
+        Ok(Self { inputs, environment, mount, signals, terminal, modes, child, is_stopped })
+    }
+
+    /// Supervises the program to its end, and returns its exit code.
+    async fn run(
+        mut self,
+        mut changes: Option<mpsc::Receiver<Message>>,
+    ) -> Result<Outcome, Failure> {
+        loop {
+            let ended = tokio::select! {
+                signal = self.signals.next() => self.on_signal(signal),
+                message = receive(&mut changes) => self.on_message(message).await?,
+            };
+            if let Some(status) = ended {
+                self.take_terminal_back();
+                return Ok(Outcome::Status(status));
+            }
+        }
+    }
+
+    /// Handles a signal to this process. Returns the exit code if the program has ended.
+    fn on_signal(&mut self, signal: Signal) -> Option<u8> {
+        match signal {
+            Signal::SIGCHLD => return self.collect(),
+            Signal::SIGCONT => self.resume(),
+            signal => {
+                self.child.signal(signal);
+                if self.is_stopped && matches!(signal, Signal::SIGTERM | Signal::SIGHUP) {
+                    self.child.signal(Signal::SIGCONT);
+                }
+            }
+        }
+        None
+    }
+
+    fn collect(&mut self) -> Option<u8> {
+        for change in self.child.changes() {
+            match change {
+                Change::Ended(status) => return Some(status),
+                Change::Stopped => self.stop_with_child(),
+            }
+        }
+        None
+    }
+
+    /// Stops this process group after the program was stopped, so that the shell sees a stopped job.
+    /// Returns when the shell continues the job.
+    fn stop_with_child(&mut self) {
+        self.is_stopped = true;
+        let Some(terminal) = &self.terminal else { return };
+        if terminal.is_with(self.child.group()) {
+            self.modes = terminal.take_back();
+        }
+        // Has no effect without a shell that could continue the group (POSIX: orphaned group).
+        let _ = killpg(getpgrp(), Signal::SIGTSTP);
+        self.resume();
+    }
+
+    /// Continues the program, in the foreground if the shell has put this process there.
+    fn resume(&mut self) {
+        if let Some(terminal) = &self.terminal
+            && terminal.is_ours()
+        {
+            if let Some(modes) = self.modes.take() {
+                terminal.set(&modes);
+            }
+            terminal.give_to(self.child.group());
+        }
+        self.is_stopped = false;
+        self.child.signal(Signal::SIGCONT);
+    }
+
+    fn take_terminal_back(&self) {
+        if let Some(terminal) = &self.terminal
+            && (terminal.is_with(self.child.group()) || terminal.is_ours())
+        {
+            terminal.take_back();
+        }
+    }
+
+    /// Handles a message of the watch. Returns the exit code if the program has ended.
+    async fn on_message(&mut self, message: Message) -> Result<Option<u8>, Failure> {
+        match message {
+            Message::Changed(values) => return self.on_values(&values).await,
+            Message::Interrupted(failure) => {
+                self.warn(&format!("changes cannot be seen, trying again: {}", failure.message));
+            }
+            Message::Revoked(failure) if self.inputs.options.on_revoked == OnRevoked::Stop => {
+                self.stop().await;
+                self.take_terminal_back();
+                let message = format!("access was withdrawn: {}", failure.message);
+                return Err(Failure::new(Exit::Run, message));
+            }
+            Message::Revoked(failure) => {
+                self.warn(&format!("access was withdrawn, still running: {}", failure.message));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Rewrites the file of the program if the secrets have changed, and tells the program by a signal.
+    fn rewrite(&mut self, values: &Values) -> Result<(), Failure> {
+        let Some((mount, secrets)) = &mut self.mount else { return Ok(()) };
+        let selected: Vec<_> = self.inputs.rules.selected(values)?.into_iter().cloned().collect();
+        if selected != *secrets {
+            mount.replace(&selected)?;
+            *secrets = selected;
+            self.child.signal(self.inputs.options.change_signal());
+        }
+        Ok(())
+    }
+
+    /// Restarts the program if its environment has changed.
+    async fn on_values(&mut self, values: &Values) -> Result<Option<u8>, Failure> {
+        if self.mount.is_some() {
+            if let Err(failure) = self.rewrite(values) {
+                self.warn(&format!("file not changed: {}", failure.message));
+            }
+            return Ok(None);
+        }
+        let Supervised { rules, place, .. } = &self.inputs;
+        let environment = match rules.compose(environment::parent(), place, values) {
+            Ok(environment) => environment,
+            Err(failure) => {
+                self.warn(&format!("not restarted: {}", failure.message));
+                return Ok(None);
+            }
+        };
+        if environment == self.environment {
+            return Ok(None);
+        }
+        self.output().hint(&format!("{}: secrets have changed, restarting", self.inputs.place));
+        if let Some(status) = self.stop().await {
+            return Ok(Some(status));
+        }
+        self.take_terminal_back();
+        self.child = start(&self.inputs.program, &environment, self.terminal.as_ref())?;
+        (self.environment, self.is_stopped, self.modes) = (environment, false, None);
+        Ok(None)
+    }
+
+    /// Ends all processes of the group: by the signal, and by SIGKILL after the grace period. Returns
+    /// the exit code if a signal to this process asks it to end too.
+    async fn stop(&mut self) -> Option<u8> {
+        let signal = match self.mount {
+            Some(_) => Signal::SIGTERM,
+            None => self.inputs.options.change_signal(),
+        };
+        self.child.signal(signal);
+        self.child.signal(Signal::SIGCONT);
+        let mut ending = Ending::default();
+        self.wait_for_end(self.inputs.options.grace, &mut ending).await;
+        if self.child.has_group() {
+            self.child.signal(Signal::SIGKILL);
+            self.wait_for_end(KILL_TIMEOUT, &mut ending).await;
+        }
+        Some(ending.status).filter(|_| ending.is_asked)
+    }
+
+    /// Handles signals until no process of the group is left, at most for this time.
+    async fn wait_for_end(&mut self, limit: Duration, ending: &mut Ending) {
+        let until = Instant::now() + limit;
+        loop {
+            let child = self.child;
+            let signal = tokio::select! {
+                signal = self.signals.next() => signal,
+                () = child.wait_for_group(until) => return,
+            };
+            ending.is_asked |= ENDING.contains(&signal);
+            if let Some(status) = self.on_signal(signal) {
+                ending.status = status;
+            }
+        }
+    }
+
+    fn output(&self) -> &Output {
+        self.inputs.output
+    }
+
+    fn warn(&self, message: &str) {
+        self.output().warn(message);
+    }
+}
+
+/// End of a program that was asked to end.
+#[derive(Default)]
+struct Ending {
+    /// Exit code of the program.
+    status: u8,
+    /// True if this process was asked to end too.
+    is_asked: bool,
+}
+
+/// Signals that ask a program to end.
+const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+
+/// Starts the program, in the foreground if this process is there.
+fn start(
+    program: &Program,
+    environment: &Environment,
+    terminal: Option<&Terminal>,
+) -> Result<Child, Failure> {
+    let is_foreground = terminal.is_some_and(Terminal::is_ours);
+    let place = if is_foreground { launch::Place::Foreground } else { launch::Place::Background };
+    let mut command = launcher(program, place);
+    environment.apply_to(&mut command);
+    Child::start(&mut command).map_err(|error| cannot_start(&command, &program.name, &error))
+}
+
+/// Waits for a message; forever if there is no watch, or if the watch has ended.
+async fn receive(changes: &mut Option<mpsc::Receiver<Message>>) -> Message {
+    if let Some(receiver) = changes
+        && let Some(message) = receiver.recv().await
+    {
+        return message;
+    }
+    std::future::pending().await
+}

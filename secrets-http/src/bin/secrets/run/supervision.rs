@@ -1,0 +1,74 @@
+//! Options of supervision.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use nix::sys::signal::Signal;
+
+use super::mount::MountPoint;
+use crate::arguments::duration;
+
+/// Options of supervision. Without any, this program is replaced by the command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Supervision of the command")]
+pub(crate) struct SupervisionOptions {
+    /// Restart the command when its secrets change. A command that ends by itself is not restarted.
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// Write the secrets to this file instead of the environment. The file must not exist, only its
+    /// owner can read it, and it is deleted when the command ends. `@NAME` is a file in
+    /// `$XDG_RUNTIME_DIR`. Formats: dotenv (default), docker, shell, json, yaml, csv, k8s.
+    #[arg(long, value_name = "PATH[:FORMAT]", value_parser = MountPoint::parse)]
+    pub(crate) mount: Option<MountPoint>,
+    /// Signal to the process group of the command before a restart, such as `TERM` or `INT`, or after
+    /// a change of the file of `--mount`, without a restart [default: TERM, or HUP with a file].
+    #[arg(long, value_name = "NAME", value_parser = signal, requires = "watch")]
+    signal: Option<Signal>,
+    /// Time until processes that are left are killed before a restart.
+    #[arg(
+        long, value_name = "TIME", value_parser = duration, default_value = "10s", requires = "watch"
+    )]
+    pub(crate) grace: Duration,
+    /// Wait for a random time up to this one before a restart, so that not all machines restart at
+    /// once.
+    #[arg(
+        long, value_name = "TIME", value_parser = duration, default_value = "0s", requires = "watch"
+    )]
+    pub(crate) splay: Duration,
+    /// Reaction if the credential may no longer read the environment.
+    #[arg(long, value_enum, default_value_t, requires = "watch")]
+    pub(crate) on_revoked: OnRevoked,
+    /// Supervise the command as process 1 of a container: pass on signals, and collect the exit
+    /// statuses of orphaned processes.
+    #[arg(long)]
+    init: bool,
+}
+
+/// Reaction to a withdrawn permission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum OnRevoked {
+    /// Print a warning; the command continues.
+    #[default]
+    Continue,
+    /// End the command, and exit with 125.
+    Stop,
+}
+
+impl SupervisionOptions {
+    /// True if the command must run as a child process.
+    pub(crate) fn is_needed(&self) -> bool {
+        self.watch || self.init || self.mount.is_some()
+    }
+
+    /// Signal for a change: ends the program before a restart, or makes it read its file again.
+    pub(super) fn change_signal(&self) -> Signal {
+        let default = if self.mount.is_some() { Signal::SIGHUP } else { Signal::SIGTERM };
+        self.signal.unwrap_or(default)
+    }
+}
+
+fn signal(name: &str) -> Result<Signal, &'static str> {
+    let name = name.to_ascii_uppercase();
+    let full = if name.starts_with("SIG") { name } else { format!("SIG{name}") };
+    full.parse().map_err(|_| "must be the name of a signal, such as TERM or HUP")
+}

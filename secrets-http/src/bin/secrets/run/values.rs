@@ -1,0 +1,68 @@
+//! Secrets of an environment, fetched from the service.
+
+use reqwest::{Method, StatusCode};
+use secrets_core::crypto::Plaintext;
+use secrets_core::model::SecretKey;
+use serde::Deserialize;
+
+use crate::failure::{Exit, Failure};
+use crate::invocation::Place;
+use crate::service::{Request, Response, Service};
+
+/// Effective secrets of an environment, sorted by key.
+#[derive(Debug, Clone)]
+pub(crate) struct Values {
+    /// Keys and values.
+    pub(crate) secrets: Vec<(SecretKey, Plaintext)>,
+    /// ETag of the response.
+    pub(crate) etag: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Export {
+    secrets: Vec<Secret>,
+}
+
+#[derive(Deserialize)]
+struct Secret {
+    key: SecretKey,
+    value: zeroize::Zeroizing<String>,
+}
+
+/// Fetches the secrets. Returns `None` if their ETag is still `known`.
+pub(crate) async fn fetch(
+    service: &Service,
+    place: &Place,
+    known: Option<&str>,
+) -> Result<Option<Values>, Failure> {
+    let mut request = Request::new(Method::GET, &place.path(&["secrets", "export"]));
+    if let Some(etag) = known {
+        request = request.header("if-none-match", etag);
+    }
+    let response = service.send(request).await?;
+    if response.status() == StatusCode::NOT_MODIFIED {
+        return Ok(None);
+    }
+    Values::read(&response).map(Some)
+}
+
+impl Values {
+    fn read(response: &Response) -> Result<Self, Failure> {
+        let etag = response.header("etag").map(str::to_owned);
+        let export: Export = response.json()?;
+        let secrets: Result<_, _> = export.secrets.into_iter().map(Secret::checked).collect();
+        Ok(Self { secrets: secrets?, etag })
+    }
+}
+
+impl Secret {
+    /// Checks the rules of values, such as the absence of NUL, which no variable can contain.
+    fn checked(mut self) -> Result<(SecretKey, Plaintext), Failure> {
+        let value = Plaintext::new(std::mem::take(&mut *self.value));
+        let key = self.key;
+        let value = value.map_err(|violation| {
+            Failure::new(Exit::Protocol, format!("{}: value: {violation}", key.as_str()))
+        })?;
+        Ok((key, value))
+    }
+}

@@ -1,0 +1,220 @@
+//! Changes of the secrets, announced by the service (`…/watch`, server-sent events).
+
+use std::time::Duration;
+
+use reqwest::Method;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use super::values::{Values, fetch};
+use crate::failure::{Exit, Failure};
+use crate::invocation::Place;
+use crate::service::{Request, Service};
+
+/// Quiet time after which a series of changes is one change.
+const QUIET_TIME: Duration = Duration::from_secs(1);
+
+/// Maximum time that a series of changes is collected.
+const MAX_SERIES: Duration = Duration::from_secs(5);
+
+/// Time without an event or a keep-alive comment, which the service sends every 15 seconds, after
+/// which the connection counts as lost.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(45);
+
+const MIN_BACKOFF: Duration = Duration::from_secs(1);
+const MAX_BACKOFF: Duration = Duration::from_mins(1);
+
+/// Maximum number of bytes of an event.
+const MAX_EVENT: usize = 64 * 1024;
+
+/// Message to the supervisor.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// New values.
+    Changed(Values),
+    /// The service cannot be asked for changes; sent once for each outage.
+    Interrupted(Failure),
+    /// The credential may no longer read the environment; sent once.
+    Revoked(Failure),
+}
+
+/// Connection to the service that reports changes. Ends when the receiver is dropped.
+#[derive(Debug)]
+pub(super) struct Watch {
+    service: Service,
+    place: Place,
+    /// ETag of the values that the program has.
+    etag: Option<String>,
+    /// Revision that the program's values have at least: the ID of an event.
+    revision: Option<String>,
+    splay: Duration,
+    messages: mpsc::Sender<Message>,
+}
+
+impl Watch {
+    /// Starts to watch an environment. Each change is reported after a random time up to `splay`.
+    pub(super) fn start(
+        service: Service,
+        place: Place,
+        etag: Option<String>,
+        splay: Duration,
+    ) -> mpsc::Receiver<Message> {
+        let (messages, receiver) = mpsc::channel(1);
+        let watch = Self { service, place, etag, revision: None, splay, messages };
+        tokio::spawn(watch.run());
+        receiver
+    }
+
+    async fn run(mut self) {
+        let mut backoff = MIN_BACKOFF;
+        let (mut is_interrupted, mut is_revoked) = (false, false);
+        while !self.messages.is_closed() {
+            let started = self.revision.clone();
+            if let Err(failure) = self.follow().await {
+                let revoked = is_revocation(&failure);
+                let is_told = if revoked { &mut is_revoked } else { &mut is_interrupted };
+                if !std::mem::replace(is_told, true) {
+                    let message = if revoked {
+                        Message::Revoked(failure)
+                    } else {
+                        Message::Interrupted(failure)
+                    };
+                    self.send(message).await;
+                }
+            }
+            if self.revision != started {
+                (backoff, is_interrupted, is_revoked) = (MIN_BACKOFF, false, false);
+            }
+            sleep(backoff / 2 + random(backoff / 2)).await;
+            backoff = (backoff * 2).min(MAX_BACKOFF);
+        }
+    }
+
+    /// Follows the events of one connection to its end.
+    async fn follow(&mut self) -> Result<(), Failure> {
+        let mut events = Events::open(self).await?;
+        while let Some(revision) = events.next().await? {
+            if self.revision.as_ref() != Some(&revision) {
+                let revision = events.settle(revision).await?;
+                sleep(random(self.splay)).await;
+                self.refresh().await?;
+                // A change that could not be fetched is announced again by the next connection.
+                self.revision = Some(revision);
+            }
+        }
+        Ok(())
+    }
+
+    async fn refresh(&mut self) -> Result<(), Failure> {
+        if let Some(values) = fetch(&self.service, &self.place, self.etag.as_deref()).await? {
+            self.etag.clone_from(&values.etag);
+            self.send(Message::Changed(values)).await;
+        }
+        Ok(())
+    }
+
+    async fn send(&self, message: Message) {
+        // Without a receiver, the program has ended.
+        let _ = self.messages.send(message).await;
+    }
+}
+
+/// Events of one connection.
+struct Events {
+    response: reqwest::Response,
+    buffer: Vec<u8>,
+}
+
+impl Events {
+    async fn open(watch: &Watch) -> Result<Self, Failure> {
+        let path = watch.place.path(&["watch"]);
+        let mut request = Request::new(Method::GET, &path).header("accept", "text/event-stream");
+        if let Some(revision) = &watch.revision {
+            request = request.header("last-event-id", revision);
+        }
+        let response = watch.service.stream(&request).await?;
+        Ok(Self { response, buffer: Vec::new() })
+    }
+
+    /// Revision of the next event. `None` at the end of the connection.
+    async fn next(&mut self) -> Result<Option<String>, Failure> {
+        loop {
+            if let Some(revision) = take_revision(&mut self.buffer) {
+                return Ok(Some(revision));
+            }
+            if !self.read().await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Waits for the end of a series of changes, and returns the last revision.
+    async fn settle(&mut self, mut revision: String) -> Result<String, Failure> {
+        let end = Instant::now() + MAX_SERIES;
+        loop {
+            let until = end.min(Instant::now() + QUIET_TIME);
+            match timeout_at(until, self.next()).await {
+                Ok(Ok(Some(later))) => revision = later,
+                Ok(Err(failure)) => return Err(failure),
+                // The connection has ended, or the time of quiet has passed.
+                Ok(Ok(None)) | Err(_) => return Ok(revision),
+            }
+        }
+    }
+
+    async fn read(&mut self) -> Result<bool, Failure> {
+        let lost = |reason: String| Failure::new(Exit::Unavailable, reason);
+        let chunk = timeout(IDLE_TIMEOUT, self.response.chunk())
+            .await
+            .map_err(|_| lost("no event in time".to_owned()))?
+            .map_err(|_| lost("the connection was lost".to_owned()))?;
+        let Some(chunk) = chunk else { return Ok(false) };
+        self.buffer.extend_from_slice(&chunk);
+        if self.buffer.len() > MAX_EVENT {
+            return Err(lost("an event is too large".to_owned()));
+        }
+        Ok(true)
+    }
+}
+
+/// Removes the first complete event from the buffer, and returns its ID. Comments and events without
+/// an ID are skipped.
+fn take_revision(buffer: &mut Vec<u8>) -> Option<String> {
+    loop {
+        let end = buffer.windows(2).position(|pair| pair == b"\n\n")?;
+        let event: Vec<u8> = buffer.drain(..end + 2).collect();
+        let text = String::from_utf8_lossy(&event);
+        let id = text.lines().find_map(|line| line.strip_prefix("id:"));
+        if let Some(id) = id {
+            return Some(id.trim().to_owned());
+        }
+    }
+}
+
+fn is_revocation(failure: &Failure) -> bool {
+    matches!(failure.exit, Exit::NotSignedIn | Exit::Forbidden | Exit::NotFound)
+}
+
+/// Random time up to a limit.
+fn random(limit: Duration) -> Duration {
+    let mut bytes = [0; 4];
+    // Without random numbers, the time is the shortest.
+    let _ = getrandom::fill(&mut bytes);
+    limit.mul_f64(f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_complete_after_an_empty_line() {
+        let mut buffer = b":\n\nid:r1\ndata:{}\n\nid: r2\nda".to_vec();
+
+        assert_eq!(take_revision(&mut buffer).as_deref(), Some("r1"));
+        assert_eq!(take_revision(&mut buffer), None);
+        buffer.extend_from_slice(b"ta:{}\n\n");
+        assert_eq!(take_revision(&mut buffer).as_deref(), Some("r2"));
+        assert!(buffer.is_empty());
+    }
+}

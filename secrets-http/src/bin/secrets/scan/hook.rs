@@ -1,0 +1,98 @@
+//! Git hook that scans before each commit.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::git;
+use crate::failure::{Exit, Failure};
+
+/// Name of the hook.
+const NAME: &str = "pre-commit";
+
+/// Name under which a hook that was there before is kept, and run after the scan.
+const KEPT: &str = "pre-commit.kept";
+
+/// Line by which the program recognizes its own hook.
+const MARK: &str = "# Installed by `secrets scan hook install`.";
+
+/// Installs the hook and returns its path. An existing hook is kept, and runs after the scan.
+pub(crate) fn install() -> Result<PathBuf, Failure> {
+    let folder = git::hooks_folder()?;
+    let (path, kept) = (folder.join(NAME), folder.join(KEPT));
+    fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+    if exists(&path) && !is_ours(&path)? {
+        if exists(&kept) {
+            let message = format!("{}: exists already; move it away first", kept.display());
+            return Err(Failure::new(Exit::Conflict, message));
+        }
+        fs::rename(&path, &kept).map_err(|error| failed(&path, &error))?;
+    }
+    write(&folder, &path)?;
+    Ok(path)
+}
+
+/// Removes the hook, puts a kept hook back, and returns the path. Nothing if there is no hook of this
+/// program.
+pub(crate) fn uninstall() -> Result<Option<PathBuf>, Failure> {
+    let folder = git::hooks_folder()?;
+    let (path, kept) = (folder.join(NAME), folder.join(KEPT));
+    if !exists(&path) || !is_ours(&path)? {
+        return Ok(None);
+    }
+    let removed = if exists(&kept) { fs::rename(&kept, &path) } else { fs::remove_file(&path) };
+    removed.map_err(|error| failed(&path, &error))?;
+    Ok(Some(path))
+}
+
+/// Writes the hook to a temporary file in the same folder and renames the file, so that the hook is
+/// never incomplete.
+fn write(folder: &Path, path: &Path) -> Result<(), Failure> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755));
+    let file = builder.tempfile_in(folder).map_err(|error| failed(folder, &error))?;
+    fs::write(file.path(), script()?).map_err(|error| failed(path, &error))?;
+    // Closed first: a file that is open for writing cannot be executed.
+    file.into_temp_path().persist(path).map_err(|error| failed(path, &error.error))
+}
+
+fn script() -> Result<String, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::new(Exit::Defect, format!("own path: {error}")))?;
+    let program = program.to_string_lossy();
+    let program = shlex::try_quote(&program)
+        .map_err(|_| Failure::new(Exit::CannotCreate, "own path: must not contain NUL"))?;
+    Ok(format!(
+        "#!/bin/sh
+{MARK}
+# `secrets scan hook uninstall` removes it.
+secrets={program}
+[ -x \"$secrets\" ] || secrets=secrets
+\"$secrets\" scan --staged --allow-empty || {{
+    echo 'secrets: the commit was stopped; `git commit --no-verify` skips all hooks' >&2
+    exit 1
+}}
+kept=\"$(dirname \"$0\")/{KEPT}\"
+[ ! -x \"$kept\" ] || exec \"$kept\" \"$@\"
+"
+    ))
+}
+
+/// True if the path exists, also as a broken link.
+fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+fn is_ours(path: &Path) -> Result<bool, Failure> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).lines().any(|line| line == MARK)),
+        // A broken link.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(failed(path, &error)),
+    }
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(Exit::CannotCreate, format!("{}: {error}", path.display()))
+}

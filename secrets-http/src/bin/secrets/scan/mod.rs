@@ -1,0 +1,253 @@
+//! Search for credentials in files and in the Git history, on this machine.
+//!
+//! A [`Source`] reads texts one after another, the [`Scanner`] searches each of them with the engine
+//! of `secrets-core`, and [`report`] prints what was found. No credential is kept: a [`Finding`] has
+//! only its first and last characters.
+
+pub(crate) mod baseline;
+pub(crate) mod files;
+pub(crate) mod git;
+pub(crate) mod hook;
+pub(crate) mod own_values;
+pub(crate) mod report;
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use secrets_core::model::scans::Severity;
+use secrets_core::scanner::{self, Match, Rules, Sighting};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use zeroize::Zeroizing;
+
+use crate::failure::Failure;
+
+/// Maximum number of findings in a report. A scan that finds more says so.
+const MAX_FINDINGS: usize = 10_000;
+
+/// Number of bytes that are searched for NUL. A file with a NUL byte there is binary, as in Git.
+const BINARY_PROBE: usize = 8_000;
+
+/// Texts to scan, read one after another.
+pub(crate) type Source = Box<dyn Iterator<Item = Result<Piece, Failure>>>;
+
+/// Part of a source.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    /// Text to scan.
+    Text(Text),
+    /// File that is not scanned.
+    Skipped(Skip),
+    /// Progress: a commit that begins.
+    Commit,
+}
+
+/// Reason for not scanning a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Skip {
+    /// Binary file.
+    Binary,
+    /// Larger than the size limit.
+    TooLarge,
+    /// Not readable.
+    Unreadable,
+}
+
+/// Text to scan, with its place.
+pub(crate) struct Text {
+    /// Path, relative to the root of the scan.
+    pub(crate) path: String,
+    /// Oldest commit with this text.
+    pub(crate) commit: Option<String>,
+    /// Lines that were added, if other lines are not scanned. Numbers start at 1.
+    pub(crate) added: Option<Vec<RangeInclusive<u32>>>,
+    /// Content.
+    pub(crate) content: Zeroizing<String>,
+}
+
+/// Credential that was found, without the credential.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Finding {
+    /// Path of the file.
+    pub(crate) path: String,
+    /// Line number, starting at 1.
+    pub(crate) line: u32,
+    /// Column number in characters, starting at 1.
+    pub(crate) column: u32,
+    /// ID of the rule that matched.
+    pub(crate) rule_id: String,
+    /// Description of the rule.
+    pub(crate) description: String,
+    /// Severity.
+    pub(crate) severity: Severity,
+    /// First and last characters of the credential; an ellipsis for a stored value.
+    pub(crate) redacted: String,
+    /// Oldest commit with the credential.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) commit: Option<String>,
+    /// Fingerprint: the same at every place of the file.
+    pub(crate) fingerprint: String,
+    /// Key of the stored secret with this value, if the caller may know it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) secret_key: Option<String>,
+}
+
+/// Numbers of what was scanned and skipped.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Counts {
+    /// Scanned texts.
+    pub(crate) texts: u64,
+    /// Bytes of the scanned texts.
+    pub(crate) bytes: u64,
+    /// Binary files.
+    pub(crate) binary: u64,
+    /// Files larger than the size limit.
+    pub(crate) too_large: u64,
+    /// Files that could not be read.
+    pub(crate) unreadable: u64,
+    /// Findings accepted by the baseline.
+    pub(crate) accepted: u64,
+}
+
+/// Search with its results.
+pub(crate) struct Scanner<'r> {
+    rules: &'r Rules,
+    /// Fingerprints of accepted findings.
+    accepted: BTreeSet<String>,
+    /// True if a credential that was found in one commit is not reported for later ones.
+    is_history: bool,
+    seen: BTreeSet<String>,
+    /// Results, in the order of the source.
+    pub(crate) findings: Vec<Finding>,
+    /// Numbers of what was scanned and skipped.
+    pub(crate) counts: Counts,
+    /// True if there were more findings than a report can have.
+    pub(crate) is_truncated: bool,
+}
+
+impl Piece {
+    /// Classifies the content of a file.
+    pub(crate) fn of(path: String, commit: Option<String>, bytes: &[u8]) -> Self {
+        if bytes.iter().take(BINARY_PROBE).any(|byte| *byte == 0) {
+            return Self::Skipped(Skip::Binary);
+        }
+        let content = Zeroizing::new(String::from_utf8_lossy(bytes).into_owned());
+        Self::Text(Text { path, commit, added: None, content })
+    }
+}
+
+impl Text {
+    /// True if a line range contains an added line.
+    fn has_added(&self, lines: &RangeInclusive<u32>) -> bool {
+        self.added.as_ref().is_none_or(|added| {
+            added.iter().any(|range| range.start() <= lines.end() && lines.start() <= range.end())
+        })
+    }
+
+    /// Added lines at their places, with the other lines empty.
+    fn added_lines(&self) -> Zeroizing<String> {
+        let lines = (1..)
+            .zip(self.content.split_inclusive('\n'))
+            .map(|(number, line)| if self.has_added(&(number..=number)) { line } else { "\n" });
+        Zeroizing::new(lines.collect())
+    }
+}
+
+impl std::fmt::Debug for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Text").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Finding {
+    fn new(text: &Text, sighting: Sighting) -> Self {
+        Self {
+            fingerprint: fingerprint(&text.path, &sighting),
+            path: text.path.clone(),
+            line: sighting.line,
+            column: sighting.column,
+            rule_id: sighting.rule_id,
+            description: sighting.description,
+            severity: sighting.severity,
+            redacted: sighting.redacted,
+            commit: text.commit.clone(),
+            secret_key: None,
+        }
+    }
+
+    /// True if both findings are at the same place.
+    fn is_at(&self, other: &Self) -> bool {
+        (self.line, self.column, &self.path) == (other.line, other.column, &other.path)
+    }
+}
+
+impl<'r> Scanner<'r> {
+    /// Creates a scanner that leaves out findings with the accepted fingerprints.
+    pub(crate) fn new(rules: &'r Rules, accepted: BTreeSet<String>, is_history: bool) -> Self {
+        Self {
+            rules,
+            accepted,
+            is_history,
+            seen: BTreeSet::new(),
+            findings: Vec::new(),
+            counts: Counts::default(),
+            is_truncated: false,
+        }
+    }
+
+    /// Counts a file that is not scanned.
+    pub(crate) fn skip(&mut self, reason: Skip) {
+        match reason {
+            Skip::Binary => self.counts.binary += 1,
+            Skip::TooLarge => self.counts.too_large += 1,
+            Skip::Unreadable => self.counts.unreadable += 1,
+        }
+    }
+
+    /// Searches a text.
+    pub(crate) fn scan(&mut self, text: &Text) {
+        self.counts.texts += 1;
+        self.counts.bytes += text.content.len() as u64;
+        for found in scanner::scan(&text.content, &text.path, self.rules) {
+            if text.has_added(&lines(&found, &text.content)) {
+                self.add(Finding::new(text, found.sighting(&text.content)));
+            }
+        }
+    }
+
+    /// Adds a finding, unless it is accepted, or known from an older commit.
+    fn add(&mut self, finding: Finding) {
+        if self.accepted.contains(&finding.fingerprint) {
+            self.counts.accepted += 1;
+        } else if self.is_history && self.seen.contains(&finding.fingerprint) {
+            // The oldest commit with this credential is reported already.
+        } else if self.findings.len() == MAX_FINDINGS {
+            self.is_truncated = true;
+        } else {
+            self.seen.insert(finding.fingerprint.clone());
+            self.findings.push(finding);
+        }
+    }
+
+    /// Adds a finding of the service, instead of a finding of a rule at the same place.
+    fn add_stored(&mut self, finding: Finding) {
+        self.findings.retain(|other| !other.is_at(&finding));
+        self.add(finding);
+    }
+}
+
+/// Lines of a match.
+fn lines(found: &Match<'_>, text: &str) -> RangeInclusive<u32> {
+    let newlines = text.get(found.span.clone()).unwrap_or_default().matches('\n').count();
+    found.line..=found.line.saturating_add(u32::try_from(newlines).unwrap_or(u32::MAX))
+}
+
+/// Fingerprint of a finding. It depends only on what reports show, so that a baseline cannot be used
+/// to guess the credential.
+fn fingerprint(path: &str, sighting: &Sighting) -> String {
+    let entropy = format!("{:.2}", sighting.entropy);
+    let parts = [path, &sighting.rule_id, &sighting.redacted, &entropy];
+    let hash = Sha256::digest(parts.join("\0"));
+    let (half, _) = hash.split_first_chunk().unwrap_or((&[0; 16], &[]));
+    format!("{:032x}", u128::from_be_bytes(*half))
+}

@@ -1,0 +1,51 @@
+//! Secrets of an environment, as the service lists and exports them.
+
+use secrets_core::crypto::Plaintext;
+use secrets_core::model::SecretKey;
+use serde::Deserialize;
+
+use crate::failure::Failure;
+use crate::invocation::Place;
+use crate::service::Service;
+
+/// Secret with its value.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Secret {
+    /// Secret key.
+    pub(crate) key: SecretKey,
+    /// Value.
+    pub(crate) value: Plaintext,
+    /// Version.
+    pub(crate) version: u32,
+    /// Description.
+    pub(crate) description: Option<String>,
+    /// Ancestor that the secret is inherited from.
+    pub(crate) inherited_from: Option<String>,
+}
+
+/// Secret without its value.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ListedSecret {
+    /// Secret key.
+    pub(crate) key: String,
+    /// True if the key is hidden.
+    #[serde(default)]
+    pub(crate) hidden: bool,
+}
+
+#[derive(Deserialize)]
+struct Secrets<T> {
+    secrets: Vec<T>,
+}
+
+/// Loads all secrets that the environment sees, with their values.
+pub(crate) async fn export(service: &Service, place: &Place) -> Result<Vec<Secret>, Failure> {
+    let Secrets { secrets } = service.get(&place.path(&["secrets", "export"])).await?;
+    Ok(secrets)
+}
+
+/// Loads the keys that the environment lists, hidden ones included, without values.
+pub(crate) async fn list(service: &Service, place: &Place) -> Result<Vec<ListedSecret>, Failure> {
+    let Secrets { secrets } = service.get(&place.path(&["secrets"])).await?;
+    Ok(secrets)
+}

@@ -1,0 +1,149 @@
+//! Responses of the service.
+
+use reqwest::StatusCode;
+use reqwest::header::HeaderMap;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use zeroize::Zeroizing;
+
+use crate::failure::{Exit, Failure};
+
+/// Maximum number of bytes of a response: larger than any response of the service.
+const MAX_BYTES: usize = 256 * 1024 * 1024;
+
+/// A response that was read to its end.
+pub(crate) struct Response {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Zeroizing<Vec<u8>>,
+}
+
+/// Error response of the service.
+#[derive(Deserialize)]
+struct ErrorBody {
+    error: String,
+    code: Option<String>,
+    details: Option<Value>,
+}
+
+impl std::fmt::Debug for Response {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Response").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
+impl Response {
+    /// Reads a response to its end. A response that is too long is cut off.
+    pub(super) async fn read(mut response: reqwest::Response) -> reqwest::Result<Self> {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let mut body = Zeroizing::new(Vec::new());
+        while let Some(chunk) = response.chunk().await? {
+            if body.len() + chunk.len() > MAX_BYTES {
+                break;
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Self { status, headers, body })
+    }
+
+    /// Status code.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// A header, if it is there and is text.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// Body as it was received.
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Reads a JSON body. The service's option `envelope = "both"` repeats the answer under `data`,
+    /// which is left out.
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        let unreadable = |_| {
+            let message =
+                "the response is not what this version expects; check --server and the versions";
+            Failure::new(Exit::Protocol, message)
+        };
+        let mut value: Value = serde_json::from_slice(&self.body).map_err(unreadable)?;
+        if let Some(object) = value.as_object_mut()
+            && object.len() > 1
+        {
+            object.remove("data");
+        }
+        serde_json::from_value(value).map_err(unreadable)
+    }
+
+    /// Returns a successful response, or the service's error.
+    pub(super) fn checked(self) -> Result<Self, Failure> {
+        if self.status.is_success() || self.status == StatusCode::NOT_MODIFIED {
+            return Ok(self);
+        }
+        Err(self.failure())
+    }
+
+    /// Converts an unsuccessful response to a failure.
+    pub(crate) fn failure(&self) -> Failure {
+        let Ok(body) = serde_json::from_slice::<ErrorBody>(&self.body) else {
+            return self.foreign();
+        };
+        let exit = exit(self.status, body.code.as_deref());
+        let mut message = body.error;
+        for line in field_lines(body.details.as_ref()) {
+            message.push_str("\n  ");
+            message.push_str(&line);
+        }
+        if exit == Exit::NotSignedIn {
+            message.push_str("; `secrets login` signs in");
+        }
+        Failure { exit, message, code: body.code, details: body.details }
+    }
+
+    /// Failure for an answer that is not the service's: of a proxy, or of another server.
+    fn foreign(&self) -> Failure {
+        let status = self.status;
+        if status.is_redirection() {
+            let message =
+                format!("the server answered {status}: redirects are not followed; check --server");
+            return Failure::new(Exit::Protocol, message);
+        }
+        let exit = match status.as_u16() {
+            429 => Exit::RateLimited,
+            500..=599 => Exit::Unavailable,
+            _ => Exit::Protocol,
+        };
+        Failure::new(exit, format!("the server answered {status}, not the service's error format"))
+    }
+}
+
+/// Exit code of an error: the service's error code decides before the status.
+fn exit(status: StatusCode, code: Option<&str>) -> Exit {
+    match (code, status.as_u16()) {
+        (Some("already_exists" | "version_conflict"), _) | (_, 409 | 412) => Exit::Conflict,
+        (Some("plan_limit_exceeded"), _) | (_, 403) => Exit::Forbidden,
+        (_, 401) => Exit::NotSignedIn,
+        (_, 404) => Exit::NotFound,
+        (_, 429) => Exit::RateLimited,
+        (_, 400 | 413 | 422) => Exit::Data,
+        (_, 500..=599) => Exit::Unavailable,
+        _ => Exit::Protocol,
+    }
+}
+
+/// Lines for `details.fields`: the name of a field and its rule.
+fn field_lines(details: Option<&Value>) -> Vec<String> {
+    let fields = details.and_then(|details| details.get("fields")).and_then(Value::as_array);
+    let fields = fields.map(Vec::as_slice).unwrap_or_default();
+    fields.iter().filter_map(field_line).collect()
+}
+
+fn field_line(field: &Value) -> Option<String> {
+    let text = |name: &str| field.get(name).and_then(Value::as_str);
+    let name = text("key").or_else(|| text("field"))?;
+    Some(format!("{name}: {}", text("message")?))
+}

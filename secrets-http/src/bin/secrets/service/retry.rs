@@ -1,0 +1,22 @@
+//! Waits that the service asks for.
+
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use tokio::time::Instant;
+
+use super::Response;
+
+/// Returns the time to wait before the request is sent again. `None` if the response is final, or if
+/// the wait would pass the time limit. After a 503 only reads are sent again, because a change may have
+/// happened.
+pub(super) fn wait(method: &Method, response: &Response, until: Instant) -> Option<Duration> {
+    let may_retry = match response.status() {
+        StatusCode::TOO_MANY_REQUESTS => true,
+        StatusCode::SERVICE_UNAVAILABLE => method == Method::GET,
+        _ => false,
+    };
+    let seconds: u64 = response.header("retry-after").filter(|_| may_retry)?.parse().ok()?;
+    let wait = Duration::from_secs(seconds.max(1));
+    Some(wait).filter(|wait| Instant::now() + *wait < until)
+}

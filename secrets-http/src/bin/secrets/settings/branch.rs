@@ -1,0 +1,23 @@
+//! Current Git branch of a folder.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::variables::TOKEN_VARIABLES;
+
+/// Returns the current branch, or nothing outside of a repository, on a detached head, or without Git.
+pub(super) fn current(folder: &Path) -> Option<String> {
+    let mut command = Command::new("git");
+    for name in TOKEN_VARIABLES {
+        command.env_remove(name);
+    }
+    let output = command
+        .args(["symbolic-ref", "--quiet", "--short", "HEAD"])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    let name = String::from_utf8(output.stdout).ok()?;
+    Some(name.trim_end().to_owned()).filter(|name| output.status.success() && !name.is_empty())
+}

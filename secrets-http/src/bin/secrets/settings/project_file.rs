@@ -1,0 +1,306 @@
+//! Project file `secrets-project.toml` and its unversioned companion.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read as _};
+use std::path::{Component, Path, PathBuf};
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
+
+use super::variables::Variables;
+use super::{Setting, Source, branch, is_inside};
+use crate::failure::Failure;
+
+/// Name of the project file.
+pub(crate) const FILE_NAME: &str = "secrets-project.toml";
+
+/// Name of the local file, which overrides the project file and is not committed.
+pub(crate) const LOCAL_FILE_NAME: &str = "secrets-project.local.toml";
+
+/// Name of the user's settings in the folder for settings.
+const USER_FILE_NAME: &str = "config.toml";
+
+/// Maximum number of bytes of a file.
+const MAX_BYTES: u64 = 256 * 1024;
+
+/// Contents of a project file. Names only, never values.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ProjectFile {
+    /// Address of the service.
+    pub(crate) server: Option<String>,
+    /// Slug or ID of the project.
+    pub(crate) project: Option<String>,
+    /// Name or ID of the environment.
+    pub(crate) environment: Option<String>,
+    /// Environment by Git branch, used if no option or variable names an environment.
+    #[serde(default)]
+    pub(crate) branches: BTreeMap<String, String>,
+    /// Settings of folders below the file; the longest path wins.
+    #[serde(default, deserialize_with = "relative_paths")]
+    pub(crate) paths: BTreeMap<PathBuf, PathSettings>,
+    /// Settings of `run`.
+    #[serde(default)]
+    pub(crate) run: Run,
+    /// Settings of offline copies.
+    #[serde(default)]
+    pub(crate) offline: Offline,
+    /// Settings of `scan`.
+    #[serde(default)]
+    pub(crate) scan: Scan,
+}
+
+/// Settings of a folder.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PathSettings {
+    /// Slug or ID of the project.
+    pub(crate) project: Option<String>,
+    /// Name or ID of the environment.
+    pub(crate) environment: Option<String>,
+}
+
+/// Section `[run]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Run {
+    /// Dotenv file whose keys must exist.
+    pub(crate) require_file: Option<PathBuf>,
+    /// Keys that must exist.
+    #[serde(default)]
+    pub(crate) require: Vec<String>,
+    /// Patterns of keys that are passed on; all without one.
+    #[serde(default)]
+    pub(crate) only: Vec<String>,
+    /// Patterns of keys that are not passed on.
+    #[serde(default)]
+    pub(crate) except: Vec<String>,
+}
+
+/// Section `[offline]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Offline {
+    /// Lifetime of a copy, such as `24h`; without it, no copies are kept.
+    pub(crate) max_age: Option<String>,
+    /// Environments of which copies are kept.
+    #[serde(default)]
+    pub(crate) environments: Vec<String>,
+}
+
+/// Section `[scan]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Scan {
+    /// File with accepted findings.
+    pub(crate) baseline: Option<PathBuf>,
+    /// File with further rules.
+    pub(crate) rules: Option<PathBuf>,
+    /// Patterns of paths that are not scanned.
+    #[serde(default)]
+    pub(crate) exclude: Vec<String>,
+}
+
+/// Project file and local file that were found, with their folder.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) folder: PathBuf,
+    project: Option<ProjectFile>,
+    local: Option<ProjectFile>,
+    /// Working directory, relative to the folder.
+    below: PathBuf,
+}
+
+/// Settings of the user for all projects.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UserFile {
+    server: Option<String>,
+    ca_file: Option<PathBuf>,
+    #[serde(skip)]
+    path: PathBuf,
+}
+
+impl Found {
+    /// Searches the working directory and its parents, up to the root of the repository, the home
+    /// folder or the boundary of the file system.
+    pub(super) fn search(variables: Variables) -> Result<Option<Self>, Failure> {
+        let working = std::env::current_dir()
+            .map_err(|error| Failure::configuration(format!("working directory: {error}")))?;
+        let home = variables.get("HOME")?.map(PathBuf::from);
+        for folder in working.ancestors() {
+            if device(folder) != device(&working) {
+                break;
+            }
+            let (project, local) =
+                (read(&folder.join(FILE_NAME))?, read(&folder.join(LOCAL_FILE_NAME))?);
+            if project.is_some() || local.is_some() {
+                let below = working.strip_prefix(folder).unwrap_or(Path::new("")).to_owned();
+                return Ok(Some(Self { folder: folder.to_owned(), project, local, below }));
+            }
+            if folder.join(".git").exists() || home.as_deref() == Some(folder) {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// The local file's settings, completed by the project file's.
+    pub(super) fn merged(&self) -> ProjectFile {
+        let mut file = self.project.clone().unwrap_or_default();
+        let Some(local) = self.local.clone() else { return file };
+        file.server = local.server.or(file.server);
+        file.project = local.project.or(file.project);
+        file.environment = local.environment.or(file.environment);
+        file.branches.extend(local.branches);
+        file.paths.extend(local.paths);
+        if local.run != Run::default() {
+            file.run = local.run;
+        }
+        if local.offline != Offline::default() {
+            file.offline = local.offline;
+        }
+        if local.scan != Scan::default() {
+            file.scan = local.scan;
+        }
+        file
+    }
+
+    pub(super) fn server(&self) -> Option<Setting<String>> {
+        self.first(|file| file.server.clone().map(|url| (url, "server".to_owned())))
+    }
+
+    pub(super) fn project(&self) -> Option<Setting<String>> {
+        self.first(|file| {
+            let by_path = self.by_path(file, |settings| settings.project.clone());
+            by_path.or_else(|| file.project.clone().map(|name| (name, "project".to_owned())))
+        })
+    }
+
+    pub(super) fn environment(&self) -> Option<Setting<String>> {
+        let has_branches = self.files().any(|(_, file)| !file.branches.is_empty());
+        let branch = if has_branches { branch::current(&self.folder) } else { None };
+        self.first(|file| {
+            let by_branch = branch.as_ref().and_then(|branch| {
+                let name = file.branches.get(branch)?;
+                Some((name.clone(), format!("branch {branch}")))
+            });
+            by_branch
+                .or_else(|| self.by_path(file, |settings| settings.environment.clone()))
+                .or_else(|| file.environment.clone().map(|name| (name, "environment".to_owned())))
+        })
+    }
+
+    /// The local file first.
+    fn files(&self) -> impl Iterator<Item = (&'static str, &ProjectFile)> {
+        let local = self.local.iter().map(|file| (LOCAL_FILE_NAME, file));
+        local.chain(self.project.iter().map(|file| (FILE_NAME, file)))
+    }
+
+    fn first(
+        &self,
+        find: impl Fn(&ProjectFile) -> Option<(String, String)>,
+    ) -> Option<Setting<String>> {
+        self.files().find_map(|(name, file)| {
+            let (value, place) = find(file)?;
+            Some(Setting::new(value, Source::ProjectFile(self.folder.join(name), place)))
+        })
+    }
+
+    /// Setting of the longest path that contains the working directory.
+    fn by_path(
+        &self,
+        file: &ProjectFile,
+        find: impl Fn(&PathSettings) -> Option<String>,
+    ) -> Option<(String, String)> {
+        file.paths
+            .iter()
+            .filter(|(path, _)| is_inside(&self.below, path))
+            .filter_map(|(path, settings)| Some((path, find(settings)?)))
+            .max_by_key(|(path, _)| path.components().count())
+            .map(|(path, value)| (value, format!("path {}", path.display())))
+    }
+}
+
+impl UserFile {
+    pub(super) fn read(folder: &Path) -> Result<Self, Failure> {
+        let path = folder.join(USER_FILE_NAME);
+        let file: Option<Self> = read(&path)?;
+        Ok(Self { path, ..file.unwrap_or_default() })
+    }
+
+    pub(super) fn server(&self) -> Option<Setting<String>> {
+        let url = self.server.clone()?;
+        Some(Setting::new(url, Source::UserFile(self.path.clone(), "server")))
+    }
+
+    pub(super) fn ca_file(&self) -> Option<Setting<PathBuf>> {
+        let path = self.ca_file.clone()?;
+        Some(Setting::new(path, Source::UserFile(self.path.clone(), "ca_file")))
+    }
+}
+
+/// Reads a settings file, or returns nothing if there is none. The file must belong to the user and
+/// must not be writable by everybody: it decides where credentials are sent.
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Failure> {
+    let refuse = |rule: &str| Failure::configuration(format!("{}: {rule}", path.display()));
+    match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(refuse(&error.to_string())),
+        // A named pipe would block the program.
+        Ok(about) if !about.is_file() => return Err(refuse("must be a file")),
+        Ok(_) => {}
+    }
+    let unreadable = |error: io::Error| refuse(&error.to_string());
+    let file = File::open(path).map_err(unreadable)?;
+    check_owner(&file.metadata().map_err(unreadable)?).map_err(refuse)?;
+    let mut text = String::new();
+    let length = file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if length as u64 > MAX_BYTES {
+        return Err(refuse(&format!("must have at most {MAX_BYTES} bytes")));
+    }
+    toml::from_str(&text).map(Some).map_err(|error| refuse(error.to_string().trim_end()))
+}
+
+/// Reads settings of folders. Other paths than relative ones would never match.
+fn relative_paths<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<PathBuf, PathSettings>, D::Error> {
+    let paths = BTreeMap::<PathBuf, PathSettings>::deserialize(deserializer)?;
+    let is_name = |part| matches!(part, Component::Normal(_));
+    if paths.keys().all(|path| path.components().all(is_name)) {
+        return Ok(paths);
+    }
+    Err(D::Error::custom("paths must be relative to the file, without `.` and `..`"))
+}
+
+#[cfg(unix)]
+fn check_owner(about: &fs::Metadata) -> Result<(), &'static str> {
+    use std::os::unix::fs::MetadataExt as _;
+    const WRITABLE_BY_OTHERS: u32 = 0o002;
+    let user = nix::unistd::Uid::effective();
+    if about.uid() != user.as_raw() && about.uid() != 0 {
+        return Err("belongs to another user, and is not used");
+    }
+    if about.mode() & WRITABLE_BY_OTHERS != 0 {
+        return Err("is writable by everybody, and is not used; repair it with chmod o-w");
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn check_owner(_about: &fs::Metadata) -> Result<(), &'static str> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn device(folder: &Path) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(folder).ok().map(|about| about.dev())
+}
+
+#[cfg(not(unix))]
+fn device(_folder: &Path) -> Option<u64> {
+    None
+}

@@ -1,0 +1,82 @@
+//! Address of a service.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use reqwest::Url;
+
+use crate::failure::Failure;
+
+/// Address of a service: scheme, host, port and an optional path prefix.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Server(Url);
+
+impl Server {
+    /// Parses an address. Plain HTTP is accepted for this machine only, unless it is allowed.
+    pub(crate) fn parse(text: &str, allows_http: bool) -> Result<Self, Failure> {
+        let with_scheme =
+            if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
+        let mut url = Url::parse(&with_scheme)
+            .map_err(|error| Failure::configuration(format!("server: {error}")))?;
+        let refuse = |rule: &str| Err(Failure::configuration(format!("server: {rule}")));
+        if !url.username().is_empty() || url.password().is_some() {
+            return refuse("must not contain a user name or a password");
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return refuse("must not contain a query or a fragment");
+        }
+        match url.scheme() {
+            "https" => {}
+            "http" if allows_http || is_loopback(&url) => {}
+            "http" => {
+                return refuse(
+                    "must begin with https:// unless the server is on this machine; \
+                     --insecure-http allows plain HTTP",
+                );
+            }
+            _ => return refuse("must begin with https:// or http://"),
+        }
+        if !url.path().ends_with('/') {
+            let path = format!("{}/", url.path());
+            url.set_path(&path);
+        }
+        Ok(Self(url))
+    }
+
+    /// Scheme, host and port, to which a credential is bound (RFC 6454).
+    pub(crate) fn origin(&self) -> String {
+        self.0.origin().ascii_serialization()
+    }
+
+    /// True if the server is on this machine.
+    pub(crate) fn is_loopback(&self) -> bool {
+        is_loopback(&self.0)
+    }
+
+    /// URL of a path below the address. Each segment is percent-encoded.
+    pub(crate) fn url(&self, segments: &[&str]) -> Url {
+        let mut url = self.0.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(segments);
+        }
+        url
+    }
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str().trim_end_matches('/'))
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}

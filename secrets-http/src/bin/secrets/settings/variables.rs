@@ -1,0 +1,91 @@
+//! Environment variables of this process. No other module reads them.
+
+use std::ffi::OsString;
+
+use zeroize::Zeroizing;
+
+use crate::failure::{Exit, Failure};
+
+/// Variables that settings are read from.
+const SETTINGS: [&str; 6] = [
+    "SECRETS_URL",
+    "SECRETS_PROJECT",
+    "SECRETS_ENVIRONMENT",
+    "SECRETS_OFFLINE",
+    "SECRETS_CA_FILE",
+    "SECRETS_TOKEN_FILE",
+];
+
+/// Variables that name a credential: no other program gets them.
+pub(crate) const TOKEN_VARIABLES: [&str; 2] = ["SECRETS_TOKEN", "SECRETS_TOKEN_FILE"];
+
+/// Environment variables of this process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Variables(());
+
+impl Variables {
+    /// Checks that all settings are valid Unicode.
+    pub(crate) fn check() -> Result<Self, Failure> {
+        let variables = Self(());
+        for name in SETTINGS {
+            variables.get(name)?;
+        }
+        Ok(variables)
+    }
+
+    /// Returns a variable; an empty one counts as absent.
+    #[expect(clippy::unused_self, reason = "the value proves that the variables were checked")]
+    pub(crate) fn get(self, name: &str) -> Result<Option<String>, Failure> {
+        match std::env::var_os(name).filter(|value| !value.is_empty()).map(OsString::into_string) {
+            None => Ok(None),
+            Some(Ok(value)) => Ok(Some(value)),
+            Some(Err(_)) => Err(Failure::configuration(format!("{name}: must be valid Unicode"))),
+        }
+    }
+
+    /// Name of the variable that a token is read from, if one is set.
+    pub(crate) fn token_source(self) -> Result<Option<&'static str>, Failure> {
+        for name in TOKEN_VARIABLES {
+            if self.get(name)?.is_some() {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the credential of `SECRETS_TOKEN`, or of the file that `SECRETS_TOKEN_FILE` names.
+    pub(crate) fn token(self) -> Result<Option<Zeroizing<String>>, Failure> {
+        if let Some(token) = self.get("SECRETS_TOKEN")? {
+            return Ok(Some(Zeroizing::new(token)));
+        }
+        let Some(path) = self.get("SECRETS_TOKEN_FILE")? else { return Ok(None) };
+        let text = std::fs::read_to_string(&path).map(Zeroizing::new).map_err(|error| {
+            Failure::new(Exit::NoInput, format!("SECRETS_TOKEN_FILE: {path}: {error}"))
+        })?;
+        let token = text.trim();
+        if token.is_empty() || token.contains(char::is_whitespace) {
+            let message = format!("SECRETS_TOKEN_FILE: {path}: must contain one token");
+            return Err(Failure::configuration(message));
+        }
+        Ok(Some(Zeroizing::new(token.to_owned())))
+    }
+
+    /// True on a build server.
+    #[expect(clippy::unused_self, reason = "the value proves that the variables were checked")]
+    pub(crate) fn is_ci(self) -> bool {
+        std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false")
+    }
+
+    /// True if a browser can be opened: on the desktop of this machine.
+    pub(crate) fn has_desktop(self) -> bool {
+        let has_display = !cfg!(all(unix, not(target_os = "macos")))
+            || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+        has_display && !self.is_remote()
+    }
+
+    /// True in a shell of another machine.
+    #[expect(clippy::unused_self, reason = "the value proves that the variables were checked")]
+    pub(crate) fn is_remote(self) -> bool {
+        ["SSH_CONNECTION", "SSH_TTY"].iter().any(|name| std::env::var_os(name).is_some())
+    }
+}

@@ -1,0 +1,209 @@
+//! Offline commands for bundles, shared by the two programs of this package: they need no service.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use secrets_core::bundle::{
+    BundleError, BundledSecret, Opened, Opener, RecipientKey, Signer, Unlock,
+};
+use secrets_core::crypto::{Passphrase, Plaintext};
+use secrets_core::formats::{Format, ObjectName, Unfit};
+use secrets_core::model::{SecretKey, Time};
+use zeroize::Zeroizing;
+
+/// Maximum number of bytes read from a file with an encryption key or a passphrase.
+const MAX_KEY_FILE_BYTES: u64 = 8_192;
+
+/// Offline command.
+#[derive(Debug, Subcommand)]
+pub enum BundleCommand {
+    /// Verify a bundle completely, then print its secrets.
+    Open(Opening),
+    /// Print a new private key, with its public key on the first line.
+    Keygen,
+}
+
+/// Options for opening a bundle.
+#[derive(Debug, Args)]
+pub struct Opening {
+    /// Path of the bundle.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    unlock: UnlockFile,
+    /// Signing key that the bundle must be signed with (scbs_…).
+    #[arg(long)]
+    signer: Option<Signer>,
+    /// Refuse bundles whose `seq` is lower than this number.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    at_least: u64,
+    /// Output format: dotenv, docker, shell, json, yaml, csv or k8s.
+    #[arg(long, default_value = "dotenv", value_parser = |text: &str| text.parse::<Format>())]
+    format: Format,
+    /// Name of the Kubernetes Secret, for format k8s.
+    #[arg(long, default_value = "secrets", value_parser = |text: &str| text.parse::<ObjectName>())]
+    name: ObjectName,
+}
+
+/// File with the key or passphrase of a bundle. `-` is standard input.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+#[expect(clippy::struct_field_names, reason = "the names of the options")]
+struct UnlockFile {
+    /// File with the bundle key (scbk_…); `-` is standard input.
+    #[arg(long, value_name = "PATH")]
+    key_file: Option<PathBuf>,
+    /// File with the passphrase, on one line.
+    #[arg(long, value_name = "PATH")]
+    passphrase_file: Option<PathBuf>,
+    /// File with your private key (scbx_…); requires --signer.
+    #[arg(long, value_name = "PATH")]
+    private_key_file: Option<PathBuf>,
+}
+
+/// Failure of an offline command.
+#[derive(Debug)]
+pub enum BundleFailure {
+    /// Bundle that cannot be opened.
+    Refused(BundleError),
+    /// File that cannot be read or written, or has no key or passphrase.
+    File(String),
+    /// Secrets that the format cannot represent.
+    Format(String),
+}
+
+impl std::fmt::Display for BundleFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Refused(error) => write!(f, "{error} ({})", error.kind()),
+            Self::File(message) | Self::Format(message) => f.write_str(message),
+        }
+    }
+}
+
+impl From<BundleError> for BundleFailure {
+    fn from(error: BundleError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl BundleCommand {
+    /// Runs the command and writes its result.
+    pub fn run(&self, now: Time, out: &mut impl Write) -> Result<(), BundleFailure> {
+        match self {
+            Self::Open(opening) => opening.open(now, out),
+            Self::Keygen => {
+                let key = RecipientKey::generate();
+                let text = Zeroizing::new(format!("# {}\n{}\n", key.public(), *key.reveal()));
+                write(out, &text)
+            }
+        }
+    }
+}
+
+impl Opening {
+    fn open(&self, now: Time, out: &mut impl Write) -> Result<(), BundleFailure> {
+        let unlock = self.unlock.read()?;
+        let opener = Opener { unlock, signer: self.signer, at_least: self.at_least, now };
+        let file = File::open(&self.file).map_err(|error| unreadable(&self.file, &error))?;
+        let mut bundle = opener.open(BufReader::new(file))?;
+        match self.format {
+            // These formats write each secret independently, so the secrets are streamed and not
+            // kept in memory. The first pass checks that all of them can be written, before any is
+            // printed.
+            Format::Dotenv | Format::Docker | Format::Shell | Format::Yaml => {
+                self.for_each_text(&mut bundle, |_| Ok(()))?;
+                bundle.rewind()?;
+                let count = self.for_each_text(&mut bundle, |text| write(out, text))?;
+                if count == 0 { write(out, &self.text(&[])?) } else { Ok(()) }
+            }
+            Format::Json | Format::Csv | Format::Kubernetes => {
+                let secrets = bundle.map(|secret| secret.map(pair)).collect::<Result<Vec<_>, _>>();
+                write(out, &self.text(&secrets?)?)
+            }
+        }
+    }
+
+    /// Formats each secret separately, passes the text of each secret to `done`, and returns the
+    /// number of secrets.
+    fn for_each_text(
+        &self,
+        bundle: &mut Opened<BufReader<File>>,
+        mut done: impl FnMut(&str) -> Result<(), BundleFailure>,
+    ) -> Result<usize, BundleFailure> {
+        let mut count = 0;
+        for secret in bundle {
+            done(&self.text(&[pair(secret?)])?)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn text(&self, secrets: &[(SecretKey, Plaintext)]) -> Result<Zeroizing<String>, BundleFailure> {
+        self.format.write(secrets, &self.name).map_err(|keys| format_error(&keys))
+    }
+}
+
+impl UnlockFile {
+    fn read(&self) -> Result<Unlock, BundleFailure> {
+        let (path, unlock) = match self {
+            Self { key_file: Some(path), .. } => {
+                (path, read_line(path, true)?.parse().map(Unlock::Key))
+            }
+            Self { private_key_file: Some(path), .. } => {
+                (path, read_line(path, true)?.parse().map(Unlock::Private))
+            }
+            Self { passphrase_file: Some(path), .. } => (path, passphrase(path)?),
+            _ => return Err(BundleFailure::File("no key or passphrase is given".to_owned())),
+        };
+        unlock.map_err(|broken| BundleFailure::File(format!("{}: {broken}", path.display())))
+    }
+}
+
+fn passphrase(
+    path: &Path,
+) -> Result<Result<Unlock, secrets_core::model::Violation>, BundleFailure> {
+    let text = read_line(path, false)?.as_str().to_owned();
+    Ok(Passphrase::new(text).map(Unlock::Passphrase))
+}
+
+fn pair(secret: BundledSecret) -> (SecretKey, Plaintext) {
+    (secret.key, secret.value)
+}
+
+fn write(out: &mut impl Write, text: &str) -> Result<(), BundleFailure> {
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| BundleFailure::File(format!("standard output: {error}")))
+}
+
+/// Reads a file, or standard input for `-`, that must contain exactly one line. Comment lines are
+/// skipped if they are allowed.
+fn read_line(path: &Path, may_have_comments: bool) -> Result<Zeroizing<String>, BundleFailure> {
+    let mut text =
+        Zeroizing::new(String::with_capacity(MAX_KEY_FILE_BYTES.try_into().unwrap_or_default()));
+    let read = if path == Path::new("-") {
+        io::stdin().take(MAX_KEY_FILE_BYTES).read_to_string(&mut text)
+    } else {
+        File::open(path).and_then(|file| file.take(MAX_KEY_FILE_BYTES).read_to_string(&mut text))
+    };
+    read.map_err(|error| unreadable(path, &error))?;
+    let mut lines = text.lines().filter(|line| !(may_have_comments && line.starts_with('#')));
+    match (lines.next(), lines.next()) {
+        (Some(line), None) => Ok(Zeroizing::new(line.to_owned())),
+        _ => Err(BundleFailure::File(format!("{}: must contain exactly one line", path.display()))),
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> BundleFailure {
+    BundleFailure::File(format!("{}: {error}", path.display()))
+}
+
+fn format_error(keys: &[Unfit]) -> BundleFailure {
+    let messages = keys.iter().map(|Unfit { key, rule }| match key {
+        Some(key) => format!("{key} {rule}"),
+        None => (*rule).to_owned(),
+    });
+    BundleFailure::Format(messages.collect::<Vec<_>>().join("; "))
+}

@@ -1,0 +1,176 @@
+//! The dashboard: its page, and its scripts and styles at `/assets`.
+//!
+//! The page is the same for everyone, so it needs no credential; its scripts call the API. The path
+//! of an asset contains a hash of all assets, so browsers keep them. In debug builds the assets are
+//! read from the source folder, so that an edit needs no compilation.
+
+mod assets;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use secrets_core::model::{BaseUrl, Clock, Error, Subject};
+use sha2::{Digest as _, Sha256};
+use std::sync::Arc;
+use warp::Filter as _;
+use warp::http::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, VARY,
+};
+use warp::http::{HeaderMap, HeaderValue, Method};
+use warp::reply::Response;
+
+use self::assets::{Asset, Assets};
+use crate::serve::api::Api;
+use crate::serve::fault::Fault;
+use crate::serve::links::base_url;
+use crate::serve::reply::Immutable;
+use crate::serve::router::Route;
+use crate::serve::target::{Target, target};
+
+/// Path of the assets. Requests are neither counted nor refused, because a page loads many.
+pub(crate) const ASSET: &str = "/assets/{build}/{*file}";
+
+/// Paths of the page. The scripts choose the screen.
+const PAGES: [&str; 2] = ["/projects", "/projects/{*rest}"];
+
+/// Elements of the page between which the import map is.
+const IMPORT_MAP: (&str, &str) = ("<script type=\"importmap\">", "</script>");
+
+const HEADERS: [(HeaderName, &str); 4] = [
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-embedder-policy"), "require-corp"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (
+        HeaderName::from_static("permissions-policy"),
+        "clipboard-write=(self), camera=(), microphone=(), geolocation=()",
+    ),
+];
+
+pub(super) fn routes(api: &Api) -> Vec<Route> {
+    if !api.has_dashboard {
+        return Vec::new();
+    }
+    let clock = Arc::clone(&api.clock);
+    let file = target()
+        .and(warp::header::headers_cloned())
+        .map(move |target: Target, headers: HeaderMap| file(&target, &headers, clock.as_ref()));
+    let file = Route::public(Method::GET, ASSET, "dashboard.file", file.boxed());
+    let pages = PAGES.map(|template| {
+        let page = base_url().map(|base: Result<BaseUrl, Error>| page(base.ok().as_ref()));
+        Route::public(Method::GET, template, "dashboard.page", page.boxed())
+    });
+    pages.into_iter().chain([file]).collect()
+}
+
+/// Renders the page of the dashboard, with links below the base URL.
+pub(super) fn page(base: Option<&BaseUrl>) -> Response {
+    let base = base.map_or("", BaseUrl::path);
+    let assets = Assets::current();
+    let folder = format!("{base}/assets/{}", assets.build());
+    let preloads: Vec<_> = assets.scripts().map(|name| preload(&folder, name)).collect();
+    let document = assets
+        .page()
+        .replace("{{base}}", base)
+        .replace("{{assets}}", &folder)
+        .replace("{{preloads}}", &preloads.join("\n"));
+    let policy = policy(&document);
+    let mut response = Response::new(document.into());
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
+        headers.insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+fn preload(folder: &str, name: &str) -> String {
+    format!("<link rel=\"modulepreload\" href=\"{folder}/{name}\">")
+}
+
+/// Returns the content security policy of the page. The import map is its only inline script.
+fn policy(document: &str) -> String {
+    let (start, end) = IMPORT_MAP;
+    let map = document.split_once(start).and_then(|(_, rest)| rest.split_once(end));
+    let hash = STANDARD.encode(Sha256::digest(map.map_or("", |(map, _)| map)));
+    format!(
+        "default-src 'none'; script-src 'self' 'sha256-{hash}'; style-src 'self'; img-src 'self'; \
+         connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; \
+         frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+}
+
+fn file(target: &Target, headers: &HeaderMap, clock: &dyn Clock) -> Response {
+    let assets = Assets::current();
+    let asset = Some(target.parameter("file"))
+        // Files of another version must not be kept under the path of this one.
+        .filter(|_| target.parameter("build") == assets.build())
+        .and_then(|name| assets.get(name));
+    match asset {
+        Some(asset) => asset_response(asset, headers),
+        None => Fault::from(Error::NotFound(Subject::Resource)).into_response(clock.now()),
+    }
+}
+
+fn asset_response(asset: &Asset, headers: &HeaderMap) -> Response {
+    let is_compressed = accepts_gzip(headers);
+    let body = if is_compressed { &asset.compressed } else { &asset.content };
+    let mut response = Response::new(body.clone().into());
+    response.extensions_mut().insert(Immutable);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(asset.kind));
+    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    // Without this header, a page with the policy `require-corp` could not load its scripts.
+    let same_origin = HeaderValue::from_static("same-origin");
+    headers.insert(HeaderName::from_static("cross-origin-resource-policy"), same_origin);
+    if is_compressed {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
+}
+
+/// True if the client accepts responses compressed with gzip (RFC 9110, section 12.5.3).
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        let weight = weight.trim().trim_start_matches("q=").trim_end_matches(['0', '.']);
+        name.trim().eq_ignore_ascii_case("gzip") && (coding == name || !weight.is_empty())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_is_used_only_where_it_is_accepted() {
+        let cases = [
+            ("gzip, deflate, br", true),
+            ("br, GZIP;q=0.5", true),
+            ("gzip;q=1.0", true),
+            ("gzip;q=0", false),
+            ("gzip; q=0.000", false),
+            ("br", false),
+            ("x-gzip", false),
+            ("", false),
+        ];
+
+        for (value, expected) in cases {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(value));
+            assert_eq!(accepts_gzip(&headers), expected, "{value}");
+        }
+        assert!(!accepts_gzip(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn the_policy_has_the_hash_of_the_import_map() {
+        let document = page(Some(&"https://a.example/base".parse().unwrap()));
+
+        let policy = document.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap();
+        let empty = STANDARD.encode(Sha256::digest(""));
+        assert!(policy.contains("'sha256-") && !policy.contains(&empty), "{policy}");
+    }
+}

@@ -1,0 +1,224 @@
+//! Scripts and styles of the dashboard, with a hash of all and compressed once.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use sha2::{Digest as _, Sha256};
+
+/// Folder of the files.
+#[cfg(any(debug_assertions, test))]
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/dashboard/");
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        /// Names of all files, and their content at compile time.
+        #[cfg(not(debug_assertions))]
+        const FILES: &[(&str, &[u8])] =
+            &[$(($name, include_bytes!(concat!("../../../dashboard/", $name)))),*];
+        /// Names of all files.
+        #[cfg(debug_assertions)]
+        const FILES: &[(&str, &[u8])] = &[$(($name, &[])),*];
+    };
+}
+
+files![
+    "index.html",
+    "api.js",
+    "grid.css",
+    "grid/cell.js",
+    "grid/copy.js",
+    "grid/detail.js",
+    "grid/grid.js",
+    "grid/head.js",
+    "grid/keys.js",
+    "grid/legend.js",
+    "grid/marks.js",
+    "grid/rows.js",
+    "grid/state.js",
+    "grid/toolbar.js",
+    "grid/values.js",
+    "grid/window.js",
+    "icon.svg",
+    "main.js",
+    "parts/bar.js",
+    "parts/dialog.js",
+    "parts/html.js",
+    "parts/icons.js",
+    "parts/media.js",
+    "parts/notice.js",
+    "parts/states.js",
+    "parts/theme.js",
+    "parts/time.js",
+    "routes.js",
+    "screens/app.js",
+    "screens/project.js",
+    "screens/projects.js",
+    "session.js",
+    "style.css",
+    "vendor/hooks.mjs",
+    "vendor/htm.LICENSE.txt",
+    "vendor/htm.mjs",
+    "vendor/preact.LICENSE.txt",
+    "vendor/preact.mjs",
+    "vendor/signals-core.LICENSE.txt",
+    "vendor/signals-core.mjs",
+    "vendor/signals.LICENSE.txt",
+    "vendor/signals.mjs",
+    "words.js",
+];
+
+/// Name of the page, which is a template and no asset.
+const PAGE: &str = "index.html";
+
+/// All assets of one version, and the page that loads them.
+pub(super) struct Assets {
+    build: String,
+    page: String,
+    by_name: BTreeMap<&'static str, Asset>,
+}
+
+/// Content of a file.
+pub(super) struct Asset {
+    /// Media type.
+    pub(super) kind: &'static str,
+    pub(super) content: Bytes,
+    /// Content compressed with gzip.
+    pub(super) compressed: Bytes,
+}
+
+impl Assets {
+    /// Returns the current assets: in debug builds, those of the source folder.
+    pub(super) fn current() -> Arc<Self> {
+        static CURRENT: LazyLock<Mutex<Arc<Assets>>> =
+            LazyLock::new(|| Mutex::new(Arc::new(Assets::new(&read()))));
+        let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+        if cfg!(debug_assertions) {
+            let files = read();
+            if build(&files) != current.build {
+                *current = Arc::new(Self::new(&files));
+            }
+        }
+        Arc::clone(&current)
+    }
+
+    fn new(files: &[(&'static str, Bytes)]) -> Self {
+        let page = files.iter().find(|(name, _)| *name == PAGE).map(|(_, content)| content);
+        let page = page.map(|content| String::from_utf8_lossy(content).into_owned());
+        let assets = files.iter().filter(|(name, _)| *name != PAGE);
+        let assets = assets.map(|(name, content)| (*name, Asset::new(name, content))).collect();
+        Self { build: build(files), page: page.unwrap_or_default(), by_name: assets }
+    }
+
+    /// Hash of all files.
+    pub(super) fn build(&self) -> &str {
+        &self.build
+    }
+
+    /// Template of the page.
+    pub(super) fn page(&self) -> &str {
+        &self.page
+    }
+
+    /// Returns the asset with this name.
+    pub(super) fn get(&self, name: &str) -> Option<&Asset> {
+        self.by_name.get(name)
+    }
+
+    /// Names of all scripts.
+    pub(super) fn scripts(&self) -> impl Iterator<Item = &'static str> {
+        let scripts = self.by_name.iter().filter(|(_, asset)| asset.kind == SCRIPT);
+        scripts.map(|(name, _)| *name)
+    }
+}
+
+/// Media type of scripts.
+const SCRIPT: &str = "text/javascript";
+
+impl Asset {
+    fn new(name: &str, content: &Bytes) -> Self {
+        let kind = match name.rsplit_once('.') {
+            Some((_, "css")) => "text/css",
+            Some((_, "svg")) => "image/svg+xml",
+            Some((_, "js" | "mjs")) => SCRIPT,
+            _ => "text/plain; charset=utf-8",
+        };
+        Self { kind, content: content.clone(), compressed: compressed(content) }
+    }
+}
+
+fn compressed(content: &[u8]) -> Bytes {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    // Writing to memory does not fail.
+    let written = encoder.write_all(content).and_then(|()| encoder.finish());
+    written.map(Bytes::from).unwrap_or_default()
+}
+
+/// Returns the first 16 hexadecimal digits of a hash of the files.
+fn build(files: &[(&'static str, Bytes)]) -> String {
+    let mut hash = Sha256::new();
+    for (name, content) in files {
+        hash.update(name);
+        hash.update(Sha256::digest(content));
+    }
+    let bytes = hash.finalize();
+    let first = bytes.first_chunk().copied().unwrap_or_default();
+    format!("{:016x}", u64::from_be_bytes(first))
+}
+
+#[cfg(not(debug_assertions))]
+fn read() -> Vec<(&'static str, Bytes)> {
+    FILES.iter().map(|(name, content)| (*name, Bytes::from_static(content))).collect()
+}
+
+#[cfg(debug_assertions)]
+fn read() -> Vec<(&'static str, Bytes)> {
+    let content = |name: &str| std::fs::read(format!("{FOLDER}{name}")).unwrap_or_default();
+    FILES.iter().map(|(name, _)| (*name, content(name).into())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    fn names(folder: &Path, prefix: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            if path.is_dir() {
+                found.extend(names(&path, &format!("{prefix}{name}/")));
+            } else {
+                found.push(format!("{prefix}{name}"));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_file_of_the_folder_is_served() {
+        let mut found = names(Path::new(FOLDER), "");
+        // Declarations for the type checker.
+        found.retain(|name| !name.ends_with(".d.ts"));
+        found.sort();
+
+        let mut served: Vec<_> = FILES.iter().map(|(name, _)| (*name).to_owned()).collect();
+        served.sort();
+        assert_eq!(served, found);
+    }
+
+    #[test]
+    fn the_hash_depends_on_names_and_contents() {
+        let one = build(&[("a.js", Bytes::from_static(b"1"))]);
+
+        assert_eq!(one.len(), 16);
+        assert_ne!(one, build(&[("a.js", Bytes::from_static(b"2"))]));
+        assert_ne!(one, build(&[("b.js", Bytes::from_static(b"1"))]));
+    }
+}

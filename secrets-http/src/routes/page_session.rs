@@ -1,0 +1,89 @@
+//! Session of the browser on the pages that accept it: `/device` and `/invitations/{token}`.
+//!
+//! The gate reads the cookie only for requests of scripts of this service. These pages are opened and
+//! submitted by the browser itself, so they have a rule of their own.
+
+use secrets_core::engine::Caller;
+use secrets_core::model::{BaseUrl, Error, Origin};
+use warp::http::header::ORIGIN;
+use warp::http::{HeaderMap, Method};
+
+use crate::serve::api::Api;
+use crate::serve::browser_sign_in::BrowserSignIn;
+use crate::serve::session_cookie::{SessionCookie, is_own_host};
+
+/// Content of the response to a form of another site.
+pub(super) const CROSS_SITE: &str = "<p>Refused: this form was submitted from another site.</p>\n";
+
+/// Returns the credential of the browser's session, unless another site caused the request: a form must
+/// come from this service, and a page must be opened by this service or by the user.
+pub(super) fn credential<'a>(
+    headers: &'a HeaderMap,
+    method: &Method,
+    base: Option<&BaseUrl>,
+) -> Option<&'a str> {
+    let base = base?;
+    let is_own = match header(headers, "sec-fetch-site") {
+        Some("same-origin") => true,
+        Some("none") => method == Method::GET,
+        Some(_) => false,
+        // A browser without Fetch Metadata.
+        None => {
+            let origin = header(headers, ORIGIN.as_str());
+            method == Method::POST
+                && origin.is_some_and(|origin| split(origin) == split(base.as_str()))
+        }
+    };
+    // Another name that resolves to this address (DNS rebinding) is another site.
+    if is_own && is_own_host(headers, base) {
+        SessionCookie::of(Some(base)).read(headers)
+    } else {
+        None
+    }
+}
+
+/// Authenticates the session of a browser; `None` if the session has ended.
+pub(super) async fn caller(
+    api: &Api,
+    credential: &str,
+    origin: Origin,
+) -> Result<Option<Caller>, Error> {
+    match api.service.authenticate_browser(credential, origin).await {
+        Ok(caller) => Ok(Some(caller)),
+        Err(error) if error.refuses_credential() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the link to sign in and come back to a path of this service; `None` if browsers do not sign in
+/// with the identity provider.
+pub(super) fn sign_in_link(api: &Api, base: Option<&BaseUrl>, path: &str) -> Option<String> {
+    match api.sign_in.as_ref() {
+        BrowserSignIn::Provider(_) => Some(super::sign_in::link(base, path)),
+        BrowserSignIn::Off | BrowserSignIn::Dev(_) => None,
+    }
+}
+
+/// True if the form was submitted from another site (CSRF): according to Fetch Metadata, or, of a
+/// browser that sends none, if `Origin` (RFC 6454) is not the host of this server.
+///
+/// Behind a proxy that signs users in, the browser is authenticated for such a request too.
+pub(super) fn is_cross_site(headers: &HeaderMap, own: Option<&BaseUrl>) -> bool {
+    if let Some(site) = headers.get("sec-fetch-site") {
+        return site != "same-origin";
+    }
+    let Some(origin) = headers.get(ORIGIN) else { return false };
+    let host = |url| split(url).map(|(_, host)| host);
+    let own = own.and_then(|own| host(own.as_str()));
+    own.is_none() || origin.to_str().ok().and_then(host) != own
+}
+
+/// Returns the scheme of a URL, and its host with its port.
+fn split(url: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = url.split_once("://")?;
+    Some((scheme, rest.split('/').next().unwrap_or_default()))
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}

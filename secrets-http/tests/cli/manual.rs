@@ -1,0 +1,52 @@
+//! `man`, and the reference in `docs/cli.md`.
+
+use std::path::Path;
+
+use crate::home::Home;
+
+#[test]
+fn the_reference_is_that_of_the_program() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/cli.md");
+    let written = std::fs::read_to_string(path).unwrap();
+
+    assert!(
+        written == Home::new().ok(&["man", "--markdown"]),
+        "docs/cli.md is old: write it with `secrets man --markdown > docs/cli.md`"
+    );
+}
+
+#[test]
+fn each_command_has_a_page() {
+    let home = Home::new();
+
+    assert!(home.ok(&["man"]).contains(".TH secrets 1"));
+    let page = home.ok(&["man", "login"]);
+    assert!(page.contains(".TH secrets-login 1") && page.contains("token\\-stdin"), "{page}");
+    home.run(&["man", "unknown"]).fails(64, "unknown command");
+    home.ok(&["man", "--all", "pages"]);
+    assert!(home.path("pages/secrets.1").exists() && home.path("pages/secrets-login.1").exists());
+}
+
+#[test]
+fn each_feature_of_the_comparison_names_its_tests() {
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli");
+    let page = format!("{here}/../../../docs/cli-comparison.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (features, tests) = page.split_once("## Tests").unwrap();
+
+    let ours = features.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | Y"));
+    for (feature, _) in ours {
+        let start = format!("| {feature} | ");
+        let row = tests.lines().find_map(|line| line.strip_prefix(&start));
+        let mut source = String::new();
+        let names = row.unwrap_or_else(|| panic!("{feature} has no tests")).split('`');
+        for name in names.skip(1).step_by(2) {
+            if Path::new(name).extension().is_some() {
+                source = std::fs::read_to_string(format!("{here}/{name}")).unwrap();
+            } else {
+                assert!(source.contains(&format!("fn {name}()")), "{feature}: {name}");
+            }
+        }
+        assert!(!source.is_empty(), "{feature} has no tests");
+    }
+}

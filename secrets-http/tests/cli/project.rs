@@ -1,0 +1,70 @@
+//! Project `web` of a user who has chosen it and its environment `staging`.
+
+use std::ops::Deref;
+
+use serde_json::{Value, json};
+
+use crate::home::Home;
+use crate::server::Server;
+
+/// Server with the project `web`. The environment `preview` inherits from `production`.
+pub(crate) struct Project {
+    server: Server,
+    home: Home,
+}
+
+impl Project {
+    /// Starts a server and creates the project.
+    pub(crate) fn create() -> Self {
+        let server = Server::start();
+        let home =
+            server.home().with("SECRETS_PROJECT", "web").with("SECRETS_ENVIRONMENT", "staging");
+        home.api("POST", "/projects", &json!({ "name": "Web" }));
+        let preview = json!({ "name": "preview", "inherits_from": "production" });
+        home.api("POST", "/projects/web/environments", &preview);
+        Self { server, home }
+    }
+
+    /// Server of the project.
+    pub(crate) fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Changes the home.
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.home = self.home.with(name, value);
+        self
+    }
+
+    /// Creates a secret.
+    pub(crate) fn create_secret(&self, environment: &str, key: &str, value: &str) {
+        let path = format!("/projects/web/environments/{environment}/secrets");
+        self.home.api("POST", &path, &json!({ "key": key, "value": value }));
+    }
+
+    /// Changes the value of a secret.
+    pub(crate) fn update_secret(&self, environment: &str, key: &str, value: &str) {
+        let path = format!("/projects/web/environments/{environment}/secrets/{key}");
+        self.home.api("PUT", &path, &json!({ "value": value }));
+    }
+
+    /// Hides a key.
+    pub(crate) fn hide(&self, environment: &str, key: &str) {
+        let path = format!("/projects/web/environments/{environment}/secrets");
+        self.home.api("POST", &path, &json!({ "key": key, "hidden": true }));
+    }
+
+    /// Values that an environment sees, by key.
+    pub(crate) fn values(&self, environment: &str) -> Value {
+        let path = format!("/projects/web/environments/{environment}/secrets/export?format=json");
+        self.home.api("GET", &path, &Value::Null)
+    }
+}
+
+impl Deref for Project {
+    type Target = Home;
+
+    fn deref(&self) -> &Home {
+        &self.home
+    }
+}

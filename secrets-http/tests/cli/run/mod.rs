@@ -1,0 +1,100 @@
+//! `run`.
+
+mod environment;
+mod mount;
+mod replace;
+mod supervise;
+mod terminal;
+mod tmux;
+mod watch;
+
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::home::Home;
+use crate::server::Server;
+
+/// Path of the secrets of the environment of these tests.
+pub(crate) const SECRETS: &str = "/projects/web/environments/staging/secrets";
+
+/// Server with the project `web`, and a home that names its environment `staging`.
+pub(crate) fn staging(secrets: &[(&str, &str)]) -> (Server, Home) {
+    let server = Server::start();
+    let home = server.home().with("SECRETS_PROJECT", "web").with("SECRETS_ENVIRONMENT", "staging");
+    home.api("POST", "/projects", &json!({ "name": "Web" }));
+    for (key, value) in secrets {
+        home.api("POST", SECRETS, &json!({ "key": key, "value": value }));
+    }
+    (server, home)
+}
+
+/// Time after which an expected change fails the test.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// File to which commands under test append lines.
+pub(crate) struct Log(PathBuf);
+
+impl Log {
+    /// Names the file `log` in the working folder.
+    pub(crate) fn new(home: &Home) -> Self {
+        Self::at(home, "log")
+    }
+
+    /// Names a file in the working folder.
+    pub(crate) fn at(home: &Home, name: &str) -> Self {
+        Self(home.path(name))
+    }
+
+    /// Lines that are complete.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(&self.0).unwrap_or_default();
+        let end = text.rfind('\n').map_or(0, |end| end + 1);
+        text[..end].lines().map(str::to_owned).collect()
+    }
+
+    /// Waits until the lines fulfill a condition.
+    #[track_caller]
+    pub(crate) fn wait_until(&self, what: &str, is_met: impl Fn(&[String]) -> bool) -> Vec<String> {
+        let until = Instant::now() + TIMEOUT;
+        loop {
+            let lines = self.lines();
+            if is_met(&lines) {
+                return lines;
+            }
+            assert!(Instant::now() < until, "no {what}: {lines:?}");
+            sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Sends a signal to a process.
+pub(crate) fn signal(child: &Child, name: &str) {
+    Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap();
+}
+
+/// Changes a secret several times in one connection, as fast as possible.
+fn set_all(home: &Home, key: &str, values: &[String]) {
+    let variable = |name: &str| {
+        let mut command = home.program("printenv", [name]);
+        String::from_utf8(command.output().unwrap().stdout).unwrap().trim().to_owned()
+    };
+    let url = format!("{}/api/v1{SECRETS}/{key}", variable("SECRETS_URL"));
+    let header = format!("header = \"Authorization: Bearer {}\"\n", variable("SECRETS_TOKEN"));
+    let requests: Vec<_> = values
+        .iter()
+        .map(|value| {
+            let body = json!({ "value": value }).to_string().replace('"', "\\\"");
+            format!(
+                "url = \"{url}\"\nrequest = PUT\n{header}header = \"Content-Type: application/json\"\n\
+                 data = \"{body}\"\noutput = /dev/null\nfail\n"
+            )
+        })
+        .collect();
+    home.write("curl.conf", &requests.join("next\n"));
+    let status = home.program("curl", ["-sS", "-K", "curl.conf"]).status().unwrap();
+    assert!(status.success());
+}

@@ -1,0 +1,79 @@
+//! Shell in a terminal of tmux.
+
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use crate::home::Home;
+
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Terminal with a shell in the working folder of a home, with the program in `PATH`.
+pub(crate) struct Screen {
+    socket: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Screen {
+    /// Starts bash without its start files.
+    pub(crate) fn start(home: &Home) -> Self {
+        Self::start_with(home, "bash --norc --noprofile -i")
+    }
+
+    /// Starts a shell.
+    pub(crate) fn start_with(home: &Home, shell: &str) -> Self {
+        // A server of its own, because one that ends would take a new session with it.
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("tmux").display().to_string();
+        let program = std::path::Path::new(env!("CARGO_BIN_EXE_secrets")).parent().unwrap();
+        let path = std::env::join_paths(
+            std::iter::once(program.to_owned())
+                .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+        );
+        let command =
+            ["-S", &socket, "-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "40"];
+        let output = home
+            .program("tmux", command)
+            .arg(shell)
+            .env("PATH", path.unwrap())
+            .env("PS1", "ready> ")
+            .env("LANG", "C.UTF-8")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        Self { socket, _folder: folder }
+    }
+
+    /// Presses keys, by the names of tmux; other words are typed.
+    pub(crate) fn keys(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat());
+    }
+
+    /// Waits until the screen shows this text.
+    #[track_caller]
+    pub(crate) fn shows(&self, text: &str) {
+        let until = Instant::now() + TIMEOUT;
+        loop {
+            let shown = self.text();
+            if shown.contains(text) {
+                return;
+            }
+            assert!(Instant::now() < until, "the screen does not show {text:?}:\n{shown}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Text of the screen.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p"]).stdout).into_owned()
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> Output {
+        Command::new("tmux").args(["-S", &self.socket]).args(arguments).output().unwrap()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}

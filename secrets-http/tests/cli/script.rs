@@ -1,0 +1,95 @@
+//! Runs of the program on a terminal, through `script` of util-linux.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::home::{Home, wait};
+
+/// Time after which a text that was expected counts as missing.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Program on a terminal of its own.
+pub(crate) struct Script {
+    child: Child,
+    input: ChildStdin,
+    output: Receiver<Vec<u8>>,
+    seen: String,
+}
+
+impl Script {
+    /// Starts the program with these arguments, which need no quoting.
+    pub(crate) fn start(home: &Home, arguments: &str) -> Self {
+        let command = format!("{} {arguments}", env!("CARGO_BIN_EXE_secrets"));
+        let mut child = home
+            .program("script", ["-q", "-e", "-c", &command, "/dev/null"])
+            .env("TERM", "xterm")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (sender, output) = mpsc::channel();
+        let mut stdout = child.stdout.take().unwrap();
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(length @ 1..) = stdout.read(&mut bytes) {
+                let _ = sender.send(bytes[..length].to_vec());
+            }
+        });
+        let input = child.stdin.take().unwrap();
+        Self { child, input, output, seen: String::new() }
+    }
+
+    /// Waits until the terminal has shown a text.
+    #[track_caller]
+    pub(crate) fn expect(&mut self, text: &str) -> &mut Self {
+        let until = Instant::now() + TIMEOUT;
+        while !self.seen.contains(text) {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(error) => panic!("no {text:?} ({error}): {:?}", self.seen),
+            }
+        }
+        self
+    }
+
+    /// Waits until the terminal does not show what is typed. Text that is typed before is discarded with
+    /// the change of the mode.
+    #[track_caller]
+    pub(crate) fn await_hidden_input(&mut self) -> &mut Self {
+        let id = self.child.id();
+        let children = format!("/proc/{id}/task/{id}/children");
+        let is_hidden = || {
+            let children = fs::read_to_string(&children).ok()?;
+            let terminal = format!("/proc/{}/fd/0", children.split_whitespace().next()?);
+            let modes = Command::new("stty").args(["-a", "-F", &terminal]).output().ok()?;
+            Some(String::from_utf8_lossy(&modes.stdout).contains(" -echo "))
+        };
+        let until = Instant::now() + TIMEOUT;
+        while is_hidden() != Some(true) {
+            assert!(Instant::now() < until, "the input is shown: {:?}", self.seen);
+            thread::sleep(Duration::from_millis(10));
+        }
+        self
+    }
+
+    /// Types a text.
+    pub(crate) fn send(&mut self, text: &str) -> &mut Self {
+        self.input.write_all(text.as_bytes()).unwrap();
+        self.input.flush().unwrap();
+        self
+    }
+
+    /// Waits for the end, and returns the exit code and everything that the terminal has shown.
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+        let code = wait(&mut self.child);
+        while let Ok(bytes) = self.output.recv_timeout(TIMEOUT) {
+            self.seen.push_str(&String::from_utf8_lossy(&bytes));
+        }
+        (code, self.seen)
+    }
+}

@@ -1,0 +1,96 @@
+//! Service with scripted responses, and a listener that must receive nothing.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Scripted service on this machine. Its threads end with the test.
+pub(crate) struct Scripted {
+    /// Address of the service.
+    pub(crate) url: String,
+    requests: Arc<Mutex<Vec<(Instant, String)>>>,
+}
+
+impl Scripted {
+    /// Starts a service that answers the request `METHOD path` with a status and a JSON body, or with
+    /// status 307 and a location. The number counts the same requests before this one.
+    pub(crate) fn start(
+        answer: impl Fn(&str, usize) -> (u16, String) + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (kept, answer) = (Arc::clone(&requests), Arc::new(answer));
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (kept, answer) = (Arc::clone(&kept), Arc::clone(&answer));
+                thread::spawn(move || serve(stream.unwrap(), &kept, &*answer));
+            }
+        });
+        Self { url, requests }
+    }
+
+    /// Times of the requests `METHOD path`.
+    pub(crate) fn times(&self, request: &str) -> Vec<Instant> {
+        let requests = self.requests.lock().unwrap();
+        requests
+            .iter()
+            .filter(|(_, text)| text.starts_with(&format!("{request} ")))
+            .map(|(time, _)| *time)
+            .collect()
+    }
+
+    /// All requests with their headers and bodies.
+    pub(crate) fn received(&self) -> String {
+        let requests = self.requests.lock().unwrap();
+        requests.iter().map(|(_, text)| text.as_str()).collect()
+    }
+}
+
+fn serve(
+    mut stream: TcpStream,
+    requests: &Mutex<Vec<(Instant, String)>>,
+    answer: &dyn Fn(&str, usize) -> (u16, String),
+) {
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let Some(text) = read(&mut stream) else { return };
+    let request: String = text.split(' ').take(2).collect::<Vec<_>>().join(" ");
+    let number = {
+        let mut requests = requests.lock().unwrap();
+        let earlier = |(_, text): &&(Instant, String)| text.starts_with(&format!("{request} "));
+        let number = requests.iter().filter(earlier).count();
+        requests.push((Instant::now(), text));
+        number
+    };
+    let (status, body) = answer(&request, number);
+    let location = if status == 307 { format!("location: {body}\r\n") } else { String::new() };
+    let head = format!(
+        "HTTP/1.1 {status} Status\r\n{location}content-type: application/json\r\nconnection: close\r\n\
+         content-length: {}\r\n\r\n",
+        body.len()
+    );
+    let _ = stream.write_all((head + &body).as_bytes());
+}
+
+/// Reads a request with its body, as far as `content-length` says.
+fn read(stream: &mut TcpStream) -> Option<String> {
+    let (mut bytes, mut chunk) = (Vec::new(), [0; 4096]);
+    loop {
+        let length = stream.read(&mut chunk).ok().filter(|length| *length > 0)?;
+        bytes.extend_from_slice(&chunk[..length]);
+        let text = String::from_utf8_lossy(&bytes);
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let expected = head
+                .lines()
+                .find_map(|line| {
+                    line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok()
+                })
+                .unwrap_or(0);
+            if body.len() >= expected {
+                return Some(text.into_owned());
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Fields whose text is hidden: replaced by `secrets_service.Hidden`, which is not shown in logs.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyString, PyType};
+
+/// Fields whose text is hidden, at any depth.
+const FIELDS: [&str; 8] =
+    ["accept_url", "access_token", "device_code", "passphrase", "secret", "text", "token", "value"];
+
+/// Prefix of a bundle key, which is shown once.
+const BUNDLE_KEY: &str = "scbk_";
+
+/// Names as Python objects, created once.
+struct Names {
+    fields: Vec<Py<PyString>>,
+    secrets: Py<PyString>,
+    key: Py<PyString>,
+}
+
+/// Hides the secret fields of a JSON object, and returns the object.
+#[pyfunction]
+pub(crate) fn hide(fields: Bound<'_, PyDict>) -> PyResult<Bound<'_, PyDict>> {
+    static NAMES: PyOnceLock<Names> = PyOnceLock::new();
+    let py = fields.py();
+    let names = NAMES.get_or_init(py, || {
+        let name = |name| PyString::intern(py, name).unbind();
+        Names { fields: FIELDS.map(name).into(), secrets: name("secrets"), key: name("key") }
+    });
+    for name in &names.fields {
+        hide_text(&fields, name.bind(py).as_any())?;
+    }
+    // A map of values by key.
+    if let Some(values) = fields.get_item(&names.secrets)?
+        && let Ok(values) = values.cast_exact::<PyDict>()
+    {
+        for key in values.keys() {
+            hide_text(values, &key)?;
+        }
+    }
+    // Any other `key` is the name of a secret.
+    if let Some(key) = fields.get_item(&names.key)?
+        && let Ok(key) = key.cast_exact::<PyString>()
+        && key.to_str().is_ok_and(|text| text.starts_with(BUNDLE_KEY))
+    {
+        fields.set_item(&names.key, hidden(key)?)?;
+    }
+    Ok(fields)
+}
+
+/// Hides the text of a field, if there is one.
+fn hide_text(fields: &Bound<'_, PyDict>, name: &Bound<'_, PyAny>) -> PyResult<()> {
+    if let Some(text) = fields.get_item(name)?
+        && let Ok(text) = text.cast_exact::<PyString>()
+    {
+        fields.set_item(name, hidden(text)?)?;
+    }
+    Ok(())
+}
+
+fn hidden<'py>(text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+    static HIDDEN: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    HIDDEN.import(text.py(), "secrets_service._hidden", "Hidden")?.call1((text,))
+}

@@ -1,0 +1,58 @@
+//! Sign-in of browsers.
+
+mod cookies;
+mod dev;
+mod device;
+mod flow;
+mod hostile;
+mod invitations;
+mod sessions;
+mod unavailable;
+
+use secrets_core::model::Origin;
+use secrets_core::store::UserRecord;
+use secrets_tests::{App, Browser, Build, IdentityProvider, Kind, Reply};
+
+const HOST: &str = "https://secrets.test";
+
+/// Starts a server whose browsers sign in with a provider.
+pub(crate) async fn serve(kind: Kind) -> (App, IdentityProvider) {
+    let build = Build::on(kind);
+    let provider = IdentityProvider::start(&build.clock).await;
+    (build.public_url(HOST).sign_in(&provider).start().await, provider)
+}
+
+/// Starts a sign-in, and returns the path with which the provider sends the browser back.
+async fn begin(browser: &mut Browser, provider: &IdentityProvider, return_to: &str) -> String {
+    let query = serde_urlencoded::to_string([("return_to", return_to)]).unwrap();
+    let sent = browser.open(&format!("/sign-in?{query}")).await;
+    provider.sign_in(sent.is(303).header("location").unwrap())
+}
+
+/// Signs a browser in.
+async fn sign_in(browser: &mut Browser, provider: &IdentityProvider) -> Reply {
+    let back = begin(browser, provider, "/").await;
+    browser.arrive(&back).await.is(200).clone()
+}
+
+/// Returns the user of a browser's session.
+async fn user(app: &App, browser: &Browser) -> UserRecord {
+    let names = ["__Host-session", "secrets-session"];
+    let token = names.iter().find_map(|name| browser.cookie(name)).unwrap();
+    let caller = app.service.authenticate_browser(token, Origin::default()).await.unwrap();
+    caller.person().unwrap().clone()
+}
+
+/// Returns a `Set-Cookie` header of a reply by the name of the cookie.
+fn set_cookie<'a>(reply: &'a Reply, name: &str) -> &'a str {
+    let mut lines = reply.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap());
+    let found = lines.find(|line| line.starts_with(&format!("{name}=")));
+    found.unwrap_or_else(|| panic!("no {name}: {:?}", reply.headers))
+}
+
+/// Asserts that a reply starts no session.
+#[track_caller]
+fn starts_no_session(reply: &Reply) {
+    let lines = reply.headers.get_all("set-cookie").iter();
+    assert!(!lines.into_iter().any(|line| line.to_str().unwrap().contains("session=")));
+}
