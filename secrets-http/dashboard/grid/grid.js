@@ -1,7 +1,7 @@
 // The grid of keys and environments (WAI-ARIA grid): one stop of the Tab key; the arrows move a cell.
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { html } from "../parts/html.js";
 import { hasLetterKeys } from "../parts/theme.js";
@@ -40,7 +40,7 @@ export function Grid({ grid, act }) {
   const { element, measure } = useView(view);
   const activeId = grid.activeId.value;
   const isMoving = useRef(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isMoving.current) document.getElementById(activeId)?.scrollIntoView({ block: "nearest", inline: "nearest" });
     isMoving.current = false;
   }, [activeId]);

@@ -1,6 +1,6 @@
 // Modal dialogs, which give the focus back when they close.
 
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
 import { words } from "../words.js";
 import { html } from "./html.js";
@@ -12,7 +12,8 @@ import { Icon } from "./icons.js";
 export function Dialog({ title, onClose, children, actions, hasClose = true }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const id = useId();
-  useEffect(() => {
+  // Cleaned up in the same step, before the page is painted: the focus is back when the dialog is gone.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
     return () => {
