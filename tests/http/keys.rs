@@ -32,7 +32,8 @@ async fn seen(person: &Person, project: &str) -> Vec<Value> {
         paths::secret(project, "staging", "ONE/history?values=true"),
         paths::secret(project, "staging", "TWO/history?values=true"),
     ] {
-        let reply = person.get(&path).await.is(200);
+        let reply = person.get(&path).await;
+        reply.is(200);
         seen.push(json!([reply.header("etag"), reply.json()]));
     }
     seen
@@ -150,7 +151,7 @@ async fn a_damaged_record_stays_and_holds_up_no_other(app: App) {
     fill(&alice, &project).await;
     let record = app.record(&project, "staging", "ONE").await;
     let damaged = SecretRecord { sealed: flipped(&record.sealed, 40), ..record };
-    app.rewrite(&[damaged.clone()]).await;
+    app.rewrite(std::slice::from_ref(&damaged)).await;
 
     request(&app).await;
     replace(&app).await;
@@ -214,5 +215,5 @@ on_every_store![
     a_second_replacement_follows_the_first,
     a_deleted_project_gets_a_new_key_and_can_be_restored,
     a_damaged_record_stays_and_holds_up_no_other,
-    changes_go_on_meanwhile_and_none_is_lost;
+    changes_go_on_meanwhile_and_none_is_lost,
 ];

@@ -134,7 +134,7 @@ pub async fn open_shared(location: &Location) -> StoreResult<Arc<dyn Store>> {
     match location {
         #[cfg(feature = "sqlite")]
         Location::Sqlite(path) => {
-            Ok(Arc::new(super::sql::sqlite::open_shared(path, StoreOptions::default()).await?))
+            Ok(Arc::new(super::sql::sqlite::open_shared(path, StoreOptions::default())))
         }
         _ => open(location).await,
     }

@@ -31,7 +31,7 @@ impl<S: Snapshot> KeyReads for Session<S> {
         let newest = state.project_keys.keys().filter_map(|project| {
             let key = state.newest_key(*project).ok()?;
             let times = state.key_times.get(&(*project, key.version))?;
-            (times.created_at < before).then_some(key)
+            (times.created < before).then_some(key)
         });
         Ok(newest.take(limit as usize).collect())
     }
@@ -43,7 +43,7 @@ impl<S: Snapshot> KeyReads for Session<S> {
     ) -> StoreResult<Vec<ReplacedKey>> {
         let state = self.state();
         let replaced = state.key_times.iter().filter_map(|(place, times)| {
-            let replaced_at = times.replaced_at.filter(|_| times.retired_at.is_none())?;
+            let replaced_at = times.replaced.filter(|_| times.retired.is_none())?;
             let (project, version) = place;
             let key = state.project_keys.get(project)?.get(version).map(owned)?;
             let newest = state.newest_key(*project).ok()?;
@@ -55,7 +55,7 @@ impl<S: Snapshot> KeyReads for Session<S> {
     async fn project_key_counts(&mut self) -> StoreResult<ProjectKeyCounts> {
         let mut counts = ProjectKeyCounts::default();
         for times in self.state().key_times.values() {
-            match (times.replaced_at, times.retired_at) {
+            match (times.replaced, times.retired) {
                 (None, _) => counts.current += 1,
                 (Some(_), None) => counts.replaced += 1,
                 (Some(_), Some(_)) => counts.retired += 1,
@@ -106,7 +106,7 @@ impl KeyWrites for Session<Pending> {
         keys.insert(key.version, key.clone().into());
         for version in 0..key.version {
             if let Some(times) = state.key_times.get_mut(&(key.project, version)) {
-                times.replaced_at = times.replaced_at.or(Some(now));
+                times.replaced = times.replaced.or(Some(now));
             }
         }
         state.key_times.insert((key.project, key.version), KeyTimes::new(now));
@@ -136,7 +136,7 @@ impl KeyWrites for Session<Pending> {
         version: u32,
         now: Time,
     ) -> StoreResult<()> {
-        self.state_mut().replaced_key(project, version)?.retired_at = Some(now);
+        self.state_mut().replaced_key(project, version)?.retired = Some(now);
         Ok(())
     }
 }
@@ -145,8 +145,7 @@ impl State {
     /// Returns the times of a key that was replaced and is not retired.
     fn replaced_key(&mut self, project: ProjectId, version: u32) -> StoreResult<&mut KeyTimes> {
         let times = self.key_times.get_mut(&(project, version));
-        let replaced =
-            times.filter(|times| times.replaced_at.is_some() && times.retired_at.is_none());
+        let replaced = times.filter(|times| times.replaced.is_some() && times.retired.is_none());
         replaced.ok_or(GONE)
     }
 

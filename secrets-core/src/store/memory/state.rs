@@ -103,14 +103,14 @@ pub(super) struct State {
 /// Times of a project key.
 #[derive(Clone, Copy)]
 pub(super) struct KeyTimes {
-    pub(super) created_at: Time,
-    pub(super) replaced_at: Option<Time>,
-    pub(super) retired_at: Option<Time>,
+    pub(super) created: Time,
+    pub(super) replaced: Option<Time>,
+    pub(super) retired: Option<Time>,
 }
 
 impl KeyTimes {
-    pub(super) fn new(created_at: Time) -> Self {
-        Self { created_at, replaced_at: None, retired_at: None }
+    pub(super) fn new(created: Time) -> Self {
+        Self { created, replaced: None, retired: None }
     }
 }
 

@@ -111,7 +111,7 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
 
 /// Opens a database file that another process may own, without a cache. The tables must be those of this
 /// version. Only tables that the owner does not cache may be changed.
-pub async fn open_shared(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
+pub fn open_shared(path: &Path, options: StoreOptions) -> SqlStore {
     let timeouts = options.timeouts;
     let connecting = SqliteConnectOptions::new()
         .filename(path)
@@ -122,7 +122,7 @@ pub async fn open_shared(path: &Path, options: StoreOptions) -> StoreResult<SqlS
     let reading = connecting.read_only(true);
     let readers = pool(1, timeouts.acquire).connect_lazy_with(reading.clone());
     let reserved = pool(RESERVED, timeouts.ping).connect_lazy_with(reading);
-    Ok(SqlStore::new(Pools { readers, writers, reserved }, timeouts, None, None))
+    SqlStore::new(Pools { readers, writers, reserved }, timeouts, None, None)
 }
 
 async fn migrate_schema(options: &SqliteConnectOptions) -> StoreResult<()> {

@@ -45,7 +45,7 @@ pub async fn the_newest_key_is_found_by_its_age(store: &dyn Store) {
     let second = version(&world.key, 2);
     let mut seen = read(store).await;
     assert_eq!(seen.aged_project_keys(at(0), 9).await.unwrap(), []);
-    assert_eq!(seen.aged_project_keys(at(1), 9).await.unwrap(), [world.key.clone()]);
+    assert_eq!(seen.aged_project_keys(at(1), 9).await.unwrap(), std::slice::from_ref(&world.key));
     assert_eq!(seen.aged_project_keys(at(1), 0).await.unwrap(), []);
 
     let mut tx = begin(store).await;

@@ -208,7 +208,10 @@ fn a_secret_may_be_in_a_file_of_its_own() {
     let by_flag = served(&format!("--root-key-file {key} --database-url-file {url}"), &[]).unwrap();
 
     for settings in [by_variable, by_flag] {
-        assert_eq!(settings.root_keys.current.reveal().as_slice(), b"kvc_root-key-of-thirty-two-bytes");
+        assert_eq!(
+            settings.root_keys.current.reveal().as_slice(),
+            b"kvc_root-key-of-thirty-two-bytes"
+        );
         let Location::Postgres(url) = settings.database.location else { panic!() };
         assert_eq!(url.as_str(), "postgres://u:kvc_p@db/secrets");
     }

@@ -176,80 +176,60 @@ impl KeyWrites for Session<Transaction> {
     }
 }
 
-/// Statement that selects records by the key version in their header: bytes 4 to 7, counted from 1.
+/// Text of a statement that selects records by the key version in their header: bytes 4 to 7, counted from 1.
+macro_rules! select {
+    ($fields:literal from $tables:literal: $sealed:literal of $object:literal, $version:literal) => {
+        concat!(
+            "SELECT e.id AS environment_id, ",
+            $object,
+            " AS object, ",
+            $fields,
+            ", CAST(",
+            $version,
+            " AS BIGINT) AS version, ",
+            $sealed,
+            " AS sealed FROM environments e JOIN ",
+            $tables,
+            " WHERE e.project_id = $1 AND substr(",
+            $sealed,
+            ", 4, 4) = $2 AND (",
+            $object,
+            ", CAST(",
+            $version,
+            " AS BIGINT)) > ($3, $4) ORDER BY object, version LIMIT $5"
+        )
+    };
+}
+
 fn select(column: SealedColumn) -> &'static str {
-    macro_rules! select {
-        ($fields:literal, $tables:literal, $sealed:literal, $object:literal, $version:literal) => {
-            concat!(
-                "SELECT e.id AS environment_id, ",
-                $object,
-                " AS object, ",
-                $fields,
-                ", CAST(",
-                $version,
-                " AS BIGINT) AS version, ",
-                $sealed,
-                " AS sealed FROM environments e JOIN ",
-                $tables,
-                " WHERE e.project_id = $1 AND substr(",
-                $sealed,
-                ", 4, 4) = $2 AND (",
-                $object,
-                ", CAST(",
-                $version,
-                " AS BIGINT)) > ($3, $4) ORDER BY object, version LIMIT $5"
-            )
-        };
-    }
     match column {
         SealedColumn::Value => select!(
-            "s.key, s.hidden",
-            "secrets s ON s.environment_id = e.id",
-            "s.sealed",
-            "s.id",
-            "s.version"
+            "s.key, s.hidden" from "secrets s ON s.environment_id = e.id":
+            "s.sealed" of "s.id", "s.version"
         ),
         SealedColumn::Description => select!(
-            "s.key, FALSE AS hidden",
-            "secrets s ON s.environment_id = e.id",
-            "s.sealed_description",
-            "s.id",
-            "0"
+            "s.key, FALSE AS hidden" from "secrets s ON s.environment_id = e.id":
+            "s.sealed_description" of "s.id", "0"
         ),
         SealedColumn::PreviousValue => select!(
-            "s.key, v.hidden",
-            "secret_versions v ON v.environment_id = e.id JOIN secrets s ON s.id = v.secret_id",
-            "v.sealed",
-            "v.secret_id",
-            "v.version"
+            "s.key, v.hidden" from "secret_versions v ON v.environment_id = e.id JOIN secrets s ON s.id = v.secret_id":
+            "v.sealed" of "v.secret_id", "v.version"
         ),
         SealedColumn::Connection => select!(
-            "'' AS key, FALSE AS hidden",
-            "rotations r ON r.environment_id = e.id",
-            "r.connection",
-            "r.id",
-            "0"
+            "'' AS key, FALSE AS hidden" from "rotations r ON r.environment_id = e.id":
+            "r.connection" of "r.id", "0"
         ),
         SealedColumn::Proxy => select!(
-            "'' AS key, FALSE AS hidden",
-            "rotations r ON r.environment_id = e.id",
-            "r.proxy",
-            "r.id",
-            "0"
+            "'' AS key, FALSE AS hidden" from "rotations r ON r.environment_id = e.id":
+            "r.proxy" of "r.id", "0"
         ),
         SealedColumn::Pending => select!(
-            "'' AS key, FALSE AS hidden",
-            "rotations r ON r.environment_id = e.id JOIN rotation_attempts a ON a.rotation_id = r.id",
-            "a.pending",
-            "a.id",
-            "a.sequence"
+            "'' AS key, FALSE AS hidden" from "rotations r ON r.environment_id = e.id JOIN rotation_attempts a ON a.rotation_id = r.id":
+            "a.pending" of "a.id", "a.sequence"
         ),
         SealedColumn::Webhook => select!(
-            "'' AS key, FALSE AS hidden",
-            "rotations r ON r.environment_id = e.id JOIN webhooks w ON w.rotation_id = r.id",
-            "w.sealed",
-            "w.id",
-            "0"
+            "'' AS key, FALSE AS hidden" from "rotations r ON r.environment_id = e.id JOIN webhooks w ON w.rotation_id = r.id":
+            "w.sealed" of "w.id", "0"
         ),
     }
 }
