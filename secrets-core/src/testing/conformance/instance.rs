@@ -56,8 +56,8 @@ pub async fn a_root_key_is_replaced_once(store: &dyn Store) {
     let after = InstanceRecord {
         root_key: RootKeyId([9; 8]),
         wrapped_kek: vec![9; 60],
-        kek_id: before.kek_id + 1,
-        epoch: before.epoch + 1,
+        kek_id: before.kek_id - 1,
+        epoch: before.epoch - 1,
         canary: vec![9; 9],
         ..before.clone()
     };
