@@ -77,7 +77,8 @@ async fn everything_reads_as_before_under_new_keys(app: App) {
     let (alice, project) = (&rotated.person, &rotated.project);
     fill(alice, project).await;
     rotated.succeed().await;
-    let hook = json!({ "url": "https://127.0.0.1:9/hook", "events": ["rotation.completed"] });
+    let hook =
+        json!({ "url": "https://hooks.example.com/rotated", "events": ["rotation.completed"] });
     alice.post(&format!("{}/webhooks", rotated.path), &hook).await.is(201);
     let (other, empty) = (alice.project("Other").await, alice.project("Empty").await);
     fill(alice, &other).await;
