@@ -5,10 +5,8 @@ import { useComputed } from "@preact/signals";
 import { html } from "../parts/html.js";
 import { Icon } from "../parts/icons.js";
 import { words } from "../words.js";
+import { isProduction } from "./editing.js";
 import { hasValue } from "./marks.js";
-
-/** Names of environments that real users depend on. */
-const isProduction = (/** @type {string} */ name) => ["production", "prod", "live"].includes(name.toLowerCase());
 
 /** @param {any} environment @param {number} values */
 const note = (environment, values) =>
