@@ -67,7 +67,7 @@ export const words = {
     noMatchText: "Change the text, or turn off the marks.",
     clear: "Clear the filter",
     empty: "No secrets yet",
-    emptyText: "Add a key here, or import a file of variables on the command line, in the folder of your program:",
+    emptyText: "Add a key, paste the text of a .env file here, or import a file of variables on the command line, in the folder of your program:",
     noEnvironments: "No environment",
     noEnvironmentsText: "This project has no environments yet.",
     noRights: "You have no access to the environments of this project. An owner or admin of the team can give you access.",
@@ -172,6 +172,18 @@ export const words = {
     refused: (/** @type {string} */ text) => `Nothing was saved: ${text}`,
     tooMany: (/** @type {number} */ most) => `At most ${count(most)} changes can be saved at once. Give up some of them.`,
   },
+  paste: {
+    title: (/** @type {string} */ environment) => `Import into ${environment}`,
+    plan: (/** @type {number} */ created, /** @type {number} */ changed) =>
+      `${plural(created, "new secret")} and ${plural(changed, "secret")} with another or the same value.`,
+    managed: (/** @type {string} */ keys) => `A rotation writes these keys, which are left out: ${keys}.`,
+    errors: (/** @type {number} */ number, /** @type {string} */ lines, /** @type {boolean} */ isCut) =>
+      `${number === 1 ? "Line" : "Lines"} ${lines}${isCut ? ", …" : ""} left out: not understood with certainty, or a key for the second time.`,
+    errorsHint: "The command line reads the full format, with escapes and comments after values:",
+    keep: (/** @type {number} */ number) => `Stage ${plural(number, "change")}`,
+    nowhere: "You may not write in this environment.",
+    large: "The file is larger than 4 MiB. Import it on the command line.",
+  },
   history: {
     button: "History",
     title: (/** @type {string} */ key) => `History of ${key}`,
@@ -192,7 +204,7 @@ export const words = {
     rollBackTo: (/** @type {number} */ version, /** @type {string} */ environment) => `Roll back ${environment} to version ${version}`,
     ask: (/** @type {number} */ version, /** @type {string} */ environment) => `Version ${version} becomes the value of ${environment} at once.`,
     done: (/** @type {string} */ key, /** @type {string} */ environment) => `Rolled back ${key} of ${environment}.`,
-    recorded: "Each reveal is recorded in the audit log.",
+    recorded: "Each reveal is recorded in the audit log, and hidden again after 30 seconds.",
   },
   column: {
     reveal: "Reveal all values",

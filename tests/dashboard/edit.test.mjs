@@ -285,6 +285,73 @@ test("a version is revealed and rolled back", async () => {
   await dialog.getByRole("button", { name: "Reveal version 3 of staging" }).waitFor();
 });
 
+test("pasted and dropped text is planned, then staged", async () => {
+  const { page, slug } = await opened();
+  const text = "REDIS_URL=kvc_pasted\nBRAND_NEW='kvc_new'\nWRONG $LINE\n";
+  const give = (type, text) =>
+    page.evaluate(
+      ([type, text]) => {
+        const data = new DataTransfer();
+        if (type === "paste") data.setData("text/plain", text);
+        else data.items.add(new File([text], ".env"));
+        const target = type === "paste" ? document.getElementById("grid") : document.querySelector("#grid .active");
+        const Kind = type === "paste" ? ClipboardEvent : DragEvent;
+        const name = type === "paste" ? "clipboardData" : "dataTransfer";
+        target.dispatchEvent(new Kind(type, { bubbles: true, cancelable: true, [name]: data }));
+      },
+      [type, text],
+    );
+  await goTo(page, "REDIS_URL", "staging");
+  await give("paste", text);
+  const dialog = page.getByRole("dialog", { name: "Import into staging" });
+  await dialog.getByText("1 new secret and 1 secret with another").waitFor();
+  await dialog.getByText("Line 3 left out").waitFor();
+  assert.doesNotMatch(await page.content(), /kvc_|\$LINE/);
+  assert.deepEqual(await findings(page), []);
+  await page.screenshot({ path: join(pictures, "paste-light.png") });
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  await goTo(page, "REDIS_URL", "development");
+  await give("drop", text);
+  await page.getByRole("dialog", { name: "Import into development" }).getByRole("button", { name: "Stage 2 changes" }).click();
+  await bar(page).getByText("2 changes in 1 environment").waitFor();
+  await page.locator("#grid").press("Control+s");
+  await page.getByRole("button", { name: "Save 2 changes" }).click();
+  await page.getByText("Saved 2 changes.").waitFor();
+  assert.equal(await value(slug, "development", "REDIS_URL"), "kvc_pasted");
+  assert.equal(await value(slug, "development", "BRAND_NEW"), "kvc_new");
+});
+
+test("a page that is hidden for a minute closes its stream of events, and opens it again", async () => {
+  const slug = await createMarks(call, `Editing ${++projects}`);
+  const { page, context } = await open(browser, { url: server.url, token });
+  contexts.push(context);
+  await page.clock.install();
+  await page.addInitScript(() => {
+    const Original = EventSource;
+    window.streams = [];
+    window.EventSource = class extends Original {
+      constructor(url) {
+        super(url);
+        window.streams.push(this);
+      }
+    };
+    window.see = (state) => {
+      Object.defineProperty(document, "visibilityState", { value: state, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    };
+  });
+  await openGrid(page, server.url, slug);
+  await page.waitForFunction(() => window.streams[0]?.readyState === EventSource.OPEN);
+  await page.evaluate(() => window.see("hidden"));
+  await page.clock.runFor(59_000);
+  assert.equal(await page.evaluate(() => window.streams[0].readyState), 1);
+  await page.clock.runFor(2_000);
+  assert.equal(await page.evaluate(() => window.streams[0].readyState), 2);
+  await page.evaluate(() => window.see("visible"));
+  await page.waitForFunction(() => window.streams[1]?.readyState === EventSource.OPEN);
+});
+
 for (const [name, options] of Object.entries({ light: {}, dark: { scheme: "dark" }, narrow: { width: 320, height: 640 }, forced: { forced: "active" } })) {
   test(`axe finds nothing in the windows of editing: ${name}`, async () => {
     const { page, seen } = await opened(options);

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { isDotenv, parsed } from "../../secrets-http/dashboard/grid/dotenv.js";
 import { NOTHING_STAGED, conflictsOf, heirsOf, planOf, rebase, redo, stage, undo, unstage, withNewKeys } from "../../secrets-http/dashboard/grid/staged.js";
 
 const set = (environment, key, value, base = 1, rest = {}) => ({ environment, key, action: "set", value, base, ...rest });
@@ -85,4 +86,25 @@ test("heirs are the environments that see a change", () => {
   assert.deepEqual(heirsOf(set("p", "C"), comparison), []);
   assert.deepEqual(heirsOf(set("v", "C"), comparison), ["qa"]);
   assert.deepEqual(heirsOf(set("p", "NEW"), comparison), ["preview", "qa"]);
+});
+
+test("a pasted line is understood with certainty, or an error by its number", () => {
+  const certain = [
+    ["A=kvc_1", "kvc_1"],
+    ["export A = kvc_1  ", "kvc_1"],
+    ["A=", ""],
+    ["A='kvc_ $1 \\ # \"'", 'kvc_ $1 \\ # "'],
+    ['A="kvc_ # 1"', "kvc_ # 1"],
+    ["A='kvc_ one  \n two=2\n'", "kvc_ one  \n two=2\n"],
+    ["\ufeffA=kvc_1\r\n# comment\r\n", "kvc_1"],
+    ["A=postgres://u:p@h/d?x=1&y=2", "postgres://u:p@h/d?x=1&y=2"],
+  ];
+  for (const [text, value] of certain) assert.deepEqual(parsed(text), { values: new Map([["A", value]]), errors: [] }, text);
+  const uncertain = ["A=$B", "A=kvc # comment", 'A="a\\nb"', "A='a' b", "A=`a`", "1A=b", "no line", "A='open", "A='open\nB=kvc_2", "A=a'b"];
+  for (const text of uncertain) assert.deepEqual(parsed(text), { values: new Map(), errors: [1] }, text);
+  assert.deepEqual(parsed("A=1\n\nB\nA=2"), { values: new Map([["A", "1"]]), errors: [3, 4] });
+  // The rest of a value of several lines is not taken for keys.
+  assert.deepEqual(parsed("A=\"-----\nMIIE==\n-----\" x\nB=1"), { values: new Map([["B", "1"]]), errors: [1] });
+  assert.equal(isDotenv("some words\nA=1"), true);
+  assert.equal(isDotenv("some words"), false);
 });

@@ -47,7 +47,7 @@ function EnvironmentHead({ grid, place }) {
 
 /** @param {{ grid: import("./state.js").GridState }} properties */
 export function Head({ grid }) {
-  const [all, shown] = [grid.comparison.value.keys.length, grid.rows.value.length];
+  const [all, shown] = [grid.merged.value.keys.length, grid.rows.value.length];
   return html`<div role="rowgroup" class="heads">
     <div role="row" class="row" aria-rowindex="1">
       <div role="columnheader" class="head key" aria-colindex="1">

@@ -12,7 +12,7 @@ import { ago, exactly } from "../parts/time.js";
 import { words } from "../words.js";
 import { isWritable } from "./editing.js";
 import { description, isReadable, markOf, spoken } from "./marks.js";
-import { Shown } from "./review.js";
+import { Shown, useHiding } from "./review.js";
 import { ownVersion } from "./staged.js";
 
 /**
@@ -24,6 +24,7 @@ import { ownVersion } from "./staged.js";
 function Value({ of, load }) {
   const [shown, setShown] = useState(/** @type {string | null} */ (null));
   const [error, setError] = useState("");
+  useHiding(shown !== null, () => setShown(null));
   const reveal = async () => {
     try {
       setShown(await load());

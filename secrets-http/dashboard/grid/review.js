@@ -11,7 +11,7 @@ import { changeText, consequence, giveUp, isProduction } from "./editing.js";
 import { hasValue } from "./marks.js";
 import { save } from "./save.js";
 import { rebase } from "./staged.js";
-import { visibleParts } from "./values.js";
+import { SHOWN_FOR, visibleParts } from "./values.js";
 
 /** @typedef {import("./staged.js").Change} Change */
 
@@ -19,6 +19,15 @@ import { visibleParts } from "./values.js";
 export function Shown({ value }) {
   if (value === "") return html`<em>${words.cell.empty}</em>`;
   return html`${visibleParts(value).map(({ text, isMark }) => (isMark ? html`<i>${text}</i>` : text))}`;
+}
+
+/** Hides what is shown after a time. @param {boolean} isShown @param {() => void} hide */
+export function useHiding(isShown, hide) {
+  useEffect(() => {
+    if (!isShown) return undefined;
+    const timer = setTimeout(hide, SHOWN_FOR);
+    return () => clearTimeout(timer);
+  }, [isShown]);
 }
 
 /** One side of a change: words, or a masked value. @param {{ label: string, text: string, value: string | null }} properties */
@@ -32,6 +41,7 @@ function Side({ label, text, value }) {
 function Values({ grid, change, read }) {
   const [shown, setShown] = useState(/** @type {null | { before: string | null, after: string | null }} */ (null));
   const [error, setError] = useState("");
+  useHiding(shown !== null, () => setShown(null));
   const { environments, keys } = grid.comparison.value;
   const place = environments.findIndex((/** @type {any} */ { id }) => id === change.environment);
   const secret = keys.find((/** @type {any} */ { key }) => key === change.key)?.cells[place] ?? null;

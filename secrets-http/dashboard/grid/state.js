@@ -45,6 +45,8 @@ export class GridState {
   refusal = signal(/** @type {import("./save.js").Refusal | null} */ (null));
   /** Cell that is edited, or `new` for a new key. */
   editing = signal(/** @type {import("./editing.js").Editable | "new" | null} */ (null));
+  /** Changes that a pasted text or a dropped file would make. */
+  pasted = signal(/** @type {ReturnType<typeof import("./paste.js").planOfText> | null} */ (null));
   /** Key whose history is shown. */
   historyOf = signal(/** @type {string | null} */ (null));
 

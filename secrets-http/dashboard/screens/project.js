@@ -12,6 +12,7 @@ import { EnvironmentTabs } from "../grid/head.js";
 import { KeyPanel } from "../grid/history.js";
 import { Legend } from "../grid/legend.js";
 import { changedCells, hasValue, isReadable, markOf } from "../grid/marks.js";
+import { Pasted, usePaste } from "../grid/paste.js";
 import { Review } from "../grid/review.js";
 import { SaveBar } from "../grid/savebar.js";
 import { GridState, flashId } from "../grid/state.js";
@@ -138,9 +139,11 @@ function Windows({ grid, reload, read }) {
   const asked = grid.asked.value;
   const editing = grid.editing.value;
   const name = grid.historyOf.value;
+  const pasted = grid.pasted.value;
   return html`${grid.isLegendOpen.value && html`<${Legend} onClose=${() => (grid.isLegendOpen.value = false)} />`}
     ${asked !== null && html`<${ColumnQuestion} grid=${grid} place=${asked} />`}
     ${editing && html`<${Editor} grid=${grid} at=${editing === "new" ? null : editing} read=${read} />`}
+    ${pasted && html`<${Pasted} grid=${grid} plan=${pasted} />`}
     ${name !== null && html`<${KeyPanel} grid=${grid} name=${name} reload=${reload} read=${read} />`}
     ${grid.isReviewing.value && html`<${Review} grid=${grid} reload=${reload} read=${read} />`}`;
 }
@@ -149,6 +152,7 @@ function Windows({ grid, reload, read }) {
 function Secrets({ grid, reload, read }) {
   const act = useMemo(() => actions(grid, read), [grid]);
   useStaged(grid);
+  usePaste(grid);
   const hasRows = grid.rows.value.length > 0;
   const mark = () => {
     grid.isEqual.value = !grid.isEqual.value;
