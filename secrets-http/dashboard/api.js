@@ -122,4 +122,38 @@ export const api = {
    * @param {string} project @param {string} environment
    */
   exported: async (project, environment) => (await send("GET", `${secretsOf(project, environment)}/export`)).body.secrets,
+
+  /**
+   * Changes secrets of several environments, all or none.
+   * @param {string} project @param {any[]} changes @param {{ isDryRun?: boolean }} [options]
+   */
+  change: async (project, changes, { isDryRun = false } = {}) =>
+    (await send("POST", `/projects/${segment(project)}/changes`, { body: { changes, dry_run: isDryRun } })).body,
+
+  /**
+   * Lists the versions of a secret without values, newest first.
+   * @param {string} project @param {string} environment @param {string} key
+   */
+  history: async (project, environment, key) =>
+    (await send("GET", `${secretsOf(project, environment)}/${segment(key)}/history?values=false`)).body.history,
+
+  /**
+   * Reads one earlier version with its value, which is recorded.
+   * @param {string} project @param {string} environment @param {string} key @param {number} version
+   */
+  version: async (project, environment, key, version) =>
+    (await send("GET", `${secretsOf(project, environment)}/${segment(key)}/history?values=true&limit=1&before=${version + 1}`)).body.history[0],
+
+  /**
+   * Restores an earlier version as a new one.
+   * @param {string} project @param {string} environment @param {string} key @param {{ version: number, expected_version: number }} body
+   */
+  rollBack: async (project, environment, key, body) =>
+    (await send("POST", `${secretsOf(project, environment)}/${segment(key)}/rollback`, { body })).body.secret,
+
+  /**
+   * Opens the stream of events of a project. The browser sends the cookie of the session and no header of the page.
+   * @param {string} project
+   */
+  watch: (project) => new EventSource(`${base}/api/v1/projects/${segment(project)}/watch`),
 };

@@ -1,6 +1,6 @@
 // Addresses of the dashboard: which screen a path shows, and navigation without loading the page again.
 
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 
 /** Path below which the service is reached, without a slash at its end. */
 export const base = new URL(import.meta.url).pathname.replace(/\/assets\/[^/]+\/[^/]+$/, "");
@@ -59,7 +59,14 @@ export function navigate(path) {
 
 /** Follows links within the dashboard, and the history of the browser. */
 export function start() {
+  let current = location.href;
+  effect(() => {
+    route.value;
+    current = location.href;
+  });
   addEventListener("popstate", () => {
+    // The address has changed already: a refused change is taken back.
+    if (!guards.every((guard) => guard())) return history.pushState(null, "", current);
     route.value = routeOf(location.pathname);
   });
   addEventListener("click", (event) => {

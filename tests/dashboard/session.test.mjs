@@ -53,6 +53,8 @@ test("signing out ends the session in every window", async () => {
 
   await page.getByText("dev@example.com").first().click();
   await page.getByRole("button", { name: "Sign out" }).click();
+  // The start page is not the dashboard, whose menu has a link of the same words.
+  await page.locator("#dashboard").waitFor({ state: "detached" });
   await page.getByText("API documentation").first().waitFor();
 
   assert.deepEqual(await context.cookies(server.url), []);

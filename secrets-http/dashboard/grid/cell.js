@@ -5,8 +5,10 @@ import { useComputed } from "@preact/signals";
 import { html } from "../parts/html.js";
 import { Icon } from "../parts/icons.js";
 import { words } from "../words.js";
+import { changeText } from "./editing.js";
 import { equals, isReadable, markOf, shortText, spoken } from "./marks.js";
 import { cellId, flashId } from "./state.js";
+import { changeId } from "./staged.js";
 import { visibleParts } from "./values.js";
 
 /** Maximum number of characters of a value in a cell. */
@@ -22,6 +24,16 @@ function Short({ value }) {
     ${parts.map(({ text, isMark }) => (isMark ? html`<i>${text}</i>` : text))}
     ${lines > 1 && html`<em> ${words.cell.lines(lines)}</em>`}
   </span>`;
+}
+
+/** Words of a staged change, and if it conflicts. @param {any} grid @param {any} change @param {boolean} isConflict */
+const stagedLabel = (grid, change, isConflict) =>
+  [isConflict ? words.edit.conflict : words.edit.unsaved, changeText(grid, change)].join(": ");
+
+/** @param {{ grid: any, change: any, isConflict: boolean }} properties */
+function StagedMark({ grid, change, isConflict }) {
+  return html`<span class="mark-staged"><${Icon} name=${isConflict ? "conflict" : "edited"} /></span>
+    <span class="text">${changeText(grid, change)}</span>`;
 }
 
 /** Buttons of the active cell, for the pointer: the keyboard has keys. @param {{ isShown: boolean }} properties */
@@ -52,27 +64,31 @@ export function Cell({ grid, row, index, place, column, hasOthers }) {
   const id = cellId(index, column);
   const environments = grid.environments.value;
   const environment = environments[place];
-  const isActive = useComputed(() => grid.activeId.value === id).value;
+  const isActive = useComputed(() => grid.isActive(row.key, column)).value;
   const hasFlash = useComputed(() => grid.flashes.value.has(flashId(environment.id, row.key))).value;
   const shown = grid.values.of(environment.id, row.key).value;
   const secret = row.cells[place];
   const mark = markOf(row, place, environment);
   const isOpen = isReadable(mark, secret);
-  const label = `${row.key}, ${environment.name}, ${spoken(row, place, environments)}`;
+  const id_ = changeId(environment.id, row.key);
+  const change = useComputed(() => grid.staged.value.changes.get(id_)).value;
+  const isConflict = useComputed(() => grid.conflicts.value.has(id_)).value;
+  const label = [row.key, environment.name, spoken(row, place, environments), ...(change ? [stagedLabel(grid, change, isConflict)] : [])].join(", ");
   const isShown = shown.state === "shown";
   return html`<div
     role="gridcell"
     id=${id}
-    class=${`cell mark-${mark}${isActive ? " active" : ""}${hasFlash ? " flash" : ""}${isShown ? " open" : ""}`}
+    class=${`cell mark-${mark}${isActive ? " active" : ""}${hasFlash ? " flash" : ""}${isShown ? " open" : ""}${change ? " staged" : ""}${isConflict ? " conflicting" : ""}`}
     aria-colindex=${place + 2}
     aria-label=${isShown ? undefined : label}
     data-column=${column}
   >
     ${mark !== "absent" && html`<${Icon} name=${mark} />`}
+    ${change && html`<${StagedMark} grid=${grid} change=${change} isConflict=${isConflict} />`}
     ${isShown
       ? html`<span class="unseen">${label}: </span><${Short} value=${shown.value} />`
-      : html`<span class="text">${mark === "noAccess" ? "" : shortText(mark, secret)}</span>`}
-    ${isOpen && shown.state === "hidden" && html`<span class="dots" data-action="reveal"></span>`}
+      : !change && html`<span class="text">${mark === "noAccess" ? "" : shortText(mark, secret)}</span>`}
+    ${isOpen && !change && shown.state === "hidden" && html`<span class="dots" data-action="reveal"></span>`}
     ${shown.state === "loading" && html`<span class="wait">${words.cell.loading}</span>`}
     ${shown.state === "failed" && html`<span class="wait bad">${words.cell.failed}</span>`}
     ${equals(row, place, environments).length > 0 && html`<${Icon} name="equal" />`}
@@ -87,7 +103,7 @@ export function Cell({ grid, row, index, place, column, hasOthers }) {
  */
 export function KeyCell({ grid, row, index, about }) {
   const id = cellId(index, 0);
-  const isActive = useComputed(() => grid.activeId.value === id).value;
+  const isActive = useComputed(() => grid.isActive(row.key, 0)).value;
   return html`<div
     role="rowheader"
     id=${id}

@@ -7,7 +7,9 @@ import { Icon } from "../parts/icons.js";
 import { errorText } from "../parts/states.js";
 import { ago, exactly } from "../parts/time.js";
 import { words } from "../words.js";
+import { changeText, consequence, editable } from "./editing.js";
 import { description, isReadable, markOf, spoken } from "./marks.js";
+import { changeId } from "./staged.js";
 import { visibleParts } from "./values.js";
 
 /** @param {{ grid: any, value: string }} properties */
@@ -24,8 +26,25 @@ function Value({ grid, value }) {
     <p class="quiet">${words.cell.revealed}</p>`;
 }
 
-/** @param {{ grid: any, row: any, place: number, onReveal: () => void, onCopy: () => void }} properties */
-function Target({ grid, row, place, onReveal, onCopy }) {
+/** Buttons for the active cell: only what the caller may do. @param {{ grid: any, secret: any, isOpen: boolean, isShown: boolean, act: any }} properties */
+function Buttons({ grid, secret, isOpen, isShown, act }) {
+  const at = editable(grid);
+  const button = (/** @type {string} */ action, /** @type {string} */ label, /** @type {string} */ key) =>
+    html`<button key=${action} onClick=${() => act(action)}>${label}<kbd>${key}</kbd></button>`;
+  const remove = secret?.from ? words.edit.uncover : words.edit.delete;
+  return html`<span class="buttons">
+    ${isOpen && button("reveal", isShown ? words.cell.hide : words.cell.reveal, isShown ? "Esc" : "Enter")}
+    ${isOpen && button("copy", words.cell.copy, "C")}
+    ${at && button("edit", words.edit.edit, "E")}
+    ${at?.isHidable && button("hideHere", words.edit.hide, "X")}
+    ${at?.isRemovable && button("delete", remove, "Del")}
+    ${at?.change && html`<button onClick=${() => act("giveUp")}>${words.edit.giveUp}</button>`}
+    ${button("history", words.history.button, "H")}
+  </span>`;
+}
+
+/** @param {{ grid: any, row: any, place: number, act: any }} properties */
+function Target({ grid, row, place, act }) {
   const environments = grid.environments.value;
   const environment = environments[place];
   const secret = row.cells[place];
@@ -33,17 +52,15 @@ function Target({ grid, row, place, onReveal, onCopy }) {
   const shown = grid.values.of(environment.id, row.key).value;
   const isShown = shown.state === "shown";
   const isOpen = isReadable(mark, secret);
+  const change = grid.staged.value.changes.get(changeId(environment.id, row.key));
   return html`<div class="line">
       <span class=${`what mark-${mark}`}>${mark !== "absent" && html`<${Icon} name=${mark} />`}</span>
       <p>
         <strong class="name">${row.key}</strong> <span class="where">${environment.name}</span>
         <span class="said">${spoken(row, place, environments)}${secret && html`, <time datetime=${secret.updated_at} title=${exactly(secret.updated_at)}>${words.cell.changed(ago(secret.updated_at))}</time>`}</span>
+        ${change && html`<span class="planned"><${Icon} name="edited" />${words.edit.unsaved}: ${changeText(grid, change)}. ${consequence(grid, change)}</span>`}
       </p>
-      ${isOpen &&
-      html`<span class="buttons">
-        <button onClick=${onReveal}>${isShown ? words.cell.hide : words.cell.reveal}<kbd>${isShown ? "Esc" : "Enter"}</kbd></button>
-        <button onClick=${onCopy}>${words.cell.copy}<kbd>C</kbd></button>
-      </span>`}
+      <${Buttons} grid=${grid} secret=${secret} isOpen=${isOpen} isShown=${isShown} act=${act} />
     </div>
     <div class="shown" aria-live="polite">
       ${isShown && html`<${Value} grid=${grid} value=${shown.value} />`}
@@ -51,15 +68,15 @@ function Target({ grid, row, place, onReveal, onCopy }) {
     </div>`;
 }
 
-/** @param {{ grid: import("./state.js").GridState, onReveal: () => void, onCopy: () => void }} properties */
-export function Detail({ grid, onReveal, onCopy }) {
+/** @param {{ grid: import("./state.js").GridState, act: (action: import("./keys.js").Action) => void }} properties */
+export function Detail({ grid, act }) {
   grid.place.value;
   const { row, place, environment } = grid.target();
   if (!row) return null;
   const about = description(row);
   return html`<section class="detail" aria-label=${row.key}>
     ${environment
-      ? html`<${Target} grid=${grid} row=${row} place=${place} onReveal=${onReveal} onCopy=${onCopy} />`
+      ? html`<${Target} grid=${grid} row=${row} place=${place} act=${act} />`
       : html`<div class="line"><p><strong class="name">${row.key}</strong> <span class="said">${about}</span></p></div>`}
   </section>`;
 }

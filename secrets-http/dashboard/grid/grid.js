@@ -79,7 +79,6 @@ export function Grid({ grid, act }) {
     role="grid"
     tabindex="0"
     aria-label=${words.grid.label(grid.project.name)}
-    aria-readonly="true"
     aria-rowcount=${grid.rows.value.length + 1}
     aria-colcount=${grid.environments.value.length + 1}
     aria-activedescendant=${activeId}

@@ -5,10 +5,8 @@ import { useComputed } from "@preact/signals";
 import { html } from "../parts/html.js";
 import { Icon } from "../parts/icons.js";
 import { words } from "../words.js";
+import { isProduction } from "./editing.js";
 import { hasValue } from "./marks.js";
-
-/** Names of environments that real users depend on. */
-const isProduction = (/** @type {string} */ name) => ["production", "prod", "live"].includes(name.toLowerCase());
 
 /** @param {any} environment @param {number} values */
 const note = (environment, values) =>
@@ -49,7 +47,7 @@ function EnvironmentHead({ grid, place }) {
 
 /** @param {{ grid: import("./state.js").GridState }} properties */
 export function Head({ grid }) {
-  const [all, shown] = [grid.comparison.value.keys.length, grid.rows.value.length];
+  const [all, shown] = [grid.merged.value.keys.length, grid.rows.value.length];
   return html`<div role="rowgroup" class="heads">
     <div role="row" class="row" aria-rowindex="1">
       <div role="columnheader" class="head key" aria-colindex="1">

@@ -44,10 +44,13 @@ export function moved(event, { row, column }, { rows, columns, page }) {
   }
 }
 
-/** @typedef {"reveal" | "hide" | "revealColumn" | "copy" | "filter" | "legend"} Action */
+/**
+ * @typedef {"reveal" | "hide" | "revealColumn" | "copy" | "filter" | "legend" | "edit" | "add" | "hideHere" | "delete" |
+ *   "giveUp" | "undo" | "redo" | "review" | "history"} Action
+ */
 
 /** @type {Record<string, Action>} */
-const LETTERS = { c: "copy", "/": "filter", "?": "legend", R: "revealColumn" };
+const LETTERS = { c: "copy", e: "edit", n: "add", h: "history", x: "hideHere", "/": "filter", "?": "legend", R: "revealColumn" };
 
 /**
  * Returns the action of a key, or `null`.
@@ -55,8 +58,14 @@ const LETTERS = { c: "copy", "/": "filter", "?": "legend", R: "revealColumn" };
  * @returns {Action | null}
  */
 export function actionOf(event, hasLetters) {
-  if (event.ctrlKey || event.altKey || event.metaKey) return null;
+  if ((event.ctrlKey || event.metaKey) && !event.altKey) {
+    if (event.key.toLowerCase() === "z") return event.shiftKey ? "redo" : "undo";
+    return event.key.toLowerCase() === "s" && !event.shiftKey ? "review" : null;
+  }
+  if (event.altKey) return null;
   if (event.key === "Enter") return "reveal";
+  if (event.key === "F2") return "edit";
+  if (event.key === "Delete") return "delete";
   if (event.key === "Escape") return "hide";
   return hasLetters ? (LETTERS[event.key] ?? null) : null;
 }

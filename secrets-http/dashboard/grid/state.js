@@ -5,6 +5,7 @@ import { computed, signal } from "@preact/signals";
 import { isNarrow } from "../parts/media.js";
 import { parameter, setParameters } from "../routes.js";
 import { SHOWS, filtered, isShown } from "./marks.js";
+import { NOTHING_STAGED, conflictsOf, withNewKeys } from "./staged.js";
 
 /** @typedef {import("./marks.js").Comparison} Comparison */
 /** @typedef {import("./marks.js").Show} Show */
@@ -35,8 +36,25 @@ export class GridState {
   /** True if the value of the active cell is to be selected once it is shown. */
   isSelecting = signal(false);
 
+  /** Changes that are not saved. */
+  staged = signal(NOTHING_STAGED);
+  isReviewing = signal(false);
+  isSaving = signal(false);
+  /** True if a response to saving was lost, so that the changes may have been made. */
+  isUncertain = signal(false);
+  refusal = signal(/** @type {import("./save.js").Refusal | null} */ (null));
+  /** Cell that is edited, or `new` for a new key. */
+  editing = signal(/** @type {import("./editing.js").Editable | "new" | null} */ (null));
+  /** Changes that a pasted text or a dropped file would make. */
+  pasted = signal(/** @type {ReturnType<typeof import("./paste.js").planOfText> | null} */ (null));
+  /** Key whose history is shown. */
+  historyOf = signal(/** @type {string | null} */ (null));
+
+  /** The comparison with a row for each key that is only staged. */
+  merged = computed(() => withNewKeys(this.comparison.value, this.staged.value.changes));
+  conflicts = computed(() => conflictsOf(this.staged.value.changes, this.comparison.value));
   environments = computed(() => this.comparison.value.environments);
-  rows = computed(() => filtered(this.comparison.value, this.text.value, this.shows.value));
+  rows = computed(() => filtered(this.merged.value, this.text.value, this.shows.value));
   places = computed(() => new Map(this.rows.value.map((row, place) => [row.key, place])));
 
   /** Places of the environments that are visible. */
@@ -71,6 +89,23 @@ export class GridState {
     const { row, column } = this.place.value;
     const place = this.columns.value[column - 1];
     return { row: this.rows.value[row], place, environment: this.environments.value[place] };
+  }
+
+  /**
+   * True if the cell is the active one. Asks by key, because the number of a row changes when a key is added.
+   * @param {string} key @param {number} column
+   */
+  isActive(key, column) {
+    const place = this.place.value;
+    return place.column === column && this.places.value.get(key) === place.row;
+  }
+
+  /** Moves to the cell of a key, which the filter must not hide. @param {string} key @param {string} environment */
+  goTo(key, environment) {
+    if (!this.places.value.has(key)) this.clear();
+    const place = this.environments.value.findIndex(({ id }) => id === environment);
+    if (isNarrow.value) this.narrow.value = place;
+    this.active.value = { key, column: isNarrow.value ? 1 : place + 1 };
   }
 
   /** @param {string} text */

@@ -4,6 +4,7 @@ import { html } from "../parts/html.js";
 import { Icon } from "../parts/icons.js";
 import { count } from "../parts/time.js";
 import { words } from "../words.js";
+import { isWritable } from "./editing.js";
 import { SHOWS } from "./marks.js";
 
 /** @type {Record<string, string>} */
@@ -50,6 +51,8 @@ export function Toolbar({ grid, onEqual }) {
       )}
     </div>
     <div class="rest">
+      ${grid.environments.value.some(isWritable) &&
+      html`<button onClick=${() => (grid.editing.value = "new")}><${Icon} name="plus" />${words.edit.add}</button>`}
       <button class="chip" aria-pressed=${grid.isEqual.value} title=${words.grid.equalHint} onClick=${onEqual}>
         <${Icon} name="equal" />${words.grid.equal}
       </button>

@@ -7,9 +7,10 @@ import { html } from "./html.js";
 import { Icon } from "./icons.js";
 
 /**
- * @param {{ title: string, onClose: () => void, children?: any, actions?: any, hasClose?: boolean }} properties
+ * @param {{ title: string, onClose: () => void, children?: any, actions?: any, hasClose?: boolean,
+ *   kind?: string }} properties
  */
-export function Dialog({ title, onClose, children, actions, hasClose = true }) {
+export function Dialog({ title, onClose, children, actions, hasClose = true, kind = "" }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const id = useId();
   // Cleaned up in the same step, before the page is painted: the focus is back when the dialog is gone.
@@ -25,7 +26,7 @@ export function Dialog({ title, onClose, children, actions, hasClose = true }) {
     event.preventDefault();
     onClose();
   };
-  return html`<dialog ref=${dialog} aria-labelledby=${id} onCancel=${cancel}>
+  return html`<dialog ref=${dialog} class=${kind} aria-labelledby=${id} onCancel=${cancel}>
     <header>
       <h2 id=${id}>${title}</h2>
       ${hasClose && html`<button class="bare" aria-label=${words.close} onClick=${onClose}><${Icon} name="close" /></button>`}

@@ -1,30 +1,41 @@
 // A project: its secrets in all environments.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { api } from "../api.js";
 import { copy } from "../grid/copy.js";
 import { Detail } from "../grid/detail.js";
+import { Editor } from "../grid/edit.js";
+import { edit, isWritable } from "../grid/editing.js";
 import { Grid } from "../grid/grid.js";
 import { EnvironmentTabs } from "../grid/head.js";
+import { KeyPanel } from "../grid/history.js";
 import { Legend } from "../grid/legend.js";
 import { changedCells, hasValue, isReadable, markOf } from "../grid/marks.js";
+import { Pasted, usePaste } from "../grid/paste.js";
+import { Review } from "../grid/review.js";
+import { SaveBar } from "../grid/savebar.js";
 import { GridState, flashId } from "../grid/state.js";
 import { Toolbar } from "../grid/toolbar.js";
 import { Values } from "../grid/values.js";
+import { watch } from "../live.js";
 import { Bar } from "../parts/bar.js";
 import { Dialog } from "../parts/dialog.js";
 import { html } from "../parts/html.js";
 import { isNarrow } from "../parts/media.js";
 import { notify } from "../parts/notice.js";
 import { Empty, Failed, Skeleton, errorText } from "../parts/states.js";
+import { beforeLeaving } from "../routes.js";
 import { words } from "../words.js";
 
 /** Time for which a changed cell is marked, in milliseconds. */
 const FLASH = 4_000;
 
-/** Loads the comparison again, and marks what has changed. @param {GridState} grid @param {{ etag: string | null }} known */
-async function refresh(grid, known) {
+/**
+ * Loads the comparison again, and marks what has changed. A quiet refresh follows a change of this page.
+ * @param {GridState} grid @param {{ etag: string | null }} known @param {{ isQuiet?: boolean }} [options]
+ */
+async function refresh(grid, known, { isQuiet = false } = {}) {
   const isEqual = grid.isEqual.value;
   const { status, body, etag } = await api.compare(grid.project.slug, { equal: isEqual, etag: known.etag });
   known.etag = etag;
@@ -34,6 +45,7 @@ async function refresh(grid, known) {
   const changed = before.revision ? changedCells(before, body) : [];
   if (!changed.length) return;
   changed.forEach(({ environment, key }) => grid.values.hide(environment.id, key));
+  if (isQuiet) return;
   grid.flashes.value = new Set(changed.map(({ environment, key }) => flashId(environment.id, key)));
   setTimeout(() => (grid.flashes.value = new Set()), FLASH);
   const names = [...new Set(changed.map(({ environment }) => environment.name))];
@@ -48,6 +60,7 @@ function actions(grid, read) {
     return isOpen ? { key: row.key, environment } : null;
   };
   return (/** @type {import("../grid/keys.js").Action} */ action) => {
+    if (edit(grid, action)) return;
     const at = target();
     if (action === "filter") document.getElementById("filter")?.focus();
     else if (action === "legend") grid.isLegendOpen.value = true;
@@ -95,25 +108,63 @@ function NoRows({ grid }) {
   if (!environments.length) return html`<${Empty} title=${words.grid.noEnvironments}><p>${words.grid.noEnvironmentsText}</p><//>`;
   if (!open) return html`<${Empty} title=${words.errors.gone}><p>${words.grid.noRights}</p><//>`;
   const example = `secrets import .env --project ${grid.project.slug} --environment ${open.name}`;
-  return html`<${Empty} title=${words.grid.empty}><p>${words.grid.emptyText}</p><pre><code>${example}</code></pre><//>`;
+  const add = environments.some(isWritable) && html`<button class="main" onClick=${() => (grid.editing.value = "new")}>${words.edit.add}</button>`;
+  return html`<${Empty} title=${words.grid.empty} actions=${add}><p>${words.grid.emptyText}</p><pre><code>${example}</code></pre><//>`;
 }
 
-/** @param {{ grid: GridState, reload: () => void, read: (environment: string, key: string) => Promise<string> }} properties */
+/** Asks before changes that are not saved are lost, and opens the review with Ctrl-S anywhere. @param {GridState} grid */
+function useStaged(grid) {
+  useEffect(() => {
+    const hasChanges = () => grid.staged.value.changes.size > 0;
+    const unload = (/** @type {BeforeUnloadEvent} */ event) => hasChanges() && event.preventDefault();
+    const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
+      const isSave = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "s";
+      if (!isSave) return;
+      event.preventDefault();
+      if (hasChanges() && !document.querySelector("dialog[open]")) grid.isReviewing.value = true;
+    };
+    const remove = beforeLeaving(() => !hasChanges() || confirm(words.edit.leave));
+    addEventListener("beforeunload", unload);
+    addEventListener("keydown", onKeyDown);
+    return () => {
+      remove();
+      removeEventListener("beforeunload", unload);
+      removeEventListener("keydown", onKeyDown);
+    };
+  }, []);
+}
+
+/** Windows over the grid. @param {{ grid: GridState, reload: any, read: any }} properties */
+function Windows({ grid, reload, read }) {
+  const asked = grid.asked.value;
+  const editing = grid.editing.value;
+  const name = grid.historyOf.value;
+  const pasted = grid.pasted.value;
+  return html`${grid.isLegendOpen.value && html`<${Legend} onClose=${() => (grid.isLegendOpen.value = false)} />`}
+    ${asked !== null && html`<${ColumnQuestion} grid=${grid} place=${asked} />`}
+    ${editing && html`<${Editor} grid=${grid} at=${editing === "new" ? null : editing} read=${read} />`}
+    ${pasted && html`<${Pasted} grid=${grid} plan=${pasted} />`}
+    ${name !== null && html`<${KeyPanel} grid=${grid} name=${name} reload=${reload} read=${read} />`}
+    ${grid.isReviewing.value && html`<${Review} grid=${grid} reload=${reload} read=${read} />`}`;
+}
+
+/** @param {{ grid: GridState, reload: () => Promise<void>, read: (environment: string, key: string) => Promise<string> }} properties */
 function Secrets({ grid, reload, read }) {
   const act = useMemo(() => actions(grid, read), [grid]);
+  useStaged(grid);
+  usePaste(grid);
   const hasRows = grid.rows.value.length > 0;
   const mark = () => {
     grid.isEqual.value = !grid.isEqual.value;
-    reload();
+    reload().catch((error) => notify({ text: errorText(error), isBad: true }));
   };
-  const asked = grid.asked.value;
-  return html`${grid.comparison.value.keys.length > 0 && html`<${Toolbar} grid=${grid} onEqual=${mark} />`}
+  return html`${grid.merged.value.keys.length > 0 && html`<${Toolbar} grid=${grid} onEqual=${mark} />`}
     ${hasRows && isNarrow.value && html`<${EnvironmentTabs} grid=${grid} />`}
     ${hasRows
-      ? html`<${Grid} grid=${grid} act=${act} /><${Detail} grid=${grid} onReveal=${() => act("reveal")} onCopy=${() => act("copy")} />`
+      ? html`<${Grid} grid=${grid} act=${act} /><${Detail} grid=${grid} act=${act} />`
       : html`<${NoRows} grid=${grid} />`}
-    ${grid.isLegendOpen.value && html`<${Legend} onClose=${() => (grid.isLegendOpen.value = false)} />`}
-    ${asked !== null && html`<${ColumnQuestion} grid=${grid} place=${asked} />`}`;
+    <${SaveBar} grid=${grid} />
+    <${Windows} grid=${grid} reload=${reload} read=${read} />`;
 }
 
 /** Loads a project when it opens, and again when the window is seen again. @param {string} name */
@@ -122,8 +173,14 @@ function useProject(name) {
   const known = useMemo(() => ({ etag: /** @type {string | null} */ (null) }), []);
   const read = async (/** @type {string} */ environment, /** @type {string} */ key) =>
     (await api.secret(name, environment, key)).value;
+  const stop = useRef(/** @type {(() => void) | null} */ (null));
+  const isClosed = useRef(false);
   const grid = useMemo(() => new GridState({ name, slug: name }, new Values(read)), []);
-  const reload = () => refresh(grid, known).catch((error) => notify({ text: errorText(error), isBad: true }));
+  const reload = (options = {}) => refresh(grid, known, options);
+  // The answer to saving is followed by a quiet refresh.
+  const follow = () => {
+    if (!grid.isSaving.value) reload().catch((error) => notify({ text: errorText(error), isBad: true }));
+  };
   const begin = async () => {
     setFound({});
     try {
@@ -131,16 +188,19 @@ function useProject(name) {
       grid.project.name = project.name;
       document.title = `${project.name} · ${words.product}`;
       setFound({ project });
+      if (!isClosed.current) stop.current ??= watch(project.slug, follow);
     } catch (error) {
       setFound({ error });
     }
   };
   useEffect(() => {
-    const seen = () => document.visibilityState === "visible" && reload();
+    const seen = () => document.visibilityState === "visible" && follow();
     begin();
     document.addEventListener("visibilitychange", seen);
     return () => {
       document.removeEventListener("visibilitychange", seen);
+      isClosed.current = true;
+      stop.current?.();
       grid.values.close();
     };
   }, []);

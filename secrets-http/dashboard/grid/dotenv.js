@@ -1,0 +1,61 @@
+// Reads pasted `.env` text. Pure functions. A line that could mean something else to another program is an error, not a
+// guess: the command line imports the full format.
+
+/** Maximum number of characters of a key. */
+const MAX_KEY = 255;
+
+const LINE = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)\s*=\s*(.*?)\s*$/;
+const NEVER_PLAIN = /["'`\\$#]/;
+
+/**
+ * @typedef {{ values: Map<string, string>, errors: number[] }} Parsed the values by key, and the numbers of the lines
+ *   that are not understood
+ */
+
+/**
+ * Returns the value of the text after `=`, or `null` if it is not certain.
+ * @param {string} text
+ */
+function valueOf(text) {
+  const quote = text[0];
+  if (quote === "'" || quote === '"') {
+    const inner = text.slice(1, -1);
+    const isClosed = text.length > 1 && text.endsWith(quote) && !inner.includes(quote);
+    // Within double quotes, programs replace escapes and variables differently.
+    return isClosed && (quote === "'" || !/[\\$`]/.test(inner)) ? inner : null;
+  }
+  return NEVER_PLAIN.test(text) ? null : text;
+}
+
+/**
+ * Returns the number of lines of the value that begins in this one: a quoted value goes on to the closing quote.
+ * @param {string[]} lines @param {number} start @param {string} rest
+ */
+function lengthOf(lines, start, rest) {
+  const quote = rest[0];
+  if ((quote !== "'" && quote !== '"' && quote !== "`") || rest.indexOf(quote, 1) > 0) return 1;
+  const end = lines.findIndex((line, index) => index > start && line.includes(quote));
+  // Without a closing quote, no line after this one is understood.
+  return (end < 0 ? lines.length : end + 1) - start;
+}
+
+/** @param {string} text @returns {Parsed} */
+export function parsed(text) {
+  const values = new Map();
+  const errors = /** @type {number[]} */ ([]);
+  const lines = text.replace(/^\ufeff/, "").split(/\r?\n/);
+  for (let start = 0, length = 1; start < lines.length; start += length, length = 1) {
+    if (/^\s*(#|$)/.test(lines[start])) continue;
+    const [, key, rest = ""] = lines[start].match(LINE) ?? [];
+    length = lengthOf(lines, start, rest);
+    const whole = length === 1 ? rest : `${lines[start].slice(lines[start].indexOf(rest[0], lines[start].indexOf("=")))}\n${lines.slice(start + 1, start + length).join("\n").trimEnd()}`;
+    const value = key && key.length <= MAX_KEY ? valueOf(whole) : null;
+    // Of a key that is there twice, programs take one or the other.
+    if (value === null || values.has(key) || value.includes("\0")) errors.push(start + 1);
+    else values.set(key, value);
+  }
+  return { values, errors };
+}
+
+/** True if a text looks like a file of variables. @param {string} text */
+export const isDotenv = (text) => text.split(/\r?\n/).some((line) => LINE.test(line));

@@ -1,0 +1,166 @@
+// The window in which a value is edited or a key is added. What it keeps is staged, not saved.
+
+import { useId, useRef, useState } from "preact/hooks";
+
+import { Dialog } from "../parts/dialog.js";
+import { html } from "../parts/html.js";
+import { errorText } from "../parts/states.js";
+import { words } from "../words.js";
+import { isWritable, sources, stageAll } from "./editing.js";
+import { description as descriptionOf } from "./marks.js";
+import { changeId, ownVersion } from "./staged.js";
+
+/** Rule of the service for keys. */
+const KEY = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
+const MAX_KEY = 255;
+
+/** Number of characters of a generated value: 190 bits. */
+const GENERATED = 32;
+const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+/** Values longer than this, or of several lines, get a wide window. */
+const LONG = 80;
+
+/** Returns random letters and digits, each equally likely. */
+export function generated() {
+  let text = "";
+  while (text.length < GENERATED) {
+    for (const byte of crypto.getRandomValues(new Uint8Array(GENERATED))) {
+      // Bytes beyond the last multiple would make some characters more likely.
+      if (byte < 248 && text.length < GENERATED) text += ALPHABET[byte % ALPHABET.length];
+    }
+  }
+  return text;
+}
+
+/** @param {import("./state.js").GridState} grid @param {string} key @param {string} environment */
+function keyError(grid, key, environment) {
+  if (!KEY.test(key) || key.length > MAX_KEY) return words.edit.keyRule;
+  const { keys, environments } = grid.merged.value;
+  const place = environments.findIndex(({ id }) => id === environment);
+  const hasSecret = ownVersion(keys.find((row) => row.key === key)?.cells[place]) > 0;
+  if (hasSecret || grid.staged.value.changes.has(changeId(environment, key))) return words.edit.keyExists;
+  return "";
+}
+
+/**
+ * Contents of the window, and what they mean as a change.
+ * @param {import("./state.js").GridState} grid @param {import("./editing.js").Editable | null} at
+ */
+function useDraft(grid, at) {
+  const place = grid.environments.value.findIndex(({ id }) => id === at?.environment.id);
+  const shown = at ? grid.values.of(at.environment.id, at.key).value : null;
+  const known = at?.change?.value ?? (shown?.state === "shown" ? shown.value : undefined);
+  const [value, setValue] = useState(known ?? "");
+  const [isTouched, setTouched] = useState(!at);
+  const [from, setFrom] = useState(at?.change?.from ?? "");
+  const before = at?.change?.description ?? (ownVersion(at?.secret) ? (at?.secret?.description ?? "") : "");
+  const [about, setAbout] = useState(before);
+  const write = (/** @type {string} */ text) => (setValue(text), setTouched(true));
+  /** @param {string} key @param {string} environment @returns {import("./staged.js").Change | null} */
+  const change = (key, environment) => {
+    const base = ownVersion(at?.secret);
+    const hasAbout = about !== before;
+    const described = hasAbout ? { description: about } : {};
+    if (from && (from !== at?.change?.from || hasAbout)) return { environment, key, action: "copy", from, base, ...described };
+    if (!from && isTouched) return { environment, key, action: "set", value, base, ...described };
+    const isKept = base > 0 || ["set", "copy"].includes(at?.change?.action ?? "");
+    return hasAbout && isKept ? { environment, key, action: "describe", description: about, base } : null;
+  };
+  return { place, isKnown: known !== undefined, value, setValue, write, from, setFrom, about, setAbout, change };
+}
+
+/** The key and the environment of a new secret. @param {any} properties */
+function NewKey({ grid, key_, setKey, environment, setEnvironment, error, ids }) {
+  const open = grid.environments.value.filter(isWritable);
+  return html`<label class="field">${words.edit.key}
+      <input id=${ids.key} class="mono" value=${key_} autofocus autocomplete="off" spellcheck="false" maxlength=${MAX_KEY} aria-invalid=${Boolean(error)}
+        aria-describedby=${ids.error} onInput=${(/** @type {any} */ event) => setKey(event.target.value)} />
+    </label>
+    <p id=${ids.error} class="bad" role="alert">${error}</p>
+    <label class="field">${words.grid.environment}
+      <select value=${environment} onChange=${(/** @type {any} */ event) => setEnvironment(event.target.value)}>
+        ${open.map((/** @type {any} */ { id, name }) => html`<option value=${id}>${name}</option>`)}
+      </select>
+    </label>`;
+}
+
+/** Buttons that fill the field. @param {any} properties */
+function Fillers({ grid, at, draft, read }) {
+  const [state, setState] = useState("");
+  const load = async () => {
+    setState(words.loading);
+    try {
+      draft.setValue(await read(at.environment.id, at.key));
+      setState(words.edit.loaded);
+    } catch (error) {
+      setState(errorText(error));
+    }
+  };
+  const canLoad = at && !draft.isKnown && at.secret && !at.secret.restricted && !at.secret.state.endsWith("hidden");
+  return html`<div class="fillers">
+    ${canLoad && html`<button type="button" onClick=${load}>${words.edit.load}</button>`}
+    <button type="button" onClick=${() => draft.write(generated())}>${words.edit.generate}</button>
+    <span class="quiet" role="status">${state}</span>
+  </div>`;
+}
+
+/**
+ * @param {{ grid: import("./state.js").GridState, at: import("./editing.js").Editable | null,
+ *   read: (environment: string, key: string) => Promise<string> }} properties `at` is `null` for a new key
+ */
+export function Editor({ grid, at, read }) {
+  const ids = { key: useId(), error: useId(), hint: useId() };
+  const draft = useDraft(grid, at);
+  const first = grid.target().environment;
+  const [key, setKey] = useState(at?.key ?? "");
+  const [environment, setEnvironment] = useState(
+    at?.environment.id ?? (first && isWritable(first) ? first.id : (grid.environments.value.find(isWritable)?.id ?? "")),
+  );
+  const [error, setError] = useState("");
+  const form = useRef(/** @type {HTMLFormElement | null} */ (null));
+  const close = () => (grid.editing.value = null);
+  const keep = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const wrong = at ? "" : keyError(grid, key, environment);
+    setError(wrong);
+    if (wrong) return void document.getElementById(ids.key)?.focus();
+    const change = draft.change(key, environment);
+    if (change) stageAll(grid, [change]);
+    if (change) grid.values.hide(environment, key);
+    close();
+    if (!at) grid.goTo(key, environment);
+  };
+  const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) keep(event);
+  };
+  const copies = sources(grid, key, environment);
+  const buttons = html`<button type="button" onClick=${close}>${words.cancel}<kbd>Esc</kbd></button>
+    <button type="submit" form="edit" class="main">${words.edit.keep}<kbd>Ctrl-Enter</kbd></button>`;
+  const isLong = draft.value.length > LONG || draft.value.includes("\n");
+  const title = at ? words.edit.title(at.key, at.environment.name) : words.edit.add;
+  const row = grid.comparison.value.keys.find((row) => row.key === key);
+  return html`<${Dialog} title=${title} onClose=${close} actions=${buttons} kind=${isLong ? "wide" : ""}>
+    <form id="edit" ref=${form} class="form" onSubmit=${keep} onKeyDown=${onKeyDown}>
+      ${!at && html`<${NewKey} grid=${grid} key_=${key} setKey=${setKey} environment=${environment} setEnvironment=${setEnvironment} error=${error} ids=${ids} />`}
+      ${copies.length > 0 &&
+      html`<label class="field">${words.edit.source}
+        <select value=${draft.from} onChange=${(/** @type {any} */ event) => draft.setFrom(event.target.value)}>
+          <option value="">${words.edit.typed}</option>
+          ${copies.map(({ id, name }) => html`<option value=${id}>${words.edit.copyOf(name)}</option>`)}
+        </select>
+      </label>`}
+      ${draft.from
+        ? html`<p class="quiet">${words.edit.copyHint}</p>`
+        : html`<label class="field">${words.edit.value}
+            <textarea class="mono" rows=${isLong ? 14 : 3} value=${draft.value} autofocus=${Boolean(at)} autocomplete="off" spellcheck="false"
+              aria-describedby=${ids.hint} onInput=${(/** @type {any} */ event) => draft.write(event.target.value)}></textarea>
+          </label>
+          <${Fillers} grid=${grid} at=${at} draft=${draft} read=${read} />`}
+      <label class="field">${words.edit.about}
+        <input value=${draft.about} placeholder=${row ? descriptionOf(row) : ""} maxlength="500" autocomplete="off" onInput=${(/** @type {any} */ event) => draft.setAbout(event.target.value)} />
+      </label>
+      <p id=${ids.hint} class="quiet">${words.edit.hint}</p>
+    </form>
+  <//>`;
+}

@@ -1,0 +1,127 @@
+// What can be changed in the active cell, and staging it.
+
+import { notify } from "../parts/notice.js";
+import { words } from "../words.js";
+import { isReadable, markOf } from "./marks.js";
+import { changeId, heirsOf, ownVersion, redo, stage, undo, unstage } from "./staged.js";
+
+/** @typedef {import("./state.js").GridState} GridState */
+/** @typedef {import("./staged.js").Change} Change */
+
+/** True if the caller may change secrets of an environment. @param {{ role: string }} environment */
+export const isWritable = ({ role }) => role === "write" || role === "admin";
+
+/** Names of environments that real users depend on. */
+export const isProduction = (/** @type {string} */ name) => ["production", "prod", "live"].includes(name.toLowerCase());
+
+/**
+ * @typedef {{ key: string, environment: import("./marks.js").Environment, secret: import("./marks.js").Secret | null,
+ *   change: Change | undefined, isRemovable: boolean, isHidable: boolean }} Editable
+ */
+
+/**
+ * Returns the active cell if the caller may change it. Secrets that a rotation writes are not changed.
+ * @param {GridState} grid
+ * @returns {Editable | null}
+ */
+export function editable(grid) {
+  const { row, place, environment } = grid.target();
+  if (!row || !environment || !isWritable(environment)) return null;
+  if (markOf(row, place, environment) === "managed") return null;
+  const secret = row.cells[place];
+  const change = grid.staged.value.changes.get(changeId(environment.id, row.key));
+  return {
+    key: row.key,
+    environment,
+    secret,
+    change,
+    isRemovable: ownVersion(secret) > 0 && change?.action !== "delete",
+    isHidable: secret?.state !== "hidden" && change?.action !== "hide",
+  };
+}
+
+/**
+ * Environments from which the value of a key can be copied.
+ * @param {GridState} grid @param {string} key @param {string} environment ID of the environment that gets the copy
+ */
+export function sources(grid, key, environment) {
+  const { environments, keys } = grid.comparison.value;
+  const row = keys.find((row) => row.key === key);
+  if (!row) return [];
+  return environments.filter(
+    (source, place) => source.id !== environment && isReadable(markOf(row, place, source), row.cells[place]),
+  );
+}
+
+/** @param {GridState} grid @param {Change[]} changes */
+export function stageAll(grid, changes) {
+  grid.staged.value = stage(grid.staged.value, changes);
+}
+
+/** @param {GridState} grid @param {"hide" | "delete"} action */
+function stageSimple(grid, action) {
+  const at = editable(grid);
+  if (!at || !(action === "hide" ? at.isHidable : at.isRemovable)) return;
+  const { key, environment, secret } = at;
+  grid.values.hide(environment.id, key);
+  stageAll(grid, [{ environment: environment.id, key, action, base: ownVersion(secret) }]);
+}
+
+/** Describes the last staged change, for screen readers. @param {GridState} grid */
+export function lastText(grid) {
+  const change = [...grid.staged.value.changes.values()].at(-1);
+  const name = grid.environments.value.find(({ id }) => id === change?.environment)?.name;
+  return change ? `${change.key}, ${name}: ${changeText(grid, change)}. ` : "";
+}
+
+/** A change in words. @param {GridState} grid @param {Change} change */
+export function changeText(grid, change) {
+  const { environments, keys } = grid.comparison.value;
+  const text = words.edit.change;
+  if (change.action === "set") return change.base ? text.set : text.created;
+  if (change.action === "copy") return text.copy(environments.find(({ id }) => id === change.from)?.name ?? "");
+  if (change.action === "hide") return text.hide;
+  if (change.action === "describe") return text.describe;
+  const place = environments.findIndex(({ id }) => id === change.environment);
+  const from = keys.find(({ key }) => key === change.key)?.cells[place]?.from;
+  return from ? text.uncovered(from) : text.delete;
+}
+
+/** Effect of a change on other environments, in words. @param {GridState} grid @param {Change} change */
+export function consequence(grid, change) {
+  if (change.action === "describe") return "";
+  const heirs = heirsOf(change, grid.comparison.value);
+  return heirs.length ? words.edit.heirs(heirs.join(", "), heirs.length) : "";
+}
+
+/** Gives up the changes of one cell. @param {GridState} grid @param {string[]} ids */
+export function giveUp(grid, ids) {
+  grid.staged.value = unstage(grid.staged.value, ids);
+}
+
+/** Gives up all changes, which can be undone. @param {GridState} grid */
+export function discard(grid) {
+  giveUp(grid, [...grid.staged.value.changes.keys()]);
+  notify({ text: words.edit.discarded, action: { label: words.edit.undo, run: () => (grid.staged.value = undo(grid.staged.value)) } });
+  document.getElementById("grid")?.focus();
+}
+
+/**
+ * Does an action that changes staged changes, or opens a window for one. Returns false if it is another action.
+ * @param {GridState} grid @param {string} action
+ */
+export function edit(grid, action) {
+  if (action === "undo") grid.staged.value = undo(grid.staged.value);
+  else if (action === "redo") grid.staged.value = redo(grid.staged.value);
+  else if (action === "hideHere") stageSimple(grid, "hide");
+  else if (action === "delete") stageSimple(grid, "delete");
+  else if (action === "giveUp") {
+    const { row, environment } = grid.target();
+    if (row && environment) giveUp(grid, [changeId(environment.id, row.key)]);
+  } else if (action === "edit") grid.editing.value = editable(grid);
+  else if (action === "add") grid.editing.value = grid.environments.value.some(isWritable) ? "new" : null;
+  else if (action === "history") grid.historyOf.value = grid.target().row?.key ?? null;
+  else if (action === "review") grid.isReviewing.value = grid.staged.value.changes.size > 0;
+  else return false;
+  return true;
+}

@@ -1,0 +1,132 @@
+// The panel of a key: its versions in each environment, their values, and rolling back.
+
+import { useEffect, useState } from "preact/hooks";
+
+import { api } from "../api.js";
+import { Dialog } from "../parts/dialog.js";
+import { html } from "../parts/html.js";
+import { Icon } from "../parts/icons.js";
+import { notify } from "../parts/notice.js";
+import { Skeleton, errorText } from "../parts/states.js";
+import { ago, exactly } from "../parts/time.js";
+import { words } from "../words.js";
+import { isWritable } from "./editing.js";
+import { description, isReadable, markOf, spoken } from "./marks.js";
+import { Shown, useHiding } from "./review.js";
+import { ownVersion } from "./staged.js";
+
+/**
+ * @typedef {{ grid: import("./state.js").GridState, name: string, environment: import("./marks.js").Environment,
+ *   secret: import("./marks.js").Secret, reload: (options?: { isQuiet?: boolean }) => Promise<void>, read: any }} Own
+ */
+
+/** The value of a version, which is read when it is asked for. @param {{ of: { version: number, environment: { name: string } }, load: () => Promise<string> }} properties */
+function Value({ of, load }) {
+  const [shown, setShown] = useState(/** @type {string | null} */ (null));
+  const [error, setError] = useState("");
+  useHiding(shown !== null, () => setShown(null));
+  const reveal = async () => {
+    try {
+      setShown(await load());
+      setError("");
+    } catch (failed) {
+      setError(errorText(failed));
+    }
+  };
+  return html`<button class="link" aria-label=${words.history.reveal(shown !== null, of.version, of.environment.name)} aria-expanded=${shown !== null} onClick=${() => (shown === null ? reveal() : setShown(null))}>
+      ${shown === null ? words.cell.reveal : words.cell.hide}
+    </button>
+    ${shown !== null && html`<pre tabindex="0"><${Shown} value=${shown} /></pre>`}
+    <span class="bad" role="status">${error}</span>`;
+}
+
+/** A button that asks once more. @param {Own & { version: number, onDone: () => void }} properties */
+function RollBack({ grid, name, environment, secret, version, reload, onDone }) {
+  const [isAsked, setAsked] = useState(false);
+  const [error, setError] = useState("");
+  const run = async () => {
+    try {
+      await api.rollBack(grid.project.slug, environment.id, name, { version, expected_version: secret.version });
+      grid.values.hide(environment.id, name);
+      notify({ text: words.history.done(name, environment.name) });
+      await reload({ isQuiet: true });
+      onDone();
+    } catch (failed) {
+      setError(errorText(failed));
+      await reload().catch(() => {});
+    }
+    setAsked(false);
+  };
+  if (!isAsked) {
+    return html`<button aria-label=${words.history.rollBackTo(version, environment.name)} onClick=${() => setAsked(true)}>${words.history.rollBack}</button>
+      <span class="bad" role="status">${error}</span>`;
+  }
+  return html`<div class="conflict" role="group" aria-label=${words.history.rollBackTo(version, environment.name)}>
+    <p role="status">${words.history.ask(version, environment.name)}</p>
+    <button onClick=${() => setAsked(false)}>${words.cancel}</button>
+    <button class="main" autofocus ref=${(/** @type {any} */ button) => button?.focus()} onClick=${run}>${words.history.rollBack}</button>
+  </div>`;
+}
+
+/** @param {Own & { entry: any, onDone: () => void }} properties */
+function Version({ entry, ...own }) {
+  const { grid, name, environment, secret } = own;
+  const { version, change_type, changed_at, changed_by } = entry;
+  const people = /** @type {any} */ (grid.comparison.value).people ?? {};
+  const load = async () => (await api.version(grid.project.slug, environment.id, name, version)).value ?? "";
+  const canRollBack = isWritable(environment) && !secret.rotation && version !== secret.version;
+  return html`<li class="version">
+    <p class="what"><strong>${words.history.version(version)}</strong>
+      <span class="said">${words.history.type[change_type] ?? change_type} <time datetime=${changed_at} title=${exactly(changed_at)}>${ago(changed_at)}</time>
+      ${people[changed_by] && ` ${words.history.by(people[changed_by])}`}</span></p>
+    <div class="more">
+      ${change_type !== "hidden" && html`<${Value} of=${{ version, environment }} load=${load} />`}
+      ${canRollBack && html`<${RollBack} ...${own} version=${version} />`}
+    </div>
+  </li>`;
+}
+
+/** @param {Own} own */
+function OwnHistory(own) {
+  const { grid, name, environment, secret, read } = own;
+  const [found, setFound] = useState(/** @type {{ entries?: any[], error?: any }} */ ({}));
+  const load = () =>
+    api.history(grid.project.slug, environment.id, name).then((entries) => setFound({ entries }), (error) => setFound({ error }));
+  useEffect(() => void load(), [secret.version]);
+  const { entries, error } = found;
+  if (error) return html`<p class="bad">${errorText(error)}</p>`;
+  if (!entries) return html`<${Skeleton} rows=${2} />`;
+  const older = entries.filter(({ version }) => version !== secret.version);
+  return html`<ul class="lines">
+    <li class="version"><p class="what"><strong>${words.history.version(secret.version)}</strong> <span class="where">${words.history.current}</span>
+      <span class="said"><time datetime=${secret.updated_at} title=${exactly(secret.updated_at)}>${ago(secret.updated_at)}</time></span></p>
+      <div class="more">${secret.state !== "hidden" && html`<${Value} key=${secret.version} of=${{ version: secret.version, environment }} load=${() => read(environment.id, name)} />`}</div>
+    </li>
+    ${older.map((entry) => html`<${Version} key=${entry.id} ...${own} entry=${entry} onDone=${load} />`)}
+  </ul>`;
+}
+
+/** @param {{ grid: import("./state.js").GridState, name: string, reload: any, read: any }} properties */
+export function KeyPanel({ grid, name, reload, read }) {
+  const { environments, keys } = grid.comparison.value;
+  const row = keys.find(({ key }) => key === name);
+  const first = grid.target().place;
+  const close = () => (grid.historyOf.value = null);
+  const order = environments.map((_, place) => place).sort((one, other) => Number(other === first) - Number(one === first));
+  return html`<${Dialog} title=${words.history.title(name)} onClose=${close} kind="panel">
+    ${row && description(row) && html`<p>${description(row)}</p>`}
+    <p class="quiet">${words.history.recorded}</p>
+    ${!row && html`<p>${words.history.none}</p>`}
+    ${row &&
+    order.map((place) => {
+      const environment = environments[place];
+      const secret = row.cells[place];
+      const mark = markOf(row, place, environment);
+      const hasOwn = secret && ownVersion(secret) > 0 && (mark === "hidden" || isReadable(mark, secret));
+      return html`<section key=${environment.id}>
+        <h3>${environment.name} <span class=${`quiet mark-${mark}`}>${mark !== "absent" && html`<${Icon} name=${mark} />`} ${spoken(row, place, environments)}</span></h3>
+        ${hasOwn && html`<${OwnHistory} grid=${grid} name=${name} environment=${environment} secret=${secret} reload=${reload} read=${read} />`}
+      </section>`;
+    })}
+  <//>`;
+}

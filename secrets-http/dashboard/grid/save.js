@@ -1,0 +1,100 @@
+// Saving all staged changes with one request.
+
+import { api } from "../api.js";
+import { notify } from "../parts/notice.js";
+import { errorText } from "../parts/states.js";
+import { words } from "../words.js";
+import { isWritable } from "./editing.js";
+import { MAX_CHANGES, NOTHING_STAGED, planOf } from "./staged.js";
+
+/** @typedef {import("./state.js").GridState} GridState */
+
+/**
+ * Why changes were not saved: a text for all of them, and texts by the ID of a change.
+ * @typedef {{ text: string, rows: Map<string, string>, requestId?: string | null }} Refusal
+ */
+
+/** @param {GridState} grid */
+function saved(grid) {
+  const number = grid.staged.value.changes.size;
+  // The past holds values, and undoing would not undo what is saved.
+  grid.staged.value = NOTHING_STAGED;
+  grid.isUncertain.value = false;
+  grid.refusal.value = null;
+  grid.isReviewing.value = false;
+  notify({ text: words.review.saved(number) });
+}
+
+/**
+ * True if the service already has the result of all changes. A deletion is made if there is nothing to delete.
+ * @param {GridState} grid
+ */
+async function isMade(grid) {
+  const conflicts = grid.conflicts.value;
+  const all = grid.staged.value.changes;
+  const open = new Map([...all].filter(([id, { action }]) => action !== "delete" || conflicts.get(id) !== 0));
+  if ([...open.values()].some(({ action }) => action === "delete")) return false;
+  if (!open.size) return true;
+  const answer = await api.change(grid.project.slug, planOf(open, { hasVersions: false }), { isDryRun: true });
+  return answer.same === open.size;
+}
+
+/**
+ * Saves the staged changes. If a response was lost, it first asks whether the changes were made.
+ * @param {GridState} grid @param {(options?: { isQuiet?: boolean }) => Promise<void>} reload
+ */
+export async function save(grid, reload) {
+  const { changes } = grid.staged.value;
+  if (grid.isSaving.value || !changes.size) return;
+  if (changes.size > MAX_CHANGES) return void (grid.refusal.value = { text: words.review.tooMany(MAX_CHANGES), rows: new Map() });
+  grid.isSaving.value = true;
+  grid.refusal.value = null;
+  try {
+    if (grid.isUncertain.value) {
+      await reload({ isQuiet: true });
+      if (await isMade(grid)) return saved(grid);
+      if (grid.conflicts.value.size) return void (grid.isUncertain.value = false);
+    }
+    await api.change(grid.project.slug, planOf(changes));
+    saved(grid);
+    await reload({ isQuiet: true }).catch(() => {});
+  } catch (error) {
+    await refused(grid, /** @type {any} */ (error), reload);
+  } finally {
+    grid.isSaving.value = false;
+  }
+}
+
+/** @param {GridState} grid @param {any} error @param {(options?: { isQuiet?: boolean }) => Promise<void>} reload */
+async function refused(grid, error, reload) {
+  // After an error of the server, the changes may have been made too.
+  if (error.status === 0 || error.status >= 500) grid.isUncertain.value = true;
+  else if (error.status === 409 || error.status === 403) await reload({ isQuiet: true }).catch(() => {});
+  const rows = rowsOf(grid, error);
+  // Conflicts are shown at their rows.
+  if (error.status === 409 && grid.conflicts.value.size) return;
+  grid.refusal.value = { text: refusalText(error), rows, requestId: error.requestId };
+}
+
+/** @param {any} error */
+function refusalText(error) {
+  if (error.status === 0) return words.review.lost;
+  if (error.code === "plan_limit_exceeded") return words.review.plan;
+  if (error.status === 403) return words.review.forbidden;
+  return words.review.refused(errorText(error));
+}
+
+/** @param {GridState} grid @param {any} error @returns {Map<string, string>} */
+function rowsOf(grid, error) {
+  const { environments } = grid.comparison.value;
+  const all = [...grid.staged.value.changes];
+  if (error.code === "plan_limit_exceeded") {
+    return new Map(all.filter(([, { action, base }]) => base === 0 && action !== "describe").map(([id]) => [id, words.review.planRow]));
+  }
+  if (error.status === 403) {
+    const isOpen = new Map(environments.map((environment) => [environment.id, isWritable(environment)]));
+    return new Map(all.filter(([, { environment }]) => !isOpen.get(environment)).map(([id]) => [id, words.review.forbiddenRow]));
+  }
+  const fields = /** @type {any[]} */ (error.details?.fields ?? []);
+  return new Map(fields.flatMap(({ index, error: rule, message }) => (all[index] ? [[all[index][0], rule ?? message ?? error.message]] : [])));
+}

@@ -1,0 +1,162 @@
+// Changes that are not saved yet. Pure functions: changes in, plan out. They are only in the memory of the page.
+
+/**
+ * @typedef {{ environment: string, key: string, action: "set" | "copy" | "hide" | "delete" | "describe", base: number,
+ *   value?: string, from?: string, description?: string }} Change `environment` and `from` are IDs; `base` is the
+ *   version of the environment's own secret on which the change is based, and 0 if there is none
+ * @typedef {ReadonlyMap<string, Change>} Changes
+ * @typedef {{ changes: Changes, past: Changes[], future: Changes[] }} Staged
+ */
+
+/** Maximum number of changes that the service saves at once. */
+export const MAX_CHANGES = 1_000;
+
+/** Maximum number of steps that can be undone. */
+const MAX_STEPS = 100;
+
+/** @type {Staged} */
+export const NOTHING_STAGED = { changes: new Map(), past: [], future: [] };
+
+/** @param {string} environment @param {string} key */
+export const changeId = (environment, key) => `${environment}/${key}`;
+
+/**
+ * Version of the environment's own secret; 0 if there is none.
+ * @param {{ state: string, version: number } | null | undefined} secret
+ */
+export const ownVersion = (secret) =>
+  secret && ["own", "override", "hidden"].includes(secret.state) ? secret.version : 0;
+
+/** @param {Staged} staged @param {Changes} changes @returns {Staged} */
+const step = (staged, changes) => ({ changes, past: [...staged.past, staged.changes].slice(-MAX_STEPS), future: [] });
+
+/**
+ * Combines a change with the staged one of the same cell: a description and a value do not exclude each other.
+ * @param {Change | undefined} before @param {Change} next
+ * @returns {Change | null} `null` if nothing remains to be changed
+ */
+function combined(before, next) {
+  // The version on which the first change was based stays: a change of someone else in between is a conflict.
+  const base = before ? before.base : next.base;
+  if (next.action === "delete" && base === 0) return null;
+  const hasValue = before?.action === "set" || before?.action === "copy";
+  if (next.action === "describe" && before && hasValue) return { ...before, description: next.description };
+  const takesDescription = next.action === "set" || next.action === "copy";
+  const description = next.description ?? (takesDescription ? before?.description : undefined);
+  return description === undefined ? { ...next, base } : { ...next, base, description };
+}
+
+/**
+ * Stages changes as one step.
+ * @param {Staged} staged @param {Change[]} changes
+ * @returns {Staged}
+ */
+export function stage(staged, changes) {
+  if (!changes.length) return staged;
+  const all = new Map(staged.changes);
+  for (const change of changes) {
+    const id = changeId(change.environment, change.key);
+    const next = combined(all.get(id), change);
+    if (next) all.set(id, next);
+    else all.delete(id);
+  }
+  return step(staged, all);
+}
+
+/**
+ * Gives up changes as one step.
+ * @param {Staged} staged @param {string[]} ids
+ * @returns {Staged}
+ */
+export function unstage(staged, ids) {
+  const all = new Map(staged.changes);
+  const removed = ids.filter((id) => all.delete(id));
+  return removed.length ? step(staged, all) : staged;
+}
+
+/** @param {Staged} staged @returns {Staged} */
+export function undo({ changes, past, future }) {
+  const before = past.at(-1);
+  return before ? { changes: before, past: past.slice(0, -1), future: [...future, changes] } : { changes, past, future };
+}
+
+/** @param {Staged} staged @returns {Staged} */
+export function redo({ changes, past, future }) {
+  const after = future.at(-1);
+  return after ? { changes: after, past: [...past, changes], future: future.slice(0, -1) } : { changes, past, future };
+}
+
+/**
+ * Bases a change on the current version, so that it is saved over the change of someone else.
+ * @param {Staged} staged @param {string} id @param {number} version
+ * @returns {Staged}
+ */
+export function rebase(staged, id, version) {
+  const change = staged.changes.get(id);
+  if (!change) return staged;
+  // What is gone needs no deletion, and has no description.
+  if (version === 0 && (change.action === "delete" || change.action === "describe")) return unstage(staged, [id]);
+  return step(staged, new Map(staged.changes).set(id, { ...change, base: version }));
+}
+
+/**
+ * Changes as `POST …/changes` takes them.
+ * @param {Changes} changes
+ * @param {{ hasVersions?: boolean }} [options] without versions, for a dry run that asks whether all are made already
+ */
+export function planOf(changes, { hasVersions = true } = {}) {
+  return [...changes.values()].map(({ base, ...change }) =>
+    hasVersions ? { ...change, expected_version: base } : change,
+  );
+}
+
+/**
+ * Returns the changes whose secret is no longer at the version on which they are based, as ID and current version.
+ * @param {Changes} changes
+ * @param {import("./marks.js").Comparison} comparison
+ * @returns {Map<string, number>}
+ */
+export function conflictsOf(changes, { environments, keys }) {
+  const conflicts = new Map();
+  if (!changes.size) return conflicts;
+  const places = new Map(environments.map(({ id }, place) => [id, place]));
+  const rows = new Map(keys.map((row) => [row.key, row]));
+  for (const [id, { environment, key, base }] of changes) {
+    const version = ownVersion(rows.get(key)?.cells[places.get(environment) ?? -1]);
+    if (version !== base) conflicts.set(id, version);
+  }
+  return conflicts;
+}
+
+/**
+ * Returns the comparison with a row for each key that is only staged.
+ * @param {import("./marks.js").Comparison} comparison @param {Changes} changes
+ * @returns {import("./marks.js").Comparison}
+ */
+export function withNewKeys(comparison, changes) {
+  if (!changes.size) return comparison;
+  const known = new Set(comparison.keys.map(({ key }) => key));
+  const added = [...new Set([...changes.values()].map(({ key }) => key))].filter((key) => !known.has(key));
+  if (!added.length) return comparison;
+  const cells = comparison.environments.map(() => null);
+  const keys = [...comparison.keys, ...added.map((key) => ({ key, cells }))];
+  return { ...comparison, keys: keys.sort((one, other) => (one.key < other.key ? -1 : 1)) };
+}
+
+/**
+ * Names the environments that inherit a key from this one, and so see the change.
+ * @param {Change} change @param {import("./marks.js").Comparison} comparison
+ */
+export function heirsOf({ environment, key }, { environments, keys }) {
+  const row = keys.find((row) => row.key === key);
+  const isOwn = (/** @type {number} */ place) => ownVersion(row?.cells[place]) > 0;
+  const names = /** @type {string[]} */ ([]);
+  const visit = (/** @type {string} */ parent) =>
+    environments.forEach(({ id, name, inherits_from }, place) => {
+      if (inherits_from !== parent || isOwn(place)) return;
+      names.push(name);
+      visit(id);
+    });
+  visit(environment);
+  return names;
+}

@@ -1,0 +1,396 @@
+// Editing in Chromium: staged changes, one request, conflicts, a lost answer, roles.
+
+import assert from "node:assert/strict";
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { after, afterEach, before, test } from "node:test";
+
+import { cell, findings, launch, open, openGrid } from "./browser.mjs";
+import { caller, change, createMarks } from "./data.mjs";
+import { pictures, startServer, tokenOf } from "./server.mjs";
+
+let server, browser, call, token, team;
+
+before(async () => {
+  mkdirSync(pictures, { recursive: true });
+  server = await startServer("dashboard-edit");
+  token = tokenOf("alice");
+  call = caller(server.url, token);
+  team = (await call("POST", "/auth/sync")).teams[0].team_id;
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+let projects = 0;
+const contexts = [];
+
+// A person has a limited number of watches.
+afterEach(() => Promise.all(contexts.splice(0).map((context) => context.close())));
+
+// Opens a window with the grid of a new project.
+async function opened(options = {}) {
+  const slug = await createMarks(call, `Editing ${++projects}`);
+  const window = await open(browser, { url: server.url, token, ...options });
+  contexts.push(window.context);
+  await openGrid(window.page, server.url, slug);
+  return { ...window, slug };
+}
+
+const value = async (slug, environment, key) =>
+  (await call("GET", `/projects/${slug}/environments/${environment}/secrets/${key}`)).secret.value;
+
+// Moves to a cell with the keyboard.
+async function goTo(page, key, environment) {
+  const names = await page.locator("#grid .heads .name").allTextContents();
+  await page.locator("#filter").fill(key);
+  await page.waitForFunction((key) => [...document.querySelectorAll("#grid [role=rowheader] .name")].every(({ textContent }) => textContent.includes(key)), key);
+  await page.locator("#filter").press("Enter");
+  await page.locator("#grid").press("Control+Home");
+  for (let step = 0; step <= names.indexOf(environment); step++) await page.locator("#grid").press("ArrowRight");
+  await page.waitForFunction(([key, environment]) => document.querySelector("#grid .active")?.getAttribute("aria-label")?.startsWith(`${key}, ${environment}, `), [key, environment]);
+}
+
+// Edits a cell with the keyboard.
+async function edit(page, key, environment, text) {
+  await goTo(page, key, environment);
+  await page.locator("#grid").press("e");
+  await page.getByRole("textbox", { name: "New value" }).fill(text);
+  await page.keyboard.press("Control+Enter");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.waitForFunction(() => document.activeElement?.id === "grid");
+}
+
+const bar = (page) => page.getByRole("region", { name: "Changes that are not saved" });
+
+test("edits of three environments are saved with one request, by keyboard alone", async () => {
+  const { page, seen, slug } = await opened();
+  await edit(page, "REDIS_URL", "development", "kvc_new one");
+  await edit(page, "MAIL_FROM", "staging", "kvc_two\nlines");
+  await edit(page, "REDIS_URL", "production", "kvc_three");
+  await bar(page).getByText("3 changes in 3 environments").waitFor();
+  assert.doesNotMatch(await page.content(), /kvc_/);
+  const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href, document.title]));
+  assert.doesNotMatch(stored, /kvc_/);
+  await page.locator("#grid").press("Control+s");
+  const dialog = page.getByRole("dialog", { name: "Review and save" });
+  await dialog.getByText("preview, qa inherit this.").waitFor();
+  const save = dialog.getByRole("button", { name: "Save 3 changes" });
+  await save.focus();
+  await page.keyboard.press("Enter");
+  // Production is asked for once more, and the focus is on the answer.
+  await dialog.getByText("This changes production.").waitFor();
+  await page.waitForFunction(() => document.activeElement?.textContent?.trim() === "Save to production");
+  await page.keyboard.press("Enter");
+  await page.getByText("Saved 3 changes.").waitFor();
+  await dialog.waitFor({ state: "detached" });
+  assert.equal(seen.requests.filter(({ method }) => method === "POST").length, 1);
+  assert.equal(await value(slug, "development", "REDIS_URL"), "kvc_new one");
+  assert.equal(await value(slug, "staging", "MAIL_FROM"), "kvc_two\nlines");
+  assert.equal(await value(slug, "production", "REDIS_URL"), "kvc_three");
+  await cell(page, "REDIS_URL", "production").and(page.locator("[aria-label$='v2']")).waitFor();
+  assert.equal(await bar(page).isVisible(), false);
+  assert.deepEqual(seen.problems, []);
+});
+
+test("hiding, deleting, copying and adding are staged, undone and done again", async () => {
+  const { page, slug } = await opened();
+  await goTo(page, "MAIL_FROM", "qa");
+  await page.locator("#grid").press("x");
+  await page.locator("[aria-label='MAIL_FROM, qa, inherited from production, Not saved: hidden here']").waitFor();
+  await goTo(page, "LOG_LEVEL", "preview");
+  await page.locator("#grid").press("Delete");
+  await page.locator("[aria-label$='Not saved: override removed, then inherited from production']").waitFor();
+  await page.locator("#grid").press("Control+z");
+  await bar(page).getByText("1 change in 1 environment").waitFor();
+  await page.locator("#grid").press("Control+Shift+Z");
+  await bar(page).getByText("2 changes in 2 environments").waitFor();
+  await goTo(page, "SENTRY_DSN", "staging");
+  await page.locator("#grid").press("F2");
+  await page.getByLabel("Value from").selectOption({ label: "a copy of production" });
+  await page.getByRole("button", { name: "Keep" }).click();
+  await page.locator("#filter").fill("");
+  await page.locator("#grid").press("n");
+  await page.getByLabel("Key", { exact: true }).fill("1 wrong");
+  await page.keyboard.press("Control+Enter");
+  await page.getByText("A key is 1 to 255").waitFor();
+  await page.getByLabel("Key", { exact: true }).fill("NEW_KEY");
+  await page.getByRole("button", { name: "Generate a random value" }).click();
+  const made = await page.getByRole("textbox", { name: "New value" }).inputValue();
+  assert.match(made, /^[A-Za-z0-9]{32}$/);
+  await page.keyboard.press("Control+Enter");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await cell(page, "NEW_KEY", "staging").waitFor();
+  await bar(page).getByRole("button", { name: "Review and save" }).click();
+  await page.getByRole("button", { name: "Save 4 changes" }).click();
+  await page.getByText("Saved 4 changes.").waitFor();
+  assert.equal(await value(slug, "staging", "NEW_KEY"), made);
+  assert.equal(await value(slug, "staging", "SENTRY_DSN"), "kvc_dsn");
+  assert.equal(await value(slug, "preview", "LOG_LEVEL"), "kvc_info");
+  await page.locator("[aria-label='MAIL_FROM, qa, hidden here, overrides production']").waitFor();
+});
+
+for (const [choice, expected] of [["theirs", "kvc_theirs"], ["mine", "kvc_mine"]]) {
+  test(`a conflict writes nothing, and is decided: ${choice}`, async () => {
+    const { page, slug, context } = await opened();
+    // No stream of events, so that the page does not know of the change.
+    await context.route("**/watch", (route) => route.abort());
+    await page.reload();
+    await page.locator("#grid").waitFor();
+    await edit(page, "REDIS_URL", "staging", "kvc_mine");
+    await edit(page, "MAIL_FROM", "development", "kvc_other");
+    await change(call, slug, [{ environment: "staging", key: "REDIS_URL", action: "set", value: "kvc_theirs" }]);
+    await page.locator("#grid").press("Control+s");
+    const dialog = page.getByRole("dialog", { name: "Review and save" });
+    await dialog.getByRole("button", { name: "Save 2 changes" }).click();
+    await dialog.getByText("1 secret was changed by someone else. Nothing was saved.").waitFor();
+    assert.equal(await value(slug, "development", "MAIL_FROM"), "kvc_a@example.com");
+    assert.equal(await dialog.getByRole("button", { name: /^Save \d/ }).getAttribute("aria-disabled"), "true");
+    // Conflicts stand first.
+    assert.equal(await dialog.locator(".lines .name").first().textContent(), "REDIS_URL");
+    assert.deepEqual(await findings(page), []);
+    await page.screenshot({ path: join(pictures, `conflict-${choice}.png`) });
+    await dialog.locator(`[data-choice=${choice}]`).click();
+    await dialog.getByText("Nothing was saved").waitFor({ state: "detached" });
+    await dialog.getByRole("button", { name: /^Save [12] change/ }).click();
+    await page.getByText(/Saved [12] change/).waitFor();
+    assert.equal(await value(slug, "staging", "REDIS_URL"), expected);
+    assert.equal(await value(slug, "development", "MAIL_FROM"), "kvc_other");
+  });
+}
+
+test("after an answer that was lost, trying again writes nothing twice", async () => {
+  const { page, slug, context } = await opened();
+  await edit(page, "REDIS_URL", "staging", "kvc_once");
+  await goTo(page, "API_KEY", "development");
+  await page.locator("#grid").press("Delete");
+  let sent = 0;
+  // The service makes the changes, and the page does not learn of it.
+  await context.route("**/changes", async (route) => {
+    if (++sent > 1) return route.continue({ headers: { ...route.request().headers(), authorization: `Bearer ${token}` } });
+    await call("POST", `/projects/${slug}/changes`, route.request().postDataJSON());
+    return route.abort("connectionreset");
+  });
+  await page.locator("#grid").press("Control+s");
+  const dialog = page.getByRole("dialog", { name: "Review and save" });
+  await dialog.getByRole("button", { name: "Save 2 changes" }).click();
+  await dialog.getByText("nothing is saved twice").waitFor();
+  await dialog.getByRole("button", { name: "Try again" }).click();
+  await page.getByText("Saved 2 changes.").waitFor();
+  assert.equal((await call("GET", `/projects/${slug}/environments/staging/secrets/REDIS_URL`)).secret.version, 2);
+  const { logs } = await call("GET", `/audit?team_id=${team}&action=secret.deleted&limit=100`);
+  assert.equal(logs.filter(({ resource_name, project_name }) => resource_name === "API_KEY" && project_name === `Editing ${projects}`).length, 1);
+});
+
+test("a server that is killed between saving and answering has saved once", async () => {
+  const file = join(pictures, "killed.db");
+  for (const name of [file, `${file}-wal`, `${file}-shm`]) rmSync(name, { force: true });
+  const database = { SECRETS_DATABASE_URL: `sqlite://${file}` };
+  let killed = await startServer("dashboard-killed", database);
+  const own = caller(killed.url, token);
+  await own("POST", "/auth/sync");
+  const slug = await createMarks(own, "Killed");
+  const { page, context } = await open(browser, { url: killed.url, token });
+  contexts.push(context);
+  await openGrid(page, killed.url, slug);
+  await edit(page, "REDIS_URL", "development", "kvc_once");
+  await edit(page, "REDIS_URL", "staging", "kvc_once");
+  await context.route("**/changes", async (route) => {
+    await own("POST", `/projects/${slug}/changes`, route.request().postDataJSON());
+    await killed.close();
+    await context.unroute("**/changes");
+    return route.abort("connectionreset");
+  });
+  await page.locator("#grid").press("Control+s");
+  const dialog = page.getByRole("dialog", { name: "Review and save" });
+  await dialog.getByRole("button", { name: "Save 2 changes" }).click();
+  await dialog.getByText("nothing is saved twice").waitFor();
+  // The server is away: the changes stay.
+  await dialog.getByRole("button", { name: "Try again" }).click();
+  await dialog.getByRole("button", { name: "Try again" }).and(page.locator("[aria-disabled=false]")).waitFor();
+  assert.equal(await dialog.locator(".lines .name").count(), 2);
+  killed = await startServer("dashboard-killed-again", { ...database, SECRETS_LISTEN: new URL(killed.url).host });
+  await dialog.getByRole("button", { name: "Try again" }).click();
+  await page.getByText("Saved 2 changes.").waitFor();
+  for (const environment of ["development", "staging"]) {
+    const { secret } = await own("GET", `/projects/${slug}/environments/${environment}/secrets/REDIS_URL`);
+    assert.deepEqual([secret.value, secret.version], ["kvc_once", 2]);
+  }
+  await context.close();
+  await killed.close();
+});
+
+test("who may only read is offered no edit", async () => {
+  const { slug } = await opened();
+  const bob = tokenOf("bob");
+  await caller(server.url, bob)("POST", "/auth/sync");
+  const user = await caller(server.url, bob)("GET", "/users/me");
+  const invitation = await call("POST", `/teams/${team}/members`, { email: "bob@example.com", role: "member" });
+  await caller(server.url, bob)("POST", `/invitations/${invitation.accept_url.split("/").at(-1)}/accept`);
+  for (const environment of ["development", "staging", "production", "preview", "qa"]) {
+    await call("PUT", `/projects/${slug}/environments/${environment}/permissions/${user.id}`, { role: "read" });
+  }
+  const { page, context } = await open(browser, { url: server.url, token: bob });
+  contexts.push(context);
+  await openGrid(page, server.url, slug);
+  for (const key of ["e", "F2", "n", "x", "Delete", "Control+s"]) await page.locator("#grid").press(key);
+  await page.locator("#grid").press("ArrowDown");
+  await page.waitForFunction(() => document.querySelector("#grid .active")?.getAttribute("aria-label")?.startsWith("DATABASE_URL"));
+  assert.equal(await page.getByRole("dialog").count(), 0);
+  assert.equal(await bar(page).isVisible(), false);
+  const labels = await page.locator(".detail button, .toolbar button").allTextContents();
+  assert.doesNotMatch(labels.join(), /Edit|Add|Delete|Hide here/);
+});
+
+test("leaving with changes asks, and staying keeps them", async () => {
+  const { page } = await opened();
+  await edit(page, "REDIS_URL", "staging", "kvc_kept");
+  const asked = [];
+  page.on("dialog", (dialog) => (asked.push(dialog.type()), dialog.dismiss()));
+  await page.getByRole("link", { name: "secrets: projects" }).click();
+  await page.evaluate(() => history.pushState(null, "", location.href));
+  await page.goBack();
+  await page.waitForFunction(() => document.querySelector("#grid"));
+  await page.reload({ timeout: 2_000 }).catch(() => {});
+  assert.deepEqual(asked, ["confirm", "confirm", "beforeunload"]);
+  await bar(page).getByText("1 change in 1 environment").waitFor();
+});
+
+test("a change of someone else is told at once, and a staged cell turns to a conflict", async () => {
+  const { page, slug } = await opened();
+  await edit(page, "REDIS_URL", "staging", "kvc_mine");
+  await change(call, slug, [{ environment: "staging", key: "REDIS_URL", action: "set", value: "kvc_theirs" }]);
+  await page.getByText("1 secret changed in staging").waitFor();
+  await page.locator("[aria-label='REDIS_URL, staging, own value, v2, Conflict, not saved: new value']").waitFor();
+  await bar(page).getByText("1 conflict").waitFor();
+});
+
+test("a version is revealed and rolled back", async () => {
+  const { page, slug } = await opened();
+  await goTo(page, "API_KEY", "staging");
+  await page.locator("#grid").press("h");
+  const dialog = page.getByRole("dialog", { name: "History of API_KEY" });
+  await dialog.getByRole("button", { name: "Reveal version 1 of staging" }).click();
+  await dialog.getByText("kvc_staging-API_KEY").waitFor();
+  assert.deepEqual(await findings(page), []);
+  await page.screenshot({ path: join(pictures, "history-light.png") });
+  await dialog.getByRole("button", { name: "Roll back staging to version 1" }).click();
+  await dialog.getByText("becomes the value of staging at once").waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByText("Rolled back API_KEY of staging.").waitFor();
+  assert.equal(await value(slug, "staging", "API_KEY"), "kvc_staging-API_KEY");
+  await dialog.getByRole("button", { name: "Reveal version 3 of staging" }).waitFor();
+});
+
+test("pasted and dropped text is planned, then staged", async () => {
+  const { page, slug } = await opened();
+  const text = "REDIS_URL=kvc_pasted\nBRAND_NEW='kvc_new'\nWRONG $LINE\n";
+  const give = (type, text) =>
+    page.evaluate(
+      ([type, text]) => {
+        const data = new DataTransfer();
+        if (type === "paste") data.setData("text/plain", text);
+        else data.items.add(new File([text], ".env"));
+        const target = type === "paste" ? document.getElementById("grid") : document.querySelector("#grid .active");
+        const Kind = type === "paste" ? ClipboardEvent : DragEvent;
+        const name = type === "paste" ? "clipboardData" : "dataTransfer";
+        target.dispatchEvent(new Kind(type, { bubbles: true, cancelable: true, [name]: data }));
+      },
+      [type, text],
+    );
+  await goTo(page, "REDIS_URL", "staging");
+  await give("paste", text);
+  const dialog = page.getByRole("dialog", { name: "Import into staging" });
+  await dialog.getByText("1 new secret and 1 secret with another").waitFor();
+  await dialog.getByText("Line 3 left out").waitFor();
+  assert.doesNotMatch(await page.content(), /kvc_|\$LINE/);
+  assert.deepEqual(await findings(page), []);
+  await page.screenshot({ path: join(pictures, "paste-light.png") });
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  await goTo(page, "REDIS_URL", "development");
+  await give("drop", text);
+  await page.getByRole("dialog", { name: "Import into development" }).getByRole("button", { name: "Stage 2 changes" }).click();
+  await bar(page).getByText("2 changes in 1 environment").waitFor();
+  await page.locator("#grid").press("Control+s");
+  await page.getByRole("button", { name: "Save 2 changes" }).click();
+  await page.getByText("Saved 2 changes.").waitFor();
+  assert.equal(await value(slug, "development", "REDIS_URL"), "kvc_pasted");
+  assert.equal(await value(slug, "development", "BRAND_NEW"), "kvc_new");
+});
+
+test("a page that is hidden for a minute closes its stream of events, and opens it again", async () => {
+  const slug = await createMarks(call, `Editing ${++projects}`);
+  const { page, context } = await open(browser, { url: server.url, token });
+  contexts.push(context);
+  await page.clock.install();
+  await page.addInitScript(() => {
+    const Original = EventSource;
+    window.streams = [];
+    window.EventSource = class extends Original {
+      constructor(url) {
+        super(url);
+        window.streams.push(this);
+      }
+    };
+    window.see = (state) => {
+      Object.defineProperty(document, "visibilityState", { value: state, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    };
+  });
+  await openGrid(page, server.url, slug);
+  await page.waitForFunction(() => window.streams[0]?.readyState === EventSource.OPEN);
+  await page.evaluate(() => window.see("hidden"));
+  await page.clock.runFor(59_000);
+  assert.equal(await page.evaluate(() => window.streams[0].readyState), 1);
+  await page.clock.runFor(2_000);
+  assert.equal(await page.evaluate(() => window.streams[0].readyState), 2);
+  await page.evaluate(() => window.see("visible"));
+  await page.waitForFunction(() => window.streams[1]?.readyState === EventSource.OPEN);
+});
+
+for (const [name, options] of Object.entries({ light: {}, dark: { scheme: "dark" }, narrow: { width: 320, height: 640 }, forced: { forced: "active" } })) {
+  test(`axe finds nothing in the windows of editing: ${name}`, async () => {
+    const { page, seen } = await opened(options);
+    const check = async (screen) => {
+      assert.deepEqual(await findings(page), [], screen);
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), false, `${screen} scrolls sideways`);
+      await page.screenshot({ path: join(pictures, `${screen}-${name}.png`) });
+    };
+    const hostile = "<img src=x onerror=alert(1)>\n<script>alert(1)</script>";
+    page.on("dialog", (dialog) => (seen.problems.push(dialog.message()), dialog.dismiss()));
+    await page.locator("#grid").press("e");
+    await page.getByRole("textbox", { name: "New value" }).fill("kvc_short");
+    await page.getByRole("textbox", { name: "Description" }).fill(hostile);
+    await check("editor");
+    await page.getByRole("textbox", { name: "New value" }).fill(`kvc_${hostile}`);
+    await check("editor-long");
+    await page.keyboard.press("Control+Enter");
+    await page.locator("#grid").press("ArrowDown");
+    await page.locator("#grid").press("Delete");
+    await page.locator("#grid").press("n");
+    await page.getByLabel("Key", { exact: true }).fill("NEW.KEY");
+    await check("add");
+    await page.keyboard.press("Control+Enter");
+    await page.locator("#grid .staged").first().waitFor();
+    await check("staged");
+    await bar(page).getByRole("button", { name: "Review and save" }).click();
+    const dialog = page.getByRole("dialog", { name: "Review and save" });
+    await dialog.getByRole("button", { name: "Reveal API_KEY" }).click();
+    await dialog.getByText("onerror").last().waitFor();
+    await check("review");
+    assert.equal(await page.locator("#dashboard :is(script, img, iframe)").count(), 0);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    await page.locator("#grid").press("Control+Home");
+    await page.locator("#grid").press("ArrowRight");
+    await page.locator("#grid").press("h");
+    await page.getByRole("dialog", { name: "History of API_KEY" }).waitFor();
+    await page.locator(".panel .version").first().waitFor();
+    await check("history");
+    assert.deepEqual(seen.problems, []);
+  });
+}

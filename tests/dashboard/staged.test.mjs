@@ -1,0 +1,110 @@
+// Staged changes, without a browser: steps, undo, plan, conflicts.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { isDotenv, parsed } from "../../secrets-http/dashboard/grid/dotenv.js";
+import { NOTHING_STAGED, conflictsOf, heirsOf, planOf, rebase, redo, stage, undo, unstage, withNewKeys } from "../../secrets-http/dashboard/grid/staged.js";
+
+const set = (environment, key, value, base = 1, rest = {}) => ({ environment, key, action: "set", value, base, ...rest });
+const simple = (action, environment, key, base = 1) => ({ environment, key, action, base });
+const own = (version, state = "own") => ({ state, version, updated_at: "" });
+const comparison = {
+  revision: "1",
+  environments: [
+    { id: "p", name: "production", role: "admin", order: 0 },
+    { id: "v", name: "preview", role: "admin", order: 1, inherits_from: "p" },
+    { id: "q", name: "qa", role: "admin", order: 2, inherits_from: "v" },
+  ],
+  keys: [
+    { key: "A", cells: [own(3), { state: "inherited", from: "production", version: 3 }, own(1, "override")] },
+    { key: "C", cells: [own(1), own(2, "hidden"), { state: "inherited_hidden", from: "preview", version: 2 }] },
+  ],
+};
+
+test("a plan has every change with its expected version, and none of the page's own fields", () => {
+  const staged = stage(NOTHING_STAGED, [set("p", "A", "kvc_1", 3), simple("hide", "v", "A", 0), { ...simple("copy", "q", "C", 0), from: "p" }]);
+  assert.deepEqual(planOf(staged.changes), [
+    { environment: "p", key: "A", action: "set", value: "kvc_1", expected_version: 3 },
+    { environment: "v", key: "A", action: "hide", expected_version: 0 },
+    { environment: "q", key: "C", action: "copy", from: "p", expected_version: 0 },
+  ]);
+  assert.ok(planOf(staged.changes, { hasVersions: false }).every((change) => !("expected_version" in change)));
+});
+
+test("changes of one cell are combined, and the last one holds", () => {
+  let staged = stage(NOTHING_STAGED, [{ ...simple("describe", "p", "A"), description: "one" }]);
+  staged = stage(staged, [set("p", "A", "kvc_1")]);
+  assert.deepEqual(planOf(staged.changes), [{ environment: "p", key: "A", action: "set", value: "kvc_1", description: "one", expected_version: 1 }]);
+  staged = stage(staged, [{ ...simple("describe", "p", "A"), description: "two" }]);
+  assert.equal(planOf(staged.changes)[0].description, "two");
+  assert.equal(planOf(staged.changes)[0].value, "kvc_1");
+  staged = stage(staged, [simple("hide", "p", "A")]);
+  assert.deepEqual(planOf(staged.changes), [{ environment: "p", key: "A", action: "hide", expected_version: 1 }]);
+});
+
+test("deleting a secret that is only staged leaves nothing", () => {
+  const staged = stage(stage(NOTHING_STAGED, [set("p", "NEW", "kvc_1", 0)]), [simple("delete", "p", "NEW", 0)]);
+  assert.equal(staged.changes.size, 0);
+});
+
+test("steps are undone and done again, and a new step ends the future", () => {
+  const one = stage(NOTHING_STAGED, [set("p", "A", "kvc_1"), set("v", "A", "kvc_1")]);
+  const two = unstage(one, ["p/A"]);
+  assert.equal(two.changes.size, 1);
+  assert.equal(undo(two).changes.size, 2);
+  assert.equal(undo(undo(two)).changes.size, 0);
+  assert.equal(undo(NOTHING_STAGED).changes.size, 0);
+  assert.equal(redo(undo(two)).changes.size, 1);
+  assert.equal(redo(stage(undo(two), [set("q", "A", "kvc_2")])).changes.size, 3);
+  assert.equal(unstage(one, ["none"]), one);
+});
+
+test("a change is a conflict if its secret has another version, came or went", () => {
+  const staged = stage(NOTHING_STAGED, [set("p", "A", "kvc_1", 3), set("q", "A", "kvc_1", 2), set("v", "A", "kvc_1", 1), set("v", "C", "kvc_1", 0)]);
+  assert.deepEqual([...conflictsOf(staged.changes, comparison)], [["q/A", 1], ["v/A", 0], ["v/C", 2]]);
+  const mine = rebase(staged, "q/A", 1);
+  assert.equal(conflictsOf(mine.changes, comparison).has("q/A"), false);
+  assert.equal(mine.changes.get("q/A").value, "kvc_1");
+  const gone = stage(NOTHING_STAGED, [simple("delete", "v", "A", 1)]);
+  assert.equal(rebase(gone, "v/A", 0).changes.size, 0);
+});
+
+test("another edit of a conflicting cell does not hide the conflict", () => {
+  const staged = stage(stage(NOTHING_STAGED, [set("q", "A", "kvc_1", 0)]), [set("q", "A", "kvc_2", 1)]);
+  assert.equal(conflictsOf(staged.changes, comparison).get("q/A"), 1);
+});
+
+test("a new key has a row in its place of the order", () => {
+  const { changes } = stage(NOTHING_STAGED, [set("p", "B", "kvc_1", 0), set("p", "A", "kvc_1", 3)]);
+  assert.deepEqual(withNewKeys(comparison, changes).keys.map(({ key }) => key), ["A", "B", "C"]);
+  assert.equal(withNewKeys(comparison, NOTHING_STAGED.changes), comparison);
+});
+
+test("heirs are the environments that see a change", () => {
+  assert.deepEqual(heirsOf(set("p", "A"), comparison), ["preview"]);
+  assert.deepEqual(heirsOf(set("p", "C"), comparison), []);
+  assert.deepEqual(heirsOf(set("v", "C"), comparison), ["qa"]);
+  assert.deepEqual(heirsOf(set("p", "NEW"), comparison), ["preview", "qa"]);
+});
+
+test("a pasted line is understood with certainty, or an error by its number", () => {
+  const certain = [
+    ["A=kvc_1", "kvc_1"],
+    ["export A = kvc_1  ", "kvc_1"],
+    ["A=", ""],
+    ["A='kvc_ $1 \\ # \"'", 'kvc_ $1 \\ # "'],
+    ['A="kvc_ # 1"', "kvc_ # 1"],
+    ["A='kvc_ one  \n two=2\n'", "kvc_ one  \n two=2\n"],
+    ["\ufeffA=kvc_1\r\n# comment\r\n", "kvc_1"],
+    ["A=postgres://u:p@h/d?x=1&y=2", "postgres://u:p@h/d?x=1&y=2"],
+  ];
+  for (const [text, value] of certain) assert.deepEqual(parsed(text), { values: new Map([["A", value]]), errors: [] }, text);
+  const uncertain = ["A=$B", "A=kvc # comment", 'A="a\\nb"', "A='a' b", "A=`a`", "1A=b", "no line", "A='open", "A='open\nB=kvc_2", "A=a'b"];
+  for (const text of uncertain) assert.deepEqual(parsed(text), { values: new Map(), errors: [1] }, text);
+  assert.deepEqual(parsed("A=1\n\nB\nA=2"), { values: new Map([["A", "1"]]), errors: [3, 4] });
+  // The rest of a value of several lines is not taken for keys.
+  assert.deepEqual(parsed("A=\"-----\nMIIE==\n-----\" x\nB=1"), { values: new Map([["B", "1"]]), errors: [1] });
+  assert.equal(isDotenv("some words\nA=1"), true);
+  assert.equal(isDotenv("some words"), false);
+});
