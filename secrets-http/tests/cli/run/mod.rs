@@ -1,6 +1,7 @@
 //! `run`.
 
 mod environment;
+mod mask;
 mod mount;
 mod replace;
 mod supervise;

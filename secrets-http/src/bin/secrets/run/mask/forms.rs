@@ -1,0 +1,131 @@
+//! Forms in which a program may print a value.
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use zeroize::Zeroizing;
+
+/// Minimum number of bytes of a masked text: shorter ones appear by chance.
+pub(super) const MIN_LENGTH: usize = 6;
+
+/// Minimum number of bytes of a masked line of a value: short lines, such as `},`, are common.
+const MIN_LINE_LENGTH: usize = 8;
+
+/// Characters that RFC 3986 leaves as they are.
+const RFC_3986: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Characters that `urllib.parse.quote` of Python leaves as they are, as in a path.
+const PYTHON: AsciiSet = RFC_3986.remove(b'/');
+
+/// Characters that `encodeURIComponent` of JavaScript leaves as they are.
+const JAVASCRIPT: AsciiSet =
+    RFC_3986.remove(b'!').remove(b'\'').remove(b'(').remove(b')').remove(b'*');
+
+/// Adds all forms of a value that are long enough to be masked.
+pub(super) fn add_forms(value: &str, forms: &mut Vec<Zeroizing<Vec<u8>>>) {
+    if value.len() < MIN_LENGTH {
+        return;
+    }
+    let mut add = |form: Zeroizing<String>| {
+        if form.len() >= MIN_LENGTH {
+            forms.push(Zeroizing::new(form.as_bytes().to_vec()));
+        }
+    };
+    add(Zeroizing::new(value.to_owned()));
+    if value.contains('\n') {
+        // A terminal writes a carriage return before each line feed.
+        add(Zeroizing::new(value.replace("\r\n", "\n").replace('\n', "\r\n")));
+        let lines = value.lines().map(str::trim).filter(|line| line.len() >= MIN_LINE_LENGTH);
+        lines.for_each(|line| add(Zeroizing::new(line.to_owned())));
+    }
+    add(json(value, false));
+    add(json(value, true));
+    for kept in [&RFC_3986, &PYTHON, &JAVASCRIPT] {
+        let encoded = Zeroizing::new(utf8_percent_encode(value, kept).to_string());
+        // Forms of HTML encode a space as `+`.
+        add(Zeroizing::new(encoded.replace("%20", "+")));
+        add(encoded);
+    }
+    for shift in 0..3 {
+        for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+            add(base64(&engine, value, shift));
+        }
+    }
+}
+
+/// Content of a JSON text. Many programs write other characters than ASCII as `\u` escapes.
+fn json(value: &str, in_ascii: bool) -> Zeroizing<String> {
+    let quoted = Zeroizing::new(serde_json::Value::from(value).to_string());
+    let content = &quoted[1..quoted.len() - 1];
+    if !in_ascii {
+        return Zeroizing::new(content.to_owned());
+    }
+    let mut escaped = Zeroizing::new(String::with_capacity(content.len() * 6));
+    for character in content.chars() {
+        if character.is_ascii() {
+            escaped.push(character);
+        } else {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                escaped.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    escaped
+}
+
+/// Characters of base64 that depend on the value alone, if `shift` bytes stand before it in a group
+/// of three, such as those of a user name before a password.
+fn base64(engine: &impl Engine, value: &str, shift: usize) -> Zeroizing<String> {
+    const BITS_OF_BYTE: usize = 8;
+    const BITS_OF_CHARACTER: usize = 6;
+    let text = Zeroizing::new([&[0; 2][..shift], value.as_bytes()].concat());
+    let encoded = Zeroizing::new(engine.encode(&*text));
+    let start = (shift * BITS_OF_BYTE).div_ceil(BITS_OF_CHARACTER);
+    let end = text.len() * BITS_OF_BYTE / BITS_OF_CHARACTER;
+    Zeroizing::new(encoded[start..end].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn forms_of(value: &str) -> Vec<String> {
+        let mut forms = Vec::new();
+        add_forms(value, &mut forms);
+        forms.iter().map(|form| String::from_utf8(form.to_vec()).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_value_is_known_in_json_percent_encoding_and_base64() {
+        let forms = forms_of("kvc \"é/\"");
+
+        for form in
+            ["kvc \"é/\"", "kvc \\\"é/\\\"", "kvc \\\"\\u00e9/\\\"", "kvc%20%22%C3%A9%2F%22"]
+        {
+            assert!(forms.iter().any(|known| known == form), "{form}");
+        }
+        assert!(forms.iter().any(|known| known == "kvc+%22%C3%A9%2F%22"));
+    }
+
+    #[test]
+    fn base64_is_known_at_each_place_in_a_text() {
+        let forms = forms_of("kvc_value");
+
+        for before in ["", "a", "ab", "abc", "user:"] {
+            for after in ["", "z", "zz"] {
+                let text = STANDARD_NO_PAD.encode(format!("{before}kvc_value{after}"));
+                let is_known = forms.iter().any(|form| text.contains(form.as_str()));
+                assert!(is_known, "{before} {after}");
+            }
+        }
+    }
+
+    #[test]
+    fn short_values_and_short_lines_are_not_masked() {
+        assert!(forms_of("12345").is_empty());
+        let forms = forms_of("{\n  long enough\n}\n");
+        assert!(forms.iter().any(|form| form == "long enough"));
+        assert!(!forms.iter().any(|form| form == "{"));
+    }
+}
