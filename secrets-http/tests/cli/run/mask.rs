@@ -105,9 +105,9 @@ fn streams_to_the_same_file_keep_their_order() {
     let mut command = home.program("sh", ["-c", "exec \"$0\" run --mask -- sh -c \"$1\" 2>&1"]);
     command.arg(env!("CARGO_BIN_EXE_secrets")).arg(script);
 
-    let lines: String = (1..=9).map(|i| format!("out {i} ***\nerr {i} ***\n")).collect();
+    let lines: Vec<_> = (1..=9).map(|i| format!("out {i} ***\nerr {i} ***\n")).collect();
 
-    assert_eq!(ended(command, "").stdout, lines);
+    assert_eq!(ended(command, "").stdout, lines.concat());
 }
 
 #[test]
@@ -406,4 +406,57 @@ fn one_stream_may_be_a_terminal_and_the_other_a_file() {
 
     tmux.wait_for("terminal ***");
     tmux.wait_for("file ***");
+}
+
+#[test]
+fn a_masked_group_in_a_terminal_is_killed_before_a_restart() {
+    let (_server, home) = staging(&[("A", "kvc_old_value")]);
+    let stubborn = "trap '' TERM HUP; echo $$ >> ids; while :; do sleep 0.05; done";
+    home.write("stubborn.sh", stubborn);
+    home.write("start.sh", "echo \"value $A\"; sh stubborn.sh & exec sh stubborn.sh");
+    let (tmux, ids) = (Tmux::start(&home), Log::at(&home, "ids"));
+    tmux.line("secrets run --mask --watch --grace 1s -- sh start.sh; echo status=$?");
+    let first = ids.wait_until("both processes", |lines| lines.len() == 2);
+
+    home.api("PUT", &format!("{SECRETS}/A"), &json!({ "value": "kvc_new_value" }));
+    let second = ids.wait_until("both new processes", |lines| lines.len() == 4);
+
+    for id in first {
+        assert!(!std::path::Path::new(&format!("/proc/{id}")).exists(), "{id} is alive");
+    }
+    let screen =
+        tmux.wait_until("the new value", |screen| screen.matches("value ***").count() == 2);
+    assert!(!screen.contains("kvc_"), "{screen}");
+    for id in &second[2..] {
+        home.program("kill", ["-KILL", id]).status().unwrap();
+    }
+    tmux.wait_for("status=137");
+}
+
+#[test]
+fn a_masked_command_in_a_terminal_ends_if_its_supervisor_is_killed() {
+    let (_server, home) = staging(&[]);
+    let script = "trap 'echo ended >> log; exit' HUP TERM; echo $PPID >> log; \
+                  while :; do sleep 0.01; done";
+    home.write("job.sh", script);
+    let (tmux, log) = (Tmux::start(&home), Log::new(&home));
+    tmux.line("secrets run --mask -- sh job.sh; stty sane; echo status=$?");
+    let lines = log.wait_until("the start", |lines| lines.len() == 1);
+    // The parent leads the session, and its parent is the supervisor.
+    let leader = std::fs::read_to_string(format!("/proc/{}/stat", lines[0])).unwrap();
+    let supervisor = leader.rsplit(')').next().unwrap().split(' ').nth(2).unwrap().to_owned();
+
+    home.program("kill", ["-KILL", &supervisor]).status().unwrap();
+
+    log.wait_until("the end", |lines| lines.len() == 2);
+}
+
+#[test]
+fn an_unknown_command_in_a_terminal_ends_with_127() {
+    let (_server, home) = staging(&[]);
+    let tmux = Tmux::start(&home);
+
+    tmux.line("secrets run --mask -- no-such-program; echo status=$?");
+
+    assert!(tmux.wait_for("status=127").contains("secrets: no-such-program: "));
 }

@@ -40,7 +40,8 @@ pub(crate) struct SupervisionOptions {
     pub(crate) on_revoked: OnRevoked,
     /// Replace the values of the secrets by `***` in the output of the command, also in JSON,
     /// percent-encoding and base64. Values and encoded values of less than 6 bytes, and lines of less
-    /// than 8 bytes of a value with several lines, are not replaced.
+    /// than 8 bytes of a value with several lines, are not replaced. On a terminal, the command has a
+    /// terminal of its own; output of processes that it leaves behind is not passed on.
     #[arg(long)]
     pub(super) mask: bool,
     /// Time for which the possible beginning of a value is held back if no output follows.

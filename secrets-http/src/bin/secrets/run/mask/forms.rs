@@ -48,7 +48,9 @@ pub(super) fn add_forms(value: &str, forms: &mut Vec<Zeroizing<Vec<u8>>>) {
     }
     for shift in 0..3 {
         for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
-            add(base64(&engine, value, shift));
+            let [at_end, anywhere] = base64(&engine, value, shift);
+            add(at_end);
+            add(anywhere);
         }
     }
 }
@@ -74,16 +76,17 @@ fn json(value: &str, in_ascii: bool) -> Zeroizing<String> {
     escaped
 }
 
-/// Characters of base64 that depend on the value alone, if `shift` bytes stand before it in a group
-/// of three, such as those of a user name before a password.
-fn base64(engine: &impl Engine, value: &str, shift: usize) -> Zeroizing<String> {
+/// Base64 of a value at the end of a text and elsewhere, without the characters that depend on other
+/// bytes. `shift` bytes stand before the value in a group of three, such as those of a user name
+/// before a password.
+fn base64(engine: &impl Engine, value: &str, shift: usize) -> [Zeroizing<String>; 2] {
     const BITS_OF_BYTE: usize = 8;
     const BITS_OF_CHARACTER: usize = 6;
     let text = Zeroizing::new([&[0; 2][..shift], value.as_bytes()].concat());
     let encoded = Zeroizing::new(engine.encode(&*text));
     let start = (shift * BITS_OF_BYTE).div_ceil(BITS_OF_CHARACTER);
     let end = text.len() * BITS_OF_BYTE / BITS_OF_CHARACTER;
-    Zeroizing::new(encoded[start..end].to_owned())
+    [&encoded[start..], &encoded[start..end]].map(|form| Zeroizing::new(form.to_owned()))
 }
 
 #[cfg(test)]
