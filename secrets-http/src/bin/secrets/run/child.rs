@@ -63,21 +63,6 @@ impl Child {
         killpg(self.group, None).is_ok() || kill(self.id, None).is_ok()
     }
 
-    /// Waits for a change of the child, which is the only one of this process.
-    pub(super) fn wait(self) -> std::io::Result<Change> {
-        loop {
-            match wait(WaitOptions::UNTRACED) {
-                Ok(Some((_, status))) => {
-                    if let Some(change) = change(status) {
-                        return Ok(change);
-                    }
-                }
-                Ok(None) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
     /// Collects changes of this child, and the exit statuses of all other children: orphans that this
     /// process has adopted. Does not wait.
     pub(super) fn changes(self) -> Vec<Change> {
@@ -98,6 +83,21 @@ impl Child {
     pub(super) async fn wait_for_group(self, until: Instant) {
         while self.has_group() && Instant::now() < until {
             tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+}
+
+/// Waits for a change of the only child of this process.
+pub(super) fn wait_for_change() -> std::io::Result<Change> {
+    loop {
+        match wait(WaitOptions::UNTRACED) {
+            Ok(Some((_, status))) => {
+                if let Some(change) = change(status) {
+                    return Ok(change);
+                }
+            }
+            Ok(None) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
 }

@@ -135,7 +135,7 @@ impl Pty {
                 let mut space = Zeroizing::new([0; READ_SIZE]);
                 let read = ready.try_io(|input| Ok(rustix::io::read(input, &mut *space)?));
                 match read {
-                    Ok(Ok(0)) | Ok(Err(_)) => self.is_foreground = false,
+                    Ok(Ok(0) | Err(_)) => self.is_foreground = false,
                     Ok(Ok(length)) => self.typed.extend_from_slice(&space[..length]),
                     // Not ready after all.
                     Err(_) => {}

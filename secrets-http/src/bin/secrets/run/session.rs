@@ -16,7 +16,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::ioctl_tiocsctty;
 
 use super::Program;
-use super::child::{Change, Child};
+use super::child::{Change, Child, wait_for_change};
 use super::launch::{Place, launcher};
 use crate::failure::cannot_start;
 
@@ -68,7 +68,7 @@ pub(super) fn lead(program: &Program, report: i32) -> ExitCode {
     // Without the ID, signals reach the leader instead of the program.
     let _ = writer.and_then(|mut writer| write!(writer, "{}", child.group()));
     loop {
-        match child.wait() {
+        match wait_for_change() {
             Ok(Change::Stopped) => {
                 let _ = raise(Signal::SIGSTOP);
             }

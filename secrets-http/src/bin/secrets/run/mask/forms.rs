@@ -1,5 +1,7 @@
 //! Forms in which a program may print a value.
 
+use std::fmt::Write as _;
+
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -69,7 +71,7 @@ fn json(value: &str, in_ascii: bool) -> Zeroizing<String> {
         } else {
             let mut units = [0; 2];
             for unit in character.encode_utf16(&mut units) {
-                escaped.push_str(&format!("\\u{unit:04x}"));
+                let _ = write!(escaped, "\\u{unit:04x}");
             }
         }
     }
