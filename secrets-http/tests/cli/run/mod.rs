@@ -2,6 +2,7 @@
 
 mod environment;
 mod mask;
+mod mask_terminal;
 mod mount;
 mod replace;
 mod supervise;
