@@ -34,10 +34,12 @@ fn the_modes_of_the_terminal_are_restored_after_masking() {
     for (number, end) in ["exit 3", "kill -9 $$", "kill -INT $$"].into_iter().enumerate() {
         let script = format!("stty raw -echo; echo ra''w{number}; {end}");
         tmux.line(&format!(
-            "secrets run --mask --mask-delay 1h -- bash -c '{}'",
+            "secrets run --mask --mask-delay 1h -- bash -c '{}'; echo en''d{number}",
             script.replace('\'', "\"")
         ));
         tmux.wait_for(&format!("raw{number}"));
+        // What is typed before the end is input of the command.
+        tmux.wait_for(&format!("end{number}"));
         tmux.line(&format!("stty -g > after; cmp before after && echo sa''me{number}"));
         tmux.wait_for(&format!("same{number}"));
     }
@@ -123,10 +125,10 @@ fn programs_for_the_whole_screen_work_while_masked() {
     tmux.wait_until("normal mode", |screen| !screen.contains("INSERT"));
     tmux.keys(&["C-z"]);
     tmux.wait_for("Stopped");
-    tmux.line("fg");
+    tmux.line("fg; echo ba''ck");
     tmux.wait_until("vim", |screen| screen.contains("\n~"));
     tmux.line(":wq");
-    tmux.wait_until("the end of vim", |screen| !screen.contains("\n~"));
+    tmux.wait_for("back");
     tmux.line("cat new; echo vi''m=$?");
     assert!(tmux.wait_for("vim=0").contains("typed in vim"));
     tmux.line("secrets run --mask --mask-delay 1h -- less text; echo le''ss=$?");

@@ -23,49 +23,70 @@ const PYTHON: AsciiSet = RFC_3986.remove(b'/');
 const JAVASCRIPT: AsciiSet =
     RFC_3986.remove(b'!').remove(b'\'').remove(b'(').remove(b')').remove(b'*');
 
-/// Adds all forms of a value that are long enough to be masked.
+/// Adds all forms of a value that are long enough to be masked. All buffers have their final size from
+/// the start, because growing would leave copies in memory that is not wiped.
 pub(super) fn add_forms(value: &str, forms: &mut Vec<Zeroizing<Vec<u8>>>) {
     if value.len() < MIN_LENGTH {
         return;
     }
-    let mut add = |form: Zeroizing<String>| {
+    let mut add = |form: &str| {
         if form.len() >= MIN_LENGTH {
             forms.push(Zeroizing::new(form.as_bytes().to_vec()));
         }
     };
-    add(Zeroizing::new(value.to_owned()));
+    add(value);
     if value.contains('\n') {
         // A terminal writes a carriage return before each line feed.
-        add(Zeroizing::new(value.replace("\r\n", "\n").replace('\n', "\r\n")));
-        let lines = value.lines().map(str::trim).filter(|line| line.len() >= MIN_LINE_LENGTH);
-        lines.for_each(|line| add(Zeroizing::new(line.to_owned())));
+        add(&replaced(&replaced(value, "\r\n", "\n"), "\n", "\r\n"));
+        value
+            .lines()
+            .map(str::trim)
+            .filter(|line| line.len() >= MIN_LINE_LENGTH)
+            .for_each(&mut add);
     }
-    add(json(value, false));
-    add(json(value, true));
+    let json = json(value);
+    add(&json);
+    add(&in_ascii(&json));
     for kept in [&RFC_3986, &PYTHON, &JAVASCRIPT] {
-        let encoded = Zeroizing::new(utf8_percent_encode(value, kept).to_string());
+        let encoded = percent_encoded(value, kept);
+        add(&encoded);
         // Forms of HTML encode a space as `+`.
-        add(Zeroizing::new(encoded.replace("%20", "+")));
-        add(encoded);
+        add(&replaced(&encoded, "%20", "+"));
     }
     for shift in 0..3 {
         for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
-            let [at_end, anywhere] = base64(&engine, value, shift);
-            add(at_end);
-            add(anywhere);
+            base64(&engine, value, shift).iter().for_each(|form| add(form));
         }
     }
 }
 
-/// Content of a JSON text. Many programs write other characters than ASCII as `\u` escapes.
-fn json(value: &str, in_ascii: bool) -> Zeroizing<String> {
-    let quoted = Zeroizing::new(serde_json::Value::from(value).to_string());
-    let content = &quoted[1..quoted.len() - 1];
-    if !in_ascii {
-        return Zeroizing::new(content.to_owned());
+fn replaced(text: &str, from: &str, to: &str) -> Zeroizing<String> {
+    let size = text.len() + text.matches(from).count() * to.len();
+    let mut result = Zeroizing::new(String::with_capacity(size));
+    for (index, part) in text.split(from).enumerate() {
+        if index > 0 {
+            result.push_str(to);
+        }
+        result.push_str(part);
     }
-    let mut escaped = Zeroizing::new(String::with_capacity(content.len() * 6));
-    for character in content.chars() {
+    result
+}
+
+/// Content of a JSON text.
+fn json(value: &str) -> Zeroizing<String> {
+    const MAX_ESCAPE: usize = "\\u0000".len();
+    let mut quoted = Zeroizing::new(Vec::with_capacity(value.len() * MAX_ESCAPE + 2));
+    // Writing to memory does not fail.
+    let _ = serde_json::to_writer(&mut *quoted, value);
+    let content = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+    Zeroizing::new(str::from_utf8(content).unwrap_or_default().to_owned())
+}
+
+/// JSON with `\u` escapes for all characters other than ASCII, as many programs write it.
+fn in_ascii(json: &str) -> Zeroizing<String> {
+    const MAX_ESCAPE: usize = "\\u0000".len();
+    let mut escaped = Zeroizing::new(String::with_capacity(json.len() * MAX_ESCAPE));
+    for character in json.chars() {
         if character.is_ascii() {
             escaped.push(character);
         } else {
@@ -76,6 +97,13 @@ fn json(value: &str, in_ascii: bool) -> Zeroizing<String> {
         }
     }
     escaped
+}
+
+fn percent_encoded(value: &str, kept: &'static AsciiSet) -> Zeroizing<String> {
+    const MAX_ESCAPE: usize = "%00".len();
+    let mut encoded = Zeroizing::new(String::with_capacity(value.len() * MAX_ESCAPE));
+    utf8_percent_encode(value, kept).for_each(|part| encoded.push_str(part));
+    encoded
 }
 
 /// Base64 of a value at the end of a text and elsewhere, without the characters that depend on other
