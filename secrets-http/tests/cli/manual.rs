@@ -50,3 +50,17 @@ fn each_feature_of_the_comparison_names_its_tests() {
         assert!(!source.is_empty(), "{feature} has no tests");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_program_links_the_c_library_only() {
+    let home = Home::new();
+    let output = home.program("ldd", [env!("CARGO_BIN_EXE_secrets")]).output().unwrap();
+
+    let libraries = String::from_utf8(output.stdout).unwrap();
+    for line in libraries.lines() {
+        let known = ["linux-vdso", "libc.so", "libm.so", "libgcc_s.so", "/ld-"];
+        assert!(known.iter().any(|name| line.contains(name)), "{line}");
+    }
+    assert!(libraries.contains("libc.so"), "{libraries}");
+}

@@ -134,9 +134,9 @@ fn added_lines_complete_a_credential_of_several_lines() {
 
 #[test]
 fn each_credential_of_a_long_history_is_found_once_with_its_oldest_commit() {
-    const COMMITS: u64 = 3_000;
+    const COMMITS: u64 = 10_000;
     let home = Home::with_repository();
-    let planted = [7, 500, 1_234, 2_000, 2_998];
+    let planted = [7, 500, 1_234, 5_000, 9_998];
     let mut input = String::new();
     for number in 1..=COMMITS {
         let path = format!("folder {}/file{}", number % 7, number % 100);

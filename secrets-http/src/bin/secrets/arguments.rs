@@ -202,16 +202,17 @@ fn is_of_run(error: &clap::Error) -> bool {
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    let seconds_per_unit = match unit {
-        "" | "s" => 1,
-        "m" => 60,
-        "h" => 3_600,
-        "d" => 86_400,
-        _ => return Err("must be a whole number with the unit s, m, h or d".to_owned()),
+    let milliseconds_per_unit = match unit {
+        "ms" => 1,
+        "" | "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return Err("must be a whole number with the unit ms, s, m, h or d".to_owned()),
     };
     let number: u64 = number.parse().map_err(|_| "must begin with a whole number".to_owned())?;
-    let seconds = number.checked_mul(seconds_per_unit).ok_or("is too long")?;
-    Ok(Duration::from_secs(seconds))
+    let milliseconds = number.checked_mul(milliseconds_per_unit).ok_or("is too long")?;
+    Ok(Duration::from_millis(milliseconds))
 }
 
 /// True if a person can be asked: standard input and standard error are terminals.

@@ -1,6 +1,8 @@
 //! `run`.
 
 mod environment;
+mod mask;
+mod mask_terminal;
 mod mount;
 mod replace;
 mod supervise;

@@ -5,7 +5,7 @@ use super::tmux::Tmux;
 
 /// Counts interrupts until it reads a line. The handler may interrupt a `print`, which is not
 /// reentrant, so it writes to the descriptor.
-const COUNTING: &str = r"
+pub(super) const COUNTING: &str = r"
 import os, signal, sys
 count = 0
 def interrupt(*_):

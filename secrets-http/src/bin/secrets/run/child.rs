@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use rustix::process::{WaitOptions, WaitStatus, wait};
 use tokio::time::Instant;
@@ -11,9 +11,11 @@ use tokio::time::Instant;
 /// Interval at which a process group is checked: the system does not report that a group is empty.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Child process, the leader of its process group.
+/// Child process, and the process group of the program: its own group, or that of its child if it leads
+/// a session.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Child {
+    id: Pid,
     group: Pid,
 }
 
@@ -32,10 +34,16 @@ impl Child {
         // Waited for by `changes`, together with adopted children.
         let child = command.spawn()?;
         let id = i32::try_from(child.id()).map_err(std::io::Error::other)?;
-        Ok(Self { group: Pid::from_raw(id) })
+        let id = Pid::from_raw(id);
+        Ok(Self { id, group: id })
     }
 
-    /// Process group of the child.
+    /// Child that leads the session of a program in this process group.
+    pub(super) fn with_group(self, group: Pid) -> Self {
+        Self { group, ..self }
+    }
+
+    /// Process group of the program.
     pub(super) fn group(self) -> Pid {
         self.group
     }
@@ -44,11 +52,15 @@ impl Child {
     pub(super) fn signal(self, signal: Signal) {
         // An error means that no process is left.
         let _ = killpg(self.group, signal);
+        if signal == Signal::SIGCONT && self.id != self.group {
+            // The leader of the session was stopped with the program.
+            let _ = kill(self.id, signal);
+        }
     }
 
-    /// True if a process of the group exists.
+    /// True if the child or a process of the group exists.
     pub(super) fn has_group(self) -> bool {
-        killpg(self.group, None).is_ok()
+        killpg(self.group, None).is_ok() || kill(self.id, None).is_ok()
     }
 
     /// Collects changes of this child, and the exit statuses of all other children: orphans that this
@@ -58,7 +70,7 @@ impl Child {
         let mut changes = Vec::new();
         loop {
             match wait(options) {
-                Ok(Some((id, status))) if id.as_raw_nonzero().get() == self.group.as_raw() => {
+                Ok(Some((id, status))) if id.as_raw_nonzero().get() == self.id.as_raw() => {
                     changes.extend(change(status));
                 }
                 Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
@@ -71,6 +83,21 @@ impl Child {
     pub(super) async fn wait_for_group(self, until: Instant) {
         while self.has_group() && Instant::now() < until {
             tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+}
+
+/// Waits for a change of the only child of this process.
+pub(super) fn wait_for_change() -> std::io::Result<Change> {
+    loop {
+        match wait(WaitOptions::UNTRACED) {
+            Ok(Some((_, status))) => {
+                if let Some(change) = change(status) {
+                    return Ok(change);
+                }
+            }
+            Ok(None) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
 }

@@ -5,15 +5,17 @@
 //! the steps and is then replaced by the program, so that the program has the process ID that the
 //! supervisor knows.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
+use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
 use nix::sys::signal::Signal;
-use nix::unistd::{getppid, setsid};
-use rustix::process::{ioctl_tiocsctty, set_parent_process_death_signal};
+use nix::unistd::getppid;
+use rustix::process::set_parent_process_death_signal;
 
 use super::Program;
+use super::session;
 use super::terminal::Terminal;
 use crate::failure::cannot_start;
 
@@ -27,18 +29,31 @@ pub(super) enum Place {
     Background,
     /// Process group of its own, which becomes the foreground group of the terminal.
     Foreground,
-    /// Session of its own, whose controlling terminal is standard input.
-    Session,
+    /// Process group in a session of its own, on the terminal of its standard streams.
+    Session {
+        /// Descriptor to which the process ID of the program is written.
+        report: RawFd,
+    },
 }
 
 impl Place {
-    const ALL: [Self; 3] = [Self::Background, Self::Foreground, Self::Session];
+    const BACKGROUND: &str = "background";
+    const FOREGROUND: &str = "foreground";
 
-    fn as_str(self) -> &'static str {
+    /// Word for the command line of the launcher.
+    fn word(self) -> String {
         match self {
-            Self::Background => "background",
-            Self::Foreground => "foreground",
-            Self::Session => "session",
+            Self::Background => Self::BACKGROUND.to_owned(),
+            Self::Foreground => Self::FOREGROUND.to_owned(),
+            Self::Session { report } => report.to_string(),
+        }
+    }
+
+    fn from_word(word: &str) -> Option<Self> {
+        match word {
+            Self::BACKGROUND => Some(Self::Background),
+            Self::FOREGROUND => Some(Self::Foreground),
+            report => report.parse().ok().map(|report| Self::Session { report }),
         }
     }
 }
@@ -46,9 +61,9 @@ impl Place {
 /// Command for the launcher of a program, in a process group or session of its own.
 pub(super) fn launcher(program: &Program, place: Place) -> Command {
     let mut command = Command::new(own_path());
-    command.arg0("secrets").arg(WORD).arg(place.as_str()).arg(std::process::id().to_string());
+    command.arg0("secrets").arg(WORD).arg(place.word()).arg(std::process::id().to_string());
     command.arg(&program.name).args(&program.arguments);
-    if place != Place::Session {
+    if !matches!(place, Place::Session { .. }) {
         command.process_group(0);
     }
     command
@@ -70,8 +85,7 @@ pub(crate) fn launch_if_asked() -> Option<ExitCode> {
     if words.next()? != WORD {
         return None;
     }
-    let place = words.next()?;
-    let place = Place::ALL.into_iter().find(|known| OsStr::new(known.as_str()) == place)?;
+    let place = Place::from_word(words.next()?.to_str()?)?;
     let supervisor = words.next()?.into_string().ok()?.parse().ok()?;
     let program = Program::from_words(words.collect())?;
     Some(launch(&program, place, supervisor))
@@ -86,14 +100,11 @@ fn launch(program: &Program, place: Place, supervisor: i32) -> ExitCode {
     match place {
         Place::Background => {}
         Place::Foreground => {
-            if let Some(terminal) = Terminal::of_stdin() {
+            if let Some(terminal) = Terminal::controlling() {
                 terminal.give_to(nix::unistd::getpgrp());
             }
         }
-        Place::Session => {
-            let _ = setsid();
-            let _ = ioctl_tiocsctty(std::io::stdin());
-        }
+        Place::Session { report } => return session::lead(program, report),
     }
     let mut command = program.command();
     let error = command.exec();

@@ -3,7 +3,9 @@
 //! Without supervision, [`replace`] replaces this process by the program, so that its ID, group,
 //! terminal and exit status are those of this process. With supervision, the program is a child in a
 //! process group of its own: [`launch`] starts it, [`supervise`] passes on signals, takes part in the
-//! job control of the shell, and restarts it when [`watch`] reports new values.
+//! job control of the shell, and restarts it when [`watch`] reports new values. [`mask`] replaces
+//! values in its output; on a terminal, the program then has a pseudo-terminal ([`pty`]) and a
+//! [`session`] of its own.
 
 mod environment;
 mod program;
@@ -15,7 +17,13 @@ mod child;
 #[cfg(unix)]
 mod launch;
 #[cfg(unix)]
+mod mask;
+#[cfg(unix)]
 mod mount;
+#[cfg(unix)]
+mod pty;
+#[cfg(unix)]
+mod session;
 #[cfg(unix)]
 mod signals;
 #[cfg(unix)]

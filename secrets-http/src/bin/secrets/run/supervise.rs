@@ -13,7 +13,10 @@ use tokio::time::Instant;
 use super::child::{self, Change, Child};
 use super::environment::{Environment, Rules};
 use super::launch::{self, launcher};
+use super::mask::Masking;
 use super::mount::Mount;
+use super::pty::Pty;
+use super::session::Report;
 use super::signals::Signals;
 use super::supervision::{OnRevoked, SupervisionOptions};
 use super::terminal::Terminal;
@@ -52,6 +55,8 @@ struct Supervisor<'a> {
     environment: Environment,
     mount: Option<Mounted>,
     signals: Signals,
+    masking: Option<Masking>,
+    /// Terminal that the program shares with this process.
     terminal: Option<Terminal>,
     /// Modes that the stopped program had set.
     modes: Option<Termios>,
@@ -76,8 +81,12 @@ pub(crate) async fn supervise(
         .watch
         .then(|| Watch::start(service, place.clone(), values.etag.clone(), options.splay));
     drop(values);
+    let start = || Masking::start(&selected, options.mask_delay);
+    let masking = options.mask.then(start).transpose().map_err(|error| {
+        Failure::new(Exit::Run, format!("the output cannot be masked: {error}"))
+    })?;
     let mount = mount.map(|mount| (mount, selected));
-    Supervisor::start(inputs, environment, mount)?.run(changes).await
+    Supervisor::start(inputs, environment, mount, masking)?.run(changes).await
 }
 
 impl<'a> Supervisor<'a> {
@@ -86,28 +95,61 @@ impl<'a> Supervisor<'a> {
         inputs: Supervised<'a>,
         environment: Environment,
         mount: Option<Mounted>,
+        masking: Option<Masking>,
     ) -> Result<Self, Failure> {
         let signals = Signals::register()?;
         child::adopt_orphans();
-        let terminal = Terminal::of_stdin();
-        let child = start(&inputs.program, &environment, terminal.as_ref())?;
-        let (modes, is_stopped) = (None, false);
-        Ok(Self { inputs, environment, mount, signals, terminal, modes, child, is_stopped })
+        let has_pty = masking.as_ref().is_some_and(|masking| masking.pty.is_some());
+        let terminal = if has_pty { None } else { Terminal::of_stdin() };
+        let child = start(&inputs.program, &environment, terminal.as_ref(), masking.as_ref())?;
+        Ok(Self {
+            inputs,
+            environment,
+            mount,
+            signals,
+            masking,
+            terminal,
+            modes: None,
+            child,
+            is_stopped: false,
+        })
     }
 
     /// Supervises the program to its end, and returns its exit code.
-    async fn run(
-        mut self,
+    async fn run(mut self, changes: Option<mpsc::Receiver<Message>>) -> Result<Outcome, Failure> {
+        let result = self.wait_for_status(changes).await;
+        self.take_terminal_back();
+        self.finish_output().await;
+        result.map(Outcome::Status)
+    }
+
+    async fn wait_for_status(
+        &mut self,
         mut changes: Option<mpsc::Receiver<Message>>,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<u8, Failure> {
         loop {
             let ended = tokio::select! {
                 signal = self.signals.next() => self.on_signal(signal),
                 message = receive(&mut changes) => self.on_message(message).await?,
+                () = Masking::relay(&mut self.masking) => None,
             };
             if let Some(status) = ended {
-                self.take_terminal_back();
-                return Ok(Outcome::Status(status));
+                return Ok(status);
+            }
+        }
+    }
+
+    /// Waits until the output of the program is written, or until a signal asks this process to end.
+    async fn finish_output(&mut self) {
+        let Some(masking) = &mut self.masking else { return };
+        loop {
+            tokio::select! {
+                () = masking.finish() => return,
+                signal = self.signals.next() => {
+                    if ENDING.contains(&signal) {
+                        return;
+                    }
+                }
             }
         }
     }
@@ -117,6 +159,8 @@ impl<'a> Supervisor<'a> {
         match signal {
             Signal::SIGCHLD => return self.collect(),
             Signal::SIGCONT => self.resume(),
+            // The system tells the program that the size of its terminal has changed.
+            Signal::SIGWINCH if self.pty().is_some_and(|pty| pty.resize()) => {}
             signal => {
                 self.child.signal(signal);
                 if self.is_stopped && matches!(signal, Signal::SIGTERM | Signal::SIGHUP) {
@@ -141,9 +185,14 @@ impl<'a> Supervisor<'a> {
     /// Returns when the shell continues the job.
     fn stop_with_child(&mut self) {
         self.is_stopped = true;
-        let Some(terminal) = &self.terminal else { return };
-        if terminal.is_with(self.child.group()) {
-            self.modes = terminal.take_back();
+        if let Some(terminal) = &self.terminal {
+            if terminal.is_with(self.child.group()) {
+                self.modes = terminal.take_back();
+            }
+        } else if self.pty().is_some_and(|pty| pty.has_keyboard()) {
+            self.leave_pty();
+        } else {
+            return;
         }
         // Has no effect without a shell that could continue the group (POSIX: orphaned group).
         let _ = killpg(getpgrp(), Signal::SIGTSTP);
@@ -160,8 +209,26 @@ impl<'a> Supervisor<'a> {
             }
             terminal.give_to(self.child.group());
         }
+        if let Some(pty) = self.pty() {
+            pty.enter();
+        }
         self.is_stopped = false;
         self.child.signal(Signal::SIGCONT);
+    }
+
+    /// Pseudo-terminal of the program.
+    fn pty(&mut self) -> Option<&mut Pty> {
+        self.masking.as_mut()?.pty.as_mut()
+    }
+
+    /// Restores the terminal of this process after the output of the program.
+    fn leave_pty(&mut self) {
+        if let Some(masking) = &self.masking {
+            masking.settle();
+        }
+        if let Some(pty) = self.pty() {
+            pty.leave();
+        }
     }
 
     fn take_terminal_back(&self) {
@@ -181,7 +248,6 @@ impl<'a> Supervisor<'a> {
             }
             Message::Revoked(failure) if self.inputs.options.on_revoked == OnRevoked::Stop => {
                 self.stop().await;
-                self.take_terminal_back();
                 let message = format!("access was withdrawn: {}", failure.message);
                 return Err(Failure::new(Exit::Run, message));
             }
@@ -197,6 +263,9 @@ impl<'a> Supervisor<'a> {
         let Some((mount, secrets)) = &mut self.mount else { return Ok(()) };
         let selected: Vec<_> = self.inputs.rules.selected(values)?.into_iter().cloned().collect();
         if selected != *secrets {
+            if let Some(masking) = &mut self.masking {
+                masking.add(&selected);
+            }
             mount.replace(&selected)?;
             *secrets = selected;
             self.child.signal(self.inputs.options.change_signal());
@@ -223,14 +292,29 @@ impl<'a> Supervisor<'a> {
         if environment == self.environment {
             return Ok(None);
         }
-        self.output().hint(&format!("{}: secrets have changed, restarting", self.inputs.place));
+        self.write(|output, place| {
+            output.hint(&format!("{place}: secrets have changed, restarting"));
+        });
         if let Some(status) = self.stop().await {
             return Ok(Some(status));
         }
         self.take_terminal_back();
-        self.child = start(&self.inputs.program, &environment, self.terminal.as_ref())?;
+        self.prepare_masking(values)?;
+        let (terminal, masking) = (self.terminal.as_ref(), self.masking.as_ref());
+        self.child = start(&self.inputs.program, &environment, terminal, masking)?;
         (self.environment, self.is_stopped, self.modes) = (environment, false, None);
         Ok(None)
+    }
+
+    /// Prepares the output for another program with these values.
+    fn prepare_masking(&mut self, values: &Values) -> Result<(), Failure> {
+        let Some(masking) = &mut self.masking else { return Ok(()) };
+        let selected: Vec<_> = self.inputs.rules.selected(values)?.into_iter().cloned().collect();
+        masking.add(&selected);
+        if let Some(pty) = &masking.pty {
+            pty.reset();
+        }
+        Ok(())
     }
 
     /// Ends all processes of the group: by the signal, and by SIGKILL after the grace period. Returns
@@ -267,12 +351,17 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn output(&self) -> &Output {
-        self.inputs.output
+    fn warn(&self, message: &str) {
+        self.write(|output, _| output.warn(message));
     }
 
-    fn warn(&self, message: &str) {
-        self.output().warn(message);
+    /// Writes a message. The terminal would not begin new lines on the left otherwise.
+    fn write(&self, write: impl FnOnce(&Output, &Place)) {
+        let write = || write(self.inputs.output, &self.inputs.place);
+        match self.masking.as_ref().and_then(|masking| masking.pty.as_ref()) {
+            Some(pty) => pty.in_first_modes(write),
+            None => write(),
+        }
     }
 }
 
@@ -293,12 +382,30 @@ fn start(
     program: &Program,
     environment: &Environment,
     terminal: Option<&Terminal>,
+    masking: Option<&Masking>,
 ) -> Result<Child, Failure> {
+    let has_pty = masking.is_some_and(|masking| masking.pty.is_some());
     let is_foreground = terminal.is_some_and(Terminal::is_ours);
-    let place = if is_foreground { launch::Place::Foreground } else { launch::Place::Background };
+    let failed = |error: &_| {
+        let message = format!("{}: {error}", program.name.display());
+        Failure::new(Exit::Run, message)
+    };
+    let report = has_pty.then(Report::create).transpose().map_err(|error| failed(&error))?;
+    let place = match &report {
+        Some(report) => report.place(),
+        None if is_foreground => launch::Place::Foreground,
+        None => launch::Place::Background,
+    };
     let mut command = launcher(program, place);
     environment.apply_to(&mut command);
-    Child::start(&mut command).map_err(|error| cannot_start(&command, &program.name, &error))
+    if let Some(masking) = masking {
+        masking.attach(&mut command).map_err(|error| failed(&error))?;
+    }
+    let child = match report {
+        Some(report) => report.start(&mut command),
+        None => Child::start(&mut command),
+    };
+    child.map_err(|error| cannot_start(&command, &program.name, &error))
 }
 
 /// Waits for a message; forever if there is no watch, or if the watch has ended.

@@ -38,6 +38,17 @@ pub(crate) struct SupervisionOptions {
     /// Reaction if the credential may no longer read the environment.
     #[arg(long, value_enum, default_value_t, requires = "watch")]
     pub(crate) on_revoked: OnRevoked,
+    /// Replace the values of the secrets by `***` in the output of the command, also in JSON,
+    /// percent-encoding and base64. Values and encoded values of less than 6 bytes, and lines of less
+    /// than 8 bytes of a value with several lines, are not replaced. On a terminal, the command has a
+    /// terminal of its own; output of processes that it leaves behind is not passed on.
+    #[arg(long)]
+    pub(super) mask: bool,
+    /// Time for which the possible beginning of a value is held back if no output follows.
+    #[arg(
+        long, value_name = "TIME", value_parser = duration, default_value = "50ms", requires = "mask"
+    )]
+    pub(super) mask_delay: Duration,
     /// Supervise the command as process 1 of a container: pass on signals, and collect the exit
     /// statuses of orphaned processes.
     #[arg(long)]
@@ -57,7 +68,7 @@ pub(crate) enum OnRevoked {
 impl SupervisionOptions {
     /// True if the command must run as a child process.
     pub(crate) fn is_needed(&self) -> bool {
-        self.watch || self.init || self.mount.is_some()
+        self.watch || self.init || self.mask || self.mount.is_some()
     }
 
     /// Signal for a change: ends the program before a restart, or makes it read its file again.

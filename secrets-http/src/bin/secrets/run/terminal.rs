@@ -1,25 +1,66 @@
 //! Controlling terminal: its foreground process group and its modes.
 
-use std::io::Stdin;
+use std::fs::{File, OpenOptions};
+use std::io::{self, stdin};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
+use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
 use nix::unistd::{Pid, getpgrp, tcgetpgrp, tcsetpgrp};
+use rustix::fs::OFlags;
+use rustix::termios::{Winsize, tcgetwinsize};
 
-/// Controlling terminal on standard input, with the modes that it had at first.
+/// Controlling terminal, with the modes that it had at first.
 #[derive(Debug)]
 pub(super) struct Terminal {
-    input: Stdin,
+    input: OwnedFd,
     modes: Termios,
 }
 
 impl Terminal {
     /// Terminal on standard input, if it is the controlling terminal of this process.
     pub(super) fn of_stdin() -> Option<Self> {
-        let input = std::io::stdin();
+        Self::on(stdin().as_fd().try_clone_to_owned().ok()?)
+    }
+
+    /// Controlling terminal of this process, also if it is not standard input. Reads do not block.
+    pub(super) fn controlling() -> Option<Self> {
+        // A description of its own: that of standard input is shared with other processes.
+        Self::on(open().ok()?.into())
+    }
+
+    fn on(input: OwnedFd) -> Option<Self> {
         tcgetpgrp(&input).ok()?;
         let modes = tcgetattr(&input).ok()?;
         Some(Self { input, modes })
+    }
+
+    /// Descriptor for reading what is typed.
+    pub(super) fn input(&self) -> io::Result<OwnedFd> {
+        self.input.try_clone()
+    }
+
+    /// First modes.
+    pub(super) fn modes(&self) -> &Termios {
+        &self.modes
+    }
+
+    /// Size of the window.
+    pub(super) fn size(&self) -> Option<Winsize> {
+        tcgetwinsize(&self.input).ok()
+    }
+
+    /// Restores the first modes.
+    pub(super) fn restore(&self) {
+        self.set(&self.modes);
+    }
+
+    /// Passes on each byte unchanged: another terminal interprets them.
+    pub(super) fn set_raw(&self) {
+        let mut modes = self.modes.clone();
+        cfmakeraw(&mut modes);
+        self.set(&modes);
     }
 
     /// True if a process group is in the foreground.
@@ -54,6 +95,13 @@ impl Terminal {
             let _ = tcsetattr(&self.input, SetArg::TCSADRAIN, modes);
         });
     }
+}
+
+/// Opens the controlling terminal.
+fn open() -> io::Result<File> {
+    const PATH: &str = "/dev/tty";
+    let flags = (OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC).bits();
+    OpenOptions::new().read(true).write(true).custom_flags(flags.cast_signed()).open(PATH)
 }
 
 /// Changes the terminal while SIGTTOU is blocked, which would stop a process in the background. No

@@ -1,0 +1,116 @@
+//! Search for the texts to mask.
+//!
+//! The texts are searched in wiped memory, which the tables of `aho-corasick` would not be. The rule
+//! is that of its `LeftmostLongest`: the match that begins first, and of several the longest.
+
+use zeroize::Zeroizing;
+
+use super::forms::add_forms;
+
+/// Number of bytes by which the beginning of a text is recognized.
+const START_LENGTH: usize = 4;
+
+/// Number of bits of the hash of a beginning.
+const HASH_BITS: u32 = 16;
+
+/// Number of words of the set of hashes.
+const WORDS: usize = (1 << HASH_BITS) / u64::BITS as usize;
+
+/// Texts to mask.
+pub(super) struct Patterns {
+    /// Texts in ascending order, without repetition.
+    sorted: Vec<Pattern>,
+    /// Hashes of the beginnings of the texts, as a set of bits.
+    starts: Zeroizing<[u64; WORDS]>,
+}
+
+struct Pattern {
+    text: Zeroizing<Vec<u8>>,
+    /// Index of the longest other text with which this one begins.
+    prefix: Option<usize>,
+}
+
+/// Result of a search at one position.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Length of the longest text to mask that begins here.
+    pub(super) length: Option<usize>,
+    /// True if a longer one may begin here, depending on the text that follows.
+    pub(super) may_continue: bool,
+}
+
+impl Patterns {
+    /// Prepares the search for these values in all their forms.
+    pub(super) fn of_values<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut forms = Vec::new();
+        values.into_iter().for_each(|value| add_forms(value, &mut forms));
+        Self::new(forms)
+    }
+
+    /// Prepares the search for these texts.
+    pub(super) fn new(mut texts: Vec<Zeroizing<Vec<u8>>>) -> Self {
+        texts.sort_unstable_by(|one, other| one.as_slice().cmp(other.as_slice()));
+        texts.dedup();
+        let mut starts = Zeroizing::new([0; WORDS]);
+        let mut sorted: Vec<Pattern> = Vec::with_capacity(texts.len());
+        for text in texts {
+            if let Some(start) = text.first_chunk() {
+                let (word, bit) = place(*start);
+                starts[word] |= bit;
+            }
+            let mut prefix = sorted.len().checked_sub(1);
+            while let Some(index) = prefix
+                && !text.starts_with(&sorted[index].text)
+            {
+                prefix = sorted[index].prefix;
+            }
+            sorted.push(Pattern { text, prefix });
+        }
+        Self { sorted, starts }
+    }
+
+    /// Length of the longest text.
+    pub(super) fn max_length(&self) -> usize {
+        self.sorted.iter().map(|pattern| pattern.text.len()).max().unwrap_or(0)
+    }
+
+    /// First position from `from` on where a text to mask may begin.
+    pub(super) fn candidate(&self, text: &[u8], from: usize) -> Option<usize> {
+        let rest = text.get(from..)?;
+        let is_start = |start: &[u8]| {
+            start.first_chunk().is_some_and(|start| {
+                let (word, bit) = place(*start);
+                self.starts[word] & bit != 0
+            })
+        };
+        let position = rest.windows(START_LENGTH).position(is_start).unwrap_or_else(|| {
+            // The last positions have too few bytes for the hash.
+            rest.len().saturating_sub(START_LENGTH - 1)
+        });
+        (position < rest.len()).then_some(from + position)
+    }
+
+    /// Searches at the beginning of a text.
+    pub(super) fn at(&self, text: &[u8]) -> Found {
+        let next = self.sorted.partition_point(|pattern| pattern.text.as_slice() <= text);
+        let may_continue =
+            self.sorted.get(next).is_some_and(|pattern| pattern.text.starts_with(text));
+        // Each text with which `text` begins is the one before `next`, or a beginning of it.
+        let mut index = next.checked_sub(1);
+        while let Some(pattern) = index.map(|index| &self.sorted[index]) {
+            if text.starts_with(&pattern.text) {
+                return Found { length: Some(pattern.text.len()), may_continue };
+            }
+            index = pattern.prefix;
+        }
+        Found { length: None, may_continue }
+    }
+}
+
+/// Place of the hash of a beginning in the set: the word and the bit.
+fn place(start: [u8; START_LENGTH]) -> (usize, u64) {
+    // Multiplicative hash: the highest bits depend on all bytes.
+    const FACTOR: u32 = 0x9e37_79b1;
+    let hash = u32::from_le_bytes(start).wrapping_mul(FACTOR) >> (u32::BITS - HASH_BITS);
+    ((hash / u64::BITS) as usize % WORDS, 1 << (hash % u64::BITS))
+}

@@ -1,0 +1,122 @@
+//! Thread that copies a stream of the program and masks it.
+//!
+//! A thread, because writing to a slow reader must hold up the program and not the supervisor.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::sync::mpsc;
+
+use super::masker::Masker;
+use super::patterns::Patterns;
+
+/// Texts to mask, which change with the secrets.
+pub(super) type SharedPatterns = Arc<Mutex<Arc<Patterns>>>;
+
+/// Stream of the program, and the stream of this process to which it is copied.
+pub(super) struct Stream {
+    /// Output of the program.
+    pub(super) source: OwnedFd,
+    /// Output of this process.
+    pub(super) target: OwnedFd,
+    /// Pipe whose writer is closed when the program has ended.
+    pub(super) end: OwnedFd,
+    /// Texts to mask.
+    pub(super) patterns: SharedPatterns,
+    /// Time after which a possible beginning of a value is written.
+    pub(super) delay: Duration,
+    /// Lock held while bytes of the stream are in this process.
+    pub(super) activity: Arc<Mutex<()>>,
+}
+
+/// Reason why a wait has ended.
+#[derive(PartialEq, Eq)]
+enum Event {
+    Data,
+    Timeout,
+    /// The program has ended, and all its output was read.
+    End,
+}
+
+impl Stream {
+    /// Starts the copy. The sender is dropped at its end.
+    pub(super) fn start(self, finished: mpsc::Sender<()>) -> io::Result<()> {
+        thread::Builder::new().name("mask".to_owned()).spawn(move || {
+            let _finished = finished;
+            // An error means that the reader or the terminal is gone. The source is closed then, so
+            // that the program is ended by SIGPIPE.
+            let _ = self.copy();
+        })?;
+        Ok(())
+    }
+
+    fn copy(self) -> io::Result<()> {
+        let (mut source, mut target) =
+            (File::from(self.source.try_clone()?), File::from(self.target.try_clone()?));
+        let mut masker = Masker::default();
+        loop {
+            let limit = masker.is_holding().then_some(self.delay);
+            let event = self.wait(limit)?;
+            let _activity = lock(&self.activity);
+            let patterns = Arc::clone(&*lock(&self.patterns));
+            let length = match event {
+                Event::Data => read(&mut source, masker.space(&patterns))?,
+                Event::Timeout | Event::End => 0,
+            };
+            let output = match length {
+                0 => masker.flush(&patterns),
+                length => masker.advance(length, &patterns),
+            };
+            target.write_all(output)?;
+            if length == 0 && event != Event::Timeout {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits for data, at most for this time.
+    fn wait(&self, limit: Option<Duration>) -> io::Result<Event> {
+        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+        loop {
+            let mut sources =
+                [PollFd::new(&self.source, PollFlags::IN), PollFd::new(&self.end, PollFlags::IN)];
+            match poll(&mut sources, limit.as_ref()) {
+                Ok(0) => return Ok(Event::Timeout),
+                Ok(_) if !sources[0].revents().is_empty() => return Ok(Event::Data),
+                Ok(_) => return Ok(Event::End),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// True if the stream has bytes that were not read.
+pub(super) fn has_data(source: impl AsFd) -> bool {
+    let mut sources = [PollFd::new(&source, PollFlags::IN)];
+    let result = poll(&mut sources, Some(&Timespec::default()));
+    result.is_ok_and(|_| sources[0].revents().contains(PollFlags::IN))
+}
+
+/// Locks. No thread panics while it holds a lock.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads. A pseudo-terminal without a program reports its end as an error.
+fn read(source: &mut File, space: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match source.read(space) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => {
+                return Ok(0);
+            }
+            result => return result,
+        }
+    }
+}

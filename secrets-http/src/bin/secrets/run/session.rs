@@ -1,0 +1,81 @@
+//! Session of the program on a pseudo-terminal.
+//!
+//! Ctrl-Z can stop a process group only if a member has a parent in the same session (POSIX: a group
+//! that is not orphaned). The supervisor is in the session of the shell, so that a process between
+//! them leads the session: it starts the program, stops when the program stops, and ends with its
+//! exit code.
+
+use std::fs::OpenOptions;
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _, pipe, stderr, stdin, stdout};
+use std::os::fd::{AsFd, AsRawFd as _};
+use std::process::{Command, ExitCode};
+
+use nix::sys::signal::{Signal, raise};
+use nix::unistd::{Pid, close, isatty, setsid};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::ioctl_tiocsctty;
+
+use super::Program;
+use super::child::{Change, Child, wait_for_change};
+use super::launch::{Place, launcher};
+use crate::failure::cannot_start;
+
+/// Pipe through which the leader of the session reports the process ID of the program.
+pub(super) struct Report {
+    reader: PipeReader,
+    writer: PipeWriter,
+}
+
+impl Report {
+    /// Creates the pipe. The next process that is started inherits its writer.
+    pub(super) fn create() -> io::Result<Self> {
+        let (reader, writer) = pipe()?;
+        fcntl_setfd(&writer, FdFlags::empty())?;
+        Ok(Self { reader, writer })
+    }
+
+    /// Place of the program for the launcher.
+    pub(super) fn place(&self) -> Place {
+        Place::Session { report: self.writer.as_raw_fd() }
+    }
+
+    /// Starts the leader, and waits until it has started the program.
+    pub(super) fn start(mut self, command: &mut Command) -> io::Result<Child> {
+        let leader = Child::start(command)?;
+        drop(self.writer);
+        let mut id = String::new();
+        self.reader.read_to_string(&mut id)?;
+        // Without an ID, the leader has reported its error and ends.
+        Ok(id.parse().map_or(leader, |id| leader.with_group(Pid::from_raw(id))))
+    }
+}
+
+/// Leads a session whose controlling terminal is one of the standard streams, and runs the program in
+/// its foreground.
+pub(super) fn lead(program: &Program, report: i32) -> ExitCode {
+    let _ = setsid();
+    let streams = [stdin().as_fd(), stdout().as_fd(), stderr().as_fd()]
+        .map(|stream| isatty(stream).unwrap_or(false) && ioctl_tiocsctty(stream).is_ok());
+    debug_assert!(streams.contains(&true), "a session needs a terminal");
+    // Opened again, because the program would inherit the first descriptor.
+    let writer = OpenOptions::new().write(true).open(format!("/dev/fd/{report}"));
+    let _ = close(report);
+    let mut command = launcher(program, Place::Foreground);
+    let child = match Child::start(&mut command) {
+        Ok(child) => child,
+        Err(error) => return cannot_start(&command, &program.name, &error).of_run().report(false),
+    };
+    // Without the ID, signals reach the leader instead of the program.
+    let _ = writer.and_then(|mut writer| write!(writer, "{}", child.group()));
+    loop {
+        match wait_for_change() {
+            Ok(Change::Stopped) => {
+                let _ = raise(Signal::SIGSTOP);
+            }
+            Ok(Change::Ended(status)) => return ExitCode::from(status),
+            Err(error) => {
+                return cannot_start(&command, &program.name, &error).of_run().report(false);
+            }
+        }
+    }
+}
