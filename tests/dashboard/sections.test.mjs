@@ -55,6 +55,7 @@ test("the navigation leads to each section, also with the keyboard", async () =>
   await navigation.getByRole("link", { name: "Tokens" }).click();
   await page.getByRole("heading", { level: 1, name: "Tokens" }).waitFor();
   assert.equal(new URL(page.url()).pathname, `/projects/${place.slug}/tokens`);
+  assert.equal(await focused(page), "Tokens");
   await page.keyboard.press("g");
   await page.keyboard.press("a");
   await page.getByRole("heading", { level: 1, name: "Audit" }).waitFor();

@@ -1,6 +1,6 @@
 // Fields with their errors, and dialogs that send a request.
 
-import { useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { words } from "../words.js";
 import { Dialog } from "./dialog.js";
@@ -69,6 +69,10 @@ export function useRequest(request) {
 export function FormDialog({ title, submit, isDangerous = false, isReady = true, fields, onClose, request, children }) {
   const id = useId();
   const { isBusy, error, run } = useRequest(request);
+  useLayoutEffect(() => {
+    const [first] = document.querySelectorAll(`[id="${id}"] :is(input, select)`);
+    if (first instanceof HTMLElement) first.focus();
+  }, []);
   const send = (/** @type {Event} */ event) => {
     event.preventDefault();
     if (isReady) run(undefined);

@@ -1,6 +1,6 @@
 // Navigation between the sections of a project or a team: links, and `g` followed by a letter.
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 import { PROJECT_SECTIONS, TEAM_SECTIONS, navigate, pathOf, teamPath } from "../routes.js";
 import { words } from "../words.js";
@@ -11,6 +11,11 @@ import { hasLetterKeys } from "./theme.js";
 const SEQUENCE = 1_500;
 
 /** @typedef {{ name: string, path: string }} Link */
+
+/** True between the use of a link and the display of its section. */
+let isFollowed = false;
+
+const follow = () => void (isFollowed = true);
 
 /** True if letters typed in this element are text. @param {EventTarget | null} target */
 const isText = (target) => target instanceof Element && target.closest("input, textarea, select, dialog") !== null;
@@ -27,6 +32,7 @@ function useLetters(links) {
       if (!link) return;
       event.preventDefault();
       event.stopPropagation();
+      follow();
       navigate(link.path);
     };
     // Before the grid, which has keys of its own.
@@ -38,11 +44,20 @@ function useLetters(links) {
 /** @param {{ label: string, links: Link[], current: string }} properties */
 function Navigation({ label, links, current }) {
   useLetters(links);
+  const list = useRef(/** @type {HTMLElement | null} */ (null));
+  useLayoutEffect(() => {
+    const link = /** @type {HTMLElement | null | undefined} */ (list.current?.querySelector("[aria-current]"));
+    // In a narrow window, the current section may be outside of the visible part.
+    link?.scrollIntoView({ block: "nearest", inline: "center" });
+    // The link that had the focus is gone with the previous screen.
+    if (isFollowed) link?.focus();
+    isFollowed = false;
+  }, []);
   return html`<nav class="sections" aria-label=${label}>
-    <ul>
+    <ul ref=${list}>
       ${links.map(
         ({ name, path }) => html`<li key=${name}>
-          <a href=${path} aria-current=${name === current ? "page" : undefined}>${words.sections.names[name]}</a>
+          <a href=${path} onClick=${follow} aria-current=${name === current ? "page" : undefined}>${words.sections.names[name]}</a>
         </li>`,
       )}
     </ul>

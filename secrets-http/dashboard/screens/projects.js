@@ -9,7 +9,7 @@ import { Icon } from "../parts/icons.js";
 import { notify } from "../parts/notice.js";
 import { Empty, Failed, Skeleton } from "../parts/states.js";
 import { ago, exactly } from "../parts/time.js";
-import { parameter, pathOf, setParameters } from "../routes.js";
+import { parameter, pathOf, setParameters, teamPath } from "../routes.js";
 import { person } from "../session.js";
 import { words } from "../words.js";
 
@@ -65,7 +65,7 @@ function List({ projects }) {
   };
   return html`<div class="heading">
       <h1>${words.projects.title}</h1>
-      <div class="rest">
+      <div class="actions find">
         <label class="search"><${Icon} name="search" />
           <input type="search" aria-label=${words.projects.filter} placeholder=${words.projects.filter} value=${text} onInput=${change} />
         </label>
@@ -75,7 +75,7 @@ function List({ projects }) {
     ${!teams.length && html`<p class="quiet" role="status">${words.projects.noMatch}</p>`}
     ${teams.map(
       (team) => html`<section key=${team.id}>
-        ${team.name && html`<h2 class="group">${team.name}</h2>`}
+        ${team.name && html`<h2 class="group"><a href=${teamPath(team.id, "members")}>${team.name}</a></h2>`}
         <ul class="items">
           ${team.projects.map((/** @type {any} */ project) => html`<${Project} key=${project.id} project=${project} />`)}
         </ul>

@@ -30,6 +30,20 @@ async function save(project, changes) {
   }
 }
 
+/** Asks before the screen or the page is left with changes. @param {boolean} hasChanges */
+function useLeaving(hasChanges) {
+  useEffect(() => {
+    if (!hasChanges) return;
+    const stop = beforeLeaving(() => confirm(text.leave));
+    const ask = (/** @type {Event} */ event) => event.preventDefault();
+    addEventListener("beforeunload", ask);
+    return () => {
+      stop();
+      removeEventListener("beforeunload", ask);
+    };
+  }, [hasChanges]);
+}
+
 /**
  * @param {{ environment: any, member: any, current: string, staged: string | undefined, standard: string | undefined, onChange: (role: string) => void }} properties
  */
@@ -69,7 +83,7 @@ function Access({ place, data, reload }) {
   const [isReviewed, setReviewed] = useState(false);
   const { environments, roles, defaults } = data;
   const members = useMemo(() => place.team.members.filter((/** @type {any} */ { status }) => status === "active"), [place]);
-  useEffect(() => beforeLeaving(() => staged.size === 0 || confirm(text.leave)), [staged]);
+  useLeaving(staged.size > 0);
   const stage = (/** @type {any} */ environment, /** @type {any} */ member) => (/** @type {string} */ role) => {
     const at = placeOf(environment, member);
     const next = new Map(staged);

@@ -158,8 +158,8 @@ function Log({ place, first }) {
     download(place.team.id, queryOf(place, filters), format).catch((error) => notify({ text: errorText(error), isBad: true }));
   const { logs, cursor, error } = log;
   return html`<${Heading} title=${shared.sections.names.audit} about=${text.about}>
-      <button onClick=${() => file("csv")}><${Icon} name="download" />${text.csv}</button>
-      <button onClick=${() => file("ndjson")}><${Icon} name="download" />${text.ndjson}</button>
+      <button aria-label=${text.download("CSV")} onClick=${() => file("csv")}><${Icon} name="download" />CSV</button>
+      <button aria-label=${text.download("NDJSON")} onClick=${() => file("ndjson")}><${Icon} name="download" />NDJSON</button>
     <//>
     <${Filters} members=${place.team.members} filters=${filters} onChange=${change} onClear=${clear} />
     <${RequestError} error=${error} />

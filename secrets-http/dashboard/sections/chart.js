@@ -5,8 +5,8 @@ import { words } from "./words.js";
 
 const text = words.audit;
 
-/** Days in the chart at most. */
-const MAX_DAYS = 30;
+/** Days in the chart. */
+const DAYS = 30;
 
 /** Height of the bars, in units of the drawing. */
 const HEIGHT = 60;
@@ -26,7 +26,7 @@ export function dayOf(time) {
 const isRead = (action) => /(^|\.)(read|exported|compared|secret_read|secrets_read)$/.test(action);
 
 /**
- * Counts reads and changes of each day, from the oldest entry to the newest.
+ * Counts reads and changes of each day, up to the day of the newest entry.
  * @param {{ action: string, created_at: string }[]} logs newest first
  * @returns {{ day: string, time: number, reads: number, changes: number }[]}
  */
@@ -34,8 +34,7 @@ export function countsOf(logs) {
   /** @type {Map<string, { day: string, time: number, reads: number, changes: number }>} */
   const counts = new Map();
   const newest = new Date(logs[0].created_at).setHours(12, 0, 0, 0);
-  const oldest = new Date(logs[logs.length - 1].created_at).setHours(12, 0, 0, 0);
-  const first = Math.max(oldest, newest - (MAX_DAYS - 1) * DAY);
+  const first = newest - (DAYS - 1) * DAY;
   for (let time = first; time <= newest + DAY / 4; time += DAY) {
     counts.set(dayOf(time), { day: dayOf(time), time, reads: 0, changes: 0 });
   }
@@ -71,11 +70,11 @@ export function Chart({ logs, isPartial }) {
       <span class="quiet">${text.total(sum("reads"), sum("changes"))}. ${isPartial && text.newest}</span>
     </figcaption>
     <${Bars} counts=${counts} />
-    <p class="quiet axis"><span>${short.format(counts[0].time)}</span>${counts.length > 1 && html`<span>${short.format(counts[counts.length - 1].time)}</span>`}</p>
+    <p class="quiet axis"><span>${short.format(counts[0].time)}</span><span>${short.format(counts[counts.length - 1].time)}</span></p>
     <table class="unseen">
       <caption>${text.chart}</caption>
       <thead><tr><th scope="col">${text.day}</th><th scope="col">${text.reads}</th><th scope="col">${text.changes}</th></tr></thead>
-      <tbody>${counts.map(({ day, reads, changes }) => html`<tr key=${day}><th scope="row">${day}</th><td>${reads}</td><td>${changes}</td></tr>`)}</tbody>
+      <tbody>${counts.filter(({ reads, changes }) => reads + changes > 0).map(({ day, reads, changes }) => html`<tr key=${day}><th scope="row">${day}</th><td>${reads}</td><td>${changes}</td></tr>`)}</tbody>
     </table>
   </figure>`;
 }

@@ -1,6 +1,6 @@
 // Rotations of a project, in all environments that the person can read.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import { FormDialog, RequestError } from "../parts/form.js";
 import { html } from "../parts/html.js";
@@ -27,8 +27,8 @@ const Attempt = ({ attempt: { version, status, trigger_type, started_at, error_m
 /** History and webhooks, loaded when they are opened. @param {{ project: any, rotation: any }} properties */
 function History({ project, rotation }) {
   const [found, setFound] = useState(/** @type {{ attempts?: any[], webhooks?: any[], error?: any }} */ ({}));
-  const load = async (/** @type {any} */ { currentTarget }) => {
-    if (!currentTarget.open) return;
+  const [isOpen, setOpen] = useState(false);
+  const load = async () => {
     try {
       const [attempts, webhooks] = await Promise.all([requests.rotationHistory(project.slug, rotation), requests.webhooks(project.slug, rotation)]);
       setFound({ attempts, webhooks });
@@ -36,9 +36,12 @@ function History({ project, rotation }) {
       setFound({ error });
     }
   };
+  useEffect(() => {
+    if (isOpen) load();
+  }, [isOpen, rotation.updated_at]);
   const { attempts, webhooks = [], error } = found;
   const disabled = webhooks.filter(({ enabled }) => !enabled).length;
-  return html`<details onToggle=${load}>
+  return html`<details onToggle=${(/** @type {any} */ { currentTarget }) => setOpen(currentTarget.open)}>
     <summary>${text.history}<span class="unseen"> ${rotation.name}</span></summary>
     <${RequestError} error=${error} />
     ${!attempts && !error && html`<${Skeleton} rows=${2} />`}
@@ -68,7 +71,7 @@ function Rotation({ project, rotation, environment, onAsk, onStatus }) {
       <button aria-label=${`${text.rotate}: ${name}`} onClick=${onAsk}><${Icon} name="managed" />${text.rotate}</button>
       <button aria-label=${`${toggle}: ${name}`} onClick=${() => onStatus(isPaused ? "active" : "paused")}>${toggle}</button>
     </div>`}
-    <${History} key=${rotation.updated_at} project=${project} rotation=${rotation} />
+    <${History} project=${project} rotation=${rotation} />
   </li>`;
 }
 

@@ -8,6 +8,7 @@ import { html } from "../parts/html.js";
 import { Icon } from "../parts/icons.js";
 import { notify } from "../parts/notice.js";
 import { Empty } from "../parts/states.js";
+import { exactly } from "../parts/time.js";
 import { words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { NewToken, TokenValue } from "./new-token.js";
@@ -16,16 +17,22 @@ import { words } from "./words.js";
 
 const text = words.tokens;
 
-/** A token that expires within this time is marked, in milliseconds. */
-const SOON = 14 * 86_400_000;
+const DAY = 86_400_000;
+
+/** A token that expires within this number of days is marked. */
+const SOON = 14;
+
+const dates = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 
 /** @param {{ token: any }} properties */
 function Expiry({ token }) {
   const { expires_at, status } = token;
   if (!expires_at) return html`<span>${text.never}</span>`;
   if (status === "expired") return html`<span class="tag bad">${text.expired}</span>`;
-  const isSoon = Date.parse(expires_at) - Date.now() < SOON;
-  return html`<span class=${isSoon ? "tag soon" : ""}>${text.expires} <${Age} time=${expires_at} /></span>`;
+  const days = Math.ceil((Date.parse(expires_at) - Date.now()) / DAY);
+  const isSoon = days <= SOON;
+  const said = isSoon ? text.expiresIn(days) : text.expires(dates.format(new Date(expires_at)));
+  return html`<time class=${isSoon ? "tag soon" : ""} datetime=${expires_at} title=${exactly(expires_at)}>${said}</time>`;
 }
 
 /** Names what a token may use. @param {any} token @param {Map<string, string>} projects @param {any} project */
@@ -37,9 +44,9 @@ function scopeOf(token, projects, project) {
       ? known.join(", ")
       : text.others(known.length);
   const names = new Map((project?.environments ?? []).map((/** @type {any} */ { id, name }) => [id, name]));
-  const own = token.environment_ids.map((/** @type {string} */ id) => names.get(id)).filter(Boolean);
-  const environments = token.all_environments ? text.allEnvironments : own.join(", ");
-  return [where, environments].filter(Boolean).join(" · ");
+  const own = token.environment_ids.map((/** @type {string} */ id) => names.get(id));
+  const some = own.every(Boolean) ? own.join(", ") : text.someEnvironments(own.length);
+  return [where, token.all_environments ? text.allEnvironments : some].join(" · ");
 }
 
 /**
