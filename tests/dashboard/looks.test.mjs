@@ -74,6 +74,7 @@ const DIALOGS = {
   "new-environment": ["environments", "New environment"],
   heirs: ["environments", "Delete: preview"],
   "delete-environment": ["environments", "Delete: qa"],
+  "new-rotation": ["rotations", "New rotation"],
   invite: ["members", "Invite"],
 };
 
@@ -101,6 +102,10 @@ for (const [name, options] of Object.entries({
       await show(page, address);
       await look(page, section, name);
     }
+    await show(page, all.rotations);
+    await page.getByText("History and webhooks").click();
+    await page.getByRole("heading", { name: "Webhooks" }).waitFor();
+    await look(page, "history", name);
     for (const [dialog, [section, button]] of Object.entries(DIALOGS)) {
       await show(page, all[section]);
       await page.getByRole("button", { name: button, exact: true }).click();

@@ -129,15 +129,31 @@ test("access is staged, reviewed and saved", async () => {
 
 const rotationPath = () => `/projects/${place.slug}/environments/production/rotations`;
 
-test("a rotation shows its attempts, is rotated, paused and resumed, and a reader is offered none of it", async () => {
-  const connection = { host: "database.invalid", database: "d", admin_username: "u", admin_password: "kvc_p" };
-  await alice("POST", rotationPath(), { name: "main-db", integration_type: "postgresql", connection_method: "direct", rotation_interval_days: 30, connection });
+test("a rotation is created, shows its attempts, is rotated, paused and resumed, and a reader is offered none of it", async () => {
   const { page } = await opened(projectPath("rotations"), "Rotations");
+  const dialog = page.getByRole("dialog");
+  await page.getByRole("button", { name: "New rotation" }).click();
+  await dialog.getByLabel("Environment").selectOption("production");
+  await dialog.getByLabel("Name", { exact: true }).fill("main-db");
+  await dialog.getByLabel("Host").fill("not a host");
+  await dialog.getByLabel("Name of the database").fill("d");
+  await dialog.getByLabel("Administrator", { exact: true }).fill("u");
+  await dialog.getByLabel("Password of the administrator").fill("kvc_p");
+  await dialog.getByRole("button", { name: "New rotation" }).click();
+  await dialog.locator(".field .bad").waitFor();
+  await dialog.getByLabel("Host").fill("database.invalid");
+  await dialog.getByRole("button", { name: "Test the connection" }).click();
+  await dialog.getByText(/^Cannot reach the database/).waitFor();
+  assert.deepEqual((await alice("GET", rotationPath())).rotations, []);
+  await dialog.getByRole("button", { name: "New rotation" }).click();
+  await page.getByText("Created main-db.").waitFor();
+  const [rotation] = (await alice("GET", rotationPath())).rotations;
+  assert.deepEqual([rotation.name, rotation.rotation_interval_days], ["main-db", 30]);
   await page.getByText("every 30 days").waitFor();
   await page.getByRole("button", { name: "Rotate now: main-db" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Rotate now" }).click();
   await page.getByText("main-db was not rotated.").waitFor();
-  await page.getByText("History").click();
+  await page.getByText("History and webhooks").click();
   await page.locator(".attempts").getByText("manual").waitFor();
   assert.equal((await alice("GET", `${rotationPath()}/main-db/history`)).length, 1);
   await page.getByRole("button", { name: "Pause: main-db" }).click();
@@ -147,12 +163,31 @@ test("a rotation shows its attempts, is rotated, paused and resumed, and a reade
   await page.getByRole("button", { name: "Pause: main-db" }).waitFor();
   assert.equal((await alice("GET", `${rotationPath()}/main-db`)).status, "active");
 
+  await page.getByRole("button", { name: "Add webhook" }).click();
+  await dialog.getByLabel("URL").fill("not an address");
+  await dialog.getByRole("button", { name: "Add webhook" }).click();
+  await dialog.locator(".field .bad").waitFor();
+  await dialog.getByLabel("URL").fill("https://hooks.example.com/a");
+  await dialog.getByLabel("started").uncheck();
+  await dialog.getByRole("button", { name: "Add webhook" }).click();
+  assert.match(await dialog.getByLabel("Signing secret").inputValue(), /^whsec_/);
+  await dialog.getByRole("button", { name: "I have stored it" }).click();
+  const [webhook] = await alice("GET", `${rotationPath()}/main-db/webhooks`);
+  assert.deepEqual([webhook.url, webhook.events.sort()], ["https://hooks.example.com/a", ["rotation.completed", "rotation.failed"]]);
+  await page.getByRole("button", { name: "Delete: https://hooks.example.com/a" }).click();
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await page.getByText("The webhook is deleted.").waitFor();
+  assert.deepEqual(await alice("GET", `${rotationPath()}/main-db/webhooks`), []);
+
   const { id } = await bob("GET", "/users/me");
   const permission = `/projects/${place.slug}/environments/production/permissions/${id}`;
   await alice("PUT", permission, { role: "read" });
   const { page: reader } = await opened(projectPath("rotations"), "Rotations", "bob");
-  await reader.getByText("every 30 days").waitFor();
-  assert.equal(await reader.getByRole("main").getByRole("button").count(), 0);
+  await reader.getByText("History and webhooks").click();
+  await reader.locator(".attempts").getByText("manual").waitFor();
+  assert.deepEqual(await reader.getByRole("main").getByRole("button").allTextContents(), ["New rotation"]);
+  await reader.getByRole("button", { name: "New rotation" }).click();
+  assert.deepEqual(await reader.getByLabel("Environment").locator("option").allTextContents(), ["development", "staging"]);
   await alice("DELETE", permission);
 });
 

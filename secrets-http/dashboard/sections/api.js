@@ -79,10 +79,18 @@ export const requests = {
   /** @param {string} project @param {string} environment */
   rotations: async (project, environment) =>
     (await body("GET", `${environmentsOf(project)}/${segment(environment)}/rotations`)).rotations,
+  /** @param {string} project @param {string} environment @param {any} rotation */
+  createRotation: (project, environment, rotation) => body("POST", `${environmentsOf(project)}/${segment(environment)}/rotations`, rotation),
+  /** @param {string} project @param {string} environment @param {any} target */
+  testRotation: (project, environment, target) => body("POST", `${environmentsOf(project)}/${segment(environment)}/rotations/test`, target),
   /** @param {string} project @param {any} rotation */
   rotationHistory: (project, rotation) => body("GET", `${rotationOf(project, rotation)}/history`),
   /** @param {string} project @param {any} rotation */
   webhooks: (project, rotation) => body("GET", `${rotationOf(project, rotation)}/webhooks`),
+  /** @param {string} project @param {any} rotation @param {{ url: string, events: string[] }} webhook */
+  createWebhook: (project, rotation, webhook) => body("POST", `${rotationOf(project, rotation)}/webhooks`, webhook),
+  /** @param {string} project @param {any} rotation @param {string} id */
+  deleteWebhook: (project, rotation, id) => body("DELETE", `${rotationOf(project, rotation)}/webhooks/${segment(id)}`),
   /** @param {string} project @param {any} rotation */
   rotate: (project, rotation) => body("POST", `${rotationOf(project, rotation)}/rotate`),
   /** @param {string} project @param {any} rotation @param {string} status */

@@ -125,7 +125,7 @@ function Members({ place: { team, isAdmin }, invitations, reload }) {
   const active = team.members.filter((/** @type {any} */ { status }) => status === "active");
   const { action, member } = asked ?? {};
   const invite = html`<button class="main" onClick=${() => setAsked({ action: "invite" })}><${Icon} name="plus" />${text.invite}</button>`;
-  return html`<${Heading} title=${shared.sections.names.members} about=${text.about}>${isAdmin && !team.is_personal && invite}<//>
+  return html`<${Heading} title=${shared.sections.names.members} about=${text.about}>${isAdmin && invite}<//>
     <ul class="items">
       ${active.map(
         (/** @type {any} */ one) => html`<${Member} key=${one.id} member=${one} isChangeable=${isChangeable(one)} onAsk=${(/** @type {string} */ action, /** @type {any} */ member) => setAsked({ action, member })} />`,

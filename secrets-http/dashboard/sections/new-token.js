@@ -110,15 +110,28 @@ export function NewToken({ place, projects, onClose, onDone }) {
   <//>`;
 }
 
-/** Value of a token, until the person says that it is stored. @param {{ token: any, onClose: () => void }} properties */
-export function TokenValue({ token, onClose }) {
+/**
+ * Value that is shown once, until the person says that it is stored.
+ * @param {{ title: string, about: string, label: string, value: string, copied: string, onClose: () => void }} properties
+ */
+export function Once({ title, about, label, value, copied, onClose }) {
   // Closing by accident would lose the value, so only the button closes the dialog.
   const actions = html`<button class="main" onClick=${onClose}>${text.stored}</button>`;
-  return html`<${Dialog} title=${text.shownTitle} onClose=${() => {}} hasClose=${false} actions=${actions}>
-    <p>${text.shownText}</p>
+  return html`<${Dialog} title=${title} onClose=${() => {}} hasClose=${false} actions=${actions}>
+    <p>${about}</p>
     <div class="once">
-      <input class="value" readonly aria-label=${text.value} value=${token.token} onFocus=${(/** @type {any} */ { target }) => target.select()} />
-      <button onClick=${() => copyText(token.token, text.copied)}><${Icon} name="copy" />${text.copy}</button>
+      <input class="value" readonly aria-label=${label} value=${value} onFocus=${(/** @type {any} */ { target }) => target.select()} />
+      <button onClick=${() => copyText(value, copied)}><${Icon} name="copy" />${text.copy}</button>
     </div>
   <//>`;
 }
+
+/** @param {{ token: any, onClose: () => void }} properties */
+export const TokenValue = ({ token, onClose }) => html`<${Once}
+  title=${text.shownTitle}
+  about=${text.shownText}
+  label=${text.value}
+  value=${token.token}
+  copied=${text.copied}
+  onClose=${onClose}
+/>`;
