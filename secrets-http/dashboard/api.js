@@ -38,10 +38,10 @@ export function whenSignedOut(listener) {
  * Sends a request, and returns its response.
  * @param {string} method
  * @param {string} path below `/api/v1`
- * @param {{ body?: unknown, etag?: string | null }} [options]
- * @returns {Promise<{ status: number, body: any, etag: string | null }>}
+ * @param {{ body?: unknown, etag?: string | null, isText?: boolean }} [options] with `isText`, the body of the response is its text
+ * @returns {Promise<{ status: number, body: any, etag: string | null, next?: string | null }>}
  */
-async function send(method, path, { body, etag } = {}) {
+export async function send(method, path, { body, etag, isText } = {}) {
   /** @type {Record<string, string>} */
   const headers = { "x-secrets-page": "1" };
   if (body !== undefined) headers["content-type"] = "application/json";
@@ -65,8 +65,8 @@ async function send(method, path, { body, etag } = {}) {
   const text = await response.text().catch(() => {
     throw new ApiError(0, words.errors.network);
   });
-  const answer = parsed(text);
-  if (response.ok) return { status: response.status, body: answer, etag: response.headers.get("etag") };
+  const answer = isText && response.ok ? text : parsed(text);
+  if (response.ok) return { status: response.status, body: answer, next: response.headers.get("x-next-cursor"), etag: response.headers.get("etag") };
   if (response.status === 401) onSignedOut.forEach((listener) => listener());
   throw new ApiError(response.status, answer?.error ?? words.errors.unknown, {
     code: answer?.code,

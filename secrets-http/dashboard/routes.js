@@ -5,7 +5,18 @@ import { effect, signal } from "@preact/signals";
 /** Path below which the service is reached, without a slash at its end. */
 export const base = new URL(import.meta.url).pathname.replace(/\/assets\/[^/]+\/[^/]+$/, "");
 
-/** @typedef {{ screen: "projects" } | { screen: "project", project: string } | { screen: "unknown" }} Route */
+/**
+ * @typedef {{ screen: "projects" | "account" | "unknown" }
+ *   | { screen: "project", project: string }
+ *   | { screen: "section", project: string, section: string }
+ *   | { screen: "team", team: string, section: string }} Route
+ */
+
+/** Sections of a project, beside its secrets. */
+export const PROJECT_SECTIONS = ["environments", "rotations", "tokens", "access", "audit"];
+
+/** Sections of a team. */
+export const TEAM_SECTIONS = ["members", "tokens", "audit", "usage"];
 
 /**
  * Returns the screen of a path.
@@ -17,6 +28,14 @@ export function routeOf(path) {
   const parts = path.slice(base.length + 1).split("/");
   if (parts.length === 1 && ["", "projects"].includes(parts[0])) return { screen: "projects" };
   if (parts.length === 2 && parts[0] === "projects") return { screen: "project", project: decoded(parts[1]) };
+  if (parts.length === 1 && parts[0] === "account") return { screen: "account" };
+  const [place, name, section] = parts;
+  if (parts.length === 3 && place === "projects" && PROJECT_SECTIONS.includes(section)) {
+    return { screen: "section", project: decoded(name), section };
+  }
+  if (parts.length === 3 && place === "teams" && TEAM_SECTIONS.includes(section)) {
+    return { screen: "team", team: decoded(name), section };
+  }
   return { screen: "unknown" };
 }
 
@@ -34,6 +53,11 @@ export const route = signal(routeOf(location.pathname));
 
 /** @param {{ slug: string }} project */
 export const pathOf = (project) => `${base}/projects/${encodeURIComponent(project.slug)}`;
+
+/** @param {string} team ID @param {string} section */
+export const teamPath = (team, section) => `${base}/teams/${encodeURIComponent(team)}/${section}`;
+
+export const accountPath = `${base}/account`;
 
 export const projectsPath = `${base}/projects`;
 

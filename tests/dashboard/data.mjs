@@ -84,3 +84,15 @@ export async function createLarge(call) {
   }
   return { slug, names, keys };
 }
+
+// Creates a team of the owner, with a member, and a project of the team. Names and descriptions are `hostile`, if set.
+export async function createTeam(owner, member, { name = "Acme", project = "Web API", description = "Public API" } = {}) {
+  await owner("POST", "/auth/sync");
+  const { email } = await member("POST", "/auth/sync");
+  const team = await owner("POST", "/teams", { name });
+  await owner("POST", `/teams/${team.id}/members`, { email });
+  const [{ token }] = await member("GET", "/invitations");
+  await member("POST", `/invitations/${token}/accept`);
+  const { slug, id } = await owner("POST", "/projects", { name: project, description, team_id: team.id });
+  return { team: team.id, slug, project: id };
+}

@@ -1,6 +1,6 @@
 // The bar at the top of every screen.
 
-import { base, projectsPath } from "../routes.js";
+import { accountPath, base, projectsPath, teamPath } from "../routes.js";
 import { person, signOut } from "../session.js";
 import { words } from "../words.js";
 import { html } from "./html.js";
@@ -31,13 +31,17 @@ function closeOnEscape(event) {
 }
 
 function Account() {
-  const { email, name } = person.value;
+  const { email, name, teams = [] } = person.value;
   return html`<details class="menu" onFocusOut=${closeOutside} onKeyDown=${closeOnEscape}>
     <summary aria-label=${`${words.account.menu}: ${email ?? name}`}>
       <span class="who">${email ?? name}</span><${Icon} name="down" />
     </summary>
     <div class="sheet">
       <p class="quiet">${name}<br />${email}</p>
+      <a href=${accountPath}>${words.account.settings}</a>
+      ${teams.map(
+        (/** @type {any} */ { team_id, team }) => html`<a key=${team_id} href=${teamPath(team_id, "members")}>${team?.name ?? words.sections.ofTeam}</a>`,
+      )}
       <a href=${`${base}/api/docs`}>${words.account.api}</a>
       <button onClick=${leave}>${words.account.signOut}</button>
     </div>

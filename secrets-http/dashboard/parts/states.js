@@ -42,7 +42,7 @@ export function errorText(error) {
 }
 
 /** @param {string} text */
-const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** @param {{ error: any, onRetry: () => void }} properties */
 export function Failed({ error, onRetry }) {

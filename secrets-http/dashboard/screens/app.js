@@ -1,6 +1,6 @@
 // Chooses the screen.
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import { Bar } from "../parts/bar.js";
 import { html } from "../parts/html.js";
@@ -12,8 +12,44 @@ import { words } from "../words.js";
 import { Project } from "./project.js";
 import { Projects } from "./projects.js";
 
+/** Modules of the sections, which are loaded when they are opened. @type {Record<string, () => Promise<any>>} */
+const SECTIONS = {
+  account: () => import("../sections/account.js"),
+  access: () => import("../sections/access.js"),
+  audit: () => import("../sections/audit.js"),
+  environments: () => import("../sections/environments.js"),
+  members: () => import("../sections/members.js"),
+  rotations: () => import("../sections/rotations.js"),
+  tokens: () => import("../sections/tokens.js"),
+  usage: () => import("../sections/usage.js"),
+};
+
+/** @param {{ name: string, properties?: Record<string, string> }} properties */
+function Section({ name, properties = {} }) {
+  const [found, setFound] = useState(/** @type {{ Content?: any, error?: any }} */ ({}));
+  const begin = () => {
+    setFound({});
+    SECTIONS[name]().then(({ Content }) => setFound({ Content }), () => setFound({ error: { status: 0 } }));
+  };
+  useEffect(begin, []);
+  const { Content, error } = found;
+  if (Content) return html`<${Content} name=${name} ...${properties} />`;
+  return html`<${Bar} /><main class="list">
+    ${error ? html`<${Failed} error=${error} onRetry=${begin} />` : html`<${Skeleton} rows=${6} />`}
+  </main>`;
+}
+
 function Screen() {
   const current = route.value;
+  if (current.screen === "account") return html`<${Section} key="account" name="account" />`;
+  if (current.screen === "section") {
+    const { project, section } = current;
+    return html`<${Section} key=${`project ${project} ${section}`} name=${section} properties=${{ project }} />`;
+  }
+  if (current.screen === "team") {
+    const { team, section } = current;
+    return html`<${Section} key=${`team ${team} ${section}`} name=${section} properties=${{ team }} />`;
+  }
   if (current.screen === "projects") return html`<${Projects} />`;
   if (current.screen === "project") return html`<${Project} key=${current.project} name=${current.project} />`;
   const back = html`<a class="button" href=${projectsPath}>${words.errors.toProjects}</a>`;

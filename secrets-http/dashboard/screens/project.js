@@ -23,6 +23,7 @@ import { Bar } from "../parts/bar.js";
 import { Dialog } from "../parts/dialog.js";
 import { html } from "../parts/html.js";
 import { isNarrow } from "../parts/media.js";
+import { ProjectNavigation } from "../parts/navigation.js";
 import { notify } from "../parts/notice.js";
 import { Empty, Failed, Skeleton, errorText } from "../parts/states.js";
 import { beforeLeaving } from "../routes.js";
@@ -213,6 +214,7 @@ export function Project({ name }) {
   const { project, error } = found;
   return html`<div class="project">
     <${Bar} place=${project?.name ?? name} />
+    ${project && html`<${ProjectNavigation} project=${project} current="secrets" />`}
     <main>
       <h1 class="unseen">${project?.name ?? name}</h1>
       ${error && html`<${Failed} error=${error} onRetry=${begin} />`}

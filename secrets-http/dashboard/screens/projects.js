@@ -6,9 +6,10 @@ import { api } from "../api.js";
 import { Bar } from "../parts/bar.js";
 import { html } from "../parts/html.js";
 import { Icon } from "../parts/icons.js";
+import { notify } from "../parts/notice.js";
 import { Empty, Failed, Skeleton } from "../parts/states.js";
 import { ago, exactly } from "../parts/time.js";
-import { parameter, pathOf, setParameters } from "../routes.js";
+import { parameter, pathOf, setParameters, teamPath } from "../routes.js";
 import { person } from "../session.js";
 import { words } from "../words.js";
 
@@ -44,6 +45,16 @@ function Project({ project }) {
   </li>`;
 }
 
+/** Button that loads and opens the dialog of a new project. */
+function Create() {
+  const [Dialog, setDialog] = useState(/** @type {any} */ (null));
+  const failed = () => notify({ text: words.errors.network, isBad: true });
+  // A state that is a function is set with a function.
+  const show = () => import("../sections/new-project.js").then(({ NewProject }) => setDialog(() => NewProject), failed);
+  return html`<button class="main" onClick=${show}><${Icon} name="plus" />${words.projects.create}</button>
+    ${Dialog && html`<${Dialog} onClose=${() => setDialog(null)} />`}`;
+}
+
 /** @param {{ projects: any[] }} properties */
 function List({ projects }) {
   const [text, setText] = useState(() => parameter("q"));
@@ -54,14 +65,17 @@ function List({ projects }) {
   };
   return html`<div class="heading">
       <h1>${words.projects.title}</h1>
-      <label class="search"><${Icon} name="search" />
-        <input type="search" aria-label=${words.projects.filter} placeholder=${words.projects.filter} value=${text} onInput=${change} />
-      </label>
+      <div class="actions find">
+        <label class="search"><${Icon} name="search" />
+          <input type="search" aria-label=${words.projects.filter} placeholder=${words.projects.filter} value=${text} onInput=${change} />
+        </label>
+        <${Create} />
+      </div>
     </div>
     ${!teams.length && html`<p class="quiet" role="status">${words.projects.noMatch}</p>`}
     ${teams.map(
       (team) => html`<section key=${team.id}>
-        ${team.name && html`<h2 class="group">${team.name}</h2>`}
+        ${team.name && html`<h2 class="group"><a href=${teamPath(team.id, "members")}>${team.name}</a></h2>`}
         <ul class="items">
           ${team.projects.map((/** @type {any} */ project) => html`<${Project} key=${project.id} project=${project} />`)}
         </ul>
@@ -87,7 +101,7 @@ export function Projects() {
       ${error && html`<${Failed} error=${error} onRetry=${begin} />`}
       ${!error && !projects && html`<${Skeleton} rows=${6} />`}
       ${projects?.length === 0 &&
-      html`<${Empty} title=${words.projects.none}><p>${words.projects.noneText}</p><pre><code>${EXAMPLE}</code></pre><//>`}
+      html`<${Empty} title=${words.projects.none} actions=${html`<${Create} />`}><p>${words.projects.noneText}</p><pre><code>${EXAMPLE}</code></pre><//>`}
       ${projects && projects.length > 0 && html`<${List} projects=${projects} />`}
     </main>`;
 }

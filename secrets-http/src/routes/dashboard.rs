@@ -30,7 +30,7 @@ use crate::serve::target::{Target, target};
 pub(crate) const ASSET: &str = "/assets/{build}/{*file}";
 
 /// Paths of the page. The scripts choose the screen.
-const PAGES: [&str; 2] = ["/projects", "/projects/{*rest}"];
+const PAGES: [&str; 4] = ["/projects", "/projects/{*rest}", "/teams/{*rest}", "/account"];
 
 /// Elements of the page between which the import map is.
 const IMPORT_MAP: (&str, &str) = ("<script type=\"importmap\">", "</script>");
@@ -66,7 +66,7 @@ pub(super) fn page(base: Option<&BaseUrl>) -> Response {
     let base = base.map_or("", BaseUrl::path);
     let assets = Assets::current();
     let folder = format!("{base}/assets/{}", assets.build());
-    let preloads: Vec<_> = assets.scripts().map(|name| preload(&folder, name)).collect();
+    let preloads: Vec<_> = assets.preloads().map(|name| preload(&folder, name)).collect();
     let document = assets
         .page()
         .replace("{{base}}", base)

@@ -135,6 +135,8 @@ const ADDED: &[(&str, &str)] = &[
     ("GET", "/"),
     ("GET", "/projects"),
     ("GET", "/projects/{*rest}"),
+    ("GET", "/teams/{*rest}"),
+    ("GET", "/account"),
     ("GET", "/assets/{build}/{*file}"),
     ("GET", "/device"),
     ("POST", "/device"),

@@ -271,6 +271,8 @@ pub(super) const POLICY: &[Rule] = &[
     rule("GET", "/", Who::Anyone, Level::Nothing, 200),
     rule("GET", "/projects", Who::Anyone, Level::Nothing, 200),
     rule("GET", "/projects/{*rest}", Who::Anyone, Level::Nothing, 200),
+    rule("GET", "/teams/{*rest}", Who::Anyone, Level::Nothing, 200),
+    rule("GET", "/account", Who::Anyone, Level::Nothing, 200),
     rule("GET", "/assets/{build}/{*file}", Who::Anyone, Level::Nothing, 404),
     rule("GET", "/device", Who::Anyone, Level::Nothing, 200),
     rule("POST", "/device", Who::Anyone, Level::Nothing, 400),

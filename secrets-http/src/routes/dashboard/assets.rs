@@ -57,9 +57,11 @@ files![
     "main.js",
     "parts/bar.js",
     "parts/dialog.js",
+    "parts/form.js",
     "parts/html.js",
     "parts/icons.js",
     "parts/media.js",
+    "parts/navigation.js",
     "parts/notice.js",
     "parts/states.js",
     "parts/theme.js",
@@ -68,6 +70,21 @@ files![
     "screens/app.js",
     "screens/project.js",
     "screens/projects.js",
+    "sections.css",
+    "sections/access.js",
+    "sections/account.js",
+    "sections/api.js",
+    "sections/audit.js",
+    "sections/chart.js",
+    "sections/environments.js",
+    "sections/members.js",
+    "sections/new-project.js",
+    "sections/new-token.js",
+    "sections/parts.js",
+    "sections/rotations.js",
+    "sections/tokens.js",
+    "sections/usage.js",
+    "sections/words.js",
     "session.js",
     "style.css",
     "vendor/hooks.mjs",
@@ -84,6 +101,9 @@ files![
 
 /// Name of the page, which is a template and no asset.
 const PAGE: &str = "index.html";
+
+/// Folder of the sections, whose scripts are not preloaded.
+const SECTIONS: &str = "sections/";
 
 /// All assets of one version, and the page that loads them.
 pub(super) struct Assets {
@@ -139,10 +159,10 @@ impl Assets {
         self.by_name.get(name)
     }
 
-    /// Names of all scripts.
-    pub(super) fn scripts(&self) -> impl Iterator<Item = &'static str> {
+    /// Names of the scripts that the page loads at once. A section is loaded when it is opened.
+    pub(super) fn preloads(&self) -> impl Iterator<Item = &'static str> {
         let scripts = self.by_name.iter().filter(|(_, asset)| asset.kind == SCRIPT);
-        scripts.map(|(name, _)| *name)
+        scripts.map(|(name, _)| *name).filter(|name| !name.starts_with(SECTIONS))
     }
 }
 

@@ -226,6 +226,8 @@ pub(super) const READINGS: &[Reading] = &[
     nothing("GET", "/"),
     nothing("GET", "/projects"),
     nothing("GET", "/projects/{*rest}"),
+    nothing("GET", "/teams/{*rest}"),
+    nothing("GET", "/account"),
     nothing("GET", "/assets/{build}/{*file}"),
     nothing("GET", "/device"),
     nothing("POST", "/device"),

@@ -1,0 +1,88 @@
+// Fields with their errors, and dialogs that send a request.
+
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+
+import { words } from "../words.js";
+import { Dialog } from "./dialog.js";
+import { html } from "./html.js";
+import { errorText, sentence } from "./states.js";
+
+/** Returns the error of a field. @param {any} error @param {string} name */
+const ofField = (error, name) =>
+  error?.details?.fields?.find?.((/** @type {any} */ { field }) => field === name || field.startsWith(`${name}[`) || field.startsWith(`${name}.`));
+
+/**
+ * Control with its label, hint and error. `control` is a function of the attributes that bind them.
+ * @param {{ label: string, name: string, hint?: any, error?: any, control: (bound: Record<string, any>) => any }} properties
+ */
+export function Field({ label, name, hint, error, control }) {
+  const id = useId();
+  const found = ofField(error, name);
+  const described = [hint && `${id}-hint`, found && `${id}-error`].filter(Boolean).join(" ");
+  const bound = { id, name, "aria-describedby": described || undefined, "aria-invalid": found ? "true" : undefined };
+  return html`<div class="field">
+    <label for=${id}>${label}</label>
+    ${control(bound)}
+    ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
+    ${found && html`<p class="bad" id=${`${id}-error`}>${label} ${found.message}</p>`}
+  </div>`;
+}
+
+/** Error of a request, except what is shown at a field. @param {{ error: any, fields?: string[] }} properties */
+export function RequestError({ error, fields = [] }) {
+  if (!error) return null;
+  const isAtField = fields.some((name) => ofField(error, name));
+  const isKnown = error.status === 0 || error.code === "rate_limited";
+  return html`<div class="failure" role="alert">
+    ${isAtField ? html`<p>${words.form.check}</p>` : html`<p>${isKnown ? errorText(error) : sentence(error.message)}</p>`}
+    ${error.requestId && html`<p class="quiet">${words.errors.requestId} <code>${error.requestId}</code></p>`}
+  </div>`;
+}
+
+/** Sends a request once at a time. @param {(input: any) => Promise<unknown>} request */
+export function useRequest(request) {
+  const [state, setState] = useState(/** @type {{ isBusy: boolean, error?: any }} */ ({ isBusy: false }));
+  const isBusy = useRef(false);
+  const run = async (/** @type {any} */ input) => {
+    if (isBusy.current) return;
+    isBusy.current = true;
+    setState({ isBusy: true });
+    try {
+      await request(input);
+      setState({ isBusy: false });
+    } catch (error) {
+      setState({ isBusy: false, error });
+    } finally {
+      isBusy.current = false;
+    }
+  };
+  return { ...state, run };
+}
+
+/**
+ * Dialog with a form, which sends a request and closes when the request has succeeded.
+ * @param {{
+ *   title: string, submit: string, isDangerous?: boolean, isReady?: boolean, fields?: string[], onClose: () => void,
+ *   request: () => Promise<unknown>, children?: (error: any) => any
+ * }} properties
+ */
+export function FormDialog({ title, submit, isDangerous = false, isReady = true, fields, onClose, request, children }) {
+  const id = useId();
+  const { isBusy, error, run } = useRequest(request);
+  useLayoutEffect(() => {
+    const [first] = document.querySelectorAll(`[id="${id}"] :is(input, select)`);
+    if (first instanceof HTMLElement) first.focus();
+  }, []);
+  const send = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (isReady) run(undefined);
+  };
+  const actions = html`<button type="button" onClick=${onClose}>${words.cancel}</button>
+    <button class=${isDangerous ? "danger" : "main"} form=${id} disabled=${!isReady || isBusy}>${submit}</button>`;
+  return html`<${Dialog} title=${title} onClose=${onClose} actions=${actions}>
+    <form id=${id} class="form" onSubmit=${send} novalidate>
+      ${children?.(error)}
+      <${RequestError} error=${error} fields=${fields} />
+    </form>
+  <//>`;
+}

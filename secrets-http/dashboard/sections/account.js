@@ -1,0 +1,91 @@
+// Sessions of the person: browsers and command lines.
+
+import { useState } from "preact/hooks";
+
+import { Bar } from "../parts/bar.js";
+import { FormDialog } from "../parts/form.js";
+import { html } from "../parts/html.js";
+import { Icon } from "../parts/icons.js";
+import { notify } from "../parts/notice.js";
+import { Failed, Skeleton, errorText } from "../parts/states.js";
+import { exactly } from "../parts/time.js";
+import { person, signOut } from "../session.js";
+import { words as shared } from "../words.js";
+import { requests } from "./api.js";
+import { Age, Heading, useLoaded } from "./parts.js";
+import { words } from "./words.js";
+
+const text = words.account;
+
+/** @param {{ session: any, onEnd: (session: any) => void }} properties */
+function Session({ session, onEnd }) {
+  const { kind, client_name, hostname, os, ip_address, current, created_at, last_used_at, expires_at } = session;
+  const name = client_name ?? text.kinds[kind];
+  return html`<li class="entry">
+    <${Icon} name=${kind === "browser" ? "system" : "terminal"} />
+    <div class="what">
+      <p class="title">${[name, hostname, os].filter(Boolean).join(" · ")}${current && html` <span class="tag good">${text.current}</span>`}</p>
+      <p class="quiet">
+        ${text.kinds[kind]}${ip_address && html` · <code>${ip_address}</code>`} · ${text.began} <${Age} time=${created_at} /> ·
+        ${" "}${last_used_at ? html`${text.used} <${Age} time=${last_used_at} />` : text.unused} · ${text.expires} <time datetime=${expires_at}>${exactly(expires_at)}</time>
+      </p>
+    </div>
+    ${!current && html`<button aria-label=${`${text.end}: ${name}`} onClick=${() => onEnd(session)}>${text.end}</button>`}
+  </li>`;
+}
+
+/** @param {{ sessions: any[], reload: () => Promise<void> }} properties */
+function Sessions({ sessions, reload }) {
+  const [asked, setAsked] = useState(/** @type {any} */ (null));
+  const others = sessions.filter(({ current }) => !current).length;
+  const close = () => setAsked(null);
+  const isAll = asked === "others";
+  const end = async () => {
+    if (isAll) await requests.endOtherSessions();
+    else await requests.endSession(asked.id);
+    close();
+    notify({ text: isAll ? text.endedOthers : text.ended });
+    await reload();
+  };
+  const sorted = [...sessions].sort((a, b) => Number(b.current) - Number(a.current));
+  return html`<div class="subheading">
+      <h2>${text.sessions}</h2>
+      ${others > 0 && html`<button onClick=${() => setAsked("others")}>${text.endOthers}</button>`}
+    </div>
+    ${sessions.length > 0
+      ? html`<ul class="items">${sorted.map((session) => html`<${Session} key=${session.id} session=${session} onEnd=${setAsked} />`)}</ul>`
+      : html`<p class="quiet">${text.none}</p>`}
+    ${asked &&
+    html`<${FormDialog}
+      title=${isAll ? text.endOthersTitle : text.endTitle}
+      submit=${isAll ? text.endOthers : text.end}
+      isDangerous
+      onClose=${close}
+      request=${end}
+    >${() => html`<p>${isAll ? text.endOthersText(others) : text.endText}</p>`}<//>`}`;
+}
+
+async function leave() {
+  try {
+    await signOut();
+  } catch (error) {
+    notify({ text: errorText(error), isBad: true });
+  }
+}
+
+export function Content() {
+  const { data, error, begin, reload } = useLoaded(async () => {
+    document.title = `${text.title} · ${shared.product}`;
+    return requests.sessions();
+  });
+  const { name, email } = person.value;
+  return html`<${Bar} place=${text.title} />
+    <main class="list section">
+      <${Heading} title=${name || email} about=${name && name !== email ? email : undefined}>
+        <button onClick=${leave}>${shared.account.signOut}</button>
+      <//>
+      ${error && html`<${Failed} error=${error} onRetry=${begin} />`}
+      ${!error && !data && html`<${Skeleton} rows=${4} />`}
+      ${data && html`<${Sessions} sessions=${data} reload=${reload} />`}
+    </main>`;
+}

@@ -1,0 +1,98 @@
+// Requests of the sections.
+
+import { send } from "../api.js";
+
+const segment = encodeURIComponent;
+
+/** @param {string} project */
+const environmentsOf = (project) => `/projects/${segment(project)}/environments`;
+
+/** @param {string} project @param {any} rotation */
+const rotationOf = (project, { environment_id, name }) =>
+  `${environmentsOf(project)}/${segment(environment_id)}/rotations/${segment(name)}`;
+
+/** @param {string} method @param {string} path @param {unknown} [body] */
+const body = async (method, path, body) => (await send(method, path, { body })).body;
+
+/** @param {Record<string, string | undefined>} values */
+function query(values) {
+  const set = Object.entries(values).filter(([, value]) => value);
+  const text = new URLSearchParams(/** @type {[string, string][]} */ (set)).toString();
+  return text && `?${text}`;
+}
+
+export const requests = {
+  sessions: async () => (await body("GET", "/auth/sessions")).sessions,
+  /** @param {string} id */
+  endSession: (id) => body("DELETE", `/auth/sessions/${segment(id)}`),
+  endOtherSessions: async () => (await body("DELETE", "/auth/sessions")).revoked,
+
+  /** @param {string} id */
+  team: (id) => body("GET", `/teams/${segment(id)}`),
+  /** @param {string} id */
+  usage: (id) => body("GET", `/teams/${segment(id)}/usage`),
+  /** @param {string} id */
+  invitations: (id) => body("GET", `/teams/${segment(id)}/invitations`),
+  /** @param {string} id @param {{ email: string, role: string }} member */
+  invite: (id, member) => body("POST", `/teams/${segment(id)}/members`, member),
+  /** @param {string} id @param {string} user @param {string} role */
+  setRole: (id, user, role) => body("PATCH", `/teams/${segment(id)}/members/${segment(user)}`, { role }),
+  /** @param {string} id @param {string} user */
+  removeMember: (id, user) => body("DELETE", `/teams/${segment(id)}/members/${segment(user)}`),
+  /** @param {string} id @param {string} invitation */
+  revokeInvitation: (id, invitation) => body("DELETE", `/teams/${segment(id)}/invitations/${segment(invitation)}`),
+
+  /** @param {string} team */
+  tokens: async (team) => (await body("GET", `/tokens${query({ team_id: team })}`)).tokens,
+  /** @param {any} token */
+  createToken: (token) => body("POST", "/tokens", token),
+  /** @param {string} id @param {number} grace in seconds */
+  rotateToken: (id, grace) => body("POST", `/tokens/${segment(id)}/rotate`, { grace_period_seconds: grace }),
+  /** @param {string} id */
+  revokeToken: (id) => body("DELETE", `/tokens/${segment(id)}`),
+
+  /** @param {string} team @param {Record<string, string | undefined>} filter */
+  audit: (team, filter) => body("GET", `/teams/${segment(team)}/audit${query(filter)}`),
+  /** Returns a page of the log as text. @param {string} team @param {Record<string, string | undefined>} filter */
+  auditText: (team, filter) => send("GET", `/teams/${segment(team)}/audit${query(filter)}`, { isText: true }),
+
+  /** @param {string} project */
+  myPermissions: (project) => body("GET", `/projects/${segment(project)}/my-permissions`),
+  /** @param {any} project */
+  createProject: (project) => body("POST", "/projects", project),
+  /** @param {string} project @param {any} environment */
+  createEnvironment: (project, environment) => body("POST", environmentsOf(project), environment),
+  /** @param {string} project @param {string} id */
+  deleteEnvironment: (project, id) => body("DELETE", `${environmentsOf(project)}/${segment(id)}`),
+  /** @param {string} project @param {string} environment */
+  permissions: async (project, environment) =>
+    (await body("GET", `${environmentsOf(project)}/${segment(environment)}/permissions`)).permissions,
+  /** @param {string} project @param {string} environment @param {{ user_id: string, role: string }[]} permissions */
+  setPermissions: (project, environment, permissions) =>
+    body("PUT", `${environmentsOf(project)}/${segment(environment)}/permissions`, { permissions }),
+  /** @param {string} project @param {string} environment @param {string} user */
+  deletePermission: (project, environment, user) =>
+    body("DELETE", `${environmentsOf(project)}/${segment(environment)}/permissions/${segment(user)}`),
+  /** @param {string} project */
+  defaults: async (project) => (await body("GET", `/projects/${segment(project)}/permissions/defaults`)).defaults,
+
+  /** @param {string} project @param {string} environment */
+  rotations: async (project, environment) =>
+    (await body("GET", `${environmentsOf(project)}/${segment(environment)}/rotations`)).rotations,
+  /** @param {string} project @param {string} environment @param {any} rotation */
+  createRotation: (project, environment, rotation) => body("POST", `${environmentsOf(project)}/${segment(environment)}/rotations`, rotation),
+  /** @param {string} project @param {string} environment @param {any} target */
+  testRotation: (project, environment, target) => body("POST", `${environmentsOf(project)}/${segment(environment)}/rotations/test`, target),
+  /** @param {string} project @param {any} rotation */
+  rotationHistory: (project, rotation) => body("GET", `${rotationOf(project, rotation)}/history`),
+  /** @param {string} project @param {any} rotation */
+  webhooks: (project, rotation) => body("GET", `${rotationOf(project, rotation)}/webhooks`),
+  /** @param {string} project @param {any} rotation @param {{ url: string, events: string[] }} webhook */
+  createWebhook: (project, rotation, webhook) => body("POST", `${rotationOf(project, rotation)}/webhooks`, webhook),
+  /** @param {string} project @param {any} rotation @param {string} id */
+  deleteWebhook: (project, rotation, id) => body("DELETE", `${rotationOf(project, rotation)}/webhooks/${segment(id)}`),
+  /** @param {string} project @param {any} rotation */
+  rotate: (project, rotation) => body("POST", `${rotationOf(project, rotation)}/rotate`),
+  /** @param {string} project @param {any} rotation @param {string} status */
+  setRotationStatus: (project, rotation, status) => body("PUT", rotationOf(project, rotation), { status }),
+};

@@ -1,0 +1,182 @@
+// The audit log of a team, or of a project: by day, filtered by the address.
+
+import { useRef, useState } from "preact/hooks";
+
+import { RequestError } from "../parts/form.js";
+import { html } from "../parts/html.js";
+import { Icon } from "../parts/icons.js";
+import { notify } from "../parts/notice.js";
+import { Empty, errorText } from "../parts/states.js";
+import { parameter, setParameters } from "../routes.js";
+import { words as shared } from "../words.js";
+import { requests } from "./api.js";
+import { Chart, dayOf } from "./chart.js";
+import { AdminsOnly, Frame, Heading } from "./parts.js";
+import { words } from "./words.js";
+
+const text = words.audit;
+
+/** Parameters of the address that filter the log. */
+const FILTERS = ["action", "outcome", "actor_id", "key", "from", "to"];
+
+/** Entries of a page on the screen, and of a page of a file. */
+const PAGE = 100;
+const FILE_PAGE = 200;
+
+/** Pages of a file at most. */
+const MAX_FILE_PAGES = 50;
+
+const days = new Intl.DateTimeFormat(undefined, { dateStyle: "full" });
+const times = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+
+/** Filters of the address. @returns {Record<string, string>} */
+const chosen = () => Object.fromEntries(FILTERS.map((name) => [name, parameter(name)]));
+
+/** Midnight of a day in the time zone of the browser. @param {string} day @param {number} [later] days */
+function midnight(day, later = 0) {
+  const [year, month, date] = day.split("-").map(Number);
+  const time = new Date(year, month - 1, date + later);
+  return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
+}
+
+/** Parameters of the request. @param {import("./parts.js").Place} place @param {Record<string, string>} filters */
+function queryOf({ project }, { from, to, ...filters }) {
+  return {
+    ...filters,
+    project_id: project?.id,
+    from: from ? midnight(from) : undefined,
+    // The day is part of the range.
+    to: to ? midnight(to, 1) : undefined,
+  };
+}
+
+/** @param {any} entry */
+function Entry({ entry }) {
+  const { action, outcome, project_name, environment_name, resource_name, ip_address, created_at } = entry;
+  const parts = [project_name, environment_name, resource_name].filter(Boolean);
+  const place = parts.filter((part, index) => part !== parts[index - 1]).join(" / ");
+  return html`<li class="record">
+    <time datetime=${created_at}>${times.format(new Date(created_at))}</time>
+    <span class="actor">${text.by(entry)}</span>
+    <code class="action">${action}</code>
+    <span class="where-to">${place}</span>
+    <span class="outcome">${outcome !== "success" && html`<span class="tag bad">${outcome}</span>`}</span>
+    <code class="address">${ip_address ?? ""}</code>
+  </li>`;
+}
+
+/** @param {{ name: string, label: string, options: string[][], value: string, onChange: (event: any) => void }} properties */
+const Choice = ({ name, label, options, value, onChange }) => html`<label class="filter">
+  <span>${label}</span>
+  <select name=${name} onChange=${onChange}>
+    ${options.map(([id, title]) => html`<option key=${id} value=${id} selected=${id === value}>${title}</option>`)}
+  </select>
+</label>`;
+
+/** @param {{ members: any[], filters: Record<string, string>, onChange: (event: any) => void, onClear: () => void }} properties */
+function Filters({ members, filters, onChange, onClear }) {
+  const people = members.filter(({ user_id }) => user_id).map(({ user_id, name, email }) => [user_id, name ?? email]);
+  const isKnown = (/** @type {string[][]} */ options) => options.some(([id]) => id === filters.action);
+  const actions = isKnown(text.actions) ? text.actions : [...text.actions, [filters.action, filters.action]];
+  const isFiltered = FILTERS.some((name) => filters[name]);
+  return html`<form class="filters" aria-label=${text.filters} onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
+    <${Choice} name="action" label=${text.action} options=${actions} value=${filters.action} onChange=${onChange} />
+    <${Choice} name="actor_id" label=${text.actor} options=${[["", text.anyone], ...people]} value=${filters.actor_id} onChange=${onChange} />
+    <${Choice} name="outcome" label=${text.outcome} options=${text.outcomes} value=${filters.outcome} onChange=${onChange} />
+    <label class="filter"><span>${text.key}</span><input type="text" name="key" autocomplete="off" spellcheck=${false} value=${filters.key} onChange=${onChange} /></label>
+    <label class="filter"><span>${text.from}</span><input type="date" name="from" value=${filters.from} onChange=${onChange} /></label>
+    <label class="filter"><span>${text.to}</span><input type="date" name="to" value=${filters.to} onChange=${onChange} /></label>
+    ${isFiltered && html`<button type="button" onClick=${onClear}>${text.clear}</button>`}
+  </form>`;
+}
+
+/** Entries below the headings of their days. @param {{ logs: any[] }} properties */
+function Days({ logs }) {
+  const groups = Map.groupBy(logs, ({ created_at }) => dayOf(created_at));
+  return [...groups].map(
+    ([day, entries]) => html`<section key=${day}>
+      <h2 class="group">${days.format(new Date(entries[0].created_at))}</h2>
+      <ul class="items records">${entries.map((entry) => html`<${Entry} key=${entry.id} entry=${entry} />`)}</ul>
+    </section>`,
+  );
+}
+
+/** Saves a text as a file. @param {string} content @param {string} name @param {string} type */
+function save(content, name, type) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([content], { type }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+/** Loads the log page by page, and saves it. @param {string} team @param {any} query @param {"csv" | "ndjson"} format */
+async function download(team, query, format) {
+  const texts = [];
+  let cursor = /** @type {string | undefined} */ (undefined);
+  do {
+    const { body, next } = await requests.auditText(team, { ...query, format, limit: String(FILE_PAGE), cursor });
+    // Each page of a CSV file begins with the names of the columns.
+    texts.push(format === "csv" && texts.length ? body.slice(body.indexOf("\n") + 1) : body);
+    cursor = next ?? undefined;
+  } while (cursor && texts.length < MAX_FILE_PAGES);
+  save(texts.join(""), `audit.${format}`, format === "csv" ? "text/csv" : "application/x-ndjson");
+  notify({ text: cursor ? text.cut : text.downloaded(texts.length) });
+}
+
+/** Reads pages of the log. @param {import("./parts.js").Place} place @param {{ logs: any[], next_cursor?: string }} first */
+function useLog(place, first) {
+  const [log, setLog] = useState({ logs: first.logs, cursor: first.next_cursor, error: /** @type {any} */ (null) });
+  const [filters, setFilters] = useState(chosen);
+  // Only the answer to the latest request is shown.
+  const latest = useRef(0);
+  const load = async (/** @type {Record<string, string>} */ wanted, /** @type {string | undefined} */ cursor) => {
+    const number = ++latest.current;
+    try {
+      const page = await requests.audit(place.team.id, { ...queryOf(place, wanted), limit: String(PAGE), cursor });
+      if (number !== latest.current) return;
+      setLog((current) => ({ logs: cursor ? [...current.logs, ...page.logs] : page.logs, cursor: page.next_cursor, error: null }));
+    } catch (error) {
+      if (number === latest.current) setLog((current) => ({ ...current, error }));
+    }
+  };
+  const filter = (/** @type {Record<string, string>} */ values) => {
+    const wanted = { ...filters, ...values };
+    setFilters(wanted);
+    setParameters(values);
+    load(wanted, undefined);
+  };
+  return { log, filters, filter, more: () => load(filters, log.cursor) };
+}
+
+/** @param {{ place: import("./parts.js").Place, first: any }} properties */
+function Log({ place, first }) {
+  const { log, filters, filter, more } = useLog(place, first);
+  const change = (/** @type {any} */ { target }) => filter({ [target.name]: target.value });
+  const clear = () => filter(Object.fromEntries(FILTERS.map((name) => [name, ""])));
+  const file = (/** @type {"csv" | "ndjson"} */ format) =>
+    download(place.team.id, queryOf(place, filters), format).catch((error) => notify({ text: errorText(error), isBad: true }));
+  const { logs, cursor, error } = log;
+  return html`<${Heading} title=${shared.sections.names.audit} about=${text.about}>
+      <button aria-label=${text.download("CSV")} onClick=${() => file("csv")}><${Icon} name="download" />CSV</button>
+      <button aria-label=${text.download("NDJSON")} onClick=${() => file("ndjson")}><${Icon} name="download" />NDJSON</button>
+    <//>
+    <${Filters} members=${place.team.members} filters=${filters} onChange=${change} onClear=${clear} />
+    <${RequestError} error=${error} />
+    ${!error && logs.length === 0 && html`<${Empty} title=${text.none}><p>${text.noneText}</p><//>`}
+    ${!error && logs.length > 0 && html`<${Chart} logs=${logs} isPartial=${Boolean(cursor)} /><${Days} logs=${logs} />`}
+    ${cursor && html`<p class="more"><button onClick=${more}>${text.more}</button></p>`}`;
+}
+
+/** @param {import("./parts.js").Place} place */
+const read = (place) =>
+  place.isAdmin ? requests.audit(place.team.id, { ...queryOf(place, chosen()), limit: String(PAGE) }) : Promise.resolve(null);
+
+/** @param {{ project?: string, team?: string }} properties */
+export function Content({ project, team }) {
+  const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ data) =>
+    data
+      ? html`<${Log} place=${place} first=${data} />`
+      : html`<${AdminsOnly} title=${shared.sections.names.audit} team=${place.team} />`;
+  return html`<${Frame} name="audit" project=${project} team=${team} read=${read} content=${content} />`;
+}

@@ -1,0 +1,155 @@
+// Members of a team, and its invitations.
+
+import { useState } from "preact/hooks";
+
+import { Dialog } from "../parts/dialog.js";
+import { Field, FormDialog } from "../parts/form.js";
+import { html } from "../parts/html.js";
+import { Icon } from "../parts/icons.js";
+import { notify } from "../parts/notice.js";
+import { words as shared } from "../words.js";
+import { requests } from "./api.js";
+import { Age, Frame, Heading, copyText, isSelf } from "./parts.js";
+import { words } from "./words.js";
+
+const text = words.members;
+
+/** @param {any} person */
+const nameOf = ({ name, email }) => name || email;
+
+/** @param {{ options: string[], value: string, onChange: (role: string) => void }} properties */
+const Roles = ({ options, value, onChange }) => html`<fieldset class="options">
+  <legend>${text.role}</legend>
+  ${options.map(
+    (role) => html`<label key=${role} class="check"><input type="radio" name="role" checked=${role === value} onChange=${() => onChange(role)} />${words.roles[role]}</label>`,
+  )}
+  <p class="hint">${text.roleHint}</p>
+</fieldset>`;
+
+/** @param {{ team: any, onClose: () => void, onDone: (member: any) => void }} properties */
+function Invite({ team, onClose, onDone }) {
+  const [email, setEmail] = useState("");
+  const [role, setRole] = useState("member");
+  const invite = async () => onDone(await requests.invite(team.id, { email, role }));
+  return html`<${FormDialog} title=${text.inviteTitle} submit=${text.invite} isReady=${email.trim() !== ""} fields=${["email"]} onClose=${onClose} request=${invite}>
+    ${(/** @type {any} */ error) => html`
+      <${Field} label=${text.email} name="email" error=${error}
+        control=${(/** @type {any} */ bound) => html`<input ...${bound} type="email" autocomplete="off" value=${email} onInput=${(/** @type {any} */ { target }) => setEmail(target.value)} />`} />
+      <${Roles} options=${["member", "admin"]} value=${role} onChange=${setRole} />`}
+  <//>`;
+}
+
+/** Link of an invitation, for services without mail. @param {{ member: any, onClose: () => void }} properties */
+const Link = ({ member, onClose }) => html`<${Dialog}
+  title=${text.linkTitle}
+  onClose=${onClose}
+  actions=${html`<button class="main" onClick=${onClose}>${text.done}</button>`}
+>
+  <p>${text.linkText(member.email)}</p>
+  <div class="once">
+    <input class="value" readonly aria-label=${text.link} value=${member.accept_url} onFocus=${(/** @type {any} */ { target }) => target.select()} />
+    <button onClick=${() => copyText(member.accept_url, text.copied)}><${Icon} name="copy" />${words.tokens.copy}</button>
+  </div>
+<//>`;
+
+/** @param {{ team: any, member: any, onClose: () => void, onDone: (said: string) => void }} properties */
+function ChangeRole({ team, member, onClose, onDone }) {
+  const [role, setRole] = useState(member.role);
+  const options = team.role === "owner" ? ["member", "admin", "owner"] : ["member", "admin"];
+  const change = async () => {
+    await requests.setRole(team.id, member.user_id, role);
+    onDone(text.roleSet(nameOf(member), words.roles[role]));
+  };
+  return html`<${FormDialog} title=${text.changeTitle(nameOf(member))} submit=${text.change} isReady=${role !== member.role} onClose=${onClose} request=${change}>
+    ${() => html`<${Roles} options=${options} value=${role} onChange=${setRole} />`}
+  <//>`;
+}
+
+/** @param {{ team: any, member: any, onClose: () => void, onDone: (said: string) => void }} properties */
+function Remove({ team, member, onClose, onDone }) {
+  const remove = async () => {
+    await requests.removeMember(team.id, member.user_id);
+    onDone(text.removed(nameOf(member)));
+  };
+  return html`<${FormDialog} title=${text.removeTitle(nameOf(member))} submit=${text.remove} isDangerous onClose=${onClose} request=${remove}>
+    ${() => html`<p>${text.removeText}</p>`}
+  <//>`;
+}
+
+/** @param {{ member: any, isChangeable: boolean, onAsk: (action: string, member: any) => void }} properties */
+function Member({ member, isChangeable, onAsk }) {
+  const { email, role, joined_at } = member;
+  const name = nameOf(member);
+  return html`<li class="entry">
+    <div class="what">
+      <p class="title">${name}${isSelf(member) && html` <span class="tag">${text.self}</span>`}</p>
+      <p class="quiet">${email}${joined_at && html` · ${text.joined} <${Age} time=${joined_at} />`}</p>
+    </div>
+    <span class="tag">${words.roles[role]}</span>
+    ${isChangeable &&
+    html`<div class="actions">
+      <button aria-label=${`${text.change}: ${name}`} onClick=${() => onAsk("role", member)}>${text.change}</button>
+      <button class="danger" aria-label=${`${text.remove}: ${name}`} onClick=${() => onAsk("remove", member)}>${text.remove}</button>
+    </div>`}
+  </li>`;
+}
+
+/** @param {{ invitations: any[], onRevoke: (invitation: any) => void }} properties */
+const Invitations = ({ invitations, onRevoke }) => html`<div class="subheading"><h2>${text.pending}</h2></div>
+  <ul class="items">
+    ${invitations.map(
+      (invitation) => html`<li key=${invitation.id} class="entry">
+        <div class="what"><p class="title">${invitation.email}</p><p class="quiet">${text.expires} <${Age} time=${invitation.expires_at} /></p></div>
+        <span class="tag">${words.roles[invitation.role]}</span>
+        <button aria-label=${`${text.revoke}: ${invitation.email}`} onClick=${() => onRevoke(invitation)}>${text.revoke}</button>
+      </li>`,
+    )}
+  </ul>`;
+
+/** @param {{ place: import("./parts.js").Place, invitations: any[], reload: () => Promise<void> }} properties */
+function Members({ place: { team, isAdmin }, invitations, reload }) {
+  const [asked, setAsked] = useState(/** @type {{ action: string, member?: any } | null} */ (null));
+  const close = () => setAsked(null);
+  const done = async (/** @type {string} */ said) => {
+    close();
+    notify({ text: said });
+    await reload();
+  };
+  const invited = async (/** @type {any} */ member) => {
+    if (!member.accept_url) return done(text.invited(member.email));
+    setAsked({ action: "link", member });
+    await reload();
+  };
+  // Admins may not change owners, and nobody changes their own role here.
+  const isChangeable = (/** @type {any} */ member) => isAdmin && !isSelf(member) && (team.role === "owner" || member.role !== "owner");
+  const active = team.members.filter((/** @type {any} */ { status }) => status === "active");
+  const { action, member } = asked ?? {};
+  const invite = html`<button class="main" onClick=${() => setAsked({ action: "invite" })}><${Icon} name="plus" />${text.invite}</button>`;
+  return html`<${Heading} title=${shared.sections.names.members} about=${text.about}>${isAdmin && invite}<//>
+    <ul class="items">
+      ${active.map(
+        (/** @type {any} */ one) => html`<${Member} key=${one.id} member=${one} isChangeable=${isChangeable(one)} onAsk=${(/** @type {string} */ action, /** @type {any} */ member) => setAsked({ action, member })} />`,
+      )}
+    </ul>
+    ${invitations.length > 0 && html`<${Invitations} invitations=${invitations} onRevoke=${(/** @type {any} */ member) => setAsked({ action: "revoke", member })} />`}
+    ${action === "invite" && html`<${Invite} team=${team} onClose=${close} onDone=${invited} />`}
+    ${action === "link" && html`<${Link} member=${member} onClose=${close} />`}
+    ${action === "role" && html`<${ChangeRole} team=${team} member=${member} onClose=${close} onDone=${done} />`}
+    ${action === "remove" && html`<${Remove} team=${team} member=${member} onClose=${close} onDone=${done} />`}
+    ${action === "revoke" &&
+    html`<${FormDialog} title=${text.revokeTitle(member.email)} submit=${text.revoke} isDangerous onClose=${close}
+      request=${async () => {
+        await requests.revokeInvitation(team.id, member.id);
+        await done(text.revoked);
+      }}>${() => html`<p>${text.revokeText}</p>`}<//>`}`;
+}
+
+/** @param {import("./parts.js").Place} place */
+const read = ({ team, isAdmin }) => (isAdmin ? requests.invitations(team.id) : Promise.resolve([]));
+
+/** @param {{ team: string }} properties */
+export function Content({ team }) {
+  const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
+    html`<${Members} place=${place} invitations=${data} reload=${reload} />`;
+  return html`<${Frame} name="members" team=${team} read=${read} content=${content} />`;
+}

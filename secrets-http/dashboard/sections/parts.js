@@ -1,0 +1,102 @@
+// What the sections share: their frame, loading, and the words about who may do something.
+
+import { useEffect, useState } from "preact/hooks";
+
+import { api } from "../api.js";
+import { Bar } from "../parts/bar.js";
+import { html } from "../parts/html.js";
+import { ProjectNavigation, TeamNavigation } from "../parts/navigation.js";
+import { notify } from "../parts/notice.js";
+import { Empty, Failed, Skeleton } from "../parts/states.js";
+import { ago, exactly } from "../parts/time.js";
+import { person } from "../session.js";
+import { words as shared } from "../words.js";
+import { requests } from "./api.js";
+import { words } from "./words.js";
+
+/** @typedef {{ project?: any, team: any, isAdmin: boolean }} Place */
+
+/** Loads data when the section opens. @param {() => Promise<any>} read */
+export function useLoaded(read) {
+  const [found, setFound] = useState(/** @type {{ data?: any, error?: any }} */ ({}));
+  /** Loads the data again, and keeps the current data until then. */
+  const reload = () => read().then((data) => setFound({ data }), (error) => setFound({ error }));
+  const begin = () => {
+    setFound({});
+    return reload();
+  };
+  useEffect(() => void begin(), []);
+  return { ...found, begin, reload };
+}
+
+/** Loads the project, if any, and its team. @param {{ project?: string, team?: string }} names @returns {Promise<Place>} */
+export async function placeOf({ project: name, team }) {
+  const project = name === undefined ? undefined : await api.project(name);
+  const found = await requests.team(team ?? project.team_id);
+  return { project, team: found, isAdmin: ["owner", "admin"].includes(found.role) };
+}
+
+/**
+ * Frame of a section of a project or a team. `read` loads its data, and `content` shows them.
+ * @param {{
+ *   name: string, project?: string, team?: string, read: (place: Place) => Promise<any>,
+ *   content: (place: Place, data: any, reload: () => Promise<void>) => any
+ * }} properties
+ */
+export function Frame({ name, project, team, read, content }) {
+  const { data, error, begin, reload } = useLoaded(async () => {
+    const place = await placeOf({ project, team });
+    return { place, data: await read(place) };
+  });
+  const title = shared.sections.names[name];
+  const place = data?.place;
+  const where = place?.project?.name ?? place?.team.name ?? project ?? "";
+  useEffect(() => {
+    document.title = [title, where, shared.product].filter(Boolean).join(" · ");
+  }, [where]);
+  return html`<${Bar} place=${where} />
+    ${project !== undefined && html`<${ProjectNavigation} project=${place?.project ?? { slug: project }} current=${name} />`}
+    ${team !== undefined && html`<${TeamNavigation} team=${team} current=${name} />`}
+    <main class="list section">
+      ${error && html`<${Failed} error=${error} onRetry=${begin} />`}
+      ${!error && !data && html`<${Skeleton} rows=${6} />`}
+      ${data && content(place, data.data, reload)}
+    </main>`;
+}
+
+/** Title of a section, with its actions. @param {{ title: string, about?: any, children?: any }} properties */
+export const Heading = ({ title, about, children }) => html`<div class="heading">
+  <div><h1>${title}</h1>${about && html`<p class="quiet about">${about}</p>`}</div>
+  ${children && html`<div class="actions">${children}</div>`}
+</div>`;
+
+/** A time as its age, with the exact time as title. @param {{ time: string }} properties */
+export const Age = ({ time }) => html`<time datetime=${time} title=${exactly(time)}>${ago(time)}</time>`;
+
+/** Names of the people who may do what a member may not. @param {any} team */
+const adminsOf = (team) =>
+  team.members.filter((/** @type {any} */ { role, status }) => role !== "member" && status === "active");
+
+/** Says who may see a section, to those who may not. @param {{ title: string, team: any }} properties */
+export const AdminsOnly = ({ title, team }) => html`<${Heading} title=${title} />
+  <${Empty} title=${words.adminsOnly.title}>
+    <p>${words.adminsOnly.text(team.name)}</p>
+    <ul class="people">
+      ${adminsOf(team).map(
+        (/** @type {any} */ { id, name, email, role }) => html`<li key=${id}><strong>${name ?? email}</strong> <span class="quiet">${email} · ${words.roles[role]}</span></li>`,
+      )}
+    </ul>
+  <//>`;
+
+/** Copies a text, and says so only when it has been copied. @param {string} text @param {string} said */
+export async function copyText(text, said) {
+  try {
+    await navigator.clipboard.writeText(text);
+    notify({ text: said });
+  } catch {
+    notify({ text: words.copyRefused, isBad: true });
+  }
+}
+
+/** @param {any} member */
+export const isSelf = (member) => member.user_id === person.value?.id;

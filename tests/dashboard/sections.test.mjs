@@ -1,0 +1,240 @@
+// Sections of a project and a team in Chromium: tokens, audit log, environments, and their navigation.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, afterEach, before, test } from "node:test";
+
+import { launch, open } from "./browser.mjs";
+import { caller, change, createTeam } from "./data.mjs";
+import { startServer, tokenOf } from "./server.mjs";
+
+let server, browser, alice, bob, place;
+const windows = [];
+
+before(async () => {
+  server = await startServer("dashboard-sections");
+  [alice, bob] = ["alice", "bob"].map((name) => caller(server.url, tokenOf(name)));
+  place = await createTeam(alice, bob);
+  await change(alice, place.slug, [{ environment: "production", key: "API_KEY", action: "set", value: "kvc_one" }]);
+  browser = await launch();
+});
+
+afterEach(async () => {
+  for (const window of windows.splice(0)) {
+    assert.deepEqual(window.seen.problems, []);
+    await window.context.close();
+  }
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+// Opens a section of the project as one person, and waits for its heading.
+async function opened(section, { who = "alice", query = "", title = section, ...options } = {}) {
+  const window = await open(browser, { url: server.url, token: tokenOf(who), ...options });
+  windows.push(window);
+  await window.page.goto(`${server.url}/projects/${place.slug}/${section}${query}`);
+  await window.page.getByRole("heading", { level: 1, name: title }).waitFor();
+  return window;
+}
+
+const focused = (page) => page.evaluate(() => document.activeElement?.textContent?.trim());
+
+// Waits until the dialog is gone, and checks that the button that opened it has the focus.
+async function closed(page, button) {
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  assert.equal(await focused(page), button);
+}
+
+test("the navigation leads to each section, also with the keyboard", async () => {
+  const { page } = await opened("environments");
+  const navigation = page.getByRole("navigation", { name: "Project" });
+  assert.equal(await navigation.locator("[aria-current=page]").textContent(), "Environments");
+  await navigation.getByRole("link", { name: "Tokens" }).click();
+  await page.getByRole("heading", { level: 1, name: "Tokens" }).waitFor();
+  assert.equal(new URL(page.url()).pathname, `/projects/${place.slug}/tokens`);
+  assert.equal(await focused(page), "Tokens");
+  await page.keyboard.press("g");
+  await page.keyboard.press("a");
+  await page.getByRole("heading", { level: 1, name: "Audit" }).waitFor();
+  // Letters that are typed into a field are text.
+  await page.getByLabel("Key").focus();
+  await page.keyboard.type("ge");
+  assert.equal(await page.getByLabel("Key").inputValue(), "ge");
+  await page.goBack();
+  await page.getByRole("heading", { level: 1, name: "Tokens" }).waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.press("s");
+  await page.locator("#grid").waitFor();
+  // The grid has letters of its own, and lets these through.
+  await page.locator("#grid").focus();
+  await page.keyboard.press("g");
+  await page.keyboard.press("e");
+  await page.getByRole("heading", { level: 1, name: "Environments" }).waitFor();
+});
+
+const tokens = async () => (await alice("GET", `/tokens?team_id=${place.team}`)).tokens;
+
+test("a token is created, shown once, rotated and revoked", async () => {
+  const { page, context } = await opened("tokens");
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByRole("button", { name: "New token" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("cluster");
+  await dialog.getByRole("checkbox", { name: "production" }).check();
+  await dialog.getByLabel("Allowed networks").fill("none at all");
+  await dialog.getByRole("button", { name: "New token" }).click();
+  await dialog.locator(".field .bad").waitFor();
+  const field = dialog.getByLabel("Allowed networks");
+  const described = (await field.getAttribute("aria-describedby")).split(" ").at(-1);
+  assert.match(await dialog.locator(`[id="${described}"]`).textContent(), /^Allowed networks /);
+  await dialog.getByText(/^Request/).waitFor();
+  await field.fill("203.0.113.0/24 127.0.0.1");
+  await dialog.getByRole("button", { name: "New token" }).click();
+
+  await dialog.getByRole("heading", { name: "Store the token now" }).waitFor();
+  const value = await dialog.getByLabel("Token", { exact: true }).inputValue();
+  const [made] = await tokens();
+  assert.deepEqual([made.name, made.permissions, made.ip_allowlist.length, made.all_environments], ["cluster", ["read"], 2, false]);
+  assert.ok(value.startsWith(made.token_prefix));
+  await dialog.getByRole("button", { name: "Copy" }).click();
+  await page.getByText("The token is copied.").waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), value);
+  // The value would be lost, so Esc does not close the dialog.
+  await page.keyboard.press("Escape");
+  assert.equal(await dialog.count(), 1);
+  await dialog.getByRole("button", { name: "I have stored it" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  assert.doesNotMatch(await page.content(), new RegExp(value));
+
+  await caller(server.url, value)("GET", `/projects/${place.slug}/environments/production/secrets/API_KEY`);
+  await page.reload();
+  const row = page.getByRole("listitem").filter({ hasText: "cluster" });
+  await row.getByText("127.0.0.1").first().waitFor();
+  await row.getByText(/Web API · production/).waitFor();
+
+  await row.getByRole("button", { name: "Rotate: cluster" }).click();
+  await dialog.getByLabel("works for another hour").check();
+  await dialog.getByRole("button", { name: "Rotate" }).click();
+  await dialog.getByRole("heading", { name: "Store the token now" }).waitFor();
+  const next = await dialog.getByLabel("Token", { exact: true }).inputValue();
+  assert.notEqual(next, value);
+  for (const each of [value, next]) await caller(server.url, each)("GET", "/users/me");
+  await dialog.getByRole("button", { name: "I have stored it" }).click();
+
+  await row.getByRole("button", { name: "Revoke: cluster" }).click();
+  await page.keyboard.press("Escape");
+  await closed(page, "Revoke");
+  await row.getByRole("button", { name: "Revoke: cluster" }).click();
+  await dialog.getByRole("button", { name: "Revoke" }).click();
+  await page.getByRole("heading", { name: "No service tokens" }).waitFor();
+  assert.deepEqual(await tokens(), []);
+  await assert.rejects(caller(server.url, next)("GET", "/users/me"), /401/);
+});
+
+test("a token that expires within 14 days is marked", async () => {
+  const base = { project_ids: [place.project], team_id: place.team };
+  await alice("POST", "/tokens", { ...base, name: "soon", expires_in_days: 13 });
+  await alice("POST", "/tokens", { ...base, name: "later", expires_in_days: 15 });
+  const { page } = await opened("tokens");
+  const marks = (name) => page.getByRole("listitem").filter({ hasText: name }).locator(".tag.soon").count();
+  assert.deepEqual([await marks("soon"), await marks("later")], [1, 0]);
+  for (const { id } of await tokens()) await alice("DELETE", `/tokens/${id}`);
+});
+
+test("the audit log shows the entries that the filters of the address choose", async () => {
+  await alice("GET", `/projects/${place.slug}/environments/production/secrets/API_KEY`);
+  const { page } = await opened("audit", { query: "?action=secret.read" });
+  const shown = page.locator(".record .action");
+  const expected = async (query) => (await alice("GET", `/teams/${place.team}/audit?project_id=${place.project}&limit=100&${query}`)).logs.map(({ action }) => action);
+  assert.deepEqual(await shown.allTextContents(), await expected("action=secret.read"));
+  await page.getByLabel("Action").selectOption("environment.*");
+  await page.locator(".record", { hasText: "secret.read" }).first().waitFor({ state: "detached" });
+  assert.equal(new URL(page.url()).searchParams.get("action"), "environment.*");
+  assert.deepEqual(await page.locator(".record").count(), (await expected("action=environment.*")).length);
+  await page.getByRole("button", { name: "Clear" }).click();
+  await page.locator(".record", { hasText: "project.created" }).waitFor();
+  assert.equal(new URL(page.url()).search, "");
+  assert.deepEqual(await shown.allTextContents(), await expected(""));
+  const rows = page.locator(".chart tbody tr");
+  assert.match(await rows.first().textContent(), /^\d{4}-\d\d-\d\d\d+$/);
+});
+
+test("the audit log has pages, and is downloaded whole", async () => {
+  const changes = Array.from({ length: 230 }, (_, index) => ({ environment: "staging", key: `KEY_${index}`, action: "set", value: "kvc_x" }));
+  await change(alice, place.slug, changes);
+  const { page } = await opened("audit", { query: "?action=secret.*" });
+  const records = page.locator(".record");
+  assert.equal(await records.count(), 100);
+  await page.getByRole("button", { name: "Show older entries" }).click();
+  await records.nth(199).waitFor();
+  await page.getByRole("button", { name: "Show older entries" }).click();
+  await page.getByRole("button", { name: "Show older entries" }).waitFor({ state: "detached" });
+  const all = await records.count();
+  assert.ok(all > 230, String(all));
+  for (const format of ["CSV", "NDJSON"]) {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: `Download ${format}`, exact: true }).click()]);
+    const lines = readFileSync(await download.path(), "utf8").trimEnd().split("\n");
+    assert.equal(lines.length, format === "CSV" ? all + 1 : all, format);
+    assert.equal(download.suggestedFilename(), `audit.${format.toLowerCase()}`);
+  }
+});
+
+const environments = async () => (await alice("GET", `/projects/${place.slug}`)).environments;
+
+test("an environment is created below a parent, and deleted by its name after its heirs", async () => {
+  const { page } = await opened("environments");
+  const dialog = page.getByRole("dialog");
+  const create = async (name, parent) => {
+    await page.getByRole("button", { name: "New environment" }).click();
+    await dialog.getByLabel("Name").fill(name);
+    await dialog.getByLabel("Inherits from").selectOption({ label: parent });
+    await dialog.getByRole("button", { name: "New environment" }).click();
+  };
+  await create("not a name", "production");
+  await dialog.locator(".field .bad").waitFor();
+  await page.keyboard.press("Escape");
+  await closed(page, "New environment");
+  await create("preview", "production");
+  await page.getByText("Created preview.").waitFor();
+  await create("qa", "preview");
+  await page.getByText("Created qa.").waitFor();
+  const row = (name) => page.getByRole("listitem").filter({ has: page.getByText(name, { exact: true }) });
+  await row("qa").getByText("1 value").waitFor();
+  assert.match(await row("qa").getAttribute("class"), /depth-2/);
+  const made = await environments();
+  const named = (name) => made.find((environment) => environment.name === name);
+  assert.equal(named("preview").inherits_from, named("production").id);
+  assert.equal(named("qa").inherits_from, named("preview").id);
+
+  assert.equal(await page.getByRole("button", { name: "Delete: production" }).count(), 0);
+  await page.getByRole("button", { name: "Delete: preview" }).click();
+  await dialog.getByRole("heading", { name: "preview cannot be deleted" }).waitFor();
+  assert.deepEqual(await dialog.getByRole("listitem").allTextContents(), ["qa"]);
+  await page.keyboard.press("Escape");
+  await closed(page, "Delete");
+  await page.getByRole("button", { name: "Delete: qa" }).click();
+  const confirm = dialog.getByRole("button", { name: "Delete" });
+  assert.equal(await confirm.isDisabled(), true);
+  await dialog.getByLabel("Type qa to confirm").fill("qa");
+  await confirm.click();
+  await page.getByText("Deleted qa.").waitFor();
+  assert.equal((await environments()).some(({ name }) => name === "qa"), false);
+});
+
+test("a member is offered nothing that the service refuses", async () => {
+  for (const section of ["tokens", "audit"]) {
+    const { page, seen } = await opened(section, { who: "bob", title: section });
+    await page.getByText("alice@example.com").waitFor();
+    assert.equal(await page.getByRole("main").getByRole("button").count(), 0);
+    assert.ok(!seen.requests.some(({ url }) => /\/(audit|tokens)(\?|$)/.test(url) && url.includes("/api/")));
+  }
+  const { page } = await opened("environments", { who: "bob" });
+  assert.equal(await page.getByRole("button", { name: /^Delete/ }).count(), 0);
+  await page.getByRole("button", { name: "New environment" }).click();
+  await page.getByLabel("Name").fill("of-bob");
+  await page.getByRole("dialog").getByRole("button", { name: "New environment" }).click();
+  await page.getByText("Created of-bob.").waitFor();
+});
