@@ -55,7 +55,9 @@ pub(super) fn add_forms(value: &str, forms: &mut Vec<Zeroizing<Vec<u8>>>) {
     }
     for shift in 0..3 {
         for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
-            base64(&engine, value, shift).iter().for_each(|form| add(form));
+            let [at_end, elsewhere] = base64(&engine, value, shift);
+            add(&at_end);
+            add(&elsewhere);
         }
     }
 }
