@@ -44,6 +44,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         envelope: Envelope::Named,
         options: AcceptOptions::default(),
         sign_in: BrowserSignIn::Off,
+        metrics: None,
         tls: None,
         workers: secrets_core::workers::all(),
     };

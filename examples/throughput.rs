@@ -109,6 +109,7 @@ async fn service(name: &'static str, store: Arc<dyn Store>) -> Result<Case, Fail
         envelope: Envelope::Named,
         options: AcceptOptions::default(),
         sign_in: BrowserSignIn::Off,
+        metrics: None,
         tls: None,
         workers: secrets_core::workers::all(),
     };

@@ -27,7 +27,11 @@ EVERYTHING = {
     "replicas": 3,
     "strategy": "RollingUpdate",
     "image": REQUIRED["image"] | {"tag": "1.2.3", "pullSecrets": [{"name": "registry"}]},
-    "settings": REQUIRED["settings"] | {"rate_limit_per_principal": 10_000_000, "log": "debug"},
+    "settings": REQUIRED["settings"] | {
+        "rate_limit_per_principal": 10_000_000,
+        "log": "debug",
+        "metrics_listen": "0.0.0.0:9090",
+    },
     "secretSettings": {"smtp_url": {"secret": "mail", "key": "url"}},
     "configMap": "plans",
     "tlsSecret": "inner",
@@ -41,6 +45,7 @@ EVERYTHING = {
     "serviceAccount": {"annotations": {"role": "rotations"}},
     "networkPolicy": {
         "from": [{"namespaceSelector": {"matchLabels": {"name": "ingress"}}}],
+        "metricsFrom": [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}],
         "egress": [{"ports": [{"port": 8443}]}],
     },
     "podAnnotations": {"a": "b"},

@@ -193,6 +193,25 @@ fn check_and_migrate_say_what_they_found() {
 }
 
 #[test]
+fn an_address_of_the_metrics_that_is_in_use_is_reported() {
+    let database = folder("metrics_in_use").join("secrets.db");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let run = |command| {
+        let program = Program::configured("metrics_in_use", command, &database);
+        program.with("SECRETS_METRICS_LISTEN", &address).run()
+    };
+
+    let (checked, served) = (run("check"), run("serve"));
+
+    let reason = format!("cannot listen on {address}: the address is in use");
+    assert_eq!((checked.code, served.code), (Some(0), Some(73)), "{}", served.stderr);
+    assert!(checked.stdout.contains(&reason), "{}", checked.stdout);
+    assert!(served.stderr.contains(&reason), "{}", served.stderr);
+    assert!(served.stderr.contains("SECRETS_METRICS_LISTEN"), "{}", served.stderr);
+}
+
+#[test]
 fn dev_refuses_an_address_that_others_reach() {
     let folder = folder("dev_listen");
 

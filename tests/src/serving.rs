@@ -46,6 +46,7 @@ pub(crate) async fn serve(
         envelope,
         options: AcceptOptions::default(),
         sign_in,
+        metrics: None,
         tls: None,
         workers,
     };

@@ -13,6 +13,7 @@ use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 use futures_util::lock;
 
+use super::Counters;
 use crate::model::lock::lock;
 use crate::store::{AuditRecord, Store, StoreResult};
 
@@ -39,6 +40,7 @@ impl AuditQueue {
     pub(crate) async fn record(
         &self,
         store: &dyn Store,
+        counters: &Counters,
         entry: AuditRecord,
     ) -> Result<(), NotRecorded> {
         let (stored, mut answer) = oneshot::channel();
@@ -52,7 +54,7 @@ impl AuditQueue {
             if let Ok(Some(stored)) = answer.try_recv() {
                 return outcome(stored);
             }
-            self.write_batch(store).await;
+            self.write_batch(store, counters).await;
         }
     }
 
@@ -61,10 +63,22 @@ impl AuditQueue {
         self.failing.load(Ordering::Relaxed)
     }
 
-    async fn write_batch(&self, store: &dyn Store) {
+    /// Returns the number of entries that wait for their batch.
+    pub(crate) fn waiting_entries(&self) -> usize {
+        self.waiting().len()
+    }
+
+    async fn write_batch(&self, store: &dyn Store, counters: &Counters) {
         let batch: Vec<_> =
             self.waiting().iter().take(MAX_BATCH).map(|waiting| waiting.entry.clone()).collect();
         let result = insert(store, &batch).await;
+        match &result {
+            Ok(()) => {
+                counters.audit_batches.add(1);
+                counters.audit_entries.add(batch.len() as u64);
+            }
+            Err(_) => counters.audit_failures.add(1),
+        }
         if let Err(error) = &result {
             tracing::error!(
                 error = error as &dyn std::error::Error,

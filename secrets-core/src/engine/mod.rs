@@ -11,6 +11,7 @@ mod audit_context;
 pub(crate) mod audit_queue;
 mod caller;
 mod context;
+mod counters;
 mod failures;
 mod offload;
 mod operation;
@@ -28,6 +29,7 @@ pub(crate) use audit_context::AuditContext;
 pub use caller::{Caller, Callers, Person, Who};
 pub use context::Context;
 pub(crate) use context::Lock;
+pub use counters::{Counters, Counts};
 pub(crate) use failures::Failures;
 pub use failures::{FailingItem, WorkItem};
 pub use operation::{Access, Audit, Operation, Read, Write};
@@ -46,7 +48,7 @@ use self::offload::Permits;
 use self::shared::Shared;
 use crate::crypto::Keyring;
 use crate::model::{Error, Result, Time};
-use crate::store::{AuditRecord, Store};
+use crate::store::{AuditRecord, Store, StoreUsage};
 
 /// Engine of a running service: its ports, options and encryption keys, and the state shared by its
 /// operations.
@@ -55,6 +57,7 @@ pub struct Engine {
     options: Options,
     keyring: Keyring,
     audit: AuditQueue,
+    counters: Counters,
     shared: Shared,
     permits: Permits,
     admission: Admission,
@@ -67,14 +70,40 @@ impl Engine {
     /// Fails, without writing anything, if the encryption keys do not match the stored data.
     pub async fn open(ports: Ports, options: Options) -> std::result::Result<Self, StartError> {
         let keyring = start::keyring(&ports).await?;
-        let (audit, shared, permits, admission) = Default::default();
-        Ok(Self { ports, options, keyring, audit, shared, permits, admission })
+        let (audit, counters, shared, permits, admission) = Default::default();
+        Ok(Self { ports, options, keyring, audit, counters, shared, permits, admission })
     }
 
     /// Performs an operation: authorizes the caller, runs the operation and records it in the audit
     /// log. If it fails, nothing is changed. Fails as unavailable if it reaches its time limit before
     /// its commit.
     pub async fn perform<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
+        let result = self.run_recorded(caller, operation).await;
+        if let Err(error) = &result {
+            self.counters.count_failure(error);
+        }
+        result
+    }
+
+    /// Returns the counters of the engine. Does not access the store.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counters.counts(self.audit.waiting_entries() as u64)
+    }
+
+    /// Returns the items of background work that fail on this node. Does not access the store.
+    #[must_use]
+    pub fn failing(&self) -> Vec<FailingItem> {
+        self.shared::<Failures>().list(self.now())
+    }
+
+    /// Returns the state of the store's connections and cache. Does not access the database.
+    #[must_use]
+    pub fn store_usage(&self) -> StoreUsage {
+        self.store().usage()
+    }
+
+    async fn run_recorded<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
         O::CALLERS.admit(caller)?;
         let work = async {
             let admitted = self.admission.admit(caller, O::Access::IS_WRITE).await?;
@@ -118,13 +147,17 @@ impl Engine {
 
     /// Stores an audit entry with the next batch. Fails if the batch cannot be committed.
     pub(crate) async fn record(&self, entry: AuditRecord) -> Result<()> {
-        let stored = self.audit.record(self.store(), entry).await;
+        let stored = self.audit.record(self.store(), &self.counters, entry).await;
         stored.map_err(|_| Error::Unavailable("the audit log cannot be written".into()))
     }
 
     /// True if the last batch of audit entries was stored.
     pub(crate) fn records(&self) -> bool {
         !self.audit.is_failing()
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
     }
 
     pub(crate) fn now(&self) -> Time {

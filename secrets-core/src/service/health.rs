@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 
 use crate::crypto::{Key, Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
-use crate::engine::{Engine, FailingItem, Failures, Periodic, Schedule};
+use crate::engine::{Engine, FailingItem, Periodic, Schedule};
 use crate::model::ProjectId;
 
 /// Result of a health check.
@@ -35,11 +35,13 @@ pub const HEALTH: Periodic = Periodic {
 
 /// Checks the components that the service depends on.
 pub(super) async fn check(engine: &Engine) -> Health {
+    let database = check_store(engine).await;
+    engine.counters().set_store_up(database);
     Health {
-        database: check_store(engine).await,
+        database,
         encryption: check_encryption(engine),
         audit: engine.records(),
-        failing: engine.shared::<Failures>().list(engine.now()),
+        failing: engine.failing(),
     }
 }
 

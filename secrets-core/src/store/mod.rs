@@ -64,6 +64,7 @@ mod sessions;
 pub mod sql;
 mod teams;
 mod tokens;
+mod usage;
 mod users;
 mod webhooks;
 
@@ -106,6 +107,7 @@ pub use teams::{MemberRecord, Membership, TeamReads, TeamRecord, TeamUsage, Team
 pub use tokens::{
     NewCredential, PreviousToken, TokenReads, TokenRecord, TokenScope, TokenUse, TokenWrites,
 };
+pub use usage::{CacheUsage, PoolUsage, StoreUsage};
 pub use users::{UserReads, UserRecord, UserWrites};
 pub use webhooks::{WebhookDeliveryRecord, WebhookReads, WebhookRecord, WebhookWrites};
 
@@ -137,6 +139,11 @@ pub trait Store: Send + Sync {
     /// Checks that the store can be read. Returns the current time of the database server, or
     /// `None` if the store has no clock of its own.
     async fn ping(&self) -> StoreResult<Option<Time>>;
+
+    /// Returns the state of the connections and of the cache. Does not access the database.
+    fn usage(&self) -> StoreUsage {
+        StoreUsage::default()
+    }
 }
 
 /// Read access to all tables.

@@ -19,6 +19,7 @@ use secrets_core::model::{BaseUrl, Clock, Error, Identity, Origin, Time};
 use warp::http::HeaderMap;
 use warp::http::header::AUTHORIZATION;
 
+use crate::serve::metrics::{Refusal, RequestMetrics};
 use crate::serve::session_cookie;
 
 /// Rate limits, in requests per minute.
@@ -41,6 +42,7 @@ pub struct Authenticator {
     principals: RateLimiter<PrincipalHash>,
     failures: AddressLimiter,
     verified: Verified,
+    metrics: RequestMetrics,
 }
 
 /// Result of authenticating and counting a request.
@@ -59,7 +61,12 @@ const MALFORMED: Error = Error::Unauthenticated("invalid credential");
 
 impl Authenticator {
     /// Creates an authenticator for a service.
-    pub fn new(service: Arc<Service>, clock: Arc<dyn Clock>, rates: Rates) -> Self {
+    pub fn new(
+        service: Arc<Service>,
+        clock: Arc<dyn Clock>,
+        rates: Rates,
+        metrics: RequestMetrics,
+    ) -> Self {
         let failures = if rates.per_address == 0 { 0 } else { MAX_FAILURES };
         Self {
             service,
@@ -68,7 +75,19 @@ impl Authenticator {
             principals: RateLimiter::new(rates.per_principal),
             failures: AddressLimiter::new(failures),
             verified: Verified::default(),
+            metrics,
         }
+    }
+
+    /// Returns the metrics of requests.
+    pub fn metrics(&self) -> &RequestMetrics {
+        &self.metrics
+    }
+
+    /// Counts a refusal by the window of a team, and returns the window.
+    pub fn record_team(&self, window: Option<Window>) -> Option<Window> {
+        self.within(window, Refusal::Team).ok();
+        window
     }
 
     /// Counts a request to a public endpoint against its IP address.
@@ -97,7 +116,7 @@ impl Authenticator {
             Some(Known { principal, is_here: false }) => self.principals.look(principal, now),
             None => None,
         };
-        if let Err(error) = within(window) {
+        if let Err(error) = self.within(window, Refusal::Principal) {
             return Admission { caller: Err(error), window };
         }
         let counted = known.filter(|known| known.is_here).map(|known| (known.principal, window));
@@ -118,10 +137,14 @@ impl Authenticator {
                     Some((_, window)) => window,
                     None => self.principals.count(principal, now),
                 };
-                Admission { caller: within(window).map(|()| caller), window }
+                let admitted = self.within(window, Refusal::Principal);
+                Admission { caller: admitted.map(|()| caller), window }
             }
             Err(error) => {
                 // A page may send several requests after its session has ended.
+                if error.refuses_credential() {
+                    self.metrics.count_authentication_failure();
+                }
                 if error.refuses_credential() && cookie.is_none() {
                     self.failures.count(address, now);
                 }
@@ -132,14 +155,20 @@ impl Authenticator {
 
     /// Fails if the address has exceeded its limit of requests or of failed credentials.
     fn admit_address(&self, address: IpAddr, now: Time) -> Result<(), Error> {
-        within(self.failures.look(address, now))?;
+        let failures = self.failures.look(address, now);
+        self.within(failures, Refusal::Failures)?;
         within(self.addresses.look(address, now))
     }
 
     /// Counts a request without a valid credential against its IP address.
     fn refuse(&self, address: IpAddr, now: Time, error: Error) -> Admission {
         let window = self.addresses.count(address, now);
-        Admission { caller: within(window).and(Err(error)), window }
+        Admission { caller: self.within(window, Refusal::Address).and(Err(error)), window }
+    }
+
+    /// Fails like [`within`], and counts the refusal.
+    fn within(&self, window: Option<Window>, refusal: Refusal) -> Result<(), Error> {
+        within(window).inspect_err(|_| self.metrics.refuse(refusal))
     }
 }
 

@@ -26,6 +26,7 @@ use crate::serve::fault::{Fault, Logged};
 use crate::serve::gate::{Authenticator, within};
 use crate::serve::links::{Links, base_of};
 use crate::serve::memory::{Parts, Reservation};
+use crate::serve::metrics::Refusal;
 use crate::serve::path::{self, BadPath};
 use crate::serve::reply::Immutable;
 use crate::serve::router::{Route, RouteMatch, Router};
@@ -98,6 +99,7 @@ impl Host {
         B::Data: Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        let _in_flight = self.gate.metrics().begin();
         let (began, id) = (Instant::now(), RequestId::draw(self.clock.now()));
         let method = request.method().clone();
         let mut logging = Logging { template: "", unknown_path: None, address: None, caller: None };
@@ -107,6 +109,7 @@ impl Host {
             (fault.into_response(self.clock.now()), None)
         });
         self.add_headers(&mut response, id, window);
+        self.gate.metrics().record(&method, logging.template, response.status(), began.elapsed());
         log(&method, &logging, &response, began, id);
         let memory = Reservation::take(response.extensions_mut());
         response.map(|body| Parts::new(body, memory))
@@ -171,7 +174,7 @@ impl Host {
             }
         };
         let response = answer.unwrap_or_else(|fault| fault.into_response(self.clock.now()));
-        (response, tighter(admission.window, team.get()))
+        (response, tighter(admission.window, self.gate.record_team(team.get())))
     }
 
     /// Handles a request to a public endpoint, counted by IP address, except for the assets of the
@@ -194,6 +197,7 @@ impl Host {
         if let Err(error) = within(window)
             && !HEALTH.contains(&route.template)
         {
+            self.gate.metrics().refuse(Refusal::Address);
             return (Fault::from(error).into_response(self.clock.now()), window);
         }
         request.extensions_mut().insert(origin);

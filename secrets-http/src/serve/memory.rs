@@ -63,6 +63,18 @@ impl MemoryBudget {
         Self { budget, wait: WAIT, usage: Mutex::default(), released: Notify::new() }
     }
 
+    /// Returns the size of the budget, in bytes.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.budget
+    }
+
+    /// Returns the memory in use, in bytes.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.usage().all.bytes
+    }
+
     /// Waits until another large response of an account may be prepared. Fails after three seconds.
     pub async fn prepare(self: &Arc<Self>, account: UserId) -> Result<Reservation, Error> {
         self.reserve(account, Share { prepared: 1, bytes: 0 }).await

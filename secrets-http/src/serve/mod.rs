@@ -13,6 +13,7 @@ pub mod gate;
 pub mod host;
 pub mod links;
 pub mod memory;
+pub mod metrics;
 pub mod path;
 pub mod reply;
 pub mod router;

@@ -24,6 +24,7 @@ use crate::serve::gate::{Authenticator, Rates};
 use crate::serve::host::Host;
 use crate::serve::links::Links;
 use crate::serve::memory::MemoryBudget;
+use crate::serve::metrics::{self, RequestMetrics, Scrape};
 use crate::serve::reply::Envelope;
 use crate::serve::router::Router;
 
@@ -52,6 +53,8 @@ pub struct Server {
     pub workers: Vec<Arc<dyn Worker>>,
     /// Sign-in of browsers.
     pub sign_in: BrowserSignIn,
+    /// Listener of the metrics, if they are served.
+    pub metrics: Option<TcpListener>,
     /// TLS acceptor, if the server itself terminates TLS.
     pub tls: Option<TlsAcceptor>,
 }
@@ -72,11 +75,22 @@ impl Server {
         let memory = Arc::new(MemoryBudget::new(self.options.memory_budget));
         let (envelope, has_dashboard) = (self.envelope, self.has_dashboard);
         let (watch_limit, sign_in) = (self.options.watch_limit, Arc::new(self.sign_in));
-        let api = Api { service, clock, envelope, has_dashboard, memory, watch_limit, sign_in };
         let supervisor = Supervisor::new(self.workers);
+        let requests = RequestMetrics::default();
+        let scraped = self.metrics.map(|listener| {
+            let (service, memory) = (Arc::clone(&service), Arc::clone(&memory));
+            let (requests, workers) = (requests.clone(), supervisor.clone());
+            let scrape = Scrape::new(requests, service, workers, memory, clock.as_ref());
+            tokio::spawn(metrics::serve(listener, scrape, stopped(supervisor.clone())))
+        });
+        let api = Api { service, clock, envelope, has_dashboard, memory, watch_limit, sign_in };
         let router = Router::new(routes::table(&api, &supervisor))?;
-        let gate =
-            Authenticator::new(Arc::clone(&self.service), Arc::clone(&self.clock), self.rates);
+        let gate = Authenticator::new(
+            Arc::clone(&self.service),
+            Arc::clone(&self.clock),
+            self.rates,
+            requests,
+        );
         let links = Links { configured: self.public_url, is_tls: self.tls.is_some() };
         let host = Host::new(router, gate, self.clock, self.proxies, links);
         let host = Arc::new(host);
@@ -94,14 +108,27 @@ impl Server {
         };
         let drained = accept::run(listener, self.tls, self.options, answer, stop).await;
         drop(running.await);
-        match timeout(FLUSH_TIMEOUT, workers::flush(self.service.engine())).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                let error = &error as &dyn std::error::Error;
-                tracing::error!(error, "background work was not finished at the stop");
-            }
-            Err(_) => tracing::error!("background work was not finished in time at the stop"),
+        if let Some(scraped) = scraped {
+            drop(scraped.await);
         }
+        flush(&self.service).await;
         Ok(drained)
     }
+}
+
+/// Finishes background work, with a timeout.
+async fn flush(service: &Service) {
+    match timeout(FLUSH_TIMEOUT, workers::flush(service.engine())).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            let error = &error as &dyn std::error::Error;
+            tracing::error!(error, "background work was not finished at the stop");
+        }
+        Err(_) => tracing::error!("background work was not finished in time at the stop"),
+    }
+}
+
+/// Waits until the supervisor is stopped.
+async fn stopped(supervisor: Supervisor) {
+    drop(supervisor.stopped().wait_for(|stopped| *stopped).await);
 }

@@ -24,6 +24,9 @@ pub(super) async fn run(
     if let Err(failure) = open::listener(settings.service.listen).await {
         say(&format!("`serve` would not start now: {failure}"));
     }
+    if let Err(failure) = open::metrics_listener(settings.service.metrics_listen).await {
+        say(&format!("`serve` would not start now: {failure}"));
+    }
     match open::inspect(&settings.database).await? {
         SchemaState::Current => {}
         SchemaState::Missing | SchemaState::Empty => {

@@ -239,13 +239,25 @@ pub(super) async fn only_service(ports: Ports, options: Options) -> Result<Arc<S
 }
 
 pub(super) async fn listener(address: SocketAddr) -> Result<TcpListener, Failure> {
+    listener_of(address, "--listen or SECRETS_LISTEN").await
+}
+
+/// Binds the listener of the metrics, if there is one.
+pub(super) async fn metrics_listener(
+    address: Option<SocketAddr>,
+) -> Result<Option<TcpListener>, Failure> {
+    let Some(address) = address else { return Ok(None) };
+    listener_of(address, "--metrics-listen or SECRETS_METRICS_LISTEN").await.map(Some)
+}
+
+async fn listener_of(address: SocketAddr, settings: &str) -> Result<TcpListener, Failure> {
     TcpListener::bind(address).await.map_err(|error| {
         let reason = match error.kind() {
             ErrorKind::AddrInUse => "the address is in use".to_owned(),
             ErrorKind::AddrNotAvailable => "this machine does not have the address".to_owned(),
             _ => error.to_string(),
         };
-        let hint = "choose another address with --listen or SECRETS_LISTEN";
+        let hint = format!("choose another address with {settings}");
         Failure::new(Exit::Address, format!("cannot listen on {address}: {reason}; {hint}"))
     })
 }

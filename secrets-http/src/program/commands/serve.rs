@@ -80,7 +80,12 @@ pub(super) async fn until_stopped(
     let files = descriptors::raise_limit();
     let uncounted = settings.trusted_proxies.clone().and(&Networks::loopback());
     let scheme = if tls.is_some() { "https" } else { "http" };
+    let metrics = open::metrics_listener(settings.metrics_listen).await?;
+    if let Some(address) = metrics.as_ref().and_then(|listener| listener.local_addr().ok()) {
+        let _ = writeln!(io::stderr(), "metrics on http://{address}/metrics");
+    }
     let server = Server {
+        metrics,
         service,
         clock,
         rates: settings.rates,

@@ -120,6 +120,12 @@ pub(super) static GROUPS: &[Group] = &[
                 Plain,
                 "Response envelope: named, or both to return lists and objects under `data` as well [default: named]",
             ),
+            known(
+                "metrics_listen",
+                "ADDRESS",
+                Plain,
+                "Address and port on which metrics are served for Prometheus, without authentication; port 0 picks a free port [default: no metrics]",
+            ),
             known("dashboard", "ON|OFF", Plain, "Serve the dashboard for browsers [default: on]"),
         ],
     },

@@ -167,6 +167,7 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
     let default = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
     Ok(ServiceSettings {
         listen: optional(layers, "listen", values::listen)?.unwrap_or(default),
+        metrics_listen: optional(layers, "metrics_listen", values::listen)?,
         rates,
         memory_budget: optional(layers, "memory_budget", values::mebibytes)?.unwrap_or(256 << 20),
         watch_limit: optional(layers, "watch_limit", values::watches)?

@@ -144,6 +144,8 @@ pub struct DatabaseAndKeys {
 pub struct ServiceSettings {
     /// Listen address.
     pub listen: SocketAddr,
+    /// Listen address of the metrics; they are not served if `None`.
+    pub metrics_listen: Option<SocketAddr>,
     /// Rate limits.
     pub rates: Rates,
     /// Memory for large bodies, in bytes.

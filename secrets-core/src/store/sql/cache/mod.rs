@@ -7,6 +7,7 @@
 mod changes;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use quick_cache::sync::{Cache as Entries, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
@@ -17,7 +18,7 @@ pub(in crate::store::sql) use self::changes::{Changes, RunningCommit};
 use crate::crypto::TokenMac;
 use crate::model::{EnvironmentId, EnvironmentPath, Principal, SecretKey};
 use crate::store::{
-    Relation, ResolvedEnvironment, SecretRecord, Selection, TokenRecord, UserRecord,
+    CacheUsage, Relation, ResolvedEnvironment, SecretRecord, Selection, TokenRecord, UserRecord,
 };
 
 /// Default size, in bytes.
@@ -37,6 +38,8 @@ const RECORD: usize = 384;
 pub(super) struct Cache {
     entries: Entries<Key, Arc<Entry>, Size, DefaultHashBuilder, DefaultLifecycle<Key, Arc<Entry>>>,
     changes: Arc<Changes>,
+    hits: AtomicU64,
+    misses: AtomicU64,
 }
 
 /// Arguments of a lookup of an environment.
@@ -109,12 +112,30 @@ impl Cache {
         let options = options.unwrap_or_else(|_| unreachable!("items and weight are given"));
         let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
         let entries = Entries::with_options(options, Size, hasher, lifecycle);
-        Self { entries, changes: Arc::new(Changes::new()) }
+        let (hits, misses) = Default::default();
+        Self { entries, changes: Arc::new(Changes::new()), hits, misses }
     }
 
     /// Returns the times of the last changes.
     pub(super) fn changes(&self) -> &Arc<Changes> {
         &self.changes
+    }
+
+    /// Returns the size of the cache and the numbers of its lookups.
+    pub(super) fn usage(&self) -> CacheUsage {
+        CacheUsage {
+            bytes: self.entries.weight(),
+            max_bytes: self.entries.capacity(),
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Counts a lookup.
+    fn count<T>(&self, found: Option<T>) -> Option<T> {
+        let counter = if found.is_some() { &self.hits } else { &self.misses };
+        counter.fetch_add(1, Ordering::Relaxed);
+        found
     }
 
     /// Returns the time at which loading a record begins.
@@ -124,6 +145,10 @@ impl Cache {
 
     /// Returns the service token with this MAC.
     pub(super) fn token(&self, mac: &TokenMac) -> Option<TokenRecord> {
+        self.count(self.find_token(mac))
+    }
+
+    fn find_token(&self, mac: &TokenMac) -> Option<TokenRecord> {
         let entry = self.entries.get(&Key::Token(mac.0))?;
         match &entry.record {
             Record::Token(token) if self.are_current([&entry]) => Some(token.clone()),
@@ -139,6 +164,10 @@ impl Cache {
 
     /// Returns the user with this subject.
     pub(super) fn user(&self, issuer: &str, subject: &str) -> Option<UserRecord> {
+        self.count(self.find_user(issuer, subject))
+    }
+
+    fn find_user(&self, issuer: &str, subject: &str) -> Option<UserRecord> {
         let entry = self.entries.get(&Key::User(issuer.to_owned(), subject.to_owned()))?;
         match &entry.record {
             Record::User(user) if self.are_current([&entry]) => Some(user.clone()),
@@ -154,6 +183,10 @@ impl Cache {
 
     /// Returns a resolved environment with the selected secrets, if all of it is current.
     pub(super) fn resolved(&self, lookup: Lookup<'_>) -> Option<ResolvedEnvironment> {
+        self.count(self.find_resolved(lookup))
+    }
+
+    fn find_resolved(&self, lookup: Lookup<'_>) -> Option<ResolvedEnvironment> {
         let Lookup { path, principal, selection } = lookup;
         let entry = self.entries.get(&Key::Environment(path.clone(), principal))?;
         let Record::Environment(resolved) = &entry.record else { return None };

@@ -18,7 +18,9 @@ use super::super::error::{self, broken};
 use super::super::migrations;
 use super::{BEFORE_CLOSE, BEGIN, CLOCK, Db, HAS_TABLES, StoreGuard, passes};
 use crate::model::{Principal, Subject, Time};
-use crate::store::{Reads, SchemaState, Store, StoreError, StoreResult, Timeouts, Tx};
+use crate::store::{
+    PoolUsage, Reads, SchemaState, Store, StoreError, StoreResult, StoreUsage, Timeouts, Tx,
+};
 
 /// Columns of each record. A macro, because statements are string literals.
 macro_rules! columns {
@@ -219,6 +221,19 @@ impl Store for SqlStore {
         }
         self.writers.close().await;
         Ok(())
+    }
+
+    fn usage(&self) -> StoreUsage {
+        let pool = |name, pool: &Pool<Db>| PoolUsage {
+            name,
+            max: pool.options().get_max_connections(),
+            open: pool.size(),
+            idle: u32::try_from(pool.num_idle()).unwrap_or(u32::MAX),
+        };
+        let pools =
+            [("read", &self.readers), ("write", &self.writers), ("reserved", &self.reserved)];
+        let pools = pools.map(|(name, of)| pool(name, of)).into();
+        StoreUsage { pools, cache: self.cache.as_ref().map(|cache| cache.usage()) }
     }
 
     async fn ping(&self) -> StoreResult<Option<Time>> {

@@ -55,6 +55,7 @@ fn a_value_that_breaks_its_rule_is_not_repeated() {
         ("SECRETS_SESSION_HOURS=721", "SECRETS_SESSION_HOURS must be a whole number, 1 to 720"),
         ("SECRETS_SESSION_IDLE_MINUTES=4", "SECRETS_SESSION_IDLE_MINUTES must be a whole number"),
         ("SECRETS_SESSION_IDLE_MINUTES=kvc_", "SECRETS_SESSION_IDLE_MINUTES must be a whole"),
+        ("SECRETS_METRICS_LISTEN=kvc_", "SECRETS_METRICS_LISTEN must be an address and a port"),
         ("SECRETS_WATCH_LIMIT=3", "SECRETS_WATCH_LIMIT must be a whole number, 4 to 10000"),
         ("SECRETS_RATE_LIMIT_PER_IP=-1", "SECRETS_RATE_LIMIT_PER_IP must be a whole number"),
         ("SECRETS_RATE_LIMIT_PER_PRINCIPAL=kvc_", "SECRETS_RATE_LIMIT_PER_PRINCIPAL must be a"),

@@ -1,0 +1,80 @@
+//! Counters of the engine since its start, for metrics.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::model::Error;
+
+/// Counters of a running service. Each is a relaxed atomic.
+#[derive(Debug, Default)]
+pub struct Counters {
+    pub(crate) audit_batches: Counter,
+    pub(crate) audit_entries: Counter,
+    pub(crate) audit_failures: Counter,
+    unavailable: Counter,
+    internal: Counter,
+    /// True after a health check that the store failed.
+    store_fails: AtomicBool,
+}
+
+/// A number that only increases.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+/// Values of [`Counters`] at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// Batches of audit entries that were stored.
+    pub audit_batches: u64,
+    /// Audit entries in these batches.
+    pub audit_entries: u64,
+    /// Batches of audit entries that could not be stored.
+    pub audit_failures: u64,
+    /// Audit entries that wait for their batch.
+    pub audit_waiting: u64,
+    /// Operations that failed as unavailable, such as for a timeout of the store.
+    pub unavailable: u64,
+    /// Operations that failed for an internal error, such as a record that cannot be decrypted.
+    pub internal: u64,
+    /// True if the store responded to the last health check.
+    pub is_store_up: bool,
+}
+
+impl Counter {
+    /// Adds a number.
+    pub(crate) fn add(&self, number: u64) {
+        self.0.fetch_add(number, Ordering::Relaxed);
+    }
+
+    fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Counters {
+    /// Counts an operation that failed for a reason other than its caller.
+    pub(crate) fn count_failure(&self, error: &Error) {
+        match error {
+            Error::Unavailable(_) => self.unavailable.add(1),
+            Error::Internal(_) => self.internal.add(1),
+            _ => {}
+        }
+    }
+
+    /// Remembers the result of a health check of the store.
+    pub(crate) fn set_store_up(&self, is_up: bool) {
+        self.store_fails.store(!is_up, Ordering::Relaxed);
+    }
+
+    /// Returns the values, with this number of waiting audit entries.
+    pub(crate) fn counts(&self, audit_waiting: u64) -> Counts {
+        Counts {
+            audit_batches: self.audit_batches.value(),
+            audit_entries: self.audit_entries.value(),
+            audit_failures: self.audit_failures.value(),
+            audit_waiting,
+            unavailable: self.unavailable.value(),
+            internal: self.internal.value(),
+            is_store_up: !self.store_fails.load(Ordering::Relaxed),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Metrics for Prometheus, served on a listener of their own.
+//!
+//! A request costs a few relaxed atomics. All other values are read during a scrape, from the memory of
+//! the process: a scrape never accesses the database, so it works while the database hangs. Labels have
+//! a bounded number of values, which are names in the code: no path, ID, credential or key.
+
+mod listener;
+mod scrape;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+pub use listener::serve;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+pub use scrape::Scrape;
+use warp::http::{Method, StatusCode};
+
+/// Names, types and descriptions of all metrics. The guide for operators has the same table.
+pub const METRICS: &[(&str, &str, &str)] = &[
+    (REQUESTS, "histogram", "Time from a request to the head of its response"),
+    ("secrets_http_requests_in_flight", "gauge", "Requests without a response yet"),
+    ("secrets_http_refusals_total", "counter", "Requests refused by a rate limit"),
+    (
+        "secrets_authentication_failures_total",
+        "counter",
+        "Credentials that were invalid or expired",
+    ),
+    ("secrets_operation_failures_total", "counter", "Operations that failed in the service"),
+    ("secrets_database_up", "gauge", "1 if the last health check reached the database"),
+    ("secrets_database_connections", "gauge", "Open connections to the database"),
+    ("secrets_database_connections_idle", "gauge", "Open connections that are not in use"),
+    ("secrets_database_connections_max", "gauge", "Maximum number of connections"),
+    ("secrets_cache_bytes", "gauge", "Size of the cache of encrypted records"),
+    ("secrets_cache_max_bytes", "gauge", "Maximum size of the cache"),
+    ("secrets_cache_lookups_total", "counter", "Lookups in the cache"),
+    (
+        "secrets_audit_batches_total",
+        "counter",
+        "Batches of audit entries of reads that were stored",
+    ),
+    ("secrets_audit_entries_total", "counter", "Audit entries of reads that were stored"),
+    (
+        "secrets_audit_failures_total",
+        "counter",
+        "Batches of audit entries that could not be stored",
+    ),
+    ("secrets_audit_entries_waiting", "gauge", "Audit entries that wait for their batch"),
+    ("secrets_worker_up", "gauge", "1 if a worker completes its rounds in time"),
+    ("secrets_worker_heartbeat_age_seconds", "gauge", "Time since a worker's last completed round"),
+    ("secrets_failing_items", "gauge", "Items of background work that fail on this node"),
+    ("secrets_memory_budget_bytes", "gauge", "Memory for large bodies"),
+    ("secrets_memory_used_bytes", "gauge", "Memory that large bodies use"),
+    ("secrets_build_info", "gauge", "1, with the version as a label"),
+    ("process_start_time_seconds", "gauge", "Start of the process, in Unix time"),
+    ("process_resident_memory_bytes", "gauge", "Memory of the process"),
+];
+
+/// Name of the histogram of requests.
+const REQUESTS: &str = "secrets_http_request_duration_seconds";
+
+/// Upper bounds of the buckets of durations, in seconds.
+const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 4.0, 10.0];
+
+/// Metrics of requests. Clones share their values.
+#[derive(Debug, Clone)]
+pub struct RequestMetrics {
+    durations: Family<RequestLabels, Histogram, fn() -> Histogram>,
+    counts: Arc<RequestCounts>,
+}
+
+/// Labels of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    method: &'static str,
+    route: &'static str,
+    status: &'static str,
+}
+
+#[derive(Debug, Default)]
+struct RequestCounts {
+    in_flight: AtomicI64,
+    refusals: [AtomicU64; 4],
+    authentication_failures: AtomicU64,
+}
+
+/// Limit that refused a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// Requests of an address without a valid credential.
+    Address,
+    /// Failed credentials of an address.
+    Failures,
+    /// Requests of a user or service token.
+    Principal,
+    /// Requests of the teams of an account.
+    Team,
+}
+
+/// Refusals and the values of their label, in the order of [`Refusal`].
+const REFUSALS: [&str; 4] = ["address", "failures", "principal", "team"];
+
+/// A request without a response yet. Counted until it is dropped.
+pub struct InFlight(Arc<RequestCounts>);
+
+impl Default for RequestMetrics {
+    fn default() -> Self {
+        let histogram: fn() -> Histogram = || Histogram::new(BUCKETS);
+        Self { durations: Family::new_with_constructor(histogram), counts: Arc::default() }
+    }
+}
+
+impl RequestMetrics {
+    /// Counts a request until the result is dropped.
+    #[must_use]
+    pub fn begin(&self) -> InFlight {
+        self.counts.in_flight.fetch_add(1, Ordering::Relaxed);
+        InFlight(Arc::clone(&self.counts))
+    }
+
+    /// Records a response. The route is a template, or empty if no route has the path.
+    pub fn record(
+        &self,
+        method: &Method,
+        route: &'static str,
+        status: StatusCode,
+        duration: Duration,
+    ) {
+        let labels = RequestLabels {
+            method: method_label(method),
+            route: if route.is_empty() { "none" } else { route },
+            status: class(status),
+        };
+        self.durations.get_or_create(&labels).observe(duration.as_secs_f64());
+    }
+
+    /// Counts a request that a rate limit refused.
+    pub fn refuse(&self, refusal: Refusal) {
+        if let Some(counter) = self.counts.refusals.get(refusal as usize) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a credential that was refused.
+    pub fn count_authentication_failure(&self) {
+        self.counts.authentication_failures.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A client can send any word as method.
+fn method_label(method: &Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "HEAD" => "HEAD",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "PATCH" => "PATCH",
+        "DELETE" => "DELETE",
+        "OPTIONS" => "OPTIONS",
+        _ => "other",
+    }
+}
+
+fn class(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        ..200 => "1xx",
+        200..300 => "2xx",
+        300..400 => "3xx",
+        400..500 => "4xx",
+        500.. => "5xx",
+    }
+}

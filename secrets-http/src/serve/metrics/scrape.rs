@@ -1,0 +1,205 @@
+//! Values of the metrics at the time of a scrape.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeMetric as _, MetricEncoder, NoLabelSet,
+};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+use secrets_core::Service;
+use secrets_core::model::{Clock, Time};
+use secrets_core::runtime::Supervisor;
+
+use super::{METRICS, REFUSALS, REQUESTS, RequestMetrics};
+use crate::serve::memory::MemoryBudget;
+
+/// All metrics of a server.
+pub struct Scrape(Registry);
+
+/// Sources of the values.
+struct Sources {
+    requests: RequestMetrics,
+    service: Arc<Service>,
+    supervisor: Supervisor,
+    memory: Arc<MemoryBudget>,
+    started: Time,
+}
+
+/// Samples of a metric: the label, if any, and the value.
+type Samples = Vec<(Option<[(&'static str, &'static str); 1]>, f64)>;
+
+impl Scrape {
+    /// Collects the metrics of a server from these sources.
+    pub fn new(
+        requests: RequestMetrics,
+        service: Arc<Service>,
+        supervisor: Supervisor,
+        memory: Arc<MemoryBudget>,
+        clock: &dyn Clock,
+    ) -> Self {
+        let mut registry = Registry::default();
+        let sources = Sources { requests, service, supervisor, memory, started: clock.now() };
+        registry.register_collector(Box::new(sources));
+        Self(registry)
+    }
+
+    /// Formats the metrics in the text format of Prometheus. Returns `None` if that fails.
+    #[must_use]
+    pub fn text(&self) -> Option<String> {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.0).ok().map(|()| text)
+    }
+}
+
+impl fmt::Debug for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sources").finish_non_exhaustive()
+    }
+}
+
+impl Collector for Sources {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for &(name, kind, help) in METRICS {
+            // The encoder adds the suffix of counters.
+            let base = name.strip_suffix("_total").unwrap_or(name);
+            if name == REQUESTS {
+                let durations = &self.requests.durations;
+                let metric = encoder.encode_descriptor(base, help, None, MetricType::Histogram)?;
+                durations.encode(metric)?;
+                continue;
+            }
+            let is_counter = kind == "counter";
+            let kind = if is_counter { MetricType::Counter } else { MetricType::Gauge };
+            let mut metric = encoder.encode_descriptor(base, help, None, kind)?;
+            for (label, value) in self.samples(name) {
+                match label {
+                    Some(label) => {
+                        write_one(&mut metric.encode_family(&label)?, is_counter, value)?;
+                    }
+                    None => write_one(&mut metric, is_counter, value)?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write_one(metric: &mut MetricEncoder<'_>, is_counter: bool, value: f64) -> fmt::Result {
+    if is_counter {
+        metric.encode_counter::<NoLabelSet, f64, f64>(&value, None)
+    } else {
+        metric.encode_gauge(&value)
+    }
+}
+
+impl Sources {
+    /// Returns the samples of a metric.
+    fn samples(&self, name: &str) -> Samples {
+        match name {
+            "secrets_memory_budget_bytes" => one(self.memory.size()),
+            "secrets_memory_used_bytes" => one(self.memory.used()),
+            "secrets_failing_items" => self.failing(),
+            "secrets_build_info" => {
+                vec![(Some([("version", env!("CARGO_PKG_VERSION"))]), 1.0)]
+            }
+            "process_start_time_seconds" => {
+                one(u64::try_from(self.started.timestamp()).unwrap_or_default())
+            }
+            "process_resident_memory_bytes" => resident_memory().map(one).unwrap_or_default(),
+            _ if name.starts_with("secrets_worker_") => self.workers(name),
+            _ if name.starts_with("secrets_database_connections") => self.connections(name),
+            _ if name.starts_with("secrets_cache_") => self.cache(name),
+            _ if name.starts_with("secrets_http_") => self.requests(name),
+            _ => self.counts(name),
+        }
+    }
+
+    fn requests(&self, name: &str) -> Samples {
+        let counts = &self.requests.counts;
+        if name == "secrets_http_requests_in_flight" {
+            return one(u64::try_from(counts.in_flight.load(Ordering::Relaxed)).unwrap_or_default());
+        }
+        let values = counts.refusals.iter().map(|counter| counter.load(Ordering::Relaxed));
+        labelled("window", REFUSALS.into_iter().zip(values))
+    }
+
+    fn counts(&self, name: &str) -> Samples {
+        let counts = self.service.engine().counts();
+        match name {
+            "secrets_authentication_failures_total" => {
+                one(self.requests.counts.authentication_failures.load(Ordering::Relaxed))
+            }
+            "secrets_operation_failures_total" => {
+                let kinds = [("unavailable", counts.unavailable), ("internal", counts.internal)];
+                labelled("reason", kinds)
+            }
+            "secrets_database_up" => one(u64::from(counts.is_store_up)),
+            "secrets_audit_batches_total" => one(counts.audit_batches),
+            "secrets_audit_entries_total" => one(counts.audit_entries),
+            "secrets_audit_failures_total" => one(counts.audit_failures),
+            "secrets_audit_entries_waiting" => one(counts.audit_waiting),
+            _ => Vec::new(),
+        }
+    }
+
+    fn connections(&self, name: &str) -> Samples {
+        let pools = self.service.engine().store_usage().pools;
+        let value = |pool: &secrets_core::store::PoolUsage| match name {
+            "secrets_database_connections_idle" => pool.idle,
+            "secrets_database_connections_max" => pool.max,
+            _ => pool.open,
+        };
+        labelled("pool", pools.iter().map(|pool| (pool.name, u64::from(value(pool)))))
+    }
+
+    fn cache(&self, name: &str) -> Samples {
+        let Some(cache) = self.service.engine().store_usage().cache else { return Vec::new() };
+        match name {
+            "secrets_cache_bytes" => one(cache.bytes),
+            "secrets_cache_max_bytes" => one(cache.max_bytes),
+            _ => labelled("result", [("hit", cache.hits), ("miss", cache.misses)]),
+        }
+    }
+
+    fn workers(&self, name: &str) -> Samples {
+        let is_age = name == "secrets_worker_heartbeat_age_seconds";
+        let workers = self.supervisor.health().into_iter().map(|worker| {
+            let value = if is_age { worker.age.as_secs() } else { u64::from(worker.is_running) };
+            (worker.name, value)
+        });
+        labelled("worker", workers)
+    }
+
+    fn failing(&self) -> Samples {
+        let mut kinds = std::collections::BTreeMap::new();
+        for failing in self.service.engine().failing() {
+            *kinds.entry(failing.item.kind()).or_insert(0) += 1;
+        }
+        labelled("work", kinds)
+    }
+}
+
+fn labelled(label: &'static str, values: impl IntoIterator<Item = (&'static str, u64)>) -> Samples {
+    values.into_iter().map(|(name, value)| (Some([(label, name)]), number(value))).collect()
+}
+
+fn one(value: u64) -> Samples {
+    vec![(None, number(value))]
+}
+
+#[expect(clippy::cast_precision_loss, reason = "Prometheus stores numbers as floats")]
+fn number(value: u64) -> f64 {
+    value as f64
+}
+
+/// Returns the memory of the process, on Linux.
+fn resident_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1_024)
+}

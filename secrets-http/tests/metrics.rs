@@ -1,0 +1,201 @@
+//! Metrics, read over HTTP from a running server.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use secrets_core::Service;
+use secrets_core::crypto::Key;
+use secrets_core::jwt::{DevKey, FixedVerifier};
+use secrets_core::model::{Clock, SystemClock};
+use secrets_core::store::{Location, StoreOptions, open_with};
+use secrets_http::serve::accept::AcceptOptions;
+use secrets_http::serve::browser_sign_in::BrowserSignIn;
+use secrets_http::serve::client_address::Networks;
+use secrets_http::serve::gate::Rates;
+use secrets_http::serve::metrics::METRICS;
+use secrets_http::serve::reply::Envelope;
+use secrets_http::serve::server::Server;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+struct App {
+    address: SocketAddr,
+    metrics: SocketAddr,
+    token: String,
+    _folder: TempDir,
+}
+
+async fn start(per_principal: u32, per_address: u32) -> App {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let folder = TempDir::new().unwrap();
+    let file = Location::Sqlite(folder.path().join("secrets.db"));
+    let store = open_with(&file, StoreOptions::default()).await.unwrap();
+    let signer = DevKey::generate().unwrap();
+    let token = signer.sign("alice@example.com", clock.now()).unwrap();
+    let identity = FixedVerifier::new(signer.keys(), DevKey::expectations(), Arc::clone(&clock));
+    let builder = Service::builder(store).root_key(&Key::generate()).clock(Arc::clone(&clock));
+    let service = builder.identity(Arc::new(identity)).build().await.unwrap();
+    let (listener, metrics) = (bind().await, bind().await);
+    let address = listener.local_addr().unwrap();
+    let metrics_address = metrics.local_addr().unwrap();
+    let server = Server {
+        has_dashboard: false,
+        service: Arc::new(service),
+        clock,
+        rates: Rates { per_address, per_principal },
+        proxies: Networks::default(),
+        public_url: None,
+        envelope: Envelope::Named,
+        options: AcceptOptions::default(),
+        sign_in: BrowserSignIn::Off,
+        metrics: Some(metrics),
+        tls: None,
+        workers: secrets_core::workers::all(),
+    };
+    tokio::spawn(server.run(listener, std::future::pending()));
+    App { address, metrics: metrics_address, token, _folder: folder }
+}
+
+async fn bind() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").await.unwrap()
+}
+
+async fn send(address: SocketAddr, head: &str, body: &str) -> String {
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    let length = body.len();
+    let request = format!(
+        "{head}\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    socket.write_all(request.as_bytes()).await.unwrap();
+    let mut response = String::new();
+    socket.read_to_string(&mut response).await.unwrap();
+    response
+}
+
+impl App {
+    async fn request(&self, line: &str, body: &str) -> String {
+        let authorized = format!("{line} HTTP/1.1\r\nauthorization: Bearer {}", self.token);
+        send(self.address, &authorized, body).await
+    }
+
+    async fn scrape(&self) -> String {
+        let response = send(self.metrics, "GET /metrics HTTP/1.1", "").await;
+        assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+        response
+    }
+
+    /// Value of a sample, or 0 if there is none.
+    async fn value(&self, sample: &str) -> u64 {
+        let text = self.scrape().await;
+        let line = text.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
+        let value = line.map_or("0", str::trim);
+        value.strip_suffix(".0").unwrap_or(value).parse().unwrap()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_metric_of_the_table_is_in_a_scrape_and_in_the_guide() {
+    let app = start(0, 0).await;
+
+    let text = app.scrape().await;
+
+    let guide = include_str!("../../docs/operating.md");
+    for (name, kind, help) in METRICS {
+        let base = name.strip_suffix("_total").unwrap_or(name);
+        assert!(text.contains(&format!("# TYPE {base} {kind}\n")), "{name}");
+        assert!(guide.contains(&format!("| `{name}` | {kind} |")), "{name} is not in the guide");
+        assert!(guide.contains(help), "{name}: {help}");
+    }
+    let known: BTreeSet<_> =
+        METRICS.iter().map(|(name, ..)| name.trim_end_matches("_total")).collect();
+    let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    assert_eq!(types.collect::<BTreeSet<_>>(), known);
+    assert!(text.trim_end().ends_with("# EOF"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn alert_rules_and_the_dashboard_name_metrics_that_exist() {
+    let rules = concat!(
+        include_str!("../../deploy/prometheus/rules.yaml"),
+        include_str!("../../deploy/prometheus/dashboard.json"),
+    );
+    let named = rules.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let named: BTreeSet<_> = named.filter(|word| word.starts_with("secrets_")).collect();
+    assert!(named.len() > 5);
+    for name in named {
+        let suffixes = ["_bucket", "_count", "_sum"];
+        let base = suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
+        assert!(METRICS.iter().any(|(known, ..)| *known == base), "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_are_counted_by_template_and_nothing_secret_is_shown() {
+    let app = start(0, 0).await;
+    app.request("POST /api/v1/auth/sync", "").await;
+    let created = app.request("POST /api/v1/projects", r#"{"name": "kvc_project"}"#).await;
+    assert!(created.starts_with("HTTP/1.1 201"), "{created}");
+    for number in 0..1_000 {
+        app.request(&format!("GET /api/v1/projects/kvc_{number}/environments"), "").await;
+    }
+    app.request("GET /kvc_nothing/here", "").await;
+    app.request("KVC /health", "").await;
+
+    let text = app.scrape().await;
+
+    let route = r#"route="/api/v1/projects/{projectId}/environments",status="4xx""#;
+    let count = format!(r#"secrets_http_request_duration_seconds_count{{method="GET",{route}}}"#);
+    assert_eq!(app.value(&count).await, 1_000, "{text}");
+    assert!(text.contains(r#"route="none",status="4xx""#), "{text}");
+    assert!(!text.contains("kvc_") && !text.contains("KVC") && !text.contains(&app.token));
+    assert!(text.lines().count() < 400, "{}", text.lines().count());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refusals_and_failures_are_counted_by_their_limit() {
+    let app = start(2, 3).await;
+    app.request("POST /api/v1/auth/sync", "").await;
+    for _ in 0..3 {
+        app.request("GET /api/v1/projects", "").await;
+    }
+    let bad = "GET /api/v1/projects HTTP/1.1\r\nauthorization: Bearer kvc_wrong";
+    for _ in 0..5 {
+        send(app.address, bad, "").await;
+    }
+
+    assert_eq!(app.value(r#"secrets_http_refusals_total{window="principal"}"#).await, 2);
+    assert_eq!(app.value(r#"secrets_http_refusals_total{window="address"}"#).await, 2);
+    assert_eq!(app.value("secrets_authentication_failures_total").await, 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_listener_answers_while_a_request_hangs() {
+    let app = start(0, 0).await;
+    app.request("POST /api/v1/auth/sync", "").await;
+    let mut socket = TcpStream::connect(app.address).await.unwrap();
+    let head = format!(
+        "POST /api/v1/projects HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {}\r\ncontent-length: 9\r\n\r\n",
+        app.token
+    );
+    socket.write_all(head.as_bytes()).await.unwrap();
+
+    for _ in 0..100 {
+        if app.value("secrets_http_requests_in_flight").await > 0 {
+            return;
+        }
+    }
+    panic!("the request is not counted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_get_of_the_path_is_served() {
+    let app = start(0, 0).await;
+
+    let post = send(app.metrics, "POST /metrics HTTP/1.1", "").await;
+    let other = send(app.metrics, "GET /health HTTP/1.1", "").await;
+
+    assert!(post.starts_with("HTTP/1.1 405"), "{post}");
+    assert!(other.starts_with("HTTP/1.1 404"), "{other}");
+}
