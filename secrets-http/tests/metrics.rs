@@ -1,13 +1,15 @@
 //! Metrics, read over HTTP from a running server.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use secrets_core::Service;
 use secrets_core::crypto::Key;
 use secrets_core::jwt::{DevKey, FixedVerifier};
-use secrets_core::model::{Clock, SystemClock};
+use secrets_core::model::{Clock, SystemClock, Time};
 use secrets_core::store::{Location, StoreOptions, open_with};
 use secrets_http::serve::accept::AcceptOptions;
 use secrets_http::serve::browser_sign_in::BrowserSignIn;
@@ -27,8 +29,17 @@ struct App {
     _folder: TempDir,
 }
 
+/// Clock that stands still, so that no request is in the next window.
+struct FixedClock(Time);
+
+impl Clock for FixedClock {
+    fn now(&self) -> Time {
+        self.0
+    }
+}
+
 async fn start(per_principal: u32, per_address: u32) -> App {
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let clock: Arc<dyn Clock> = Arc::new(FixedClock(SystemClock.now()));
     let folder = TempDir::new().unwrap();
     let file = Location::Sqlite(folder.path().join("secrets.db"));
     let store = open_with(&file, StoreOptions::default()).await.unwrap();
@@ -181,12 +192,12 @@ async fn the_listener_answers_while_a_request_hangs() {
     );
     socket.write_all(head.as_bytes()).await.unwrap();
 
-    for _ in 0..100 {
-        if app.value("secrets_http_requests_in_flight").await > 0 {
-            return;
+    let counted = async {
+        while app.value("secrets_http_requests_in_flight").await == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
-    }
-    panic!("the request is not counted");
+    };
+    tokio::time::timeout(Duration::from_secs(20), counted).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

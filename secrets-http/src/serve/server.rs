@@ -92,14 +92,8 @@ impl Server {
             requests,
         );
         let links = Links { configured: self.public_url, is_tls: self.tls.is_some() };
-        let host = Host::new(router, gate, self.clock, self.proxies, links);
-        let host = Arc::new(host);
-
-        let stopping = supervisor.clone();
-        let stop = async move {
-            stop.await;
-            stopping.stop();
-        };
+        let host = Arc::new(Host::new(router, gate, self.clock, self.proxies, links));
+        let stop = stop_workers_after(stop, supervisor.clone());
         let engine = Arc::clone(self.service.engine());
         let running = tokio::spawn(async move { supervisor.run(engine).await });
         let answer = move |request: Request<Incoming>, peer: SocketAddr| {
@@ -126,6 +120,12 @@ async fn flush(service: &Service) {
         }
         Err(_) => tracing::error!("background work was not finished in time at the stop"),
     }
+}
+
+/// Waits for the signal to stop, and stops the workers.
+async fn stop_workers_after(stop: impl Future<Output = ()>, supervisor: Supervisor) {
+    stop.await;
+    supervisor.stop();
 }
 
 /// Waits until the supervisor is stopped.
