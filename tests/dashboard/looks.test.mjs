@@ -105,7 +105,7 @@ for (const [name, options] of Object.entries({
     await show(page, all.rotations);
     await page.getByText("History and webhooks").click();
     await page.getByRole("heading", { name: "Webhooks" }).waitFor();
-    await look(page, "history", name);
+    await look(page, "rotation-history", name);
     for (const [dialog, [section, button]] of Object.entries(DIALOGS)) {
       await show(page, all[section]);
       await page.getByRole("button", { name: button, exact: true }).click();
