@@ -101,7 +101,7 @@ impl Host {
     {
         let _in_flight = self.gate.metrics().begin();
         let (began, id) = (Instant::now(), RequestId::draw(self.clock.now()));
-        let method = request.method().clone();
+        let method = method_name(request.method());
         let mut logging = Logging { template: "", unknown_path: None, address: None, caller: None };
         let answer = AssertUnwindSafe(self.route(request, peer, id, &mut logging));
         let (mut response, window) = answer.catch_unwind().await.unwrap_or_else(|_| {
@@ -109,8 +109,8 @@ impl Host {
             (fault.into_response(self.clock.now()), None)
         });
         self.add_headers(&mut response, id, window);
-        self.gate.metrics().record(&method, logging.template, response.status(), began.elapsed());
-        log(&method, &logging, &response, began, id);
+        self.gate.metrics().record(method, logging.template, response.status(), began.elapsed());
+        log(method, &logging, &response, began, id);
         let memory = Reservation::take(response.extensions_mut());
         response.map(|body| Parts::new(body, memory))
     }
@@ -284,21 +284,24 @@ fn origin<B>(request: &Request<B>, address: IpAddr, id: RequestId) -> Origin {
     }
 }
 
-/// Methods written to the log as they are. A client can send any word as method; others are logged
-/// as `other`.
-const KNOWN_METHODS: [Method; 7] = [
-    Method::GET,
-    Method::HEAD,
-    Method::POST,
-    Method::PUT,
-    Method::PATCH,
-    Method::DELETE,
-    Method::OPTIONS,
-];
+/// Returns the method for logs and metrics. A client can send any word as method; words that are no known
+/// method are `other`.
+fn method_name(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
+}
 
 /// Writes the log line of a request. Its fields contain no names, values or credentials. The address of
 /// a client is logged only if it is not authenticated, to find who sends wrong credentials.
-fn log(method: &Method, logging: &Logging, response: &Response, began: Instant, id: RequestId) {
+fn log(method: &str, logging: &Logging, response: &Response, began: Instant, id: RequestId) {
     let caller = logging.caller.as_ref();
     let kind = caller.map_or("none", |caller| match caller.who {
         Who::Person(_) => "user",
@@ -315,8 +318,6 @@ fn log(method: &Method, logging: &Logging, response: &Response, began: Instant, 
         let cause = response.extensions().get::<Logged>().map(|logged| error_chain(&logged.0));
         tracing::error!(request = %id, route = logging.template, status = status.as_u16(), cause, "failed");
     }
-    let method =
-        KNOWN_METHODS.iter().find(|known| *known == method).map_or("other", Method::as_str);
     tracing::info!(
         request = %id, method, route = logging.template, path, status = status.as_u16(), micros, caller = kind, actor,
         address,
