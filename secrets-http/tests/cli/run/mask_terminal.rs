@@ -38,7 +38,7 @@ fn the_modes_of_the_terminal_are_restored_after_masking() {
             script.replace('\'', "\"")
         ));
         tmux.wait_for(&format!("raw{number}"));
-        // What is typed before the end is input of the command.
+        // Input that is typed before the end belongs to the command.
         tmux.wait_for(&format!("end{number}"));
         tmux.line(&format!("stty -g > after; cmp before after && echo sa''me{number}"));
         tmux.wait_for(&format!("same{number}"));
