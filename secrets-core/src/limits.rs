@@ -32,12 +32,12 @@ pub struct RateLimiter<K> {
     shards: [Mutex<Shard<K>>; SHARDS],
 }
 
-/// Treatment of keys for which a full table has no room.
+/// Treatment of new keys when the table of counters is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Overflow {
-    /// The keys share one counter per shard, and so are limited as a whole.
+    /// New keys share one counter per shard.
     Shared,
-    /// The keys are not counted.
+    /// New keys are admitted without being counted.
     Admitted,
 }
 
@@ -67,8 +67,8 @@ impl<K: Eq + Hash> RateLimiter<K> {
         Self { limit, length, overflow: Overflow::Shared, hasher: RandomState::new(), shards }
     }
 
-    /// Admits the keys for which the full table has no room. Without this, such keys share one
-    /// counter.
+    /// Admits new keys without counting them when the table of counters is full. By default, such
+    /// keys share one counter.
     fn admitting_overflow(self) -> Self {
         Self { overflow: Overflow::Admitted, ..self }
     }

@@ -1,6 +1,6 @@
-//! Retention: deletes records that are older than the service keeps them.
+//! Retention: deletes records that are older than the time for which the service keeps them.
 //!
-//! The audit log has a retention of its own, set by the team's plan.
+//! Audit log entries have their own retention, which the team's plan sets.
 
 use chrono::TimeDelta;
 
@@ -37,8 +37,8 @@ enum RecordKind {
     MailCounts,
 }
 
-/// Deletes all records that are older than their retention, in short transactions. If it fails for one
-/// kind of record, it goes on with the next, and returns the first error.
+/// Deletes all records that are older than their retention, in short transactions. If deleting one
+/// kind of record fails, it continues with the next kind, and returns the first error at the end.
 pub async fn delete_old(engine: &Engine) -> StoreResult<()> {
     let mut result = Ok(());
     for kind in RecordKind::ALL {
@@ -61,7 +61,8 @@ impl RecordKind {
         }
     }
 
-    /// Deletes one batch of old records. Returns their number and that of a full batch.
+    /// Deletes one batch of old records. Returns the number of deleted records, and the maximum
+    /// number in a batch.
     async fn delete(self, tx: &mut dyn Tx, now: Time) -> StoreResult<(u64, u32)> {
         Ok(match self {
             Self::Deliveries => {

@@ -1,7 +1,7 @@
-//! Background work of a service: the list of its workers, and the steps at startup and shutdown.
+//! Background work of a service: the list of all workers, and the steps at startup and shutdown.
 //!
-//! With the feature `runtime`, `runtime::Supervisor` runs the workers on tokio. A program with
-//! another runtime can call [`Worker::jobs`] itself at the times in [`Worker::schedule`].
+//! With the feature `runtime`, `runtime::Supervisor` runs the workers on tokio. With another
+//! runtime, call [`Worker::jobs`] at the times that [`Worker::schedule`] returns, and run the jobs.
 
 use std::sync::Arc;
 
@@ -35,17 +35,17 @@ pub fn all() -> Vec<Arc<dyn Worker>> {
     ]
 }
 
-/// Ends all outbox claims and rotation leases of an earlier process, so that its unfinished work
-/// continues immediately instead of when they expire. Call it at startup, and only if no other
-/// process uses the store.
+/// Ends all claims of deliveries and leases of rotations that an earlier process has left, so that
+/// its unfinished work continues immediately. Call it at startup, and only if no other process uses
+/// the store.
 pub async fn take_over(engine: &Engine) -> StoreResult<()> {
     outbox::end_claims(engine).await?;
     rotations::end_rotation_leases(engine).await
 }
 
-/// Writes the audit entries of refused requests and the last-used times of tokens and sessions that are
-/// still in memory, and appends the remaining audit entries to the audit chains. Call it before the process
-/// ends.
+/// Writes the data that is still in memory: audit entries of refused requests, and times of the
+/// last use of tokens and sessions. Then appends the remaining audit entries to the audit chains.
+/// Call it before the process ends.
 pub async fn flush(engine: &Engine) -> StoreResult<()> {
     let written = tokens::write_uses(engine).await;
     let recorded = refusals::write_pending(engine, true).await;

@@ -1,8 +1,8 @@
 //! Scopes for changes: authorize, lock, authorize again.
 //!
-//! A change may wait for a lock, and the caller may lose a right during that wait. So the caller is
-//! authorized again under the locks, from what is stored then. In an operation with the access
-//! [`Write`] there is no other way to a scope.
+//! A change may wait for a lock, and the caller may lose a permission during the wait. So the
+//! caller is authorized again once the rows are locked, from the data stored at that time. An
+//! operation with the access [`Write`] can get a scope only in this way.
 
 use std::collections::BTreeSet;
 
@@ -14,18 +14,19 @@ use crate::model::{
 };
 use crate::store::{ProjectRelation, Selection, TeamRecord};
 
-/// Row that a change of an environment locks. Every row that the change writes must be locked, so
-/// that the change waits for nothing after the caller was authorized again.
+/// Rows that a change in an environment locks. A change must lock every row that it writes, so that
+/// it does not wait for another transaction after the caller was authorized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockedRow {
-    /// Team: its members do not change until the end of the transaction.
+    /// Team. Its members do not change until the end of the transaction.
     Team,
-    /// Project: the permissions, names and parents of its environments do not change.
+    /// Project. The permissions, names and parents of its environments do not change until the end
+    /// of the transaction.
     Project,
     /// Environment.
     Environment,
-    /// Environment, with a new revision, and the size of the team's secrets if its plan limits that: for
-    /// changes to its secrets.
+    /// Environment, for changes of its secrets: also raises its revision, and locks the size of the
+    /// team's secrets if the plan limits that size.
     Secrets,
 }
 
@@ -43,9 +44,10 @@ impl Context<'_, Write> {
         self.resolve_team(team, wanted, Error::NotFound(Subject::Team)).await
     }
 
-    /// Resolves and locks any team for an operator of this service, independent of membership. An
-    /// operator is known by the verified address of a token of the identity provider; a session of a
-    /// command-line client or a browser, which lasts longer than such a token, does not suffice.
+    /// Resolves and locks any team for an operator of this service, who need not be a member. The
+    /// caller is an operator if the verified e-mail address in the identity provider's token is on
+    /// the list of operators. A session does not suffice, because it lasts longer than such a
+    /// token.
     pub async fn locked_team_as_operator(&mut self, team: Option<TeamId>) -> Result<TeamRecord> {
         let caller = self.caller.as_person()?;
         let email = caller.verified_email().filter(|_| caller.session.is_none());
@@ -73,8 +75,8 @@ impl Context<'_, Write> {
         self.resolve_project(&ProjectRef::Id(project), wanted).await
     }
 
-    /// Resolves a deleted project by ID, if it can still be restored, locks its team, and authorizes
-    /// the caller.
+    /// Resolves a deleted project that can still be restored, locks its team, and authorizes the
+    /// caller.
     pub async fn locked_deleted_project(&mut self, path: &ProjectRef) -> Result<ProjectScope> {
         let found = deleted_project(self, path).await?;
         let team = self.project_scope(found, Permission::Manage).await?.project.team;
@@ -83,8 +85,8 @@ impl Context<'_, Write> {
         self.project_scope(found, Permission::Manage).await
     }
 
-    /// Resolves an environment, locks the rows, which are listed from the outermost inwards, and
-    /// authorizes the caller.
+    /// Resolves an environment, locks these rows, and authorizes the caller. The rows must be
+    /// listed from the outermost (team) to the innermost (environment).
     pub async fn locked_environment(
         &mut self,
         path: &EnvironmentPath,
@@ -160,12 +162,12 @@ async fn deleted_project(
     Ok(cx.reads().deleted_project(id, since, principal).await?)
 }
 
-/// Locks a row. Fails as not found if the row does not exist.
+/// Locks a row. Fails with "not found" for this subject if the row does not exist.
 async fn lock(cx: &mut Context<'_, Write>, row: Lock, subject: Subject) -> Result<()> {
     cx.lock(row).await.map_err(|error| error.or_not_found(subject))
 }
 
-/// Authorizes the caller in each environment.
+/// Authorizes the caller in each of these environments.
 async fn authorize_each(
     cx: &mut Context<'_, Write>,
     project: &ProjectRef,

@@ -15,5 +15,5 @@ pub use locked::LockedRow;
 pub(crate) use scope::{CHAIN_TOO_LONG, NOT_A_MEMBER};
 pub use scope::{EnvironmentScope, MAX_CHAIN_LENGTH, ProjectScope, TeamScope, View};
 
-/// Time after a project's deletion in which its deletion can be undone.
+/// Time during which a deleted project can be restored.
 pub(crate) const RESTORE_PERIOD: TimeDelta = TimeDelta::days(30);

@@ -1,5 +1,5 @@
-//! Scopes: the teams, projects and environments a caller is authorized for. Only this module
-//! creates them.
+//! Scopes: teams, projects and environments that the caller is authorized for. Only this module
+//! creates scopes.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -19,7 +19,7 @@ use crate::store::{
 /// Maximum length of an inheritance chain, including the environment itself.
 pub const MAX_CHAIN_LENGTH: usize = 16;
 
-/// A team the caller is authorized for.
+/// A team that the caller is authorized for.
 #[derive(Debug, Clone)]
 pub struct TeamScope {
     /// Team.
@@ -30,19 +30,19 @@ pub struct TeamScope {
     pub plan: Arc<Plan>,
 }
 
-/// A project the caller is authorized for.
+/// A project that the caller is authorized for.
 #[derive(Debug, Clone)]
 pub struct ProjectScope {
     /// Project.
     pub project: ProjectRecord,
     /// Plan of the project's team.
     pub plan: Arc<Plan>,
-    /// Caller's relation to the project: member with a role, or token with the project in its
+    /// Caller's relation to the project: a member with a role, or a token with the project in its
     /// scope.
     pub relation: Relation,
 }
 
-/// An environment the caller is authorized for.
+/// An environment that the caller is authorized for.
 pub struct EnvironmentScope {
     /// Project.
     pub project: ProjectRecord,
@@ -60,13 +60,13 @@ pub struct EnvironmentScope {
 }
 
 impl EnvironmentScope {
-    /// Returns the newest encryption key of the project, for encrypting new records.
+    /// Returns the newest key of the project, which encrypts new records.
     pub(crate) fn key(&self) -> &ProjectKey {
         &self.key
     }
 }
 
-/// An environment and the environments it inherits from, for reading secrets.
+/// An environment with its ancestors, for reading their secrets.
 pub struct View {
     /// The environment itself.
     pub scope: EnvironmentScope,
@@ -110,8 +110,9 @@ impl Context<'_, Read> {
         Ok(view)
     }
 
-    /// Resolves an environment like [`view`](Self::view); `None` if the environment is unknown or the
-    /// caller is a user without access to it. The audit entry does not change.
+    /// Resolves an environment like [`view`](Self::view), without a change of the audit entry.
+    /// Returns `None` if the environment is unknown, or if the caller is a user without access to
+    /// it.
     pub(crate) async fn view_if_readable(
         &mut self,
         path: &EnvironmentPath,
@@ -134,8 +135,9 @@ impl Context<'_, Read> {
         Ok(managed(&memberships).map(|membership| membership.team.id).collect())
     }
 
-    /// Loads the teams whose audit log the caller reads if a request names none: those they manage.
-    /// None for a regular member of a team, although each user manages a personal team.
+    /// Loads the teams whose audit log the caller sees if a request names no team: the teams that
+    /// the caller manages. Returns none for a user who manages only their personal team and is a
+    /// regular member of another team.
     pub async fn audited_teams(&mut self) -> Result<Vec<TeamId>> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
@@ -146,14 +148,14 @@ impl Context<'_, Read> {
     }
 }
 
-/// Memberships as owner or admin.
+/// Returns the memberships as owner or admin.
 fn managed(memberships: &[Membership]) -> impl Iterator<Item = &Membership> {
     memberships.iter().filter(|membership| membership.role.is_some_and(Role::manages))
 }
 
 impl<A: Access> Context<'_, A> {
-    /// Resolves the default team, used if a request names none: the caller's only team, or their
-    /// personal team.
+    /// Returns the team that is used if a request names none: the caller's only team, or else the
+    /// caller's personal team.
     pub async fn default_team(&mut self) -> Result<TeamId> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
@@ -165,15 +167,15 @@ impl<A: Access> Context<'_, A> {
             .ok_or_else(|| Error::invalid("team_id", "must name one of your teams"))
     }
 
-    /// Loads the personal team, which was created at the caller's first sign-in.
+    /// Returns the caller's personal team, which was created at the first sign-in.
     pub(crate) async fn personal_team(&mut self) -> Result<Option<TeamId>> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
         Ok(memberships.iter().find(|own| own.is_personal_of(user)).map(|own| own.team.id))
     }
 
-    /// Resolves an environment and authorizes the caller, without a lock, and returns its record. A
-    /// change must authorize the caller again under its locks.
+    /// Resolves an environment and authorizes the caller, without a lock. Returns the environment's
+    /// record. A change must authorize the caller again under its locks.
     pub(crate) async fn known_environment(
         &mut self,
         path: &EnvironmentPath,
@@ -182,8 +184,8 @@ impl<A: Access> Context<'_, A> {
         Ok(self.resolve(path, wanted, Selection::None).await?.0.scope.environment)
     }
 
-    /// Resolves an environment for reading, with the secrets of these secret keys in the environment
-    /// and its ancestors. A change calls it after its locks.
+    /// Resolves an environment for reading, with the secrets that these keys have in the
+    /// environment and its ancestors. A change calls it after taking its locks.
     pub(crate) async fn view_of_keys(
         &mut self,
         path: &EnvironmentPath,
@@ -203,7 +205,8 @@ impl<A: Access> Context<'_, A> {
         Ok(view)
     }
 
-    /// True if the caller may read the secrets of this environment. The audit entry does not change.
+    /// True if the caller may read the secrets of this environment. Does not change the audit
+    /// entry.
     pub(crate) async fn may_read(&mut self, path: &EnvironmentPath) -> Result<bool> {
         let note = mem::take(&mut self.audit);
         let resolved = self.resolve(path, Permission::Read, Selection::None).await;
@@ -246,7 +249,7 @@ impl<A: Access> Context<'_, A> {
         self.project_scope(found, wanted).await
     }
 
-    /// Authorizes the caller for a project that was looked up.
+    /// Authorizes the caller for a project that was loaded.
     pub(super) async fn project_scope(
         &mut self,
         found: Option<ProjectRelation>,
@@ -260,7 +263,8 @@ impl<A: Access> Context<'_, A> {
         Ok(ProjectScope { project: found.project, plan, relation: found.relation })
     }
 
-    /// Resolves an environment and authorizes the caller, without a lock. The chain is not checked.
+    /// Resolves an environment and authorizes the caller, without a lock. Does not check the
+    /// inheritance chain.
     pub(super) async fn resolve(
         &mut self,
         path: &EnvironmentPath,
@@ -299,8 +303,8 @@ impl<A: Access> Context<'_, A> {
         Ok((View { scope, chain, restricted }, relation))
     }
 
-    /// Checks the caller's permission in one environment, including access granted in that
-    /// environment.
+    /// Fails unless the caller has the permission in this environment. Takes access into account
+    /// that is granted in the environment only.
     pub(super) fn allow_in(
         &self,
         link: &ChainLink,
@@ -319,7 +323,7 @@ impl<A: Access> Context<'_, A> {
         })
     }
 
-    /// Checks the caller's permission in a project.
+    /// Fails unless the caller has the permission in the project.
     fn allow(&self, relation: Relation, wanted: Permission) -> Result<()> {
         match (relation, &self.caller.who) {
             (Relation::Member(role), _) => match wanted {
@@ -368,8 +372,8 @@ const ADMINS_ONLY: Error =
 const NO_ACCESS: Error = Error::forbidden("you have no access to this environment");
 const OUT_OF_SCOPE: Error = Error::forbidden("outside of this token's scope");
 
-/// Sets the project of the audit entry, which is also written if the caller is refused. The team's
-/// log does not get the names of callers outside of the team.
+/// Sets the team and project of the audit entry, which is also written if the caller is refused.
+/// The entry of a caller outside of the team does not include the caller's name and e-mail address.
 fn set_audit_project<A: Access>(
     cx: &mut Context<'_, A>,
     project: &ProjectRecord,
@@ -397,7 +401,7 @@ pub(super) fn check_chain(chain: &[ChainLink]) -> Result<()> {
     Ok(())
 }
 
-/// Error for the secrets of some keys that exceed [`ResolvedEnvironment::MAX_BYTES`].
+/// Error for secrets of some keys that exceed [`ResolvedEnvironment::MAX_BYTES`] together.
 const TOO_MANY_BYTES: Error = Error::Refused {
     code: Code::AnswerTooLarge,
     reason: std::borrow::Cow::Borrowed("the secrets of these keys exceed 64 MiB: name fewer keys"),

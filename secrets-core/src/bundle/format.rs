@@ -32,7 +32,8 @@ const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 /// Nanoseconds per second; chrono uses higher values for leap seconds.
 const NANOS_PER_SECOND: u32 = 1_000_000_000;
 
-/// The header's variable fields. Fields with a fixed value, such as the suite, are left out.
+/// The header's variable fields. Fields that always have the same value, such as the suite, are
+/// left out.
 pub(super) struct Header {
     pub(super) about: About,
     pub(super) salt: [u8; 16],
@@ -44,11 +45,11 @@ pub(super) struct Header {
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Slot {
-    /// Wrapped under a raw key.
+    /// File key wrapped under a raw key.
     Raw { w: Binary<WRAPPED> },
-    /// Wrapped under a key derived from a passphrase.
+    /// File key wrapped under a key derived from a passphrase.
     Argon2id { s: Binary<16>, m: u32, it: u32, p: u8, w: Binary<WRAPPED> },
-    /// Wrapped for an X25519 public key.
+    /// File key wrapped for an X25519 public key.
     X25519 { enc: Binary<32>, w: Binary<WRAPPED> },
 }
 
@@ -210,8 +211,8 @@ impl<'de, const N: usize> Deserialize<'de> for Binary<N> {
     }
 }
 
-/// Deserializes an optional field that must not be `null`; for
-/// `#[serde(default, deserialize_with)]`.
+/// Deserializes an optional field that must not be `null`; for `#[serde(default,
+/// deserialize_with)]`.
 pub(super) fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

@@ -1,4 +1,4 @@
-//! Streaming reader for the payload, a JSON array in encrypted chunks. Splits the array into its
+//! Streaming reader for the payload: a JSON array in encrypted chunks, which is split into its
 //! objects.
 
 use std::io::{Read, Seek};

@@ -1,7 +1,8 @@
-//! Text format of 256-bit keys and tokens: a prefix for the kind, 43 base62 digits, and a checksum.
+//! Text format of 256-bit keys and tokens: a prefix that names the kind, 43 base62 digits, and a
+//! checksum.
 //!
-//! The checksum is 6 base62 digits of the CRC-32 (IEEE) of everything before. It detects typos, and
-//! helps secret scanners to avoid false positives.
+//! The checksum is 6 base62 digits of the CRC-32 (IEEE) of all preceding characters. It detects
+//! typos, and helps secret scanners to avoid false positives.
 
 use zeroize::Zeroizing;
 

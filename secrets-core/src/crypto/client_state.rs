@@ -1,4 +1,4 @@
-//! State that a client keeps for the service, such as a cookie.
+//! State of the service that a client keeps, such as the content of a cookie.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,8 +10,8 @@ use super::{Keyring, Undecryptable, random};
 /// Maximum length of encrypted state, in bytes. Longer texts are rejected without decoding.
 const MAX_LENGTH: usize = 8 * 1024;
 
-/// Encryption of state of one purpose. The client can neither read nor change the state, and every
-/// node of the instance can decrypt it.
+/// Encryption of client state for one purpose. The client can neither read nor change the state,
+/// and every node of the instance can decrypt it.
 pub(crate) struct ClientState {
     purpose: &'static str,
     cipher: Cipher,
@@ -26,14 +26,14 @@ impl ClientState {
         Self { purpose, cipher: Cipher::new(&key) }
     }
 
-    /// Encrypts state to base64url text.
+    /// Encrypts state and encodes it as base64url text.
     pub(crate) fn seal(&self, state: &[u8]) -> String {
         let mut sealed = Vec::new();
         self.cipher.seal_into(&mut sealed, &random(), self.purpose.as_bytes(), state);
         URL_SAFE_NO_PAD.encode(sealed)
     }
 
-    /// Decrypts the text of [`seal`](Self::seal).
+    /// Decrypts a text that [`seal`](Self::seal) returned.
     pub(crate) fn open(&self, text: &str) -> Result<Zeroizing<Vec<u8>>, Undecryptable> {
         if text.len() > MAX_LENGTH {
             return Err(Undecryptable);

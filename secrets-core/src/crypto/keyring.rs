@@ -170,8 +170,8 @@ impl Keyring {
         Self::assemble(record, wrapping_cipher(&kek, record.id), keys)
     }
 
-    /// Returns the record of the instance with its key wrapped by another root key. Fails if `from`
-    /// did not wrap it, or if `to` does not unwrap what it has wrapped.
+    /// Returns the record of the instance with its instance key wrapped by another root key. Fails
+    /// if `from` did not wrap the stored instance key, or if `to` cannot unwrap what it wrapped.
     pub async fn rewrap(
         record: &InstanceRecord,
         from: &dyn RootKeys,
@@ -219,8 +219,7 @@ impl Keyring {
         self.instance
     }
 
-    /// Generates an encryption key of a project. The first version is 1. The caller stores the returned
-    /// record.
+    /// Generates a key of a project. Versions begin at 1. The caller stores the returned record.
     #[must_use]
     pub fn draw_project_key(&self, project: ProjectId, version: u32) -> ProjectKeyRecord {
         let context = dek_context(self.instance, project, version);

@@ -25,8 +25,8 @@ impl Cost {
     /// Parameters for new files: the second recommended option of RFC 9106, section 4.
     pub(crate) const NEW: Self = Self { memory: 65_536, passes: 3, lanes: 4 };
 
-    /// True if the parameters are within the accepted range: strong enough, and cheap enough for a
-    /// file that is not authenticated yet.
+    /// True if the parameters are in the accepted range: strong enough for a passphrase, and cheap
+    /// enough for a file whose origin is not verified yet.
     pub(crate) fn is_bounded(self) -> bool {
         (19_456..=262_144).contains(&self.memory)
             && (2..=10).contains(&self.passes)

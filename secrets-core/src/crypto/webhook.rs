@@ -38,7 +38,7 @@ impl WebhookSecret {
         if secret.key().is_some() { Ok(secret) } else { Err(RULE.violation()) }
     }
 
-    /// Creates the secret from its stored text.
+    /// Creates a secret from the text that was stored. Fails if the text is not valid.
     pub(crate) fn kept(text: String) -> Result<Self, Undecryptable> {
         Self::new(text).map_err(|_| Undecryptable)
     }

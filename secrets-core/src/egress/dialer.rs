@@ -88,8 +88,8 @@ impl Dialer {
         Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())
     }
 
-    /// Connects to a destination, a name or an IP address, within `timeout`, trying its addresses
-    /// in order.
+    /// Connects to a destination, which is a name or an IP address. Tries its addresses in order,
+    /// for at most `timeout` in all.
     pub async fn dial(
         &self,
         host: &str,
@@ -123,7 +123,7 @@ impl Dialer {
     }
 }
 
-/// Connects to exactly this address.
+/// Connects to exactly this address, until the deadline.
 async fn connect(address: SocketAddr, deadline: Instant) -> Option<TcpStream> {
     let stream = timeout_at(deadline, TcpStream::connect(address)).await.ok()?.ok()?;
     let peer = stream.peer_addr().ok()?;

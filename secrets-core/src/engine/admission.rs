@@ -13,7 +13,7 @@ use super::Caller;
 use crate::model::lock::lock;
 use crate::model::{Error, Result, UserId};
 
-/// Maximum number of operations of an account in progress, and of those that write.
+/// Maximum number of operations of an account that run at the same time.
 const MAX_RUNNING: usize = 32;
 const MAX_WRITING: usize = 4;
 

@@ -22,7 +22,8 @@ pub struct Caller {
 pub enum Who {
     /// A person with an account.
     Person(Arc<Person>),
-    /// A service token. The MAC in its record is that of the presented text, current or previous.
+    /// A service token. The MAC in the record is the MAC of the presented text, which is the
+    /// current or the previous one.
     Token(Arc<TokenRecord>),
     /// A person with a valid token of the identity provider who has no account yet.
     Unsynced(Arc<Identity>),
@@ -57,7 +58,7 @@ impl Person {
 }
 
 impl Caller {
-    /// Creates a caller without a credential.
+    /// Creates a caller without a credential, for public operations.
     #[must_use]
     pub fn anonymous(origin: Origin) -> Self {
         Self { who: Who::Anonymous, origin }

@@ -22,14 +22,14 @@ pub struct Context<'a, A: Access> {
     engine: &'a Engine,
     session: Box<A::Session>,
     last_lock: Option<Lock>,
-    /// Counters of the environment of [`Lock::Secrets`] when it was locked.
+    /// Counters of the environment that [`Lock::Secrets`] locked, as they were at that moment.
     locked_counters: EnvironmentCounters,
     /// True if the transaction is rolled back after the operation.
     is_dry_run: bool,
 }
 
-/// Row that a transaction locks until its end. Rows are locked in the order of this type, so that
-/// transactions do not wait for each other in a circle.
+/// Row that a transaction locks until its end. Every transaction locks rows in the order of the
+/// variants of this type, so that no two transactions wait for each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Lock {
     /// User who has not deleted their account.
@@ -57,7 +57,7 @@ impl<'a, A: Access> Context<'a, A> {
         Ok(Self { caller, audit, now, engine, session, last_lock, locked_counters, is_dry_run })
     }
 
-    /// Returns the time of the operation: the time it began, or took its last lock.
+    /// Returns the time of the operation: its start, or the time of its last lock.
     #[must_use]
     pub fn now(&self) -> Time {
         self.now
@@ -101,7 +101,7 @@ impl<'a, A: Access> Context<'a, A> {
         self.audit.details.insert(name.to_owned(), detail.into());
     }
 
-    /// Returns the reader or transaction, to be committed by the calling code.
+    /// Returns the reader or the transaction. The caller commits it.
     pub(crate) fn into_session(self) -> Box<A::Session> {
         self.session
     }
@@ -111,21 +111,24 @@ impl<'a, A: Access> Context<'a, A> {
         self.is_dry_run
     }
 
-    /// Splits the context, after the operation has run, into session, audit context and time.
+    /// Splits the context after the operation has run: into the reader or transaction, the audit
+    /// context and the time.
     pub(super) fn into_parts(self) -> (Box<A::Session>, AuditContext, Time) {
         (self.session, self.audit, self.now)
     }
 }
 
 impl Context<'_, Read> {
-    /// Moves the entries of all reads that were answered before from batches to the audit log.
+    /// Moves the entries of all completed reads from batches to the audit log, so that a query of
+    /// the log finds them.
     pub(crate) async fn complete_audit_log(&mut self) -> StoreResult<()> {
         audit_chain::seal_batches(self.engine, self.session.as_mut()).await.map(drop)
     }
 }
 
 impl Context<'_, Write> {
-    /// Moves the entries of all reads that were answered before from batches to the audit log.
+    /// Moves the entries of all completed reads from batches to the audit log, so that a query of
+    /// the log finds them.
     pub(crate) async fn complete_audit_log(&mut self) -> StoreResult<()> {
         audit_chain::expand_batches(self.tx()).await
     }
@@ -203,8 +206,8 @@ async fn check_credential(cx: &mut Context<'_, Write>) -> Result<()> {
     }
 }
 
-/// Returns a random increment of a revision. A revision that is made again, after a restored backup or
-/// the loss of the last commits in a failover, is then another one, and so is the ETag.
+/// Returns a random step by which a revision grows. After a restored backup or a failover that lost
+/// the last commits, revisions and ETags therefore do not repeat earlier ones.
 fn revision_step() -> u32 {
     1 + (u32::from_be_bytes(random()) >> 1)
 }

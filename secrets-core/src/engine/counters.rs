@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::model::Error;
 
-/// Counters of a running service. Each is a relaxed atomic.
+/// Counters of a running service. They are relaxed atomics: values of several counters may be of
+/// slightly different times.
 #[derive(Debug, Default)]
 pub struct Counters {
     pub(crate) audit_batches: Counter,
@@ -12,15 +13,15 @@ pub struct Counters {
     pub(crate) audit_failures: Counter,
     unavailable: Counter,
     internal: Counter,
-    /// True after a health check that the store failed.
+    /// True if the store failed in the last health check.
     store_fails: AtomicBool,
 }
 
-/// A number that only increases.
+/// A number that only increases, such as the number of failed operations.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
-/// Values of [`Counters`] at one time.
+/// Values of all [`Counters`], read together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
     /// Batches of audit entries that were stored.
@@ -40,7 +41,7 @@ pub struct Counts {
 }
 
 impl Counter {
-    /// Adds a number.
+    /// Adds `number` to the counter.
     pub(crate) fn add(&self, number: u64) {
         self.0.fetch_add(number, Ordering::Relaxed);
     }
@@ -51,7 +52,7 @@ impl Counter {
 }
 
 impl Counters {
-    /// Counts an operation that failed for a reason other than its caller.
+    /// Counts an operation that failed for a reason that is not the caller's.
     pub(crate) fn count_failure(&self, error: &Error) {
         match error {
             Error::Unavailable(_) => self.unavailable.add(1),
@@ -60,12 +61,13 @@ impl Counters {
         }
     }
 
-    /// Remembers the result of a health check of the store.
+    /// Stores the result of a health check of the store.
     pub(crate) fn set_store_up(&self, is_up: bool) {
         self.store_fails.store(!is_up, Ordering::Relaxed);
     }
 
-    /// Returns the values, with this number of waiting audit entries.
+    /// Returns all values. `audit_waiting` is the number of audit entries that wait for their
+    /// batch.
     pub(crate) fn counts(&self, audit_waiting: u64) -> Counts {
         Counts {
             audit_batches: self.audit_batches.value(),

@@ -1,7 +1,8 @@
-//! Background work that fails: the delay before it is tried again, and the list of what fails now.
+//! Failures of background work: the delay before the next try, and the list of items that fail now.
 //!
-//! Work that fails because of its own record, such as one that cannot be decrypted, must not hold up
-//! other work. Its item is tried again later and later, and is named in the health report.
+//! An item can fail because of its own record, for example if the record cannot be decrypted. Such
+//! an item must not hold up other items: it is tried again after growing delays, and the health
+//! report names it.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -13,8 +14,8 @@ use uuid::Uuid;
 use crate::model::lock::lock;
 use crate::model::{AuditBatchId, ProjectId, RotationId, TeamId, Time, WebhookId};
 
-/// Maximum number of items that are remembered. Further items are logged, and tried again without a
-/// delay of their own.
+/// Maximum number of items in the list. Items beyond it are logged, and tried again without a
+/// delay.
 const MAX_ITEMS: usize = 1_000;
 
 /// Delay after the first failure. It doubles with each further failure.
@@ -23,8 +24,9 @@ const FIRST_DELAY: TimeDelta = TimeDelta::minutes(1);
 /// Maximum delay before an item is tried again.
 const MAX_DELAY: TimeDelta = TimeDelta::hours(1);
 
-/// Time after the end of its delay in which an item that still fails would have failed again. Later, it
-/// counts as deleted, or as done by another node.
+/// Time after which an item without a new failure leaves the list, counted from the end of its
+/// delay. An item that still fails would have failed again by then; otherwise it was deleted, or
+/// another node has done the work.
 const FORGOTTEN_AFTER: TimeDelta = TimeDelta::hours(3);
 
 /// Item of background work.
@@ -32,21 +34,23 @@ const FORGOTTEN_AFTER: TimeDelta = TimeDelta::hours(3);
 pub enum WorkItem {
     /// Moving a batch of audit entries to the audit log.
     AuditBatch(AuditBatchId),
-    /// Appending the new entries of a team, or of no team, to their audit chain.
+    /// Appending the new entries of a team to its audit chain; `None` for the entries without a
+    /// team.
     AuditSeal(Option<TeamId>),
-    /// Deleting the old entries of an audit chain.
+    /// Deleting the old entries of an audit chain; `None` for the chain of the entries without a
+    /// team.
     AuditPrune(Option<TeamId>),
     /// Encrypting the records of a project again with its newest key.
     ProjectKey(ProjectId),
     /// Purging a deleted project.
     ProjectPurge(ProjectId),
-    /// Work on a rotation.
+    /// Running a rotation.
     Rotation(RotationId),
     /// Deliveries to a webhook.
     Webhook(WebhookId),
 }
 
-/// An item of background work that failed, and did not succeed since.
+/// An item of background work whose last try failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailingItem {
     /// Item.
@@ -55,7 +59,7 @@ pub struct FailingItem {
     pub since: Time,
     /// Number of failures in a row.
     pub failures: u32,
-    /// Time before which it is not tried again.
+    /// Time of the next try.
     retry_at: Time,
 }
 
@@ -78,7 +82,8 @@ impl WorkItem {
         }
     }
 
-    /// ID of the batch, team, project, rotation or webhook. `None` for the audit entries of no team.
+    /// ID of the batch, team, project, rotation or webhook. `None` for the audit entries without a
+    /// team.
     #[must_use]
     pub fn id(self) -> Option<Uuid> {
         match self {
@@ -114,17 +119,17 @@ impl Failures {
         delay
     }
 
-    /// Removes an item that succeeded.
+    /// Removes an item from the list, after a success.
     pub(crate) fn clear(&self, item: WorkItem) {
         lock(&self.0).remove(&item);
     }
 
-    /// True if an item failed and should not be tried again yet.
+    /// True if an item failed and the delay before its next try has not passed.
     pub(crate) fn must_wait(&self, item: WorkItem, now: Time) -> bool {
         lock(&self.0).get(&item).is_some_and(|failing| now < failing.retry_at)
     }
 
-    /// Returns the items that fail, at most 1,000, in the order of their first failures.
+    /// Returns the failing items, at most 1,000, ordered by the times of their first failures.
     pub(crate) fn list(&self, now: Time) -> Vec<FailingItem> {
         let mut items = lock(&self.0);
         items.retain(|_, failing| now < failing.retry_at + FORGOTTEN_AFTER);

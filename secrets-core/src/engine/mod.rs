@@ -74,9 +74,9 @@ impl Engine {
         Ok(Self { ports, options, keyring, audit, counters, shared, permits, admission })
     }
 
-    /// Performs an operation: authorizes the caller, runs the operation and records it in the audit
-    /// log. If it fails, nothing is changed. Fails as unavailable if it reaches its time limit before
-    /// its commit.
+    /// Performs an operation: runs the operation, which authorizes the caller, and records it in
+    /// the audit log. A failed operation changes nothing. Fails as unavailable if the time limit
+    /// passes before the commit.
     pub async fn perform<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
         let result = self.run_recorded(caller, operation).await;
         if let Err(error) = &result {
@@ -85,19 +85,19 @@ impl Engine {
         result
     }
 
-    /// Returns the counters of the engine. Does not access the store.
+    /// Returns the counters of the engine, without a query.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counters.counts(self.audit.waiting_entries() as u64)
     }
 
-    /// Returns the items of background work that fail on this node. Does not access the store.
+    /// Returns the items of background work that fail on this node, without a query.
     #[must_use]
     pub fn failing(&self) -> Vec<FailingItem> {
         self.shared::<Failures>().list(self.now())
     }
 
-    /// Returns the state of the store's connections and cache. Does not access the database.
+    /// Returns the state of the store's connections and cache, without a query.
     #[must_use]
     pub fn store_usage(&self) -> StoreUsage {
         self.store().usage()

@@ -14,32 +14,32 @@ use crate::model::{Error, Result, UserId};
 /// Maximum number of callers that wait for a permit, each with its input in memory.
 const MAX_WAITING: usize = 64;
 
-/// Number of turns for which an account counts as recently served.
+/// Number of turns after which the last turn of an account is forgotten.
 const REMEMBERED_TURNS: u64 = 256;
 
-/// Permits for CPU-bound work, at most one per account. The next permit goes to the account that was
-/// served longest ago.
+/// Permits for CPU-bound work, at most one per account. A free permit goes to the waiting account
+/// that had its last turn longest ago.
 pub(super) struct Permits(Arc<Mutex<Queue>>);
 
 struct Queue {
-    /// Maximum number of concurrent works.
+    /// Maximum number of jobs that run at the same time.
     limit: usize,
     running: Vec<Uuid>,
     waiting: VecDeque<(Uuid, oneshot::Sender<Permit>)>,
-    /// Turn in which an account was last served, if recently.
+    /// Number of the last turn of each account, without turns that are forgotten.
     served: HashMap<Uuid, u64>,
     turn: u64,
 }
 
-/// Permit to run one work. Dropping it admits the next.
+/// Permit to run one job. Dropping the permit lets the next caller run.
 struct Permit {
     queue: Arc<Mutex<Queue>>,
     account: Uuid,
 }
 
 impl Default for Permits {
-    /// Half as many permits as processors, at least 2 and at most 8, because deriving an encryption key
-    /// takes 64 MiB of memory.
+    /// Creates half as many permits as there are processors, at least 2 and at most 8, because
+    /// deriving an encryption key takes 64 MiB of memory.
     fn default() -> Self {
         let processors = available_parallelism().map_or(1, usize::from);
         Self::new((processors / 2).clamp(2, 8))
@@ -72,7 +72,7 @@ fn too_much_work() -> Error {
     Error::Unavailable("too much CPU-bound work is waiting".into())
 }
 
-/// Grants the free permits.
+/// Grants free permits to waiting callers.
 fn admit(queue: &Arc<Mutex<Queue>>) {
     loop {
         let Some((account, caller)) = lock(queue).next() else { return };
@@ -83,8 +83,9 @@ fn admit(queue: &Arc<Mutex<Queue>>) {
 }
 
 impl Queue {
-    /// Removes the last waiting caller of the account with the most, for a caller of another account
-    /// that has fewer. Returns false if there is no such account.
+    /// Makes room in the queue for a caller of `account`: removes the last caller of the account
+    /// with the most waiting callers, if that account keeps at least as many as `account` then has.
+    /// Otherwise, returns false.
     fn make_room(&mut self, account: Uuid) -> bool {
         let mut counts = HashMap::<Uuid, usize>::new();
         for (waiting, _) in &self.waiting {
@@ -97,8 +98,8 @@ impl Queue {
         last.is_some_and(|last| self.waiting.remove(last).is_some())
     }
 
-    /// Removes the next caller from the queue and counts its work as running; `None` if there is no
-    /// free permit, or no caller for it.
+    /// Removes the next caller from the queue, and counts the caller's job as running. `None` if no
+    /// permit is free, or if no waiting caller may have one.
     fn next(&mut self) -> Option<(Uuid, oneshot::Sender<Permit>)> {
         if self.running.len() >= self.limit {
             return None;
@@ -127,8 +128,9 @@ impl Drop for Permit {
 impl Engine {
     /// Runs CPU-bound work through the [`Offload`](crate::ports::offload::Offload) port, once a
     /// permit is free. The permit is held until the work ends, even if the returned future is
-    /// dropped before. Fails with [`Error::Unavailable`] if too many callers wait; then the account
-    /// with the most gives way.
+    /// dropped earlier. Fails with [`Error::Unavailable`] if too many callers wait. Instead, the
+    /// last caller of the account with the most waiting callers fails, if that account has more of
+    /// them.
     pub(crate) async fn offload<T: Send + 'static>(
         &self,
         caller: &Caller,
@@ -137,8 +139,8 @@ impl Engine {
         self.offload_prepared(caller, async { Ok(work) }).await
     }
 
-    /// Like [`offload`](Self::offload), but prepares the work only once a permit is free, so that callers
-    /// that wait do not hold what it loads.
+    /// Like [`offload`](Self::offload), but prepares the work only once a permit is free. Callers
+    /// that wait therefore do not hold the input of the work in memory.
     pub(crate) async fn offload_prepared<T: Send + 'static, W: FnOnce() -> T + Send + 'static>(
         &self,
         caller: &Caller,

@@ -1,5 +1,5 @@
-//! Operations: the requests that a caller can make, with their permitted callers, store access and
-//! audit behaviour.
+//! Operations: the requests that a caller can make, with the kinds of caller they allow, their
+//! store access and their audit behaviour.
 
 use std::future::Future;
 
@@ -53,15 +53,15 @@ pub enum Audit {
 
 /// Kind of store access of an operation. Implemented by [`Read`] and [`Write`] only.
 pub trait Access: Send + 'static {
-    /// True if the handle can write.
+    /// True if the reader or transaction can write.
     const IS_WRITE: bool;
-    /// Store handle: a reader or a transaction.
+    /// Type of the store access: a reader or a transaction.
     type Session: ?Sized + Send;
 
-    /// Opens a handle on the store.
+    /// Opens a reader or begins a transaction.
     fn open(store: &dyn Store) -> impl Future<Output = StoreResult<Box<Self::Session>>> + Send;
 
-    /// Returns the read methods of the handle.
+    /// Returns the read methods of the reader or transaction.
     fn reads(session: &mut Self::Session) -> &mut dyn Reads;
 
     /// Writes the audit entries in the transaction of the change. Does nothing for readers.

@@ -40,7 +40,7 @@ pub struct Ports {
     pub rotators: Option<Rotators>,
     /// HTTP client for webhooks. Without it, deliveries wait in the outbox.
     pub webhooks: Option<Arc<dyn WebhookSender>>,
-    /// Runs CPU-bound work, for example on a thread pool.
+    /// Runner of CPU-bound work, for example a thread pool.
     pub offload: Arc<dyn Offload>,
     /// Timer for the time limit of operations. Without it, they have no limit.
     pub timer: Option<Arc<dyn Timer>>,
@@ -65,8 +65,8 @@ impl Ports {
         }
     }
 
-    /// Returns the root key that wrapped the keys of an instance: the previous one if the record
-    /// names it, otherwise the current one.
+    /// Returns the root key that wrapped the instance key: the previous root key if the record
+    /// names it, otherwise the current root key.
     pub(crate) fn root_of(&self, instance: &InstanceRecord) -> &dyn RootKeys {
         let previous = self.previous_root.as_deref();
         previous.filter(|root| root.id() == instance.root_key).unwrap_or(self.root.as_ref())
@@ -90,7 +90,7 @@ pub struct Options {
     /// Access of team members to environments for which neither a permission nor a project default
     /// is set.
     pub member_access: MemberAccess,
-    /// True if reads of values are recorded in the audit log. Exports always are.
+    /// True if reads of values are recorded in the audit log. Exports are always recorded.
     pub audit_reads: bool,
     /// Maximum requests per minute for a team, from all its members and service tokens together; 0
     /// for no limit.
@@ -100,7 +100,7 @@ pub struct Options {
     pub time_limit: Duration,
     /// Lifetimes of browser sessions.
     pub sessions: SessionLimits,
-    /// Detection rules of scans; the built-in rules if `None`.
+    /// Detection rules of scans. `None` stands for the built-in rules.
     pub scan_rules: Option<Arc<Rules>>,
     /// Destinations that webhooks and rotations may connect to.
     pub egress: EgressPolicy,

@@ -56,8 +56,8 @@ pub(crate) fn row_context(
     }
 }
 
-/// Decrypts a record of a project with the encryption key version that the record names. `newest`
-/// is the project's newest encryption key; older versions are read from the store.
+/// Decrypts a record of a project with the version of the project key that the record names.
+/// `newest` is the newest project key; older versions are loaded from the store.
 pub(crate) async fn open(
     keyring: &Keyring,
     reads: &mut dyn Reads,

@@ -1,7 +1,7 @@
-//! Audit entries of refused requests: at most one per caller, resource and minute.
+//! Audit entries of refused requests: for each caller and resource, at most one entry per minute.
 //!
-//! The first refusal of a kind is recorded at once. Later ones are counted in memory, and recorded
-//! as one entry when the next minute has begun, or when the process stops.
+//! The first refusal is recorded immediately. Further refusals of the same kind are counted in
+//! memory and recorded as one entry, when the next minute has begun or when the process stops.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -14,21 +14,23 @@ use crate::model::lock::lock;
 use crate::model::{AuditId, Error, Time, UserId};
 use crate::store::{AuditRecord, Store, StoreResult};
 
-/// Maximum number of kinds of refusals per account, which is a user with the service tokens that the
-/// user created. Further kinds are counted together, per team and action.
+/// Maximum number of kinds of refusals that are counted separately for an account, which is a user
+/// with the service tokens that the user created. Refusals of further kinds are counted together,
+/// by team and action.
 const MAX_KINDS_PER_ACCOUNT: usize = 64;
 
-/// Maximum number of kinds of an account, including those counted together. Further refusals are only
-/// counted in the log.
+/// Maximum number of kinds of an account, including those that are counted together. Refusals of
+/// further kinds are not recorded in the audit log, only counted in the service's own log.
 const MAX_MERGED_KINDS: usize = 128;
 
-/// Maximum number of kinds of refusals in all. Further kinds are only counted in the log.
+/// Maximum number of kinds of refusals of all accounts. Refusals of further kinds are only counted
+/// in the service's own log.
 const MAX_KINDS: usize = 8_192;
 
 /// Maximum number of entries written in one transaction.
 const MAX_BATCH: usize = 64;
 
-/// Refusals of the current minute, and those that are not recorded yet.
+/// Refusals of the current minute, and earlier ones that are not recorded yet.
 #[derive(Default)]
 pub(crate) struct Refusals(Mutex<Kinds>);
 
@@ -37,7 +39,7 @@ struct Kinds {
     by_account: HashMap<UserId, Vec<Kind>>,
     /// Number of kinds of all accounts.
     len: usize,
-    /// Number of refusals that were not counted, because there were too many kinds.
+    /// Number of refusals that were dropped, because there were too many kinds.
     dropped: u64,
     /// Entries that could not be written, at most [`MAX_KINDS`].
     unwritten: Vec<AuditRecord>,
@@ -45,19 +47,19 @@ struct Kinds {
 
 /// Refusals of one caller that differ only in time.
 struct Kind {
-    /// Latest refusal.
+    /// Audit entry of the latest refusal.
     entry: AuditRecord,
     /// Minute of the last recorded entry.
     recorded: i64,
     /// Number of refusals since the last recorded entry.
     count: u64,
-    /// Time of the first of them.
+    /// Time of the first refusal since the last recorded entry.
     since: Time,
 }
 
 impl Kinds {
-    /// Counts a refusal. Returns the entry to record at once, if none was recorded for this kind in
-    /// this minute.
+    /// Counts a refusal. Returns an entry to record immediately, if no entry of this kind was
+    /// recorded in the current minute.
     fn count(&mut self, account: UserId, entry: AuditRecord) -> Option<AuditRecord> {
         let now = entry.created_at;
         if self.len >= MAX_KINDS && !self.by_account.contains_key(&account) {
@@ -90,8 +92,8 @@ impl Kinds {
         (kind.recorded < minute(now)).then(|| kind.take(now))
     }
 
-    /// Returns the entries to record: those of earlier minutes, or all. Removes the kinds without
-    /// refusals since the minute before.
+    /// Takes the entries to record: those of earlier minutes, or those of the current minute too if
+    /// `all`. Removes the kinds without a refusal since the previous minute.
     fn take(&mut self, now: Time, all: bool) -> Vec<AuditRecord> {
         let mut due = std::mem::take(&mut self.unwritten);
         self.by_account.retain(|_, kinds| {
@@ -105,14 +107,14 @@ impl Kinds {
         due
     }
 
-    /// Keeps entries that could not be written, for the next time.
+    /// Puts back entries that could not be written, to be written later.
     fn put_back(&mut self, entries: Vec<AuditRecord>) {
         let room = MAX_KINDS.saturating_sub(self.unwritten.len());
         self.dropped += entries.len().saturating_sub(room) as u64;
         self.unwritten.extend(entries.into_iter().take(room));
     }
 
-    /// Removes the name and the e-mail address of a user from the entries.
+    /// Removes the name and e-mail address of a user from all entries.
     fn forget(&mut self, user: UserId) {
         let kinds = self.by_account.get_mut(&user).into_iter().flatten();
         let unwritten = self.unwritten.iter_mut();
@@ -125,15 +127,15 @@ impl Kinds {
 }
 
 impl Refusals {
-    /// Removes the name and the e-mail address of a deleted user from the entries that are not
-    /// written yet.
+    /// Removes the name and e-mail address of a deleted user from the entries that are not written
+    /// yet.
     pub(crate) fn forget(&self, user: UserId) {
         lock(&self.0).forget(user);
     }
 }
 
 impl Kind {
-    /// Returns the entry for the refusals since the last one.
+    /// Returns one entry for all refusals since the last recorded entry, and starts counting again.
     fn take(&mut self, now: Time) -> AuditRecord {
         let mut details: Map<String, Value> =
             serde_json::from_str(&self.entry.metadata).unwrap_or_default();
@@ -160,8 +162,8 @@ fn is_same_kind(one: &AuditRecord, other: &AuditRecord) -> bool {
     one.action == other.action && one.metadata == other.metadata && key(one) == key(other)
 }
 
-/// Returns the refusal without the caller, the resource and the address, for the entry of several
-/// kinds.
+/// Returns the entry without caller, resource and address, so that it can stand for refusals of
+/// several kinds.
 fn without_resource(entry: AuditRecord) -> AuditRecord {
     AuditRecord {
         project: None,
@@ -178,8 +180,8 @@ fn without_resource(entry: AuditRecord) -> AuditRecord {
     }
 }
 
-/// Records a refused request of a known caller, alone or together with others of its kind. A
-/// failure to record does not change the response: the request is refused anyway.
+/// Records a refused request of an authenticated caller, alone or together with others of its kind.
+/// If it cannot be recorded, the response stays the same: the request is refused anyway.
 pub(crate) async fn record(
     engine: &Engine,
     caller: &Caller,
@@ -199,8 +201,8 @@ pub(crate) async fn record(
     }
 }
 
-/// Records an operation that was refused for lack of a permission, if it reads or changes
-/// anything that is recorded.
+/// Records an operation that was refused for lack of a permission. Does nothing if the team is
+/// unknown, or if operations of this kind are never recorded.
 pub(super) async fn record_denied<O: Operation>(
     engine: &Engine,
     caller: &Caller,
@@ -216,7 +218,8 @@ pub(super) async fn record_denied<O: Operation>(
     record(engine, caller, action, note).await;
 }
 
-/// Records the refusals of earlier minutes that are not recorded yet, or `all` of them.
+/// Records refusals of earlier minutes that are not recorded yet; those of the current minute too
+/// if `all`.
 pub(crate) async fn write_pending(engine: &Engine, all: bool) -> StoreResult<()> {
     let refusals = engine.shared::<Refusals>();
     let (due, dropped) = {

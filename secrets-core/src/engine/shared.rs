@@ -1,4 +1,4 @@
-//! State kept in the process and not in the store: one value per type.
+//! State that is kept in the memory of the process: at most one value of each type.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::model::lock::lock;
 
-/// Map from a type to its only value, such as a counter of a feature. Bounded by the number of
+/// Map from a type to its only value, such as the counters of a feature. Bounded by the number of
 /// types in the code.
 #[derive(Default)]
 pub(super) struct Shared(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);

@@ -8,16 +8,17 @@ use super::Engine;
 use crate::engine::{Caller, Callers, Operation};
 use crate::model::Result;
 
-/// A request as the host application runs it: one [`Operation`], or several operations with waits
-/// between them. Every operation is a task.
+/// A request that the host application runs: one [`Operation`], or several operations with waits
+/// between them. Every operation is also a task.
 pub trait Task: Send + Sized + 'static {
     /// Task name in logs and bindings: `noun.verb`.
     const NAME: &'static str;
     /// Kinds of caller allowed. Checked before anything else.
     const CALLERS: Callers;
-    /// See [`Operation::HAS_LARGE_OUTPUT`].
+    /// True if the output can be large ([`Operation::HAS_LARGE_OUTPUT`]).
     const HAS_LARGE_OUTPUT: bool = false;
-    /// See [`Operation::IS_LONG`]. A task of several operations counts as long.
+    /// True if the task can take long ([`Operation::IS_LONG`]). A task of several operations counts
+    /// as long.
     const IS_LONG: bool = true;
     /// Result of a successful run.
     type Output: Serialize + Send + 'static;

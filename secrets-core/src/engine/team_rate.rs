@@ -9,19 +9,19 @@ use crate::model::lock::lock;
 use crate::model::{Error, Result, TeamId, UserId};
 use crate::store::TeamRecord;
 
-/// Maximum number of teams whose account is remembered.
+/// Maximum number of teams for which the creating account is remembered.
 const MAX_TEAMS: usize = 65_536;
 
-/// Rate limiter of the teams. Teams that one account created share one counter, because an account
+/// Rate limiter for teams. All teams that one account created share a counter, because an account
 /// can create any number of teams.
 #[derive(Default)]
 pub(crate) struct TeamRates {
     limiter: OnceLock<RateLimiter<UserId>>,
-    /// Account that created the team, which never changes.
+    /// Account that created each team. It never changes.
     accounts: Mutex<HashMap<TeamId, UserId>>,
 }
 
-/// Counts a request for a team for which the caller is authorized. Fails if the team's rate limit is
+/// Counts a request for a team that the caller is authorized for. Fails if the team's rate limit is
 /// exceeded.
 pub(crate) async fn count<A: Access>(cx: &mut Context<'_, A>, team: TeamId) -> Result<()> {
     if cx.options().rate_limit_per_team == 0 {

@@ -9,11 +9,12 @@ use futures_util::future::{Either, select};
 use crate::model::{Error, Result};
 use crate::ports::timer::Timer;
 
-/// Factor of the time limit for operations with much work ([`Operation::IS_LONG`](super::Operation)).
+/// Factor of the time limit for operations that can take long
+/// ([`Operation::IS_LONG`](super::Operation)).
 const LONG_FACTOR: u32 = 8;
 
-/// Runs the work of an operation, without its commit. Drops it when the limit is reached: its
-/// transaction is rolled back, so the operation changes nothing.
+/// Runs an operation, without its commit, until the time limit. At the limit, the operation is
+/// dropped and its transaction rolled back, so that nothing is changed.
 pub(super) async fn run<T>(
     timer: Option<&dyn Timer>,
     (limit, is_long): (Duration, bool),

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use super::Engine;
 use crate::model::Result;
 
-/// Future of one piece of background work.
+/// Future of one job of background work.
 pub type Job = BoxFuture<'static, Result<()>>;
 
 /// Background work of one kind, done in rounds. The host application runs all
@@ -19,10 +19,10 @@ pub trait Worker: Send + Sync {
     /// Name in logs and in the health report.
     fn name(&self) -> &'static str;
 
-    /// Returns the timing of the rounds and the limits of their jobs.
+    /// Returns the timing of the rounds and the limits of the jobs.
     fn schedule(&self) -> Schedule;
 
-    /// Runs one round: finds the work that is due and returns it as at most `room` jobs.
+    /// Runs one round: finds the work that is due, and returns at most `room` jobs that do it.
     async fn jobs(&self, engine: &Arc<Engine>, room: usize) -> Result<Vec<Job>>;
 }
 

@@ -95,8 +95,8 @@ pub fn parse_json(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument
 const MAX_YAML_BYTES: usize = 1024 * 1024;
 const MAX_YAML_BRACKETS: usize = 256;
 
-/// Parses the secrets of a YAML 1.2 mapping `KEY: value`, in the order of the mapping. `no` is a
-/// string in YAML 1.2, `1e3` is not.
+/// Parses the secrets of a YAML 1.2 mapping `KEY: value`, in the order of the mapping. As YAML 1.2
+/// requires, the plain word `no` is a string and `1e3` is a number.
 pub fn parse_yaml(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument> {
     let brackets = text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
     if text.len() > MAX_YAML_BYTES || brackets > MAX_YAML_BRACKETS {

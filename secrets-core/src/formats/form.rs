@@ -1,4 +1,4 @@
-//! Reading and writing formats, with the same errors for the caller in every host application.
+//! Reading and writing of text formats. All host applications get the same errors.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use super::{BadDocument, Format, ObjectName, Unfit, dotenv, parse_json, parse_ya
 use crate::crypto::Plaintext;
 use crate::model::{Code, Error, FieldError, Result, SecretKey};
 
-/// Format for reading secrets.
+/// Format of a text from which secrets are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// `.env` file.
@@ -20,8 +20,8 @@ pub enum Form {
 }
 
 impl Form {
-    /// Reads the secrets of a text, in the order of the text. `field` is the name of the request
-    /// field that holds the text, used in errors.
+    /// Reads the secrets of a text, in their order. Errors name the request field `field`, which
+    /// holds the text.
     pub fn read(self, text: &str, field: &'static str) -> Result<Vec<(SecretKey, Plaintext)>> {
         match self {
             Self::Dotenv => {

@@ -84,7 +84,7 @@ fn value() -> impl Strategy<Value = String> {
     vec(pieces, 0..6).prop_map(|pieces| pieces.concat())
 }
 
-/// Secret keys that have a special meaning in some format.
+/// Secret keys that are reserved words in some format.
 const WORDS: [&str; 11] =
     ["NO", "y", "null", "TRUE", "_", "a.b", "a-b", "export_", "PATH2", "Key", "KEY"];
 
@@ -112,8 +112,8 @@ fn given(secrets: &Secrets) -> Vec<(String, String)> {
     secrets.iter().map(|(key, value)| (key.to_string(), value.reveal().to_owned())).collect()
 }
 
-/// Asserts that secrets that the format can represent are read back unchanged, and that an error
-/// names exactly the secrets that the format cannot represent one by one.
+/// Asserts that secrets that the format can represent are read back unchanged. For other secrets,
+/// asserts that the error names exactly those that the format cannot represent one by one.
 fn holds(
     format: Format,
     secrets: &Secrets,

@@ -1,8 +1,9 @@
 //! Replacement of encryption keys.
 //!
-//! The root key encrypts the instance key, which encrypts the key of each project, which encrypts the
-//! project's records. [`rotate_root`] replaces the root key. [`request_project_keys`] requests new keys
-//! for all projects: the worker [`PROJECT_KEYS`] adds them, and encrypts the records again.
+//! The root key encrypts the instance key, the instance key encrypts the key of each project, and a
+//! project key encrypts the records of its project. [`rotate_root`] replaces the root key.
+//! [`request_project_keys`] requests a new key for every project: the worker [`PROJECT_KEYS`] then
+//! creates the new keys and encrypts all records again.
 
 mod rotate_data;
 mod rotate_root;

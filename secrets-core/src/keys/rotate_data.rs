@@ -1,5 +1,5 @@
-//! Replacement of project keys: new records are encrypted with a new key at once, and the records that
-//! exist are encrypted again in the background.
+//! Replacement of project keys: new records are immediately encrypted with the new key, and
+//! existing records are encrypted again in the background.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,14 +22,15 @@ use crate::store::{
 /// Maximum number of records encrypted again in one transaction.
 const MAX_ROWS: u32 = 200;
 
-/// Maximum number of keys looked up at a time.
+/// Maximum number of project keys loaded at a time.
 const MAX_KEYS: u32 = 16;
 
-/// Time from the replacement of a key to its earliest retirement. An operation that began before the
-/// replacement has ended by then, so no record is encrypted with the key any more.
+/// Minimum time between the replacement of a key and its retirement. Operations that began before
+/// the replacement, and may still use the old key, have ended by then.
 const SETTLING_TIME: TimeDelta = TimeDelta::minutes(10);
 
-/// Worker that replaces project keys on request, and encrypts the records of replaced keys again.
+/// Worker that replaces project keys after a request, and encrypts the records of replaced keys
+/// again.
 pub const PROJECT_KEYS: Periodic = Periodic {
     name: "project keys",
     schedule: Schedule {
@@ -47,12 +48,11 @@ pub struct KeyStatus {
     pub root: String,
     /// Number of project keys by state.
     pub projects: ProjectKeyCounts,
-    /// Time of the request to replace project keys, if it is not done.
+    /// Time of the pending request to replace project keys; `None` if no request is pending.
     pub requested_at: Option<Time>,
 }
 
-/// Requests that all project keys are replaced. The service over this store replaces them in the
-/// background.
+/// Requests the replacement of all project keys. The running service does it in the background.
 pub async fn request_project_keys(store: &dyn Store, now: Time) -> StoreResult<()> {
     let mut tx = store.begin().await?;
     tx.request_project_keys(now).await?;
@@ -70,9 +70,9 @@ pub async fn status(store: &dyn Store) -> StoreResult<KeyStatus> {
     })
 }
 
-/// Replaces the project keys that were created before the last request, and encrypts records of
-/// replaced keys again, in small transactions. A project that fails is reported, tried again later, and
-/// holds up no other.
+/// Replaces the project keys that are older than the last request, and encrypts records of replaced
+/// keys again, in short transactions. If a project fails, the failure is reported and tried again
+/// later, and other projects continue.
 pub async fn replace_project_keys(engine: &Arc<Engine>) -> Result<()> {
     add_keys(engine).await?;
     let failures = engine.shared::<Failures>();
@@ -97,7 +97,7 @@ pub async fn replace_project_keys(engine: &Arc<Engine>) -> Result<()> {
     }
 }
 
-/// Adds a key to every project whose newest key is older than the last request.
+/// Adds a new key to every project whose newest key is older than the last request.
 async fn add_keys(engine: &Engine) -> Result<()> {
     let Some(before) = engine.store().read().await?.project_key_request().await? else {
         return Ok(());
@@ -127,7 +127,8 @@ async fn add_keys(engine: &Engine) -> Result<()> {
     Ok(())
 }
 
-/// Encrypts all records of a replaced key again, and retires the key if no other can follow.
+/// Encrypts all records of a replaced key again. Retires the key if it has no records and no
+/// running operation can still use it.
 async fn encrypt_again(engine: &Engine, replaced: &ReplacedKey) -> Result<()> {
     let keys = Keys::of(engine, replaced)?;
     let mut seen = Seen::default();
@@ -146,15 +147,16 @@ async fn encrypt_again(engine: &Engine, replaced: &ReplacedKey) -> Result<()> {
     Ok(())
 }
 
-/// Records of a replaced key that were found in one round.
+/// Counts of one round over the records of a replaced key.
 #[derive(Default)]
 struct Seen {
     rows: u64,
-    /// First error. A record that does not decrypt stays as it is, and holds up no other.
+    /// First error. A record that cannot be decrypted stays as it is, and the other records
+    /// continue.
     error: Option<Error>,
 }
 
-/// A replaced key and the newest one of the same project.
+/// A replaced key, and the newest key of the same project.
 struct Keys {
     project: ProjectId,
     old: ProjectKey,
@@ -168,8 +170,9 @@ impl Keys {
         Ok(Self { project: replaced.key.project, old, new })
     }
 
-    /// Encrypts the next records of a column again, in one transaction, and counts them. Returns the
-    /// last of them, or `None` if there was none. Nodes that work on the same key take turns.
+    /// Encrypts the next records of a column again, in one transaction, and counts them. Returns
+    /// the position of the last record, or `None` if none was left. Nodes that work on the same key
+    /// take turns.
     async fn encrypt_batch(
         &self,
         engine: &Engine,
@@ -202,8 +205,8 @@ impl Keys {
         Ok(Some(last))
     }
 
-    /// Locks the environments of secrets in the order of their IDs, as operations do that change several
-    /// secrets, so that none waits for the other.
+    /// Locks the environments of these secrets in the order of their IDs. Operations that change
+    /// several secrets lock in the same order, so that no two transactions wait for each other.
     async fn lock_environments(
         &self,
         tx: &mut dyn Tx,
@@ -238,7 +241,7 @@ impl Keys {
     }
 }
 
-/// Returns the encryption context of a record.
+/// Returns the associated data of a record.
 fn context<'a>(
     engine: &Engine,
     project: ProjectId,

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::crypto::{Keyring, KeyringError, RootKeyId};
 use crate::engine::{AuditContext, Caller, Engine, StartError};
 
-/// Result of [`rotate_root`].
+/// Result of replacing the root key ([`rotate_root`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RootRotation {
     /// The current root key replaced the previous one.
@@ -15,16 +15,16 @@ pub enum RootRotation {
         /// ID of the current root key.
         to: RootKeyId,
     },
-    /// The store used the current root key already.
+    /// Nothing changed, because the store already used the current root key.
     Unchanged(RootKeyId),
 }
 
-/// Replaces [`Ports::previous_root`](crate::Ports::previous_root) by
-/// [`Ports::root`](crate::Ports::root): wraps the instance key with the current root key, in one
-/// transaction. Records are not encrypted again. Running processes are not affected; a process that
-/// starts afterwards needs the current root key.
+/// Replaces the root key [`Ports::previous_root`](crate::Ports::previous_root) by
+/// [`Ports::root`](crate::Ports::root): wraps the instance key with the new root key, in one
+/// transaction. Records are not encrypted again. Running processes are not affected; processes that
+/// start later need the new root key.
 ///
-/// Backups made before still need the previous root key.
+/// Backups from before the replacement still need the previous root key.
 pub async fn rotate_root(engine: &Engine) -> Result<RootRotation, StartError> {
     let (ports, root) = (engine.ports(), engine.ports().root.as_ref());
     let mut tx = engine.store().begin().await?;
@@ -49,7 +49,7 @@ pub async fn rotate_root(engine: &Engine) -> Result<RootRotation, StartError> {
     Ok(RootRotation::Replaced { from: before.root_key, to: after.root_key })
 }
 
-/// Fails if the stored instance key cannot be unwrapped with the current root key.
+/// Fails if the stored instance key cannot be unwrapped with this root key.
 async fn stored_under(engine: &Engine, root: RootKeyId) -> Result<(), StartError> {
     let stored = engine.store().read().await?.instance().await?;
     let (record, keys) = stored.ok_or(StartError::OrphanData)?;

@@ -10,13 +10,13 @@ use crate::model::Time;
 const WIDE_FACTOR: u32 = 16;
 
 /// Rate limiter for client addresses: IPv4 addresses, IPv6 /64 networks, and IPv6 /48 networks with
-/// a higher limit. Each kind has a table of its own, and an address for which a full table has no
-/// room is admitted. So a flood of addresses cannot cause the refusal of others.
+/// a higher limit. Each kind has its own table. When a table is full, new addresses are admitted,
+/// so that a flood of addresses cannot cause the refusal of other clients.
 pub struct AddressLimiter {
     v4: RateLimiter<Ipv4Addr>,
-    /// Counters by the first 64 bits.
+    /// Counters of /64 networks, by the first 64 bits of the address.
     v6: RateLimiter<u64>,
-    /// Counters by the first 48 bits.
+    /// Counters of /48 networks, by the first 48 bits of the address.
     v6_wide: RateLimiter<u64>,
 }
 
@@ -58,9 +58,9 @@ impl AddressLimiter {
     }
 }
 
-/// Returns the network that a client's requests and connections are counted under: an IPv4 address,
-/// or an IPv6 /64 network, because a client usually has a whole /64 and could use any of its 2^64
-/// addresses.
+/// Returns the network under which requests and connections of a client are counted: an IPv4
+/// address, or an IPv6 /64 network, because a client usually has a whole /64 and could use any of
+/// its 2^64 addresses.
 #[must_use]
 pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {

@@ -1,35 +1,38 @@
-//! Permits for concurrent work, limited by the places that share it: a host, a team, the process.
+//! Permits for concurrent jobs. Jobs that share a resource, such as a host, a team or the process,
+//! share its limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use crate::model::lock::lock;
 
-/// Maximum number of works remembered as waiting.
+/// Maximum number of waiting jobs that are remembered.
 const MAX_WAITING: usize = 16_384;
 
-/// Place that a limited number of concurrent works may share.
+/// A resource that a limited number of concurrent jobs may use, such as a host, a team or the
+/// process.
 pub trait Place: Clone + Ord {
-    /// Maximum number of concurrent works.
+    /// Maximum number of concurrent jobs.
     fn limit(&self) -> usize;
 }
 
-/// Permits in use, counted by place.
+/// Numbers of permits in use, by resource.
 #[derive(Debug)]
 pub struct Permits<P>(Arc<Mutex<BTreeMap<P, usize>>>);
 
-/// Permit for one work. Dropping it releases the permit.
+/// Permit to run one job. Dropping it releases the permit.
 #[derive(Debug)]
 pub struct Permit<P: Place> {
     permits: Permits<P>,
     places: Vec<P>,
 }
 
-/// Permits for works of a queue, which are known by an ID and are tried again and again.
+/// Permits for the jobs of a queue. A job is identified by an ID, and tried again until it gets a
+/// permit.
 #[derive(Debug)]
 pub(crate) struct QueuePermits<I, P> {
     permits: Permits<P>,
-    /// Places of the works that were refused.
+    /// Resources of the jobs that were refused.
     waiting: Mutex<BTreeMap<I, Vec<P>>>,
 }
 
@@ -46,8 +49,8 @@ impl<P> Clone for Permits<P> {
 }
 
 impl<P: Place> Permits<P> {
-    /// Acquires a permit for work in these places, without waiting. Fails with the first place whose
-    /// limit is reached.
+    /// Acquires a permit for a job that uses all these resources, without waiting. Fails with the
+    /// first resource whose limit is reached.
     pub fn acquire(&self, places: Vec<P>) -> Result<Permit<P>, P> {
         let mut counts = lock(&self.0);
         if let Some(full) = first_full(&counts, &places) {
@@ -59,7 +62,7 @@ impl<P: Place> Permits<P> {
         Ok(Permit { permits: self.clone(), places })
     }
 
-    /// True if there is a permit for work in these places.
+    /// True if a job that uses these resources would get a permit.
     pub(crate) fn are_free(&self, places: &[P]) -> bool {
         first_full(&lock(&self.0), places).is_none()
     }
@@ -90,7 +93,8 @@ impl<I, P> Default for QueuePermits<I, P> {
 }
 
 impl<I: Ord, P: Place> QueuePermits<I, P> {
-    /// Acquires a permit for a work in these places, or remembers that it waits.
+    /// Acquires a permit for a job that uses these resources. `None` if there is none; the job is
+    /// then remembered as waiting.
     pub(crate) fn acquire(&self, work: I, places: Vec<P>) -> Option<Permit<P>> {
         let permit = self.permits.acquire(places.clone()).ok();
         let mut waiting = lock(&self.waiting);
@@ -100,13 +104,13 @@ impl<I: Ord, P: Place> QueuePermits<I, P> {
         permit
     }
 
-    /// Acquires a permit for a work that is not in the queue.
+    /// Acquires a permit for a job that is not in the queue.
     pub(crate) fn acquire_once(&self, places: Vec<P>) -> Option<Permit<P>> {
         self.permits.acquire(places).ok()
     }
 
-    /// True if a work was refused, and would be refused again. So its places need not be looked up
-    /// again and again.
+    /// True if a job was refused and would be refused again. Saves looking up the resources of a
+    /// waiting job in every round.
     pub(crate) fn must_wait(&self, work: &I) -> bool {
         let mut waiting = lock(&self.waiting);
         let must_wait = waiting.get(work).is_some_and(|places| !self.permits.are_free(places));
@@ -116,13 +120,13 @@ impl<I: Ord, P: Place> QueuePermits<I, P> {
         must_wait
     }
 
-    /// Forgets the waiting works that are not among these candidates.
+    /// Forgets the waiting jobs that are not among these candidates.
     pub(crate) fn forget_others(&self, candidates: impl IntoIterator<Item = I>) {
         let candidates: BTreeSet<_> = candidates.into_iter().collect();
         lock(&self.waiting).retain(|work, _| candidates.contains(work));
     }
 
-    /// True if there is a permit for work in these places.
+    /// True if a job that uses these resources would get a permit.
     pub(crate) fn are_free(&self, places: &[P]) -> bool {
         self.permits.are_free(places)
     }

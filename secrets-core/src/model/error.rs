@@ -31,7 +31,7 @@ pub enum Error {
     },
     /// No credential, or one that is not valid. The text never reveals which part failed.
     Unauthenticated(&'static str),
-    /// Credential that was valid, and whose lifetime has ended.
+    /// The credential was valid, but its lifetime has ended.
     Expired,
     /// The caller is authenticated, but the credential may not be used from this network address.
     AddressNotAllowed(&'static str),
@@ -271,7 +271,7 @@ impl Error {
         }
     }
 
-    /// Returns whether the caller's credential is not accepted, whatever the request.
+    /// True if the caller's credential is not accepted for any request.
     #[must_use]
     pub fn refuses_credential(&self) -> bool {
         matches!(self, Self::Unauthenticated(_) | Self::Expired | Self::AddressNotAllowed(_))

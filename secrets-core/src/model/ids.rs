@@ -94,7 +94,7 @@ impl ProjectId {
 }
 
 impl AuditBatchId {
-    /// ID before those of all batches.
+    /// Lowest ID: it precedes the IDs of all batches.
     pub const NIL: Self = Self(Uuid::nil());
 }
 

@@ -1,4 +1,5 @@
-//! Deserialization of structs from JSON objects only.
+//! Deserialization of structs from JSON objects only. By default, serde also accepts a list of the
+//! field values in their order.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,8 +7,7 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-/// Value deserialized from a JSON object. (serde would also accept a list of the field values in
-/// order.)
+/// Value that deserializes from a JSON object only.
 #[derive(Debug)]
 pub struct Object<T>(pub T);
 

@@ -29,8 +29,8 @@ pub struct Identity {
     pub family_name: Option<String>,
     /// `picture` claim: URL of an image.
     pub picture: Option<String>,
-    /// Token with these claims, kept only if the claims have no e-mail address: then the identity
-    /// provider is asked for the address at sign-in.
+    /// Token that contained these claims. Kept only if the claims have no e-mail address: at
+    /// sign-in, the token is used to ask the identity provider for the address.
     pub token: Option<IdentityToken>,
 }
 
@@ -88,12 +88,13 @@ pub struct Origin {
     pub agent: Option<String>,
     /// Request ID.
     pub request: Option<Uuid>,
-    /// Rate-limit window of the team that the request is for. All clones of an origin share it.
+    /// Rate-limit window of the team that the request is for. All clones of an origin share this
+    /// window.
     pub team_window: TeamWindow,
 }
 
-/// Rate-limit window of a team, empty until the request was counted for a team. A request is counted
-/// once, for the first team that it is authorized for.
+/// Rate-limit window of a team. Empty until the request was counted for a team: a request is
+/// counted once, for the first team that it is authorized for.
 #[derive(Debug, Clone, Default)]
 pub struct TeamWindow(pub(crate) Arc<OnceLock<Option<Window>>>);
 

@@ -11,7 +11,7 @@ use crate::model::{ValidationRule, Violation};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase", try_from = "String")]
 pub enum Role {
-    /// Works in projects.
+    /// Works in the projects of the team.
     Member,
     /// Manages the team.
     Admin,

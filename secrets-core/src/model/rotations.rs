@@ -5,13 +5,14 @@ use serde::{Deserialize, Serialize};
 use super::named_enum::named_enum;
 use super::{ValidationRule, Violation};
 
-/// Error code of a rotation whose secrets are deleted and whose logins are being disabled.
+/// Error code of a rotation that is being revoked: its secrets are deleted, and the logins of its
+/// database users are being disabled.
 pub(crate) const REVOKING: &str = "revoking";
 
 /// Error codes that require action by a user.
 const NEEDS_USER: [&str; 3] = ["identity_changed", "fenced", "crashed"];
 
-/// True if the service rotates again by itself after an error with this code.
+/// True if the service retries by itself after an error with this code.
 pub(crate) fn is_retried(code: Option<&str>) -> bool {
     code.is_none_or(|code| !NEEDS_USER.contains(&code))
 }
@@ -184,14 +185,15 @@ impl Slot {
     }
 }
 
-/// Properties of a kind of database that the service needs outside of its driver.
+/// Properties of a kind of database that code outside of the driver needs.
 #[derive(Debug, Clone, Copy)]
 pub struct DatabaseKind {
     /// Default port of the database server.
     pub default_port: u16,
     /// Scheme of database URLs.
     pub url_scheme: &'static str,
-    /// Parameter of database URLs for the TLS mode, if the clients of this kind have a common one.
+    /// Parameter of database URLs for the TLS mode; `None` if clients of this kind of database
+    /// share no parameter.
     pub url_tls_parameter: Option<&'static str>,
 }
 

@@ -1,5 +1,5 @@
-//! Deserialization of whole numbers. JSON has one kind of number, and JSON Schema counts `1.0` as an
-//! integer, so a whole number may be written with a fraction of zero.
+//! Deserialization of whole numbers. JSON has one number type, and JSON Schema counts `1.0` as an
+//! integer. So a whole number may be written with a fraction of zero.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct Whole(pub i64);
 
 const EXPECTED: &str = "a whole number";
 
-/// Largest number up to which every whole number has an exact `f64`: 2^53.
+/// Largest number up to which `f64` represents every whole number exactly: 2^53.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Deserializes an integer of type `T`; for `#[serde(deserialize_with)]`.

@@ -15,21 +15,22 @@ use crate::model::{DeliveryId, Error, Time};
 use crate::ports::mail::DeliveryError;
 use crate::store::{DeliveryRecord, StoreError, StoreResult, Tx};
 
-/// Maximum number of due deliveries considered per call. More than can be sent at once, because
-/// many may have to wait for the same receiver. If more are due, the next call goes on after them.
+/// Maximum number of due deliveries that one call considers. Larger than the number that can be
+/// sent at once, because many may have to wait for the same receiver. If more are due, the next
+/// call continues after the last one.
 const MAX_CANDIDATES: u32 = 4_096;
 
-/// Last delivery that was considered of each kind, if others are due after it.
+/// Last considered delivery of each kind, if more are due after it.
 #[derive(Default)]
 struct Positions(Mutex<HashMap<&'static str, (Time, DeliveryId)>>);
 
 /// Duration of a claim. Longer than a delivery may take.
 const CLAIM_DURATION: TimeDelta = TimeDelta::minutes(2);
 
-/// Delays after failed attempts, in seconds. After the last, the delivery is given up.
+/// Delays after failed attempts, in seconds. A delivery whose last retry fails is given up.
 const RETRY_DELAYS: [i64; 7] = [5, 60, 300, 1_800, 7_200, 18_000, 36_000];
 
-/// A claimed delivery: no other node sends it until the claim ends.
+/// A claimed delivery. No other node sends it until the claim ends.
 pub struct Claimed {
     delivery: DeliveryRecord,
     _permit: DeliveryPermit,
@@ -71,7 +72,7 @@ pub async fn deliver_due(engine: &Engine, channel: &dyn Channel) -> StoreResult<
     Ok(number)
 }
 
-/// Claims due deliveries of a channel that need not wait for others: at most `limit`, longest overdue
+/// Claims the due deliveries of a channel that can be sent now: at most `limit`, longest overdue
 /// first. Claims nothing if the channel is not available.
 pub async fn claim_due(
     engine: &Engine,
@@ -168,9 +169,9 @@ pub(crate) async fn settle_attempt(
     settle(tx, delivery, again).await
 }
 
-/// Ends a claim and commits the transaction: sets the time `again` of the next attempt, or deletes
-/// the delivery if `again` is `None`. Commits nothing if another node has claimed the delivery
-/// since.
+/// Ends a claim and commits the transaction. Sets `again` as the time of the next attempt, or
+/// deletes the delivery if `again` is `None`. Commits nothing if another node has claimed the
+/// delivery meanwhile.
 pub(crate) async fn settle(
     mut tx: Box<dyn Tx>,
     delivery: &DeliveryRecord,

@@ -30,8 +30,8 @@ pub trait Channel: Send + Sync {
     /// outbox.
     fn is_available(&self, engine: &Engine) -> bool;
 
-    /// Acquires a permit to send a delivery, before it is claimed. `None` if the delivery must wait for
-    /// others, for example to the same receiver.
+    /// Acquires a permit to send a delivery. Called before the delivery is claimed. `None` if the
+    /// delivery must wait for others, for example to the same receiver.
     async fn admit(
         &self,
         _engine: &Engine,
@@ -40,8 +40,8 @@ pub trait Channel: Send + Sync {
         Ok(Some(Box::new(())))
     }
 
-    /// Called with all deliveries that are due, before they are admitted. Not called if they are more
-    /// than one page.
+    /// Called with all due deliveries before they are admitted, so that the channel can drop what
+    /// it remembers of others. Not called if there are more due deliveries than one call considers.
     fn consider(&self, _engine: &Engine, _due: &[DeliveryRecord]) {}
 
     /// Sends a claimed delivery once and records the outcome: done, to be retried, or given up.

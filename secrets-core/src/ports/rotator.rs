@@ -86,11 +86,12 @@ pub struct Apply {
 pub struct Applied {
     /// Server identity: `system_identifier` of PostgreSQL, `server_uuid` of MySQL.
     pub identity: Option<String>,
-    /// True if the password itself had to be sent, because the server accepts no verifier.
+    /// True if the password was sent in clear text, because the server accepts no hash of a
+    /// password.
     pub sent_in_clear: bool,
 }
 
-/// A client that changes credentials on a target.
+/// A client that changes credentials in a target database.
 ///
 /// Every call ends within 30 seconds. Calls are idempotent: a repeated call with the same arguments
 /// has no further effect.
@@ -162,7 +163,7 @@ pub enum Fault {
     Identity,
     /// A later attempt has already changed the user.
     Fenced,
-    /// The user can log in, but does not have exactly the expected privileges.
+    /// The user can log in, but has more or fewer privileges than expected.
     ProbeRefused,
     /// Protocol violation, or a request from the server that is never permitted.
     Protocol,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-/// Waits.
+/// Source of delays.
 #[async_trait]
 pub trait Timer: Send + Sync {
     /// Waits for the duration.

@@ -1,4 +1,4 @@
-//! Input of a call by name.
+//! Input of a call by name: a JSON object.
 
 use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
@@ -23,7 +23,7 @@ impl Input {
         }
     }
 
-    /// Fails if fields are left, so that misspelled field names do not go unnoticed.
+    /// Fails if fields are left, so that a misspelled field name is an error.
     pub(super) fn end(self) -> Result<()> {
         match self.0.keys().next() {
             None => Ok(()),
@@ -99,7 +99,8 @@ impl Input {
         Ok(EnvironmentPath::new(self.project()?, self.text(name)?))
     }
 
-    /// Takes a secret key from the field `key`.
+    /// Takes a secret key from the field `key`. Any text is accepted: an invalid key matches no
+    /// secret.
     pub(super) fn key(&mut self) -> Result<KeyRef> {
         Ok(KeyRef::new(&self.text("key")?))
     }

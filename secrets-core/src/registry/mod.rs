@@ -69,8 +69,9 @@ macro_rules! operations {
         /// Names of all operations.
         pub const NAMES: &[&str] = &[$(<$task as Task>::NAME),*];
 
-        /// True if the named operation can take long ([`Task::IS_LONG`]). A binding runs it on a
-        /// thread of its own, so that an event loop does not wait and signals are handled.
+        /// True if the named operation can take long ([`Task::IS_LONG`]). A language binding runs
+        /// such an operation on a separate thread, so that its event loop stays free and signals
+        /// are handled.
         #[must_use]
         pub fn is_long(name: &str) -> bool {
             $(if name == <$task as Task>::NAME {

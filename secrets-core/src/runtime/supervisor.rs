@@ -10,19 +10,19 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 use crate::engine::{Engine, Schedule, Worker};
 use crate::model::lock::lock;
 
-/// Timeout for finding the jobs of a round.
+/// Timeout for a round to find its jobs.
 const ROUND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Maximum delay before a worker that failed runs again. Shorter than the time after which it would
-/// count as stopped.
+/// Maximum delay before a worker that failed runs again. Shorter than the time after which the
+/// worker would count as stopped.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
-/// Time that running jobs have to end after a stop.
+/// Maximum time that running jobs get to end after a stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Runs workers until it is stopped: each in its own task, with a timeout for each job and an
-/// increasing delay after failures. A worker that panics is restarted. A clone controls the
-/// same workers.
+/// Runs workers until it is stopped. Each worker has its own task, a timeout for each job, and an
+/// increasing delay after failures. A worker that panics is restarted. Clones of a supervisor
+/// control the same workers.
 #[derive(Clone)]
 pub struct Supervisor {
     workers: Arc<[Supervised]>,
@@ -48,7 +48,7 @@ struct Supervised {
 }
 
 impl Supervisor {
-    /// Creates a supervisor of these workers. They do not run before [`run`](Self::run) is called.
+    /// Creates a supervisor of these workers. The workers start when [`run`](Self::run) is called.
     #[must_use]
     pub fn new(workers: Vec<Arc<dyn Worker>>) -> Self {
         let supervised = |worker: Arc<dyn Worker>| {
@@ -59,8 +59,9 @@ impl Supervisor {
         Self { workers, stopped: watch::Sender::new(false) }
     }
 
-    /// Runs the workers until [`stop`](Self::stop) is called, and then waits up to 5 seconds for the
-    /// jobs that run. Longer ones are cancelled: their work continues from the store.
+    /// Runs the workers until [`stop`](Self::stop) is called, then waits up to 5 seconds for
+    /// running jobs. Jobs that take longer are cancelled; after a restart, their work continues
+    /// from the data in the store.
     pub async fn run(&self, engine: Arc<Engine>) {
         let mut tasks = JoinSet::new();
         for place in 0..self.workers.len() {
@@ -89,7 +90,7 @@ impl Supervisor {
         self.workers.iter().map(Supervised::health).collect()
     }
 
-    /// True if every worker completes its rounds in time.
+    /// True if every worker has completed a round recently enough.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.workers.iter().all(|worker| worker.health().is_running)
@@ -174,12 +175,12 @@ impl Supervised {
     }
 }
 
-/// Failure of a job that has ended.
+/// Returns the error of a job that has ended; `None` if the job succeeded.
 fn failure(ended: Result<Result<(), String>, JoinError>) -> Option<String> {
     ended.map_err(|error| error.to_string()).flatten().err()
 }
 
-/// Delay before the next round after this number of failures in a row.
+/// Returns the delay before the next round after this number of failures in a row.
 fn backoff(failures: u32) -> Duration {
     Duration::from_secs(2_u64.saturating_pow(failures)).min(MAX_BACKOFF)
 }

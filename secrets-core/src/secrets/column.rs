@@ -1,4 +1,4 @@
-//! Column of a comparison: the secrets that one environment sees.
+//! Column of a comparison: the secrets that an environment has or inherits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
@@ -18,14 +18,16 @@ pub(super) struct Column {
     pub(super) cells: BTreeMap<SecretKey, ComparedSecret>,
 }
 
-/// Decrypted parts of the compared secrets. A secret that several environments see is decrypted once.
+/// Decrypted parts of the compared secrets. A secret that several environments inherit is decrypted
+/// once.
 pub(super) struct Contents {
     descriptions: HashMap<SecretId, Option<Plaintext>>,
     /// `None` if equal values are not marked.
     equality: Option<Equality>,
 }
 
-/// Groups of equal values. Values are compared by a MAC whose key exists only for one comparison.
+/// Groups of equal values. Values are compared by a MAC whose key exists during one comparison
+/// only.
 struct Equality {
     key: FingerprintKey,
     groups: HashMap<Fingerprint, u32>,
@@ -43,12 +45,13 @@ impl Contents {
         Self { descriptions: HashMap::new(), equality }
     }
 
-    /// Number of secrets whose values were compared.
+    /// Returns the number of secrets whose values were compared.
     pub(super) fn compared(&self) -> usize {
         self.equality.as_ref().map_or(0, |equality| equality.by_secret.len())
     }
 
-    /// Builds the cells of an environment. `managed` has the secret keys that its rotations write.
+    /// Builds the cells of an environment. `managed` contains the secret keys that rotations of the
+    /// environment write.
     pub(super) async fn cells(
         &mut self,
         cx: &mut Context<'_, Read>,
@@ -113,7 +116,7 @@ impl Contents {
 }
 
 impl Equality {
-    /// Returns the number of the group of a secret's value; `None` for a hidden secret.
+    /// Returns the group number of a secret's value; `None` for a hidden secret.
     async fn group(
         &mut self,
         cx: &mut Context<'_, Read>,
@@ -144,7 +147,7 @@ fn restricted(
     ComparedSecret { restricted: true, ..cell(secret, origin) }
 }
 
-/// Builds the cell of a secret, without its decrypted parts and author.
+/// Builds the cell of a secret, without description, group and author.
 fn cell(
     secret: &SecretRecord,
     (state, from): (SecretState, Option<EnvironmentName>),

@@ -15,8 +15,8 @@ use crate::model::{
 };
 use crate::store::{EnvironmentRecord, RotationRecord, Selection};
 
-/// Compares the secrets of a project's environments, without values. Environments without access for
-/// the caller are listed, without their secrets.
+/// Compares the secrets of a project's environments, without their values. An environment that the
+/// caller may not access is listed without secrets.
 #[derive(Debug)]
 pub struct CompareSecrets {
     /// Project ID or slug.
@@ -42,7 +42,7 @@ impl CompareSecrets {
     }
 }
 
-/// An environment as the caller may read it.
+/// An environment with the data that the caller may read.
 struct Readable {
     environment: EnvironmentRecord,
     /// `None` if the caller has no access.
@@ -161,7 +161,7 @@ impl Readable {
         }
     }
 
-    /// Computes the ETag of the environment's part of a comparison.
+    /// Computes the part of the comparison's ETag that covers this environment.
     fn tag(&self, cx: &Context<'_, Read>) -> Tag {
         let mut form = format!("compared {} {}", self.role().as_str(), self.environment.position);
         let Some(view) = &self.view else {
@@ -200,7 +200,7 @@ async fn column(
     Ok(Column { environment, cells })
 }
 
-/// Returns the secret keys that rotations write, with the name of each key's rotation.
+/// Returns the secret keys that these rotations write, each with the name of its rotation.
 fn managed_keys(rotations: Vec<RotationRecord>) -> Result<BTreeMap<SecretKey, RotationName>> {
     let mut managed = BTreeMap::new();
     for rotation in rotations {

@@ -7,8 +7,8 @@ use crate::access::LockedRow;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Permission, Result};
 
-/// Permanently deletes a secret that the environment itself holds, with all its versions. An
-/// ancestor's secret with the same key becomes effective again.
+/// Deletes a secret that the environment itself holds, permanently and with all versions. If an
+/// ancestor has a secret with the same key, that secret is inherited again.
 #[derive(Debug)]
 pub struct DeleteSecret {
     /// Environment of the secret.

@@ -56,8 +56,8 @@ pub(crate) async fn effective_secrets<A: Access>(
     Ok((scope, shown))
 }
 
-/// Returns the effective secrets without the hidden ones, sorted by key. The caller may be unable to
-/// read some of them.
+/// Returns the effective secrets without the hidden ones, sorted by key. Includes secrets that the
+/// caller may not read.
 pub(crate) async fn shown_secrets<A: Access>(
     cx: &mut Context<'_, A>,
     mut view: View,

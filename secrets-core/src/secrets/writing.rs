@@ -22,9 +22,9 @@ pub(crate) async fn check_secret_quota(
     scope.plan.admit(Quota::Secrets, current, more)
 }
 
-/// Returns an error if the transaction made the secrets of the environment or of the team larger than
-/// the plan allows. Deletes the oldest previous versions if they are larger than the plan allows. Call
-/// it after the last change of the secrets.
+/// Returns an error if this transaction has made the secrets of the environment or of the team
+/// larger than the plan allows. If the previous versions are larger than the plan allows, deletes
+/// the oldest ones. Call it after the last change of secrets in the transaction.
 pub(crate) async fn check_size(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -33,8 +33,8 @@ pub(crate) async fn check_size(
     check_team_size(cx, scope, growth).await
 }
 
-/// Like [`check_size`], without the check of the team's size, for changes to several environments.
-/// Returns the growth of the secrets and their previous versions, in bytes.
+/// Like [`check_size`], but without the check of the team's size, for changes to several
+/// environments. Returns the number of bytes by which the secrets and their previous versions grew.
 pub(super) async fn check_environment_size(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -68,8 +68,8 @@ pub(super) async fn check_team_size(
     scope.plan.admit(Quota::StoredBytes, size.saturating_sub(more), more)
 }
 
-/// Deletes the oldest previous versions of an environment's secrets if they are larger than the plan
-/// allows. Returns the counters.
+/// Deletes the oldest previous versions of an environment's secrets if they are larger than the
+/// plan allows. Returns the counters of the environment afterwards.
 async fn limit_history(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -122,7 +122,7 @@ pub(crate) fn first_version(
     record
 }
 
-/// Stores the next version of a secret.
+/// Stores the next version of a secret, with this content.
 pub(crate) async fn replace(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -152,7 +152,7 @@ pub(crate) async fn replace(
     Ok(next)
 }
 
-/// Writes the values of a rotated credential, each as the next version of its secret. The
+/// Writes the values of a rotated credential: each becomes the next version of its secret. The
 /// environment must be locked.
 pub(crate) async fn write_rotated(
     cx: &mut Context<'_, Write>,

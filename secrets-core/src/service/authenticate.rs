@@ -85,8 +85,8 @@ impl Service {
         Ok(caller)
     }
 
-    /// Fails if the token may not be used from the caller's address, and records the denial in the
-    /// audit log. Otherwise remembers the time of use.
+    /// Fails if the token may not be used from the caller's address, and records the refusal in the
+    /// audit log. Otherwise records the use of the token.
     async fn admit_address(&self, caller: &Caller, token: &TokenRecord, now: Time) -> Result<()> {
         let address = caller.origin.address.map(|address| address.to_canonical());
         let is_within = |address| token.networks.iter().any(|network| network.contains(&address));
@@ -109,7 +109,7 @@ impl Service {
         admitted
     }
 
-    /// Records the refused use of a service token that exists.
+    /// Records in the audit log that the use of an existing service token was refused.
     async fn record_denied_use<const N: usize>(
         &self,
         caller: &Caller,
@@ -161,7 +161,7 @@ impl Service {
         Ok(caller)
     }
 
-    /// Records the refused use of a session that has ended.
+    /// Records in the audit log that the use of an ended session was refused.
     async fn record_ended_session(
         &self,
         caller: &Caller,

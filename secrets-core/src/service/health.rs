@@ -17,7 +17,8 @@ pub struct Health {
     pub encryption: bool,
     /// True if audit entries can be written.
     pub audit: bool,
-    /// Items of background work that fail on this node. Other work goes on, so the service is healthy.
+    /// Items of background work that fail on this node. They do not make the service unhealthy,
+    /// because other work continues.
     pub failing: Vec<FailingItem>,
 }
 

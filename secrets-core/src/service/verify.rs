@@ -30,7 +30,7 @@ pub struct VerifiedRecords {
     pub unreadable_rotations: Vec<RotationId>,
 }
 
-/// Number of previous versions read in one call.
+/// Maximum number of previous versions read at a time.
 const PAGE: u32 = 100;
 
 /// Cached encryption keys of the project being verified. Secrets of a project are mostly adjacent,

@@ -45,13 +45,13 @@ pub struct StoreOptions {
 /// connection is closed.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
-    /// Time until a connection is free.
+    /// Maximum wait for a free connection.
     pub acquire: Duration,
-    /// Time of a statement outside of a transaction.
+    /// Maximum duration of a statement outside of a transaction.
     pub read: Duration,
-    /// Time of a statement in a transaction.
+    /// Maximum duration of a statement in a transaction.
     pub write: Duration,
-    /// Time of a health check.
+    /// Maximum duration of a health check.
     pub ping: Duration,
 }
 
@@ -127,9 +127,9 @@ pub async fn open_with(location: &Location, options: StoreOptions) -> StoreResul
     })
 }
 
-/// Opens the store at a location that another process may own. Creates and migrates nothing: the tables
-/// must be those of this version. Only requests, such as
-/// [`request_project_keys`](super::KeyWrites::request_project_keys), may be written.
+/// Opens the store at a location while another process may be using it. Creates and migrates
+/// nothing: the tables must be those of this version. Only requests to the service may be written,
+/// such as [`request_project_keys`](super::KeyWrites::request_project_keys).
 pub async fn open_shared(location: &Location) -> StoreResult<Arc<dyn Store>> {
     match location {
         #[cfg(feature = "sqlite")]

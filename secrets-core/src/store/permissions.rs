@@ -26,8 +26,8 @@ pub struct PermissionRecord {
     pub updated_at: Time,
 }
 
-/// The default access of team members in a project's environments, for members without a permission
-/// of their own.
+/// The default access of team members in a project's environments. It applies to members without a
+/// permission of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionDefault {
     /// Project ID.

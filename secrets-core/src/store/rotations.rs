@@ -89,7 +89,7 @@ pub struct RotationSlots {
     /// Time at which the login of the inactive slot's database user will be disabled; `None` if it
     /// is disabled already or was never used.
     pub retire_at: Option<Time>,
-    /// Time of the next check that the active credential works.
+    /// Time of the next check that the active credential still works.
     pub check_at: Option<Time>,
     /// Number of checks since the credential became active.
     pub checks: u32,
@@ -104,8 +104,8 @@ pub struct RotationSchedule {
     pub remaining: Option<u64>,
     /// Time of the last success.
     pub last_at: Option<Time>,
-    /// Time of the next work on this rotation; `None` if there is nothing to do. Updated with every
-    /// change, so that one index finds all due work.
+    /// Time of the next work on this rotation; `None` if there is nothing to do. It repeats the
+    /// earliest of the other times, so that one index finds all due work.
     pub work_at: Option<Time>,
 }
 
@@ -172,14 +172,14 @@ pub struct Lease {
     pub until: Time,
 }
 
-/// A rotation with work.
+/// A rotation with work that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DueRotation {
     /// Rotation ID.
     pub id: RotationId,
     /// ID of the team.
     pub team: TeamId,
-    /// Time since when its work is due.
+    /// Time at which the work became due.
     pub work_at: Time,
 }
 
@@ -244,8 +244,8 @@ pub trait RotationReads: Send {
     /// Counts the rotations of a team, without those of deleted projects.
     async fn count_rotations(&mut self, team: TeamId) -> StoreResult<u64>;
 
-    /// Lists rotations with work that is due and that are not leased, longest overdue first, after the
-    /// given one, at most `limit` of them. Includes those of deleted projects.
+    /// Lists rotations whose work is due and that are not leased, longest overdue first, after the
+    /// rotation `after`, at most `limit` of them. Includes those of deleted projects.
     async fn due_rotations(
         &mut self,
         now: Time,
@@ -253,14 +253,14 @@ pub trait RotationReads: Send {
         limit: u32,
     ) -> StoreResult<Vec<DueRotation>>;
 
-    /// Returns those of `keys` that a rotation of the environment has reserved, in order.
+    /// Returns the secret keys of `keys` that a rotation of the environment has reserved, in order.
     async fn managed_keys(
         &mut self,
         environment: EnvironmentId,
         keys: &[SecretKey],
     ) -> StoreResult<Vec<SecretKey>>;
 
-    /// Returns the open attempt of a rotation, which is the attempt that is not concluded.
+    /// Returns the open attempt of a rotation: the attempt that is not concluded.
     async fn open_attempt(&mut self, rotation: RotationId) -> StoreResult<Option<AttemptRecord>>;
 
     /// Returns the attempt with this ID.

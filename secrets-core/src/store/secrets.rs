@@ -177,8 +177,8 @@ pub trait SecretWrites: Send {
     /// [`MAX_PRUNED`] of them.
     async fn prune_versions(&mut self, secret: SecretId, before: u32) -> StoreResult<()>;
 
-    /// Deletes previous versions of an environment's secrets, those replaced first before the others,
-    /// until at least `excess` bytes are free. Deletes at most [`MAX_PRUNED`] of them, and none that a
-    /// rotation replaced last.
+    /// Deletes previous versions of an environment's secrets, in the order of their replacement,
+    /// until at least `excess` bytes are free. Deletes at most [`MAX_PRUNED`] versions, and keeps
+    /// the last previous version of each secret whose current version a rotation wrote.
     async fn prune_history(&mut self, environment: EnvironmentId, excess: u64) -> StoreResult<()>;
 }

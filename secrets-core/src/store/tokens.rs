@@ -41,7 +41,7 @@ pub struct TokenRecord {
     pub updated_at: Time,
     /// Expiry time.
     pub expires_at: Option<Time>,
-    /// True if the expiry was announced, or is not to be announced.
+    /// True if the expiry was announced, or will not be announced.
     pub expiry_announced: bool,
     /// IP networks the token may be used from; any network if empty.
     pub networks: Vec<IpNet>,

@@ -45,7 +45,7 @@ impl UserRecord {
         if self.email_verified { &self.email } else { "" }
     }
 
-    /// Returns the record that remains of a deleted user: ID and creation time, without personal
+    /// Returns the record that replaces a deleted user: ID and creation time, without personal
     /// data.
     pub(crate) fn forgotten(user: UserId, created_at: Time, now: Time) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Making the changes of a change set.
+//! Writing the changes of a change set.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::store::SecretRecord;
 impl Operation for ChangeSecrets {
     const NAME: &'static str = "secret.change";
     const CALLERS: Callers = Callers::Authenticated;
-    /// An entry for each secret changed.
+    /// One entry for each changed secret.
     const AUDIT: Audit = Audit::Change("secrets.changed");
     const IS_LONG: bool = true;
     type Access = Write;
@@ -48,8 +48,8 @@ impl Operation for ChangeSecrets {
     }
 }
 
-/// Makes the changes of one environment. Its revision stays if there is nothing to write. Returns the
-/// growth of its secrets, in bytes.
+/// Writes the changes of one environment. Does not raise its revision if nothing has to be written.
+/// Returns the number of bytes by which its secrets grew.
 async fn apply(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -72,7 +72,8 @@ async fn apply(
     check_environment_size(cx, scope).await
 }
 
-/// Makes one change, and adds its audit entry. A secret to create is added to `new`.
+/// Makes one change, and adds its audit entry. A new secret is added to `new`, to be inserted with
+/// others.
 async fn make(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -108,7 +109,8 @@ async fn make(
     Ok(())
 }
 
-/// Adds the audit entry of a changed secret, like that of an operation on this secret alone.
+/// Adds the audit entry of a changed secret. It is the same entry that an operation on this secret
+/// alone would write.
 fn record(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,

@@ -13,15 +13,15 @@ use crate::model::{
     Code, EnvironmentName, EnvironmentPath, EnvironmentRef, Error, FieldError, ProjectRef, Result,
 };
 
-/// Value of another environment.
+/// A value that is copied from another environment.
 pub(super) struct Copied {
     pub(super) value: Plaintext,
     /// Environment that was named as the source.
     pub(super) from: EnvironmentName,
 }
 
-/// Loads the values that the changes copy, by the index of the change. The caller must be able to
-/// read them.
+/// Loads the values that the changes copy, by the index of the change. Fails if the caller may not
+/// read a value.
 pub(super) async fn copied(
     cx: &mut Context<'_, Write>,
     project: &ProjectRef,
@@ -41,7 +41,8 @@ pub(super) async fn copied(
     if missing.is_empty() { Ok(copied) } else { Err(Error::Invalid(missing)) }
 }
 
-/// Loads the values of one source. Returns an error for each key without a value.
+/// Loads the values that are copied from one source environment. Returns an error for each key
+/// without a value.
 async fn copy(
     cx: &mut Context<'_, Write>,
     source: &EnvironmentPath,

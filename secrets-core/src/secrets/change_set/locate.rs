@@ -1,4 +1,4 @@
-//! Environments of a change set.
+//! Resolving the environments of a change set.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,15 +9,15 @@ use crate::model::{
     Subject,
 };
 
-/// Change with its index in the change set, and the ID of its environment.
+/// A change with its index in the change set and the ID of its environment.
 pub(super) struct Located {
     pub(super) index: usize,
     pub(super) environment: EnvironmentId,
     pub(super) change: KeyChange,
 }
 
-/// Resolves the environments of a change set, and authorizes the caller to write to each of them. The
-/// project is returned by ID.
+/// Resolves the environments of a change set, and checks that the caller may write to each of them.
+/// Returns the project as an ID.
 pub(super) async fn locate(
     cx: &mut Context<'_, Write>,
     project: &ProjectRef,

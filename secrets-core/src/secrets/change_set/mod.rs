@@ -1,4 +1,5 @@
-//! Change sets: changes to secrets of several environments of a project, all or none.
+//! Change sets: changes to secrets in several environments of a project, made all together or not
+//! at all.
 
 mod apply;
 mod copy;
@@ -28,7 +29,8 @@ pub struct ChangeSecrets {
 pub struct ChangeSet {
     /// Changes: 1 to 1,000, each secret key of an environment at most once.
     pub changes: Vec<KeyChange>,
-    /// True to return the results without changing anything: the changes are made and rolled back.
+    /// True for a dry run: the changes are made and rolled back, and only their results are
+    /// returned.
     pub dry_run: bool,
 }
 

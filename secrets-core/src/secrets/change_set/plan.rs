@@ -28,11 +28,11 @@ pub(super) struct Step {
     key: SecretKey,
     previous_version: u32,
     pub(super) edit: Edit,
-    /// Environment that the value is copied from.
+    /// Environment that the value is copied from, in a copy.
     pub(super) copied_from: Option<EnvironmentName>,
 }
 
-/// Change to the records of an environment.
+/// Edit of the stored records of an environment.
 pub(super) enum Edit {
     Nothing,
     /// Creates a secret, with or without a description.
@@ -43,14 +43,14 @@ pub(super) enum Edit {
     Delete(Box<SecretRecord>),
 }
 
-/// Changes of one environment, with what is stored for their keys.
+/// Changes of one environment, with the stored secrets that they are about.
 struct Place {
     scope: EnvironmentScope,
     changes: Vec<Located>,
     known: BTreeMap<SecretKey, SecretRecord>,
 }
 
-/// Plans the changes. The environments of the scopes must be locked.
+/// Plans the edits for all changes. The environments of the scopes must be locked.
 pub(super) async fn plan(
     cx: &mut Context<'_, Write>,
     project: &ProjectRef,
@@ -73,7 +73,7 @@ pub(super) async fn plan(
     Ok(planned)
 }
 
-/// Loads the secrets that the changes are about. Fails if a rotation writes one of them.
+/// Loads the secrets that the changes are about. Fails if one of them is managed by a rotation.
 async fn places(
     cx: &mut Context<'_, Write>,
     scopes: Vec<EnvironmentScope>,
@@ -101,8 +101,8 @@ async fn places(
     if managed.is_empty() { Ok(places) } else { Err(Error::Invalid(managed)) }
 }
 
-/// Fails if a secret is not at its expected version, or if a secret to delete or to describe does not
-/// exist.
+/// Fails if a secret is not at its expected version, or if a change deletes or describes a secret
+/// that does not exist.
 fn check_versions(places: &[Place]) -> Result<()> {
     let mut conflicts: Vec<_> = places.iter().flat_map(Place::conflicts).collect();
     conflicts.sort_unstable_by_key(|conflict| conflict.index);
@@ -157,8 +157,8 @@ async fn step(
     Ok(Step { index, key, previous_version, edit, copied_from })
 }
 
-/// Plans a new value. For a caller who may not read, the stored value is not compared: the result
-/// would confirm a guess.
+/// Plans a new value. If the caller may not read the secret, the stored value is not compared,
+/// because the result would tell the caller that a guessed value is right.
 async fn put(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -178,7 +178,7 @@ async fn put(
     }
 }
 
-/// Plans new content of a secret that may exist.
+/// Plans new content for a secret key, whether a secret exists or not.
 fn write(
     (key, known): (SecretKey, Option<SecretRecord>),
     content: Content,
@@ -190,7 +190,7 @@ fn write(
     }
 }
 
-/// Plans a new description of a secret.
+/// Plans a new description of a secret. `None` plans no change.
 async fn describe(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -207,7 +207,7 @@ async fn describe(
     Ok(if is_same { Edit::Nothing } else { Edit::Describe(Box::new(known), description) })
 }
 
-/// Number of secrets that the steps add to their environment.
+/// Returns the number of secrets that the steps add to their environment.
 pub(super) fn additional(steps: &[Step]) -> u64 {
     let new = steps.iter().filter(|step| matches!(step.edit, Edit::Create(..))).count();
     let deleted = steps.iter().filter(|step| matches!(step.edit, Edit::Delete(_))).count();
@@ -224,7 +224,7 @@ pub(super) fn results(planned: &[PlannedEnvironment]) -> Vec<KeyChangeResult> {
 }
 
 impl Step {
-    /// Effect of the change.
+    /// Returns the effect of the change.
     pub(super) fn effect(&self) -> ChangeEffect {
         match &self.edit {
             Edit::Nothing => ChangeEffect::Same,

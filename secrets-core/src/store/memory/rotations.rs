@@ -341,7 +341,7 @@ impl State {
         rotations.filter(move |rotation: &&RotationRecord| rotation.environment == environment)
     }
 
-    /// Returns the team of an environment, also of a deleted project.
+    /// Returns the team of an environment. Finds environments of deleted projects too.
     fn team_of(&self, environment: EnvironmentId) -> Option<TeamId> {
         let project = self.environments.get(&environment)?.project;
         let deleted = || Some(self.deleted_projects.get(&project)?.1.team);
@@ -357,7 +357,7 @@ impl State {
         self.attempts_of(rotation).find(|attempt| attempt.completed_at.is_none())
     }
 
-    /// Returns those of `keys` that a rotation has reserved.
+    /// Returns the secret keys of `keys` that a rotation has reserved.
     fn managed(&self, environment: EnvironmentId, keys: &[SecretKey]) -> Vec<SecretKey> {
         let keys: BTreeSet<_> = keys.iter().cloned().collect();
         let is_managed =

@@ -159,14 +159,15 @@ impl State {
         sizes.current -= replaced.map_or(0, |secret| secret.size());
     }
 
-    /// Returns the previous versions of a secret, without the one that a rotation replaced last.
+    /// Returns the previous versions of a secret that may be deleted: not the last one if a
+    /// rotation has replaced it.
     fn prunable_versions(&self, secret: &SecretRecord) -> Vec<Arc<SecretVersion>> {
         let kept = (secret.change == Change::Rotated).then(|| secret.version - 1);
         let versions = self.secret_versions.get(&secret.id).into_iter().flat_map(Table::values);
         versions.filter(|version| Some(version.version) != kept).cloned().collect()
     }
 
-    /// Deletes a version. Returns its size.
+    /// Deletes a version of a secret. Returns its size.
     fn forget_version(
         &mut self,
         environment: EnvironmentId,

@@ -38,7 +38,7 @@ pub(super) struct State {
     pub(super) invitations: Table<InvitationId, InvitationRecord>,
 
     pub(super) outbox: Table<DeliveryId, DeliveryRecord>,
-    /// Numbers of messages, by the end of their time window and by counter.
+    /// Numbers of sent messages, by the end of the time window and by the name of the counter.
     pub(super) mail_counts: OrdMap<(Time, String), u64>,
 
     /// Projects that are not deleted.
@@ -100,7 +100,7 @@ pub(super) struct State {
     pub(super) audit_heads: OrdMap<Option<TeamId>, AuditHead>,
 }
 
-/// Times of a project key.
+/// Times of the creation, replacement and retirement of a project key.
 #[derive(Clone, Copy)]
 pub(super) struct KeyTimes {
     pub(super) created: Time,
@@ -114,7 +114,7 @@ impl KeyTimes {
     }
 }
 
-/// Sizes in bytes.
+/// Sizes of an environment's secrets and their previous versions, in bytes.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sizes {
     pub(super) current: usize,
@@ -182,7 +182,7 @@ pub(super) fn kept<K: Clone + Ord, V>(
     rows.map(|(key, row)| (key.clone(), Arc::clone(row))).collect()
 }
 
-/// Fails if a referenced row does not exist, like a foreign key constraint.
+/// Fails if a row that is referred to does not exist, like a foreign key constraint.
 pub(super) fn refers(exists: bool, what: &'static str) -> StoreResult<()> {
     if exists {
         Ok(())

@@ -27,12 +27,12 @@ const CLOCK: &str = "SELECT clock_timestamp()";
 /// Default number of connections for requests.
 const CONNECTIONS: u32 = 12;
 
-/// Settings of every session, unless the URL has them.
+/// Settings of every session, unless the URL sets them.
 ///
-/// The timeouts free what a node that stalled or vanished would keep locked from all others. A node
-/// waits longer for its own statements, so that the server's error arrives first. The wait for a lock
-/// is shorter than the wait for a connection, so that writes that wait for one lock do not keep others
-/// from writing.
+/// The timeouts release the locks of a node that stalled or vanished. A node waits longer for its
+/// own statements than the server does, so that the error of the server arrives first. The wait for
+/// a lock is shorter than the wait for a connection, so that writes that wait for one lock do not
+/// keep other writes from getting a connection.
 const SESSION_SETTINGS: [(&str, &str); 8] = [
     // Both are for the statement that resolves an environment. By default the server would plan it
     // again each time it is run for a user, and JIT-compile it because of its estimated cost.
@@ -88,8 +88,8 @@ pub async fn open(url: &str, options: StoreOptions) -> StoreResult<SqlStore> {
     Ok(SqlStore::new(Pools { readers, writers, reserved }, timeouts, None, ()))
 }
 
-/// Creates a pool that checks connections after they were idle, and replaces those that do not
-/// answer within `ping`.
+/// Creates a pool that checks connections that were idle, and replaces connections that do not
+/// respond within `ping`.
 fn pool(connections: u32, acquire: Duration, ping: Duration) -> PoolOptions<Db> {
     PoolOptions::new()
         .max_connections(connections)
@@ -141,9 +141,9 @@ fn connect_options(url: &str) -> StoreResult<PgConnectOptions> {
     })
 }
 
-/// Returns true for a SQLSTATE of a failure that may be temporary: connection (08), transaction
-/// conflict (40), resources (53), operator intervention (57), lock not available (55P03), transaction
-/// idle for too long (25P03), read-only server (25006).
+/// Returns true for the SQLSTATE of a failure that may be temporary: connection (08), transaction
+/// conflict (40), resources (53), operator intervention (57), lock not available (55P03),
+/// transaction idle for too long (25P03), read-only server (25006).
 fn passes(code: &str) -> bool {
     ["08", "40", "53", "57"].iter().any(|class| code.starts_with(class))
         || matches!(code, "55P03" | "25P03" | "25006")

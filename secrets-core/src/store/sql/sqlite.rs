@@ -109,8 +109,8 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
     Ok(SqlStore::new(Pools { readers, writers, reserved }, timeouts, cache, Some(lock)))
 }
 
-/// Opens a database file that another process may own, without a cache. The tables must be those of this
-/// version. Only tables that the owner does not cache may be changed.
+/// Opens a database file without a cache, while another process may own it. The tables must be
+/// those of this version. Only tables that the owner does not cache may be changed.
 pub fn open_shared(path: &Path, options: StoreOptions) -> SqlStore {
     let timeouts = options.timeouts;
     let connecting = SqliteConnectOptions::new()
@@ -197,8 +197,8 @@ fn cannot(act: &str, path: &Path, cause: &std::io::Error) -> crate::store::Store
     error::unavailable(format!("cannot {act} {}: {cause}", path.display()))
 }
 
-/// Returns true for a result code of a failure that may be temporary. The primary codes are: busy,
-/// locked, out of memory, I/O error, disk full, cannot open.
+/// Returns true for the result code of a failure that may be temporary. The primary codes are:
+/// busy, locked, out of memory, I/O error, disk full, cannot open.
 fn passes(code: &str) -> bool {
     code.parse::<i32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 7 | 10 | 13 | 14))
 }

@@ -1,4 +1,5 @@
-//! Times of the last changes of records, by their IDs.
+//! Changes of records since the start, by record ID. They tell the cache which of its records are
+//! current.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -9,23 +10,26 @@ use uuid::Uuid;
 
 use crate::model::lock::lock;
 
-/// Number of counters. IDs share them, so that their number does not grow with the database: a change
-/// also invalidates the cached records of the few other IDs with the same counter.
+/// Number of counters. Many IDs share a counter, so that the number of counters does not grow with
+/// the database. A change therefore also invalidates cached records of other IDs that have the same
+/// counter.
 const STRIPES: usize = 4096;
 
-/// Step of a counter for each commit that is running.
+/// Amount added to a counter while a commit runs. Larger than any time.
 const RUNNING: u64 = 1 << 48;
 
-/// Times of the last changes. The clock advances with each commit.
+/// Times of the last changes of all records. Time is counted in commits: each commit advances the
+/// clock by one.
 ///
-/// A counter holds the time of the last commit that changed one of its IDs, plus [`RUNNING`] for each
-/// such commit that is running. A record that was loaded at a time is current if the counters of its
-/// IDs are not above that time: then no such commit has begun since, or was running then.
+/// The counter of an ID holds the time of the last commit that changed the ID, plus [`RUNNING`] for
+/// each such commit that is still running. A cached record remembers the time before it was loaded.
+/// The record is current if the counters of its IDs are not higher: then no commit that changed it
+/// has begun since, or was running at that time.
 #[derive(Debug)]
 pub(in crate::store::sql) struct Changes {
     clock: AtomicU64,
     stripes: Box<[AtomicU64]>,
-    /// Counters of the IDs that the open transaction has changed.
+    /// Counters of the IDs that the open transaction has changed so far.
     pending: Mutex<BTreeSet<Stripe>>,
 }
 
@@ -33,7 +37,7 @@ pub(in crate::store::sql) struct Changes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::store::sql) struct Stripe(u16);
 
-/// A commit that is running. Dropping it ends the commit, whether it succeeded or not.
+/// A commit that is running. Dropping it ends the commit, whether the commit succeeded or not.
 pub(in crate::store::sql) struct RunningCommit {
     changes: Arc<Changes>,
     stripes: BTreeSet<Stripe>,
@@ -52,22 +56,23 @@ impl Changes {
         Self { clock: AtomicU64::new(0), stripes, pending: Mutex::default() }
     }
 
-    /// Returns the current time. A record must be loaded after its time is taken.
+    /// Returns the current time. Take the time before loading a record.
     pub(super) fn now(&self) -> u64 {
         self.clock.load(Ordering::SeqCst)
     }
 
-    /// True if records with these counters, loaded at this time, are current.
+    /// True if a record with these counters, loaded at this time, is current.
     pub(super) fn is_current(&self, loaded_at: u64, stripes: &[Stripe]) -> bool {
         stripes.iter().all(|stripe| self.counter(*stripe).load(Ordering::SeqCst) <= loaded_at)
     }
 
-    /// Forgets the changes of a transaction that was rolled back. To be called when a transaction begins.
+    /// Forgets the changes of an earlier transaction that was rolled back. Call it when a
+    /// transaction begins.
     pub(in crate::store::sql) fn begin(&self) {
         lock(&self.pending).clear();
     }
 
-    /// Remembers a change of the open transaction. `number` is the index of a counter.
+    /// Adds a change of the open transaction. `number` is the index of a counter.
     #[cfg(feature = "sqlite")]
     pub(in crate::store::sql) fn add(&self, number: i64) {
         if let Ok(number) = u16::try_from(number) {
@@ -75,8 +80,8 @@ impl Changes {
         }
     }
 
-    /// Begins the commit of the open transaction. Until it ends, none of the records it changed is
-    /// current.
+    /// Begins the commit of the open transaction. Until the commit ends, the records that it
+    /// changes are not current.
     pub(in crate::store::sql) fn begin_commit(self: &Arc<Self>) -> RunningCommit {
         let stripes = mem::take(&mut *lock(&self.pending));
         for stripe in &stripes {

@@ -1,8 +1,8 @@
 //! Cache of records, for a database that only this process writes.
 //!
-//! It holds records as they are stored: secrets and project keys are encrypted. A cached record is used
-//! only while it is [current](Changes), so a caller never sees less than what was committed before the
-//! request, and all records of one response are of one point in time.
+//! It holds records as they are stored: secrets and project keys stay encrypted. A cached record is
+//! used only while it is [current](Changes). So a response includes everything that was committed
+//! before the request, and all its records show the same point in time.
 
 mod changes;
 
@@ -21,17 +21,17 @@ use crate::store::{
     CacheUsage, Relation, ResolvedEnvironment, SecretRecord, Selection, TokenRecord, UserRecord,
 };
 
-/// Default size, in bytes.
+/// Default size of the cache, in bytes.
 #[cfg(feature = "sqlite")]
 pub(super) const DEFAULT_BYTES: u64 = 24 * 1024 * 1024;
 
-/// Number of parts with a lock of their own. An entry larger than a part is not kept.
+/// Number of parts of the cache, each with its own lock. An entry larger than a part is not kept.
 const PARTS: usize = 4;
 
-/// Estimated size of an entry, in bytes.
+/// Estimated average size of an entry, in bytes.
 const TYPICAL_ENTRY: u64 = 512;
 
-/// Size of a record without its texts and encrypted data, in bytes.
+/// Estimated size of a record without its texts and encrypted data, in bytes.
 const RECORD: usize = 384;
 
 /// A cache of records, limited by their size.
@@ -67,7 +67,7 @@ enum Key {
 struct Entry {
     record: Record,
     loaded_at: u64,
-    /// Counters of the IDs whose changes change the record.
+    /// Counters of the IDs that the record depends on.
     stripes: Box<[Stripe]>,
 }
 
@@ -77,11 +77,11 @@ enum Record {
     Environment(ResolvedEnvironment),
     /// `None` if the environment has no secret with the key.
     Secret(Option<Arc<SecretRecord>>),
-    /// Sorted by key, with their total size.
+    /// Secrets sorted by key, with their total size in bytes.
     Secrets(Vec<Arc<SecretRecord>>, usize),
 }
 
-/// Weight of an entry: its approximate size in bytes.
+/// Computes the weight of an entry: its approximate size in bytes.
 #[derive(Clone)]
 struct Size;
 
@@ -116,12 +116,12 @@ impl Cache {
         Self { entries, changes: Arc::new(Changes::new()), hits, misses }
     }
 
-    /// Returns the times of the last changes.
+    /// Returns the changes of records since the start.
     pub(super) fn changes(&self) -> &Arc<Changes> {
         &self.changes
     }
 
-    /// Returns the size of the cache and the numbers of its lookups.
+    /// Returns the size of the cache, and the numbers of lookups with and without a result.
     pub(super) fn usage(&self) -> CacheUsage {
         CacheUsage {
             bytes: self.entries.weight(),
@@ -131,14 +131,14 @@ impl Cache {
         }
     }
 
-    /// Counts a lookup.
+    /// Counts a lookup, and returns its result.
     fn count<T>(&self, found: Option<T>) -> Option<T> {
         let counter = if found.is_some() { &self.hits } else { &self.misses };
         counter.fetch_add(1, Ordering::Relaxed);
         found
     }
 
-    /// Returns the time at which loading a record begins.
+    /// Returns the current time. Call it before loading a record.
     pub(super) fn now(&self) -> u64 {
         self.changes.now()
     }
@@ -156,7 +156,7 @@ impl Cache {
         }
     }
 
-    /// Keeps the service token with this MAC, loaded at this time.
+    /// Adds the service token with this MAC, loaded at this time.
     pub(super) fn keep_token(&self, loaded_at: u64, mac: &TokenMac, token: &TokenRecord) {
         let ids = [token.id.uuid()];
         self.keep(loaded_at, Key::Token(mac.0), ids, Record::Token(token.clone()));
@@ -175,13 +175,14 @@ impl Cache {
         }
     }
 
-    /// Keeps a user, loaded at this time.
+    /// Adds a user, loaded at this time.
     pub(super) fn keep_user(&self, loaded_at: u64, user: &UserRecord) {
         let key = Key::User(user.issuer.clone(), user.subject.clone());
         self.keep(loaded_at, key, [user.id.uuid()], Record::User(user.clone()));
     }
 
-    /// Returns a resolved environment with the selected secrets, if all of it is current.
+    /// Returns a resolved environment with the selected secrets, if all of them are cached and
+    /// current.
     pub(super) fn resolved(&self, lookup: Lookup<'_>) -> Option<ResolvedEnvironment> {
         self.count(self.find_resolved(lookup))
     }
@@ -218,8 +219,8 @@ impl Cache {
         is_usable.then_some(resolved)
     }
 
-    /// Keeps a resolved environment with the selected secrets, loaded at this time. What the principal
-    /// has no relation to is not kept.
+    /// Adds a resolved environment with the selected secrets, loaded at this time. Adds nothing if
+    /// the principal has no relation to the project.
     pub(super) fn keep_resolved(
         &self,
         loaded_at: u64,

@@ -1,4 +1,4 @@
-//! Copies of a database file: taking one, and putting one in the place of the database.
+//! Backups of a database file: making a copy, and replacing the database by a copy.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf, absolute};
@@ -32,13 +32,13 @@ pub async fn backup(path: &Path, copy: &Path) -> StoreResult<()> {
     synced.inspect_err(|_| drop(fs::remove_file(&copy)))
 }
 
-/// Restore of a backup, prepared: a copy of the backup is next to the database that it will replace, and
-/// no other process can open the database. Dropping it removes the copy.
+/// A prepared restore of a backup: a copy of the backup lies next to the database that it will
+/// replace, and no other process can open the database. Dropping the restore removes the copy.
 #[derive(Debug)]
 pub struct Restore {
     database: PathBuf,
     copy: PathBuf,
-    /// Name under which the earlier database is kept.
+    /// Path under which the earlier database is kept.
     kept: PathBuf,
     _lock: File,
 }
@@ -85,14 +85,14 @@ impl Restore {
         Ok(restore)
     }
 
-    /// Location of the copy, for further checks. A store opened there must be closed before
-    /// [`finish`](Self::finish).
+    /// Returns the location of the copy, for further checks. A store opened there must be closed
+    /// before [`finish`](Self::finish).
     #[must_use]
     pub fn location(&self) -> Location {
         Location::Sqlite(self.copy.clone())
     }
 
-    /// Puts the copy in the place of the database, in one step. Returns the path under which the earlier
+    /// Replaces the database by the copy, in one step. Returns the path under which the earlier
     /// database is kept, if there was one.
     pub async fn finish(self) -> StoreResult<Option<PathBuf>> {
         checkpoint(&self.copy).await?;
@@ -166,7 +166,7 @@ fn sync(path: &Path) -> StoreResult<()> {
     synced.map_err(|cause| cannot("sync", path, &cause))
 }
 
-/// Returns the path with a text appended to its name.
+/// Returns the path with `suffix` appended to the file name.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

@@ -1,4 +1,4 @@
-//! Reports which records a transaction changes, so that the cache does not use them any more.
+//! Triggers that report which records a transaction changes, so that the cache drops them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use sqlx::SqliteConnection;
 
 use super::super::cache::Changes;
 
-/// Tables with cached records, each with the column whose ID stands for them.
+/// Tables whose records are cached, each with the column of the ID that identifies the cached
+/// record.
 const WATCHED: [(&str, &str); 13] = [
     ("environment_defaults", "environment_id"),
     ("environments", "id"),
@@ -25,12 +26,12 @@ const WATCHED: [(&str, &str); 13] = [
     ("users", "id"),
 ];
 
-/// Temporary table, always empty, to which triggers write what has changed. A row's ID is the index of
-/// a counter of [`Changes`].
+/// Temporary table to which triggers write the changes, as indices of counters of [`Changes`]. It
+/// is always empty, because the inserts are only observed.
 const TABLE: &str = "changed_counters";
 
-/// Reports the changes of a connection. All transactions that write must use this connection, one after
-/// the other. To be called after migrations, because they must not run with the triggers.
+/// Reports the changes that are made on a connection. All writes must use this connection, one
+/// transaction after the other. Call it after migrations, which must run without the triggers.
 pub(super) async fn watch(
     connection: &mut SqliteConnection,
     changes: Arc<Changes>,
@@ -44,7 +45,8 @@ pub(super) async fn watch(
     Ok(())
 }
 
-/// Statements that create the triggers. They also run for the rows that a foreign key deletes.
+/// Returns the statements that create the triggers. The triggers also run for rows that a foreign
+/// key deletes.
 fn triggers() -> String {
     let mut text = format!("CREATE TEMP TABLE {TABLE} (counter INTEGER PRIMARY KEY);");
     for (table, column) in WATCHED {
@@ -72,7 +74,7 @@ fn triggers() -> String {
     text
 }
 
-/// Expression for the index of an ID's counter: the last three hexadecimal digits.
+/// Returns the SQL expression for the index of an ID's counter: the last three hexadecimal digits.
 fn counter(row: &str, column: &str) -> String {
     let digit =
         |place| format!("instr('123456789ABCDEF', substr(hex({row}.{column}), {place}, 1))");
@@ -91,7 +93,7 @@ mod tests {
     use crate::store::StoreOptions;
     use crate::testing::folder;
 
-    /// Tables that no cached record comes from.
+    /// Tables whose records are not cached.
     const NOT_CACHED: [&str; 22] = [
         "_sqlx_migrations",
         "audit_batches",

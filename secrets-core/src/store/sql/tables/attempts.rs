@@ -79,7 +79,7 @@ pub(super) fn change(attempt: &AttemptRecord) -> Statement<'_> {
     .bind(attempt.completed_at)
 }
 
-/// Deletes concluded attempts, except the last of each rotation.
+/// Deletes concluded attempts, except the last attempt of each rotation.
 pub(super) fn prune(before: Time, limit: u32) -> Statement<'static> {
     sqlx::query(
         "DELETE FROM rotation_attempts WHERE id IN

@@ -15,13 +15,15 @@ const COLUMNS: &str = "id, team_id, project_id, project_name, environment_id, en
      resource_name, outcome, metadata, address, agent, request_id, created_at, position,
      previous_hash, hash";
 
-/// Maximum number of entries in one statement. That of so many stays prepared.
+/// Maximum number of entries per statement. Statements with exactly this number of entries stay
+/// prepared.
 const ROWS: usize = 64;
 
 const HEAD: &str = "SELECT team_id, base, base_hash, position, hash, mac FROM audit_heads";
 
-/// Each team with entries in no audit chain: a step along the index per team, not per entry. The order
-/// is that of the index `audit_log_unsealed`, so that no database walks through another.
+/// Query for the teams with entries that are not in an audit chain. It takes one step along the
+/// index per team, not per entry. The order is that of the index `audit_log_unsealed`, so that both
+/// databases use this index.
 pub(in super::super) const UNSEALED_TEAMS: &str = "
     WITH RECURSIVE teams (team_id) AS (
         SELECT (SELECT team_id FROM audit_log WHERE position IS NULL AND team_id IS NOT NULL

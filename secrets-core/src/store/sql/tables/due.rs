@@ -1,10 +1,10 @@
-//! Statements and rows of rotations that are due.
+//! Statements and rows for rotations whose work is due.
 
 use super::{Row, Statement};
 use crate::model::Time;
 use crate::store::{DueRotation, StoreResult};
 
-/// Start of [`WORK`].
+/// Common start of [`WORK`] and [`WORK_AFTER`].
 macro_rules! due {
     () => {
         "SELECT r.id, r.work_at, p.team_id FROM rotations r
@@ -17,7 +17,7 @@ macro_rules! due {
 /// Selects at most $2 rotations that are due at $1 and not leased, along the index on `work_at`.
 pub(in super::super) const WORK: &str = concat!(due!(), " ORDER BY r.work_at, r.id LIMIT $2");
 
-/// Like [`WORK`], after the rotation $4 that was due at $3.
+/// Like [`WORK`], but starts after the rotation $4 that was due at $3.
 pub(in super::super) const WORK_AFTER: &str =
     concat!(due!(), " AND (r.work_at, r.id) > ($3, $4) ORDER BY r.work_at, r.id LIMIT $2");
 
@@ -25,7 +25,7 @@ pub(super) fn record(row: &Row<'_>) -> StoreResult<DueRotation> {
     Ok(DueRotation { id: row.id("id")?, team: row.id("team_id")?, work_at: row.get("work_at")? })
 }
 
-/// Selects rotations that are due, after the given one.
+/// Selects rotations that are due, starting after the rotation `after`.
 pub(super) fn statement(now: Time, after: Option<DueRotation>, limit: u32) -> Statement<'static> {
     match after {
         None => sqlx::query(WORK).bind(now).bind(i64::from(limit)),

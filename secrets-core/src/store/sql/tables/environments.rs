@@ -184,8 +184,8 @@ impl EnvironmentWrites for Session<Transaction> {
     }
 }
 
-/// Decodes a size. An earlier version of the program that runs at the same time does not count, so a size
-/// can be too small.
+/// Decodes a size. Sizes can be too small, even negative, because earlier versions of the program,
+/// which may use the same database, do not update them.
 pub(super) fn size(row: &Row<'_>, column: &'static str) -> StoreResult<u64> {
     Ok(row.get::<i64>(column)?.max(0).unsigned_abs())
 }

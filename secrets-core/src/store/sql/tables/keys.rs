@@ -176,7 +176,8 @@ impl KeyWrites for Session<Transaction> {
     }
 }
 
-/// Text of a statement that selects records by the key version in their header: bytes 4 to 7, counted from 1.
+/// Start of a query for records by the key version in their header, which is in bytes 4 to 7,
+/// counted from 1.
 macro_rules! select {
     ($fields:literal from $tables:literal: $sealed:literal of $object:literal, $version:literal) => {
         concat!(

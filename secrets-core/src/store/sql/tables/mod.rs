@@ -157,15 +157,15 @@ type Statement<'q> = Query<'q, Db, <Db as Database>::Arguments>;
 pub struct SqlStore {
     pub(super) readers: Pool<Db>,
     pub(super) writers: Pool<Db>,
-    /// Permits for the transactions of [`Store::begin`]. Those of [`Store::begin_prioritized`] wait for a
-    /// connection only.
+    /// Permits for the transactions of [`Store::begin`]. The transactions of
+    /// [`Store::begin_prioritized`] need no permit, only a connection.
     turns: Arc<Semaphore>,
-    /// For [`Store::ping`], which must not wait for requests.
+    /// Connections for [`Store::ping`], which must not wait for requests.
     reserved: Pool<Db>,
     timeouts: Timeouts,
     /// Cache of what readers have read; `None` if other processes write to the database too.
     cache: Option<Arc<Cache>>,
-    /// Resource to keep as long as the store is in use.
+    /// Resource that is held as long as the store is in use, such as a lock file.
     _held: StoreGuard,
 }
 
@@ -173,7 +173,7 @@ pub struct SqlStore {
 pub(super) struct Pools {
     pub(super) readers: Pool<Db>,
     pub(super) writers: Pool<Db>,
-    /// For [`Store::ping`], which must not wait for requests.
+    /// Connections for [`Store::ping`], which must not wait for requests.
     pub(super) reserved: Pool<Db>,
 }
 

@@ -20,29 +20,31 @@ type Manager = <Db as Database>::TransactionManager;
 /// Timeout for the check of a connection that is returned to its pool.
 const RETURN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A connection of a pool.
+/// A connection from a pool.
 ///
-/// Dropping it returns the connection to the pool. If a statement was cancelled or reached its timeout,
-/// the connection is closed instead, because its state is unknown: a connection that silently died
-/// would block the next caller too.
+/// Dropping it returns the connection to the pool. If a statement was cancelled or reached its
+/// timeout, the connection is closed instead, because its state is unknown: a connection that is
+/// dead without an error would also block the next caller.
 pub(super) struct Pooled {
     /// Absent only while the value is being dropped.
     connection: Option<PoolConnection<Db>>,
     limit: StatementLimit,
-    /// Permit to hold until the connection is returned, so that the next holder finds it free.
+    /// Permit that is held until the connection is returned, so that the next holder of the permit
+    /// finds a free connection.
     turn: Option<OwnedSemaphorePermit>,
     /// Commit that has begun on this connection.
     commit: Option<RunningCommit>,
 }
 
-/// Limit of the statements of a connection.
+/// Timeout of the statements of a connection.
 pub(super) struct StatementLimit {
     timeout: Duration,
     /// True while a statement runs, and after a statement that did not end.
     is_busy: bool,
 }
 
-/// Access to the connection of a session, so that read methods are written once.
+/// Access to the connection of a session. Readers and transactions implement it, so that read
+/// methods are written once.
 pub(super) trait Connected: Send {
     /// Returns the connection.
     fn pooled(&mut self) -> impl Future<Output = StoreResult<&mut Pooled>> + Send;
@@ -81,7 +83,7 @@ impl Pooled {
         Ok(Self { connection, limit, turn: None, commit: None })
     }
 
-    /// Like [`acquire`](Self::acquire), and holds a permit as long as the connection.
+    /// Like [`acquire`](Self::acquire), and holds the permit `turn` as long as the connection.
     pub(super) async fn acquire_in_turn(
         pool: &Pool<Db>,
         timeout: Duration,
@@ -92,7 +94,7 @@ impl Pooled {
         Ok(pooled)
     }
 
-    /// Returns the connection, and the limit that every use of it must be given to.
+    /// Returns the connection, and the limit through which every statement must run.
     #[expect(clippy::expect_used, reason = "see the field")]
     pub(super) fn parts(&mut self) -> (&mut Connection, &mut StatementLimit) {
         let connection = self.connection.as_mut().expect("the value is not being dropped");
@@ -101,7 +103,7 @@ impl Pooled {
 }
 
 impl StatementLimit {
-    /// Runs a statement until the timeout.
+    /// Runs a statement. Fails as unavailable if it reaches the timeout.
     pub(super) async fn apply<T>(
         &mut self,
         statement: impl Future<Output = StoreResult<T>>,
@@ -164,7 +166,7 @@ impl Connected for Transaction {
         Ok(&mut self.pooled)
     }
 
-    /// None: a transaction sees its own writes, which are not cached.
+    /// Returns `None`: a transaction sees its own writes, which are not cached.
     fn cache(&self) -> Option<&Arc<Cache>> {
         None
     }

@@ -51,7 +51,7 @@ pub(super) fn insertion(rotation: &RotationRecord) -> StoreResult<Statement<'_>>
     Ok(statement)
 }
 
-/// Updates what changes after the creation of a rotation.
+/// Updates the fields of a rotation that can change after its creation.
 pub(super) fn update(rotation: &RotationRecord) -> StoreResult<Statement<'_>> {
     let RotationRecord { settings, failure, slots, schedule, .. } = rotation;
     let statement = sqlx::query(
