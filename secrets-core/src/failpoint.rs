@@ -24,7 +24,7 @@ mod armed {
         GoOn,
     }
 
-    /// The failpoint that is armed, and its hook.
+    /// The armed failpoint and its hook.
     struct Armed {
         name: String,
         hook: fn(&str) -> After,
@@ -32,14 +32,15 @@ mod armed {
 
     static ARMED: Mutex<Option<Armed>> = Mutex::new(None);
 
-    /// Arms the failpoint with this name: the hook is called when it is reached, and returns how to
-    /// continue. Only one failpoint is armed at a time in the whole process.
+    /// Arms the failpoint with this name. When an operation reaches the failpoint, the hook is
+    /// called, and its result tells how to continue. At most one failpoint is armed in the whole
+    /// process.
     pub fn arm(name: &str, hook: fn(&str) -> After) {
         let armed = Armed { name: name.to_owned(), hook };
         *ARMED.lock().unwrap_or_else(PoisonError::into_inner) = Some(armed);
     }
 
-    /// Marks a failpoint. Continues immediately, unless this failpoint is armed.
+    /// Marks a failpoint. Continues immediately, unless the failpoint with this name is armed.
     pub async fn reached(name: &str) {
         let hook = {
             let armed = ARMED.lock().unwrap_or_else(PoisonError::into_inner);

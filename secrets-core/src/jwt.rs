@@ -28,8 +28,8 @@ pub use self::keys::{BadKeySet, KeySet, Keys, VerificationKey, WeakSecret};
 
 use crate::model::{Identity, Time};
 
-/// Maximum token length in bytes. Longer tokens are rejected without parsing; real tokens have at
-/// most two kilobytes.
+/// Maximum length of a token in bytes. Longer tokens are rejected without parsing; real tokens have
+/// at most two kilobytes.
 const MAX_LENGTH: usize = 16 * 1024;
 
 /// Issuer and audience that a token must have.
@@ -47,7 +47,7 @@ pub enum JwtError {
     /// The token's key ID is not in the key set, which may be outdated. The caller may load the key
     /// set again.
     UnknownKey,
-    /// The token was valid, and its lifetime has ended.
+    /// The token was valid, but its lifetime has ended.
     Expired,
     /// The token is not valid, and newer keys would not change that. The reason is for the log.
     Invalid(&'static str),

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use secrets_http::program::{commands, config, logs};
 
-/// Allocator: faster than that of the system for many threads and for large responses.
+/// Memory allocator. It is faster than the system's for many threads and for large responses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -145,7 +145,7 @@ impl Operation for SealArchive {
     }
 }
 
-/// Loads an environment with its values; `None` if the caller may not read it.
+/// Loads an environment with its values. Returns `None` if the caller may not read it.
 async fn archived(
     cx: &mut Context<'_, Read>,
     project: &ProjectRecord,

@@ -33,14 +33,14 @@ pub struct Uses {
     pub members: Use,
     /// Projects.
     pub projects: Use,
-    /// Environments. The limit applies to each project, so `used` is the highest number in any
-    /// project.
+    /// Environments. The limit applies to each project, so `used` is the number in the project that
+    /// has the most.
     pub environments: Use,
-    /// Secrets. The limit applies to each environment, so `used` is the highest number in any
-    /// environment.
+    /// Secrets. The limit applies to each environment, so `used` is the number in the environment
+    /// that has the most.
     pub secrets: Use,
-    /// Size of secrets, in bytes. The limit applies to the encrypted secrets of each environment, so
-    /// `used` is the highest size of any environment. `total` includes previous versions.
+    /// Size of secrets, in bytes. The limit applies to the encrypted secrets of each environment,
+    /// so `used` is the size of the largest environment. `total` includes previous versions.
     pub bytes: Use,
     /// Size of all secrets of the team and of their previous versions, in bytes, including those of
     /// deleted projects until they can no longer be restored.
@@ -49,7 +49,8 @@ pub struct Uses {
     pub service_tokens: Use,
     /// Credential rotations.
     pub rotations: Use,
-    /// API requests. Not counted: a count per team would need a database write for each request.
+    /// API requests. Never counted, so `used` is absent: a count would need a database write for
+    /// each request.
     pub api_requests: Use,
 }
 

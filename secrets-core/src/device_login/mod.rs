@@ -57,8 +57,8 @@ impl Default for LoginAttempts {
 
 const UNKNOWN: Error = Error::NotFound(Subject::DeviceLogin);
 
-/// Finds the unexpired login with this user code. Wrong codes are counted; after too many of
-/// them, valid codes are rejected too.
+/// Finds the unexpired login with this user code. Wrong codes are counted: after too many of them
+/// in a minute, valid codes are rejected too.
 async fn login_of<A: Access>(
     cx: &mut Context<'_, A>,
     code: &UserCode,

@@ -41,8 +41,8 @@ pub struct Watched {
     /// Team of the environment.
     #[serde(skip)]
     pub team: TeamId,
-    /// Changes whenever the environment, or an environment it inherits from, changes. Compare for
-    /// equality only.
+    /// Revision: a value that changes whenever the environment, or an environment from which it
+    /// inherits, changes. Compare revisions for equality only.
     pub revision: Tag,
 }
 
@@ -55,30 +55,30 @@ pub struct WatchedProject {
     /// Team of the project.
     #[serde(skip)]
     pub team: TeamId,
-    /// Changes with the revision of an environment, and with the set of environments. Compare for
-    /// equality only.
+    /// Revision: a value that changes with the revision of each environment, and with the set of
+    /// environments. Compare revisions for equality only.
     pub revision: Tag,
     /// Environments that the caller may read, in display order.
     pub environments: Vec<Watched>,
 }
 
-/// Resource that is polled for its watchers.
+/// Resource whose revision is polled on behalf of its watchers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WatchTarget {
-    /// Environment, with those it inherits from.
+    /// Environment, together with the environments from which it inherits.
     Environment(EnvironmentId),
     /// All environments of a project.
     Project(ProjectId),
 }
 
-/// Place of a watcher, with the maximum number of watchers there.
+/// Limits that apply to a watcher: for its user or token, for its team, and for the process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WatchPlace {
-    /// User or service token, which may have [`WatchPlace::PER_PRINCIPAL`] watchers.
+    /// User or service token. It may have [`WatchPlace::PER_PRINCIPAL`] watchers.
     Principal(Uuid),
-    /// Team, which may have a quarter of the watchers of the process.
+    /// Team, with its maximum number of watchers: a quarter of those of the process.
     Team(TeamId, usize),
-    /// Process.
+    /// Process, with its maximum number of watchers.
     Process(usize),
 }
 
@@ -86,7 +86,7 @@ impl WatchPlace {
     /// Maximum number of watchers of a user or service token.
     pub const PER_PRINCIPAL: usize = 5;
 
-    /// Returns the places of a watcher, in a process with at most `limit` watchers.
+    /// Returns the limits that apply to a watcher, in a process with at most `limit` watchers.
     #[must_use]
     pub fn of(principal: Uuid, team: TeamId, limit: usize) -> Vec<Self> {
         let per_team = limit.div_ceil(4);
@@ -103,11 +103,11 @@ impl Place for WatchPlace {
     }
 }
 
-/// Response name included in these ETags, so that they differ from the ETags of other responses for
-/// the same environment.
+/// Response name that is part of the ETags of a watched environment, so that they differ from the
+/// ETags of other responses for the environment.
 const ETAG_NAME: &str = "watch";
 
-/// Response name included in the ETags of projects.
+/// Response name that is part of the ETags of a watched project.
 const PROJECT_ETAG_NAME: &str = "watch project";
 
 impl Operation for WatchEnvironment {
@@ -158,7 +158,7 @@ fn watched(keyring: &Keyring, view: &View) -> Watched {
     }
 }
 
-/// Computes the ETag of the environments of a project that a caller may read.
+/// Computes the ETag of a watched project from the environments that the caller may read.
 fn project_etag(keyring: &Keyring, project: ProjectId, environments: &[Watched]) -> Tag {
     let project = project.uuid();
     let head = [PROJECT_ETAG_NAME.as_bytes(), project.as_bytes().as_slice()];
@@ -168,7 +168,7 @@ fn project_etag(keyring: &Keyring, project: ProjectId, environments: &[Watched])
 }
 
 impl WatchTarget {
-    /// Loads the current revision, for host applications that notify watchers. `None` if the
+    /// Loads the current revision. Host applications poll it to notify watchers. `None` if the
     /// resource no longer exists.
     pub async fn revision(self, engine: &Engine) -> Result<Option<Tag>> {
         let mut reads = engine.store().read().await?;
@@ -185,7 +185,7 @@ impl WatchTarget {
     }
 }
 
-/// Computes the ETag of environments that covers the parent of each.
+/// Computes an ETag from the IDs, names, revisions and parents of these environments.
 fn poll_etag(keyring: &Keyring, name: &str, environments: &[EnvironmentRecord]) -> Tag {
     let mut form = name.to_owned();
     for environment in environments {

@@ -82,7 +82,7 @@ impl Operation for InviteMember {
     }
 }
 
-/// Returns the error for an e-mail address that is already invited.
+/// Returns the error for an e-mail address that has a pending invitation.
 fn invited() -> Error {
     Error::taken("email", "is invited to the team already")
 }

@@ -13,8 +13,8 @@ use crate::outbox::{self, Channel, settle_attempt};
 use crate::ports::mail::{DeliveryError, Email, Mail};
 use crate::store::{DeliveryRecord, InvitationRecord, StoreResult};
 
-/// Outbox payload: identifies one sending of an invitation. The token is not stored; it is derived
-/// when the e-mail is sent.
+/// Outbox payload: identifies one sending of an invitation. It does not contain the token, which is
+/// derived from these fields when the e-mail is sent.
 #[derive(Serialize, Deserialize)]
 struct Sending {
     invitation: InvitationId,
@@ -25,14 +25,14 @@ struct Sending {
 #[derive(Debug, Clone, Copy)]
 pub struct InvitationMail;
 
-/// Maximum number of invitations that one user sends by e-mail in a day (UTC), to all teams together.
+/// Maximum number of invitations that one user can send by e-mail in a day (UTC), over all teams.
 const DAILY_OF_SENDER: u64 = 100;
 
-/// Maximum number of invitations that one address is sent in a day (UTC), by all users together.
+/// Maximum number of invitations that one address can receive in a day (UTC), from all users.
 const DAILY_TO_RECIPIENT: u64 = 10;
 
-/// Enqueues the e-mail of an invitation, if e-mail is configured. Fails if the caller or the recipient
-/// has reached the limit of the day.
+/// Enqueues the e-mail of an invitation, if e-mail is configured. Fails if the caller or the
+/// recipient has reached the daily limit.
 pub(super) async fn enqueue(
     cx: &mut Context<'_, Write>,
     invitation: &InvitationRecord,
@@ -47,7 +47,8 @@ pub(super) async fn enqueue(
     Ok(outbox::enqueue(cx.tx(), InvitationMail.kind(), payload, now, now).await?)
 }
 
-/// Counts an e-mail, and fails if there are too many of its sender or to its recipient.
+/// Counts an e-mail against the daily limits of its sender and its recipient, and fails if one is
+/// exceeded.
 async fn admit(cx: &mut Context<'_, Write>, invitation: &InvitationRecord) -> Result<()> {
     let tomorrow = (cx.now().date_naive() + Days::new(1)).and_time(NaiveTime::MIN).and_utc();
     let sender = cx.caller.person()?.id;
@@ -129,8 +130,8 @@ fn message(invitation: InvitationRecord, link: &str) -> Email {
     }
 }
 
-/// Returns a name in which mail programs recognize no link or address: `.`, `/`, `:` and `@` are
-/// followed by a space.
+/// Returns a name in which mail programs recognize no link and no address: `.`, `/`, `:` and `@`
+/// are followed by a space.
 fn unlinked(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     let mut rest = name.chars().peekable();

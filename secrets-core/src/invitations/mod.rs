@@ -175,8 +175,8 @@ fn invitation_token<A: Access>(
     InvitationToken::derive(cx.keyring(), invitation.id, invitation.times_sent)
 }
 
-/// Returns the URL to accept an invitation if the service sends no e-mail, so that the inviter can
-/// send it.
+/// Returns the URL to accept an invitation, if the service sends no e-mail. The inviter then sends
+/// the URL.
 fn accept_url<A: Access>(
     cx: &Context<'_, A>,
     invitation: &InvitationRecord,

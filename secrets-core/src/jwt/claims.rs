@@ -42,8 +42,8 @@ pub(super) fn read(
     }))
 }
 
-/// Validates the claims of an ID token that [`read`] has accepted: its nonce, and its authorized party,
-/// which is required beside several audiences.
+/// Validates the additional claims of an ID token that [`read`] has accepted: the nonce, and the
+/// authorized party, which is required if there are several audiences.
 pub(super) fn admit_id_token(json: &[u8], client: &str, nonce: &str) -> Result<(), JwtError> {
     let mistyped = JwtError::Invalid("a claim of the ID token is missing or mistyped");
     let claims: IdTokenClaims = object(json).ok_or(mistyped)?;
@@ -77,7 +77,7 @@ struct Claims {
     exp: u64,
     #[serde(default, deserialize_with = "seconds")]
     nbf: u64,
-    /// Not used, but must be a valid time if present.
+    /// Issue time. Not used, but must be a valid time if present.
     #[serde(default, deserialize_with = "seconds")]
     #[serde(rename = "iat")]
     _iat: u64,

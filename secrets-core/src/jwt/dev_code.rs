@@ -24,7 +24,8 @@ const LIFETIME: i64 = 5;
 /// Maximum length of a code. Longer texts are rejected without decoding.
 const MAX_LENGTH: usize = 1024;
 
-/// Contents of a one-time code. Whoever accepts a code has to remember its ID.
+/// Contents of a one-time code. The ID must be remembered when the code is accepted, so that the
+/// code works only once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DevCode {
     /// Random ID.

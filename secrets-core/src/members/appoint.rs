@@ -1,4 +1,5 @@
-//! Appointing an owner of a team by the operator, for a team whose owners have left.
+//! Appointing an owner of a team, by the operator of the service, if the owners of the team have
+//! left.
 
 use std::fmt;
 
@@ -6,13 +7,13 @@ use crate::engine::{AuditContext, Caller};
 use crate::model::{Clock, Role, TeamId, UserId, ids};
 use crate::store::{MemberRecord, Store, StoreError};
 
-/// Makes a member of a team an owner, for an operator with access to the database. The change is in the
-/// audit log of the team. Does nothing if the member is an owner. `member` is the user ID or the
-/// verified e-mail address of the member.
+/// Makes a member of a team an owner. For an operator with access to the database; the audit log of
+/// the team records the change. Does nothing if the member is an owner already. `member` is the
+/// user ID or the verified e-mail address of the member.
 ///
 /// # Errors
 ///
-/// Fails if the team does not exist, or if no member or more than one has this ID or address.
+/// Fails if the team does not exist, or if not exactly one member has this ID or address.
 pub async fn appoint_owner(
     store: &dyn Store,
     team: TeamId,
@@ -63,11 +64,11 @@ pub async fn appoint_owner(
 /// Reason why no owner was appointed.
 #[derive(Debug)]
 pub enum NotAppointed {
-    /// There is no such team.
+    /// No team has this ID.
     UnknownTeam,
     /// No member has this user ID or verified e-mail address.
     UnknownMember,
-    /// Several members have this verified e-mail address, at different issuers.
+    /// Several members have this verified e-mail address, from different issuers.
     Ambiguous(Vec<UserId>),
     /// The store failed.
     Store(StoreError),

@@ -23,7 +23,7 @@ impl Message {
     }
 }
 
-/// Builds the message about a topic; `None` if the reason of the notice has passed.
+/// Builds the message about a topic. `None` if there is no reason for the notice any more.
 pub(super) async fn message(
     reads: &mut dyn Reads,
     topic: Topic,

@@ -1,7 +1,7 @@
-//! Notices: e-mails to the owners and admins of a team about a rotation that fails, or a service token
-//! that expires within a week.
+//! Notices: e-mails to the owners and admins of a team about a failing rotation, or about a service
+//! token that expires within a week.
 //!
-//! A notice is a delivery of the outbox. When it is due, it is replaced by one delivery for each
+//! A notice is a delivery in the outbox. When it is due, it is replaced by one delivery for each
 //! recipient, so that an address that the mail server refuses does not delay the others.
 
 mod message;
@@ -27,7 +27,8 @@ const MAX_RECIPIENTS: usize = 20;
 /// Minimum time between two notices about the same rotation.
 const MIN_NOTICE_INTERVAL: TimeDelta = TimeDelta::days(1);
 
-/// Outbox payload: the topic of a notice, and its recipient once the recipients are chosen.
+/// Outbox payload: the topic of a notice. With a recipient, once the notice was replaced by one for
+/// each recipient.
 #[derive(Serialize, Deserialize)]
 struct Notice {
     topic: Topic,
@@ -38,7 +39,7 @@ struct Notice {
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Topic {
-    /// The attempt that changed the status of a rotation to `error` or `disabled`.
+    /// A rotation whose status became `error` or `disabled` through this attempt.
     FailedAttempt(AttemptId),
     /// A token that expires soon.
     ExpiringToken(TokenId),
@@ -48,9 +49,9 @@ enum Topic {
 #[derive(Debug, Clone, Copy)]
 pub struct NoticeMail;
 
-/// Enqueues a notice about a rotation that begins to fail. It is due at once, or a day after the previous
-/// one. Does nothing if e-mail is not configured, or if a notice is not due yet. The caller stores the
-/// rotation.
+/// Enqueues a notice about a rotation that has begun to fail. The notice is due immediately, or a
+/// day after the previous notice. Does nothing if e-mail is not configured, or if an earlier notice
+/// is not due yet. The caller stores the rotation afterwards.
 pub(crate) async fn announce_failure(
     engine: &Engine,
     tx: &mut dyn Tx,
@@ -95,9 +96,9 @@ impl Channel for NoticeMail {
 }
 
 enum Progress {
-    /// The notice was replaced by one for each recipient.
+    /// The notice was replaced by one notice for each recipient.
     Replaced,
-    /// The notice was sent to its recipient, or is not needed any more.
+    /// The notice was sent to its recipient, or is no longer needed.
     Sent(Result<(), DeliveryError>),
 }
 
@@ -128,8 +129,8 @@ async fn send(engine: &Engine, mail: &Mail, delivery: &DeliveryRecord) -> StoreR
     }))
 }
 
-/// Lists the members of a team who get its notices: owners first, then admins, with a verified
-/// address.
+/// Lists the members of a team who get notices: owners first, then admins, each with a verified
+/// e-mail address.
 async fn recipients(reads: &mut dyn Reads, team: TeamId) -> StoreResult<Vec<MemberRecord>> {
     let mut members = reads.members(&[team]).await?;
     members.retain(|member| member.role >= Role::Admin && !member.email.is_empty());

@@ -7,13 +7,13 @@ use crate::engine::{Engine, Periodic, Schedule};
 use crate::model::Time;
 use crate::store::{StoreError, StoreResult};
 
-/// Time before the expiry at which a token is announced.
+/// Time before the expiry of a token at which its notice is sent.
 const NOTICE_PERIOD: TimeDelta = TimeDelta::days(7);
 
-/// Maximum number of tokens announced in one transaction, so that it is short.
+/// Maximum number of tokens handled in one transaction, to keep the transaction short.
 const BATCH: u32 = 200;
 
-/// Worker that announces tokens that expire soon.
+/// Worker that enqueues a notice for each token that expires soon.
 pub const EXPIRING_TOKENS: Periodic = Periodic {
     name: "expiring tokens",
     schedule: Schedule::hourly(),
@@ -49,7 +49,7 @@ pub async fn announce_expiring_tokens(engine: &Engine) -> StoreResult<()> {
     }
 }
 
-/// True if a new token lives for a week at most: its creator knows that it expires soon.
+/// True if a new token lives for at most a week. Its creator knows that it expires soon.
 pub(crate) fn needs_no_announcement(now: Time, expires_at: Option<Time>) -> bool {
     expires_at.is_some_and(|at| at - now <= NOTICE_PERIOD)
 }

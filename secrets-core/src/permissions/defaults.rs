@@ -61,7 +61,7 @@ pub struct NewDefault {
     pub default_role: MemberAccess,
 }
 
-/// Environments that a default applies to.
+/// Environments to which a default applies.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub enum DefaultScope {
@@ -178,7 +178,7 @@ fn check(
     Ok(())
 }
 
-/// Deletes the defaults of a project. Returns false if there were none.
+/// Deletes the defaults of a project. Returns false if the project has none.
 async fn clear(cx: &mut Context<'_, Write>, project: ProjectId) -> Result<bool> {
     let has_project_default = cx.reads().permission_default(project).await?.is_some();
     let has_others = !cx.reads().environment_defaults(project).await?.is_empty();
@@ -210,8 +210,8 @@ async fn set(
     Ok(())
 }
 
-/// Lists the defaults of a project: first the one for all other environments, then by environment
-/// name.
+/// Lists the defaults of a project: first the default for all other environments, then those of
+/// single environments by name.
 async fn stored<A: Access>(
     cx: &mut Context<'_, A>,
     project_id: ProjectId,

@@ -13,7 +13,7 @@ pub struct DeletePermission {
     pub user: Option<UserId>,
 }
 
-/// Error for a caller who changes their own permission. Callers could otherwise raise their own
+/// Error for a caller who tries to change their own permission: callers could raise their own
 /// access, or lose it by mistake.
 pub(super) const NOT_ONES_OWN: Error =
     Error::forbidden("you cannot change your own permission: ask another admin");

@@ -59,9 +59,9 @@ pub struct EnvironmentPermission {
     pub updated_at: Time,
 }
 
-/// Rows that a change of permissions locks, so that neither the members of the team nor the
-/// environment are deleted before the transaction ends. The environment's own row is not among them:
-/// revoking access must not wait for the writes of the user who loses access.
+/// Rows that a change of permissions locks, so that neither members of the team nor the environment
+/// are deleted meanwhile. The environment's own row is not locked: revoking access must not wait
+/// for writes of the user who loses access.
 const LOCKED: [LockedRow; 2] = [LockedRow::Team, LockedRow::Project];
 
 /// ID, e-mail address and name of a user.

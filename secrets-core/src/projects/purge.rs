@@ -9,11 +9,11 @@ use crate::engine::{AuditContext, Caller, Engine, Failures, Periodic, Schedule, 
 use crate::model::{Error, Result, Time};
 use crate::store::{ProjectRecord, PurgeProgress};
 
-/// Safety margin added to the restore period. The clocks of nodes differ, and no node may delete a
-/// project that another can still restore.
+/// Safety margin added to the restore period. Because the clocks of nodes differ, one node could
+/// otherwise delete a project that another node still restores.
 const MARGIN: TimeDelta = TimeDelta::hours(1);
 
-/// Number of projects looked up at a time.
+/// Maximum number of projects loaded at a time.
 const MAX_PROJECTS: u32 = 16;
 
 /// Maximum number of rows deleted per transaction.
@@ -27,10 +27,12 @@ pub const PURGE: Periodic = Periodic {
 };
 
 /// Deletes the secrets, versions, environments and keys of all projects that can no longer be
-/// restored, in small transactions, so that other writers are not blocked for long. Returns the
-/// number of projects purged. A row without a name remains, so that the slug is never reused.
+/// restored, in short transactions, so that other writers do not wait long. Returns the number of
+/// purged projects. A row without a name remains for each project, so that its slug is never
+/// reused.
 ///
-/// A project that cannot be purged is reported and left to the next call; it holds up no other.
+/// If a project cannot be purged, the failure is reported and the next call tries again. Other
+/// projects continue.
 pub async fn purge(engine: &Engine) -> Result<usize> {
     let before = engine.now() - RESTORE_PERIOD - MARGIN;
     let failures = engine.shared::<Failures>();

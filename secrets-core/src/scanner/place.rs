@@ -1,17 +1,17 @@
 //! Line and column numbers, computed in one pass over the text.
 
-/// Position in a text: line and column, both starting at 1.
+/// Position in a text: line and column, both counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) line: u32,
     pub(crate) column: u32,
 }
 
-/// Comments that exclude their line from the scan.
+/// Comments that exclude a line from the scan.
 const ALLOW_COMMENTS: [&str; 2] = ["secrets:allow", "gitleaks:allow"];
 
-/// Converts byte offsets to positions, moving only forwards: each byte is visited once, however
-/// long its line is.
+/// Converts byte offsets of a text to positions. Offsets must be in ascending order: each byte is
+/// read only once, so that long lines take no longer.
 pub(crate) struct Places<'t> {
     text: &'t str,
     line: u32,

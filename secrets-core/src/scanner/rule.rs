@@ -57,7 +57,7 @@ pub(super) struct Allowlist {
     pub(super) paths: Vec<Regex>,
     /// Text that the regular expressions of the allowlist are tested on.
     pub(super) target: Target,
-    /// True if all kinds of conditions in the allowlist must match (`AND`), false if one kind is
+    /// True if all kinds of conditions of the allowlist must match (`AND`); false if one kind is
     /// enough (`OR`).
     pub(super) needs_all: bool,
 }
@@ -145,8 +145,8 @@ impl Rule {
         self.severity
     }
 
-    /// Finds the credentials in a window of a text, as byte ranges of the text. Matches in the
-    /// allowlists of the rule or in `everywhere` are skipped.
+    /// Finds the credentials in a window of a text. Returns byte ranges of the text. Skips matches
+    /// that the allowlists of the rule, or those in `everywhere`, ignore.
     pub(super) fn search(
         &self,
         text: &str,

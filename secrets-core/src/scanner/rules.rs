@@ -15,10 +15,10 @@ use super::rule_file::RuleFile;
 pub struct Rules {
     /// Rules, most specific first: of overlapping matches, the match of the first rule is kept.
     all: Vec<Rule>,
-    /// Allowlists that apply to all rules.
+    /// Allowlists for the matches of all rules.
     allowed: Vec<Allowlist>,
     keywords: AhoCorasick,
-    /// For each keyword, the indices of its rules in `all`.
+    /// Indices in `all` of the rules of each keyword.
     by_keyword: Vec<Vec<usize>>,
 }
 

@@ -4,8 +4,8 @@ use super::{ConcludeScan, NewScan, PlanScan, ScanWithFindings};
 use crate::engine::{Caller, Callers, Engine, Operation, Task};
 use crate::model::Result;
 
-/// Runs a scan and stores its findings. No transaction is open during the search, and a scan that waits
-/// for a permit has read no stored value.
+/// Runs a scan and stores its findings. No transaction is open during the search, and stored values
+/// are read only after the scan has a permit to run.
 #[derive(Debug)]
 pub struct CreateScan {
     /// Content to scan.

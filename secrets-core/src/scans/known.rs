@@ -33,7 +33,7 @@ pub(super) struct KnownValues {
     /// Location of each value, with the distance in the inheritance chain between the environment
     /// that stores it and the environment through which it was found.
     places: HashMap<Fingerprint, (usize, SecretLocation)>,
-    /// MAC of each secret that was decrypted; `None` if its value is not compared.
+    /// MAC of each secret that was decrypted; `None` if its value is not used for comparison.
     opened: HashMap<SecretId, Option<Fingerprint>>,
 }
 
@@ -184,13 +184,14 @@ fn comparable_part(value: &str) -> Option<&str> {
     is_distinctive.then_some(line)
 }
 
-/// True if a value is a URL without a password. Such values occur in many texts.
+/// True if a value is a URL without a password. Such values occur in many texts, so they are not
+/// compared.
 fn is_plain_url(value: &str) -> bool {
     let web = value.strip_prefix("http://").or_else(|| value.strip_prefix("https://"));
     web.is_some_and(|rest| !rest.contains(['@', '?', '#']) && rest.len() < 64)
 }
 
-/// Maximum number of suffixes tried for one part.
+/// Maximum number of suffixes of a part that are tried.
 const MAX_SUFFIXES: usize = 4;
 
 /// Visits the parts of a line that may be a value: the whole line; the text after its first `=` or

@@ -1,12 +1,12 @@
 //! Scans: search for leaked credentials.
 //!
 //! The [`scanner`](crate::scanner) finds credentials in text. A scan in the service has three
-//! steps, so that no transaction is open while text is searched: [`PlanScan`] authorizes the
-//! caller and loads the stored values to compare with, [`PlannedScan::work`] searches (CPU-bound;
-//! [`CreateScan`] runs it through the port [`Offload`](crate::ports::offload::Offload)), and
-//! [`ConcludeScan`] stores the findings. The scanned content itself is never stored: for each finding
-//! only its position, its first and last characters and a MAC are. For a value that is stored here
-//! as a secret, not even these characters.
+//! steps, so that no transaction is open while text is searched: [`PlanScan`] authorizes the caller
+//! and loads the stored values to compare with; [`PlannedScan::work`] searches (CPU-bound;
+//! [`CreateScan`] runs it through the port [`Offload`](crate::ports::offload::Offload));
+//! [`ConcludeScan`] stores the findings. The scanned content itself is never stored. A stored
+//! finding has the position, a MAC, and the first and last characters of the credential; these
+//! characters are left out if the credential is a secret stored in the service.
 
 mod begin;
 mod create;

@@ -5,7 +5,7 @@ use crate::engine::{Access, Context, Read, Write};
 use crate::model::{Error, Permission, ProjectId, ProjectRef, Result, ScanId, Subject, TeamId};
 use crate::store::ScanRecord;
 
-/// Resolves the team and the project of a scan and checks that the caller is a member.
+/// Resolves the team and the project of a scan, and checks that the caller is a member of the team.
 pub(super) async fn place(
     cx: &mut Context<'_, Read>,
     team: Option<TeamId>,
@@ -26,8 +26,8 @@ pub(super) async fn place(
     Ok((team, None))
 }
 
-/// Locks the project of a scan, or the team of a scan without a project, and checks that the caller
-/// is a member.
+/// Locks the project of a scan, or the team of a scan without a project. Checks that the caller is
+/// a member of the team.
 pub(super) async fn lock_place(
     cx: &mut Context<'_, Write>,
     team: TeamId,

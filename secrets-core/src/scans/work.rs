@@ -9,7 +9,7 @@ use crate::model::{ProjectId, ScanId, TeamId, Time};
 use crate::scanner::{Place, Places, Rules, entropy, redacted, scan};
 use crate::store::SecretLocation;
 
-/// Rule ID, description and severity of a stored value that no rule matches.
+/// Rule ID, description and severity of a finding that is a stored value and matches no rule.
 const STORED_VALUE_RULE: (&str, &str, Severity) =
     ("stored-secret-value", "Value of a secret stored in this service", Severity::High);
 
@@ -75,7 +75,8 @@ impl PlannedScan {
     }
 }
 
-/// Keeps the `most` most severe findings, in their order. Returns true if findings were dropped.
+/// Keeps the `most` most severe findings, without changing their order. Returns true if findings
+/// were dropped.
 fn keep_worst<T>(found: &mut Vec<T>, most: usize, severity_of: fn(&T) -> Severity) -> bool {
     if found.len() <= most {
         return false;
@@ -200,8 +201,8 @@ impl Search<'_> {
         }
     }
 
-    /// Computes the fingerprint of a submitted finding without a credential: from the fingerprint
-    /// its scanner gave, otherwise from its position.
+    /// Computes the fingerprint of a submitted finding without a credential, from the fingerprint
+    /// of the scanner that reported it or else from its position.
     fn fingerprint_of(&self, finding: &SubmittedFinding) -> Fingerprint {
         let (rule, path) = (finding.rule_id.as_bytes(), bytes(finding.path.as_deref()));
         if let Some(known) = &finding.fingerprint {

@@ -7,8 +7,8 @@ use crate::engine::{Context, Write};
 use crate::model::{Result, SessionId, SessionKind, UserId};
 use crate::store::{DeviceClient, SessionRecord, StoreError};
 
-/// Maximum number of sessions of a kind per user. A further session ends the one that was not used for
-/// the longest time.
+/// Maximum number of sessions of each kind per user. A further session ends the one that was unused
+/// for the longest time.
 const MAX_PER_USER: usize = 100;
 
 /// Kind, client and lifetime of a session to create.
@@ -18,8 +18,8 @@ pub(crate) struct NewSession {
     pub(crate) lifetime: TimeDelta,
 }
 
-/// Creates a session of a user, whose row must be locked so that a concurrent account deletion leaves no
-/// session behind. Returns the record and the credential.
+/// Creates a session of a user. The user's row must be locked, so that a concurrent deletion of the
+/// account leaves no session behind. Returns the record and the credential.
 pub(crate) async fn create(
     cx: &mut Context<'_, Write>,
     user: UserId,
@@ -45,7 +45,7 @@ pub(crate) async fn create(
     Ok((session, token))
 }
 
-/// Ends the sessions that are too many, those with the oldest last use first.
+/// Ends the sessions above the maximum number, beginning with those with the oldest last use.
 async fn end_oldest(cx: &mut Context<'_, Write>, user: UserId, kind: SessionKind) -> Result<()> {
     let mut sessions = cx.reads().sessions(user).await?;
     sessions.retain(|session| session.kind == kind);

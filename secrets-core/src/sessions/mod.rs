@@ -1,9 +1,9 @@
-//! Sessions of users: of command-line clients (`cli_…`) and of browsers (`web_…`).
+//! Sessions of users, in command-line clients (`cli_…`) and in browsers (`web_…`).
 //!
 //! A session is a row with the MAC of its credential. Deleting the row ends the session at the next
-//! request, on every node. Sessions end at their expiry time. A browser session also ends after a
-//! time without requests; the last use is collected in memory and written periodically, so that
-//! requests do not wait for a write.
+//! request, on every node. Sessions end at their expiry time; a browser session also ends after
+//! some time without requests. Times of the last use are collected in memory and written
+//! periodically, so that requests do not wait for a write.
 
 mod create;
 mod list;
@@ -36,7 +36,7 @@ pub struct UserSession {
     pub kind: SessionKind,
     /// First characters of the session's credential.
     pub token_prefix: String,
-    /// Name given by the client; of a browser, its product name.
+    /// Name that the client gave; for a browser, its product name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_name: Option<DisplayName>,
     /// Name of the client's machine, given by the client.

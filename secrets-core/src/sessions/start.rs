@@ -10,10 +10,11 @@ use crate::model::{Identity, Result, SessionKind, Subject, Time};
 use crate::store::DeviceClient;
 use crate::users::{SyncUser, User, identify};
 
-/// Signs in a browser for an identity that the host application has verified: creates or updates the
-/// account like [`SyncUser`], and creates a session.
+/// Signs in a browser for an identity that the host application has verified. Creates or updates
+/// the account like [`SyncUser`], and creates a session.
 ///
-/// For the host application only: a caller that names an identity must have verified it.
+/// Host applications must verify the identity before they call this operation, because it is not
+/// checked again.
 #[derive(Debug)]
 pub struct StartBrowserSession {
     /// Verified identity of the user.

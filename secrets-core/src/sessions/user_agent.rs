@@ -3,8 +3,8 @@
 use crate::model::DisplayName;
 use crate::model::names::is_invisible;
 
-/// Product tokens of browsers and their names. The first match counts: most browsers also name those that
-/// they are compatible with.
+/// Product tokens of browsers, with the names of the browsers. The first match counts, because most
+/// browsers also send the product tokens of browsers that they are compatible with.
 const BROWSERS: [(&str, &str); 8] = [
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -16,7 +16,8 @@ const BROWSERS: [(&str, &str); 8] = [
     ("Safari/", "Safari"),
 ];
 
-/// Words for operating systems and their names. The first match counts: Android also names Linux.
+/// Words that identify operating systems, with their names. The first match counts, because Android
+/// also sends `Linux`.
 const SYSTEMS: [(&str, &str); 7] = [
     ("Windows", "Windows"),
     ("Android", "Android"),
@@ -30,8 +31,8 @@ const SYSTEMS: [(&str, &str); 7] = [
 /// Maximum length of the name of an unknown browser, in characters.
 const MAX_NAME: usize = 100;
 
-/// Returns the names of the browser and of the operating system, if they are known. An unknown browser
-/// is named by the beginning of the header.
+/// Returns the names of the browser and the operating system, if they are known. For an unknown
+/// browser, returns the beginning of the header.
 pub(super) fn read(header: &str) -> (Option<DisplayName>, Option<DisplayName>) {
     let find = |words: &[(&str, &'static str)]| {
         words.iter().find(|(word, _)| header.contains(word)).map(|(_, name)| *name)

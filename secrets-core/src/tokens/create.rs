@@ -179,8 +179,8 @@ impl Operation for CreateToken {
     }
 }
 
-/// Resolves the scope of a new token. Names are resolved to IDs only when the token is created: a
-/// project or environment created later with the same name is not included.
+/// Resolves the scope of a new token. Names are resolved to IDs at this time: a project or
+/// environment that is created later with the same name is not in the scope.
 async fn token_scope(
     cx: &mut Context<'_, Write>,
     team: TeamId,
@@ -228,7 +228,8 @@ fn not_of_the_team(place: usize) -> Error {
     Error::invalid(format!("project_ids[{place}]"), "must be a project of the token's team")
 }
 
-/// Maximum number of projects, and of environments, named in a scope. Each is looked up separately.
+/// Maximum number of projects, and of environments, in the scope of a token. Each entry is looked
+/// up separately.
 const MAX_SCOPE_ENTRIES: usize = 100;
 
 /// Validates the combination of scope fields.
@@ -278,8 +279,8 @@ fn environments_of_scope(
     Ok(ids.into_iter().collect())
 }
 
-/// Maximum number of allowed IP networks of a token. Each is compared with the address of every
-/// request.
+/// Maximum number of allowed IP networks of a token. The client address of every request is
+/// compared with all of them.
 const MAX_NETWORKS: usize = 32;
 
 fn networks(given: Option<Vec<Network>>) -> Result<Vec<IpNet>> {

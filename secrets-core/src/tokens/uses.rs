@@ -1,5 +1,5 @@
-//! Last-used times of tokens and sessions: collected in memory and written periodically, so that
-//! requests do not wait for a write.
+//! Times of the last use of tokens and sessions. They are collected in memory and written
+//! periodically, so that requests do not wait for a write.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -10,7 +10,8 @@ use crate::model::lock::lock;
 use crate::model::{SessionId, Time, TokenId};
 use crate::store::{SessionRecord, Store, StoreResult, TokenRecord, TokenUse};
 
-/// Maximum number of credentials with a pending last-used time. Uses of further credentials are dropped.
+/// Maximum number of credentials with a last use that is not written yet. Uses of further
+/// credentials are dropped.
 const MAX_PENDING: usize = 10_000;
 
 /// ID of a service token or of a session.
@@ -20,13 +21,13 @@ enum CredentialId {
     Session(SessionId),
 }
 
-/// Last-used times not yet written.
+/// Last uses that are not written yet.
 #[derive(Default)]
 pub(crate) struct CredentialUses(Mutex<HashMap<CredentialId, TokenUse>>);
 
 impl CredentialUses {
     /// Remembers a use of a token, to be written later. Does nothing if the stored last use is less
-    /// than [`TokenUse::WRITE_INTERVAL`] before `used`.
+    /// than [`TokenUse::WRITE_INTERVAL`] older.
     pub(crate) fn remember_token(&self, token: &TokenRecord, used: TokenUse) {
         self.remember(CredentialId::Token(token.id), token.last_use.map(|last| last.at), used);
     }
@@ -37,7 +38,7 @@ impl CredentialUses {
         self.remember(CredentialId::Session(session.id), session.last_used_at, used);
     }
 
-    /// Sets the last use of a session to the pending one, if there is one.
+    /// Fills in the last use of a session if it is not written yet.
     pub(crate) fn apply(&self, session: &mut SessionRecord) {
         let pending = lock(&self.0).get(&CredentialId::Session(session.id)).map(|used| used.at);
         session.last_used_at = session.last_used_at.max(pending);
@@ -53,8 +54,8 @@ impl CredentialUses {
         }
     }
 
-    /// Writes the pending uses. If the write fails, or is cancelled half-way, the uses stay
-    /// pending.
+    /// Writes the remembered uses. If the write fails or is cancelled, they are kept for the next
+    /// call.
     pub(crate) async fn write(&self, store: &dyn Store) -> StoreResult<()> {
         let uses = lock(&self.0).clone();
         if uses.is_empty() {
@@ -74,7 +75,7 @@ pub const CREDENTIAL_USES: Periodic = Periodic {
     job: |engine| Box::pin(async move { Ok(write_uses(&engine).await?) }),
 };
 
-/// Writes the last-used times of tokens and sessions that are not written yet.
+/// Writes the last uses of tokens and sessions that are not written yet.
 pub async fn write_uses(engine: &Engine) -> StoreResult<()> {
     engine.shared::<CredentialUses>().write(engine.store()).await
 }
@@ -102,7 +103,7 @@ mod tests {
     use crate::store::{MemoryStore, Reads, Tx};
     use crate::testing::fixtures::{at, team, token, user};
 
-    /// A store whose transactions never begin.
+    /// A store in which beginning a transaction never ends.
     struct Stuck;
 
     #[async_trait]

@@ -1,4 +1,4 @@
-//! Callers of verified identities.
+//! Loading the caller for a verified identity.
 
 use std::sync::Arc;
 

@@ -10,9 +10,9 @@ use crate::model::{
 use crate::store::{MemberRecord, StoreError, TeamRecord, UserRecord};
 use crate::teams;
 
-/// Task that creates or updates the caller's account from the claims of their identity provider. A
-/// new user gets a personal team. If the token has no e-mail address, the provider is asked for the
-/// claims that it has now.
+/// Task that creates or updates the caller's account from the claims of the identity provider's
+/// token. A new user gets a personal team. If the token has no e-mail address, the identity
+/// provider is asked for the user's current claims.
 #[derive(Debug)]
 pub struct SyncUser;
 

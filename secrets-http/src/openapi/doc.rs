@@ -123,13 +123,13 @@ impl Doc {
 }
 
 impl Content {
-    /// JSON body with this schema.
+    /// Creates a JSON body with this schema.
     #[must_use]
     pub fn json(described: Described) -> Self {
         Self { media: "application/json", described }
     }
 
-    /// Text body with this media type.
+    /// Creates a text body with this media type.
     #[must_use]
     pub fn text(media: &'static str) -> Self {
         Self { media, described: Described::inline(json!({ "type": "string" })) }
@@ -137,7 +137,7 @@ impl Content {
 }
 
 impl Answer {
-    /// Response with any one of these bodies.
+    /// Creates a response with any one of these bodies.
     #[must_use]
     pub fn new(status: u16, contents: Vec<Content>) -> Self {
         Self { status, contents }
@@ -226,13 +226,14 @@ impl Route {
         self
     }
 
-    /// Documents the items of the list in the responses as a component.
+    /// Documents that the items of the list in the responses are of the type `T`, which becomes a
+    /// component.
     #[must_use]
     pub(crate) fn list_of<T: ToSchema>(self) -> Self {
         self.with_contents(Described::list_of::<T>)
     }
 
-    /// Documents the responses with a variant of their component.
+    /// Replaces the component of the responses by this variant.
     #[must_use]
     pub(crate) fn variant(self, variant: Variant) -> Self {
         self.with_contents(|described| described.variant(variant))

@@ -55,8 +55,8 @@ const ABOUT_BOTH: &str = "Lists, and some single objects, are in a field with th
 object is repeated in its own field `data`. Bare lists, the responses of `/api/v1/eso` and \
 `my-permissions` have no field `data`.";
 
-/// Generates the `OpenAPI` 3.1 document of these routes, for a server with this envelope. HTML pages
-/// are left out.
+/// Generates the `OpenAPI` 3.1 document of these routes, for a server that uses this envelope. HTML
+/// pages are left out.
 #[must_use]
 pub fn document(routes: &[Route], envelope: Envelope) -> Value {
     let mut schemas = Components::new();
@@ -199,7 +199,7 @@ fn responses(route: &Route, schemas: &mut Components, envelope: Envelope) -> Val
     Value::Object(responses)
 }
 
-/// Returns the names of the headers that only this response has.
+/// Returns the names of the headers that are specific to this response.
 fn answer_headers(route: &Route, answer: &Answer) -> Vec<&'static str> {
     let has_tag = route.doc.answers.iter().any(|answer| answer.status == 304);
     let is_page = answer.contents.iter().any(|content| content.media == "application/x-ndjson");

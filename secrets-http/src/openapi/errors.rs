@@ -1,4 +1,4 @@
-//! Error responses, which operations share.
+//! Error responses, which many operations share.
 
 use secrets_core::model::{ErrorBody, LimitBody};
 use serde_json::{Value, json};
@@ -7,10 +7,10 @@ use super::headers;
 use super::schema::{Components, Described, reference};
 use crate::serve::router::Route;
 
-/// Error response: status, name of the component, description, and headers.
+/// Definition of an error response: status, name of the component, description, and headers.
 struct ErrorResponse(u16, &'static str, &'static str, &'static [&'static str]);
 
-/// Name of the response of operations that can exceed a plan limit.
+/// Name of the error response of operations that can exceed a plan limit.
 const PLAN_LIMIT: &str = "PlanOrRateLimitExceeded";
 
 const RESPONSES: &[ErrorResponse] = &[

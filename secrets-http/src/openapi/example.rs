@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-/// Maximum nesting of an example. Recursive types end here.
+/// Maximum nesting of an example, so that examples of recursive types end.
 const MAX_DEPTH: usize = 32;
 
-/// Adds an example to each body of the operations, except to streams.
+/// Adds an example to each body of the operations, except streams.
 pub(super) fn add(paths: &mut Value, schemas: &Map<String, Value>) {
     let items = paths.as_object_mut().into_iter().flat_map(Map::values_mut);
     for operation in items.filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
@@ -94,7 +94,7 @@ fn build_string(schema: &Value, field: &str) -> Value {
     json!(of_format.or_else(of_field).unwrap_or(field))
 }
 
-/// Examples of strings, by the name of the field. A string that is not in an object has no name.
+/// Example strings, by field name.
 const FIELDS: [(&str, &str); 60] = [
     ("", "web"),
     ("accept_url", "https://secrets.example.com/invitations/Xk2vJ8sQ1mZ0"),

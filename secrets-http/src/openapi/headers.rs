@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-/// Headers of every response. The rate-limit headers are absent if the limit is off.
+/// Headers of every response. The rate-limit headers are absent if there is no limit.
 const EVERYWHERE: [&str; 4] =
     ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
 
-/// Returns the headers of every response, and these.
+/// Returns references to the headers of every response and to these others.
 pub(super) fn headers<'a>(others: impl IntoIterator<Item = &'a str>) -> Value {
     let names = EVERYWHERE.into_iter().chain(others);
     names

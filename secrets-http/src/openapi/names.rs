@@ -1,10 +1,11 @@
-//! Names of schemas: those of the API specification, and names that say what a request is for.
+//! Names of schemas. They are the names of the API specification, or describe the purpose of a
+//! request.
 
 use serde_json::{Map, Value};
 
 use super::schema::{Components, reference, referenced};
 
-/// Name of a Rust type, and the name of its schema where the two differ.
+/// Names of Rust types, each with the name of its schema if the names differ.
 const NAMES: &[(&str, &str)] = &[
     ("AccountChange", "UpdateAccountRequest"),
     ("Candidate", "TestConnectionRequest"),

@@ -1,5 +1,5 @@
-//! Optional fields of responses: absent without a value, and never `null`. Types that requests use too
-//! keep `null`.
+//! Optional fields of responses: they are absent if they have no value, and never `null`. Types
+//! that requests use too may be `null`.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ fn remove_from(schema: &mut Value) {
     }
 }
 
-/// Removes `null` from the types of a value.
+/// Removes `null` from the allowed types of a schema.
 pub(super) fn forbid_null(schema: &mut Value) {
     if let Some(types) = schema.get_mut("type").and_then(Value::as_array_mut) {
         types.retain(|kind| kind != "null");

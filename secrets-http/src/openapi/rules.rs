@@ -1,7 +1,7 @@
-//! Rules of schemas that the Rust types do not say: constants, and rules about several fields.
+//! Rules that the Rust types do not express: constants, and rules about several fields.
 //!
-//! Rules about several fields use `if` and `not`, because generators of clients ignore both, while
-//! `oneOf` beside `properties` makes them generate a union of types without names.
+//! Rules about several fields use `if` and `not`, which generators of clients ignore. With `oneOf`
+//! beside `properties`, they would generate a union of unnamed types.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ pub(super) fn add(schemas: &mut Components) {
     }
 }
 
-/// Fields of the Rust types that only the variants of their schemas have.
+/// Fields of Rust types that only the variants of their schemas have.
 const ABSENT: [(&str, &[&str]); 3] = [
     ("Secret", &["value", "inherited_from", "restricted"]),
     ("ServiceToken", &["token"]),
@@ -40,7 +40,7 @@ fn rules() -> Vec<(&'static [&'static str], Value)> {
     rules
 }
 
-/// Constants, known values and examples.
+/// Returns constants, permitted values and examples, each with the path of the field.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn values() -> Vec<(&'static [&'static str], Value)> {
     let field = |name: &str, rule: Value| json!({ "properties": { name: rule } });
@@ -120,8 +120,8 @@ fn values() -> Vec<(&'static [&'static str], Value)> {
     ]
 }
 
-/// Requests in which at least one field must be given. `null` is the same as a missing field, except
-/// where it removes the parent of an environment.
+/// Returns the requests in which at least one field must be given. `null` counts as a missing
+/// field, except where `null` removes the parent of an environment.
 fn changes() -> Vec<(&'static [&'static str], Value)> {
     let unset = json!({ "type": "null" });
     let absent = json!({ "not": {} });
@@ -142,13 +142,13 @@ fn changes() -> Vec<(&'static [&'static str], Value)> {
     ]
 }
 
-/// Returns the rule that at least one field is given. `missing` has a schema for each field, which
-/// matches if the field counts as missing.
+/// Returns the rule that at least one field is given. `missing` contains a schema for each field,
+/// which matches if the field counts as missing.
 fn some_field(missing: &Value) -> Value {
     json!({ "minProperties": 1, "not": { "properties": missing } })
 }
 
-/// Requests whose fields depend on each other.
+/// Returns the rules for requests whose fields depend on each other.
 fn combinations() -> Vec<(&'static [&'static str], Value)> {
     let no_value = json!({ "properties": { "value": { "type": "null" } } });
     let a_value = json!({ "required": ["value"], "properties": { "value": { "type": "string" } } });
@@ -175,12 +175,12 @@ fn combinations() -> Vec<(&'static [&'static str], Value)> {
     ]
 }
 
-/// Schema of an object in which a field is present with this value.
+/// Returns the schema of an object in which a field has this value.
 fn is(field: &str, value: &Value) -> Value {
     json!({ "required": [field], "properties": { field: { "const": value } } })
 }
 
-/// Schema of an object in which two fields are both given.
+/// Returns the schema of an object in which both fields are given.
 fn both(fields: [(&str, Value); 2]) -> Value {
     let [(first, schema), (second, other)] = fields;
     json!({ "required": [first, second], "properties": { first: schema, second: other } })
@@ -228,8 +228,8 @@ fn scan() -> Value {
     })
 }
 
-/// Rule for a list of recipients: no duplicates, and at most one passphrase. Raw recipients are equal to
-/// each other, so there is at most one.
+/// Returns the rule for a list of recipients: no duplicates, and at most one passphrase. All raw
+/// recipients are equal, so there is at most one of them too.
 fn recipients() -> Value {
     json!({
         "uniqueItems": true,

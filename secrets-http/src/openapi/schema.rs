@@ -50,7 +50,7 @@ pub(super) fn referenced(schema: &Value) -> Option<&str> {
 }
 
 impl Described {
-    /// Schema of a Rust type.
+    /// Creates the schema of a Rust type.
     #[must_use]
     pub fn of<T: ToSchema>() -> Self {
         let mut parts = Vec::new();
@@ -68,18 +68,18 @@ impl Described {
         Self { schema: schema_of_name, named, data: Data::Object }
     }
 
-    /// Schema without references.
+    /// Creates a schema that refers to no components.
     pub(super) fn inline(schema: Value) -> Self {
         Self { schema, named: Vec::new(), data: Data::Object }
     }
 
-    /// Schema of an arbitrary JSON object.
+    /// Creates the schema of an arbitrary JSON object.
     #[must_use]
     pub fn anything() -> Self {
         Self::inline(json!({ "type": "object", "additionalProperties": true }))
     }
 
-    /// Schema of an object whose values are strings.
+    /// Creates the schema of an object whose values are strings.
     #[must_use]
     pub fn texts() -> Self {
         Self::inline(json!({
@@ -95,7 +95,7 @@ impl Described {
         Self { schema: json!({ "anyOf": [self.schema, other.schema] }), ..self }
     }
 
-    /// Schema of an object with `self` as its only field.
+    /// Returns the schema of an object whose only field has this schema.
     #[must_use]
     pub fn under(self, name: &'static str) -> Self {
         let schema = json!({
@@ -104,13 +104,13 @@ impl Described {
         Self { schema, data: Data::Field(name), ..self }
     }
 
-    /// Schema of a response that has no field `data` in any envelope.
+    /// Returns the schema of a response that has no field `data` in any envelope.
     #[must_use]
     pub fn unwrapped(self) -> Self {
         Self { data: Data::Absent, ..self }
     }
 
-    /// Schema of a response whose field `data` has the value of this field.
+    /// Returns the schema of a response whose field `data` repeats the value of this field.
     #[must_use]
     pub(crate) fn with_list(self, field: &'static str) -> Self {
         Self { data: Data::Field(field), ..self }
@@ -206,7 +206,7 @@ impl Variant {
     }
 }
 
-/// Finds the first part of a schema that matches, from the outside in.
+/// Returns the first part of a schema for which `is_it` returns true, searched from the outside in.
 fn find<'a>(schema: &'a mut Value, is_it: &dyn Fn(&Value) -> bool) -> Option<&'a mut Value> {
     if is_it(schema) {
         return Some(schema);

@@ -109,7 +109,8 @@ pub fn describe_unknown(variable: &str) -> String {
     format!("{variable} is not a setting of this version{hint}")
 }
 
-/// Names the unknown variables before the failure, which they may have caused.
+/// Puts warnings about unknown variables before the message of a failure, because they may be its
+/// cause.
 fn after_unknown(unknown: &[String], failure: Failure) -> Failure {
     let lines = unknown.iter().map(|variable| describe_unknown(variable));
     let lines: Vec<_> = lines.chain([failure.message]).collect();

@@ -7,11 +7,11 @@ use std::sync::{Mutex, PoisonError};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
-/// Maximum number of log lines that wait for standard error. If it is not read, further lines are
-/// dropped, so that a stuck reader never delays a request.
+/// Maximum number of log lines that wait to be written. If standard error is not read, further
+/// lines are dropped, so that requests are never delayed.
 const MAX_WAITING: usize = 16_384;
 
-/// Guard of the thread that writes the log. The thread writes the waiting lines when it is dropped.
+/// Guard of the thread that writes the log. Dropping it writes the waiting lines.
 static WRITER: Mutex<Option<WorkerGuard>> = Mutex::new(None);
 
 /// Format of a log line.

@@ -87,7 +87,7 @@ fn render(page: &AuditPage, envelope: Envelope) -> Response {
     response
 }
 
-/// Page of the audit log with its entries in `data` as well.
+/// Page of the audit log that repeats its entries in `data`.
 #[derive(Serialize)]
 struct PageWithData<'a> {
     #[serde(flatten)]

@@ -1,8 +1,8 @@
-//! The dashboard: its page, and its scripts and styles at `/assets`.
+//! The dashboard: its page, and its scripts and styles below `/assets`.
 //!
 //! The page is the same for everyone, so it needs no credential; its scripts call the API. The path
-//! of an asset contains a hash of all assets, so browsers keep them. In debug builds the assets are
-//! read from the source folder, so that an edit needs no compilation.
+//! of an asset contains a hash of all assets, so that browsers can cache it. In debug builds, the
+//! assets are read from the source folder, so that an edit needs no compilation.
 
 mod assets;
 
@@ -26,13 +26,14 @@ use crate::serve::reply::Immutable;
 use crate::serve::router::Route;
 use crate::serve::target::{Target, target};
 
-/// Path of the assets. Requests are neither counted nor refused, because a page loads many.
+/// Path of the assets. Requests for them are neither counted nor refused, because a page loads
+/// many.
 pub(crate) const ASSET: &str = "/assets/{build}/{*file}";
 
-/// Paths of the page. The scripts choose the screen.
+/// Paths at which the page is served. Its scripts choose the screen by the path.
 const PAGES: [&str; 4] = ["/projects", "/projects/{*rest}", "/teams/{*rest}", "/account"];
 
-/// Elements of the page between which the import map is.
+/// Elements of the page before and after the import map.
 const IMPORT_MAP: (&str, &str) = ("<script type=\"importmap\">", "</script>");
 
 const HEADERS: [(HeaderName, &str); 4] = [

@@ -28,14 +28,16 @@ use crate::serve::target::{Target, target};
 
 const PAGE: &str = "/device";
 
-/// Cookies that hold the token between the two forms, so that no page contains the token. Browsers send
-/// them to this page only, and not from other sites. A long token takes several.
+/// Cookies that keep the token between the two forms, so that no page contains the token. Browsers
+/// send them to this page only, and not in requests from other sites. A long token needs several
+/// cookies.
 const COOKIES: [&str; 4] = ["device_token", "device_token_2", "device_token_3", "device_token_4"];
 
-/// Maximum length of a part of the token in one cookie. Browsers drop cookies of more than 4,096 bytes.
+/// Maximum length of the part of a token in one cookie, in bytes. Browsers drop cookies of more
+/// than 4,096 bytes.
 const MAX_PART: usize = 3_800;
 
-/// Lifetime of the cookies, in seconds: that of a login.
+/// Lifetime of the cookies, in seconds. It is the lifetime of a login.
 const COOKIE_SECONDS: u32 = 600;
 
 /// Message if the decision arrives without a token.
@@ -94,7 +96,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     ]
 }
 
-/// Request of the page.
+/// Request for the page.
 struct Visit<'a> {
     api: &'a Api,
     headers: &'a HeaderMap,
@@ -106,7 +108,7 @@ struct Visit<'a> {
 enum SignedIn {
     /// The user is signed in.
     Caller(Box<Caller>),
-    /// No credential was sent, or the session of the browser has ended.
+    /// No credential was sent, or the browser's session has ended.
     Nobody,
 }
 
@@ -134,8 +136,8 @@ impl Visit<'_> {
         self.decide(&form, typed, caller).await
     }
 
-    /// Authenticates the user: with an entered token, the header of a proxy, the session of the browser, or
-    /// the cookie with the token entered before.
+    /// Authenticates the user with the first that is there: an entered token, the header of a
+    /// proxy, the session of the browser, or the cookies with a token that was entered before.
     async fn sign_in(
         &self,
         form: &Form,
@@ -163,7 +165,7 @@ impl Visit<'_> {
         }
     }
 
-    /// Shows the login with the code of the form, or decides about it.
+    /// Shows the login whose code is in the form, or approves or denies it.
     async fn decide(&self, form: &Form, typed: Option<&str>, caller: Caller) -> Response {
         let code = UserCode::new(form.user_code.as_str());
         let asked = caller.clone();
@@ -234,8 +236,8 @@ impl Visit<'_> {
         }
     }
 
-    /// Keeps a token in cookies, except one that is too long for them, and deletes the other cookies that
-    /// the request carried.
+    /// Keeps a token in cookies, unless it is too long for them. Deletes the other cookies that the
+    /// request carried.
     fn keep(&self, mut response: Response, token: &str) -> Response {
         let parts: Vec<_> = token.as_bytes().chunks(MAX_PART).collect();
         let parts = if parts.len() <= COOKIES.len() { parts } else { Vec::new() };
@@ -268,8 +270,8 @@ impl Visit<'_> {
     }
 }
 
-/// Returns the token of the cookies. If a cookie is there twice, another site of the domain has set it:
-/// none counts.
+/// Returns the token in the cookies. `None` if a cookie occurs twice, because another site of the
+/// domain has then set one of the two.
 fn kept_token(headers: &HeaderMap) -> Option<String> {
     let mut token = String::new();
     for name in COOKIES {
@@ -301,7 +303,7 @@ async fn authenticate(api: &Api, credential: &str, origin: Origin) -> Result<Cal
     outcome
 }
 
-/// Renders the page. `base` is the address of the service.
+/// Renders the page. `base` is the public address of the service.
 fn page(status: StatusCode, base: Option<&BaseUrl>, content: &str) -> Response {
     let content = format!("<section class=\"card\">\n{content}</section>\n");
     super::page::page(status, "Command-line login", base, &content)

@@ -19,11 +19,11 @@ const PAGE: &str = "/invitations/{token}";
 
 const TITLE: &str = "You have been invited to a team";
 
-/// Page for readers who are not signed in. Apart from the token in its address, the page is the same for
-/// valid and invalid tokens.
+/// Page for readers who are not signed in. It is the same for valid and invalid tokens, apart from
+/// the token in its address.
 const PAGE_HTML: &str = include_str!("invitation.html");
 
-/// Request of the page.
+/// Request for the page.
 struct Visit {
     api: Api,
     token: String,
@@ -146,7 +146,8 @@ fn email(caller: &Caller) -> String {
     caller.person().map(|user| user.email.clone()).unwrap_or_default()
 }
 
-/// Renders the invitation with a button to accept it. The form is submitted to the address of the page.
+/// Renders the invitation with a button to accept it. The form is submitted to the address of the
+/// page itself.
 fn acceptance_form(invitation: &InvitationPublicInfo, email: &str) -> String {
     let rows = [
         ("Team", invitation.team_name.to_string()),
@@ -166,8 +167,8 @@ fn acceptance_form(invitation: &InvitationPublicInfo, email: &str) -> String {
     )
 }
 
-/// Renders commands that accept the invitation. A token or an address that a shell could interpret is
-/// replaced by a placeholder.
+/// Renders commands that accept the invitation. A token or an address with characters that a shell
+/// could interpret is replaced by a placeholder.
 fn commands(token: &str, base: Option<&BaseUrl>) -> Response {
     let token = if is_plain(token, "-_") { token } else { "TOKEN" };
     let address = base.map(BaseUrl::as_str).filter(|address| is_plain(address, "-_.:/[]"));

@@ -75,7 +75,7 @@ pub fn table(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
     .collect()
 }
 
-/// Wraps an operation that was parsed without the request body as a completed future.
+/// Wraps an operation that needs no request body in a completed future.
 fn known<O>(operation: O) -> Ready<Result<O, Fault>> {
     ready(Ok(operation))
 }

@@ -1,7 +1,7 @@
-//! Layout of the HTML pages, and the start page at `/`, which is the dashboard for a browser that is
-//! signed in.
+//! Layout of the HTML pages, and the start page `/`. For a signed-in browser, the start page is the
+//! dashboard.
 //!
-//! The pages have no script, load no resources, and cannot be framed. Their style is that of
+//! The pages have no scripts, load no resources, and cannot be framed. They have the style of
 //! `examples/offline-viewer`.
 
 use std::sync::LazyLock;
@@ -84,8 +84,8 @@ pub(super) fn page(
     render(status, title, base, ("", content))
 }
 
-/// Renders a page that opens a path of this service at once. A redirect would be part of the navigation
-/// that led here, in which browsers send no `SameSite=Strict` cookies.
+/// Renders a page that immediately opens a path of this service. A redirect cannot be used, because
+/// browsers send no `SameSite=Strict` cookies in a navigation that began at another site.
 pub(super) fn forwarding_page(title: &str, base: Option<&BaseUrl>, path: &str) -> Response {
     let path = escape_html(&format!("{}{path}", base.map_or("", BaseUrl::path)));
     let head = format!("<meta http-equiv=\"refresh\" content=\"0; url={path}\">\n");
@@ -95,7 +95,7 @@ pub(super) fn forwarding_page(title: &str, base: Option<&BaseUrl>, path: &str) -
     render(StatusCode::OK, title, base, (&head, &content))
 }
 
-/// Renders a page from its title, the additional lines of its head, and its content.
+/// Renders a page from its title, additional lines of its head, and its content.
 fn render(
     status: StatusCode,
     title: &str,
@@ -140,8 +140,8 @@ fn render(
     response
 }
 
-/// Renders the page of a failed request, with the ID that finds the request in the log. The response has
-/// the status, the headers and the cause of the error.
+/// Renders the page of a failed request, with the request ID for finding the request in the log.
+/// The response has the status, the headers and the cause of the error.
 pub(super) fn failure_page(
     fault: Fault,
     title: &str,

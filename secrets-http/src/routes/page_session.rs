@@ -1,7 +1,7 @@
-//! Session of the browser on the pages that accept it: `/device` and `/invitations/{token}`.
+//! Session of the browser on pages that accept it: `/device` and `/invitations/{token}`.
 //!
-//! The gate reads the cookie only for requests of scripts of this service. These pages are opened and
-//! submitted by the browser itself, so they have a rule of their own.
+//! The gate reads the session cookie only for requests of scripts of this service. These pages are
+//! opened and submitted by the browser itself, so they have different rules.
 
 use secrets_core::engine::Caller;
 use secrets_core::model::{BaseUrl, Error, Origin};
@@ -55,8 +55,8 @@ pub(super) async fn caller(
     }
 }
 
-/// Returns the link to sign in and come back to a path of this service; `None` if browsers do not sign in
-/// with the identity provider.
+/// Returns the link to sign in and return to a path of this service. `None` if browsers do not sign
+/// in with the identity provider.
 pub(super) fn sign_in_link(api: &Api, base: Option<&BaseUrl>, path: &str) -> Option<String> {
     match api.sign_in.as_ref() {
         BrowserSignIn::Provider(_) => Some(super::sign_in::link(base, path)),
@@ -64,10 +64,10 @@ pub(super) fn sign_in_link(api: &Api, base: Option<&BaseUrl>, path: &str) -> Opt
     }
 }
 
-/// True if the form was submitted from another site (CSRF): according to Fetch Metadata, or, of a
-/// browser that sends none, if `Origin` (RFC 6454) is not the host of this server.
+/// True if the form was submitted from another site (CSRF). Fetch Metadata tells this; for a
+/// browser that does not send it, `Origin` (RFC 6454), if present, must be the host of this server.
 ///
-/// Behind a proxy that signs users in, the browser is authenticated for such a request too.
+/// Such a request would be authenticated behind a proxy that signs users in.
 pub(super) fn is_cross_site(headers: &HeaderMap, own: Option<&BaseUrl>) -> bool {
     if let Some(site) = headers.get("sec-fetch-site") {
         return site != "same-origin";
@@ -78,7 +78,7 @@ pub(super) fn is_cross_site(headers: &HeaderMap, own: Option<&BaseUrl>) -> bool 
     own.is_none() || origin.to_str().ok().and_then(host) != own
 }
 
-/// Returns the scheme of a URL, and its host with its port.
+/// Returns the scheme of a URL, and its host with the port.
 fn split(url: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = url.split_once("://")?;
     Some((scheme, rest.split('/').next().unwrap_or_default()))

@@ -28,7 +28,7 @@ struct HealthResponse {
     service: &'static str,
     version: &'static str,
     build_time: &'static str,
-    /// Result for each component: `ok` or `fail`.
+    /// Result of each check: `ok` or `fail`.
     checks: BTreeMap<&'static str, &'static str>,
     /// Background workers.
     workers: Vec<WorkerResponse>,
@@ -52,13 +52,14 @@ struct WorkerResponse {
 /// Item of background work that fails.
 #[derive(Debug, Serialize, ToSchema)]
 struct FailingResponse {
-    /// Kind of work: `audit batches`, `audit seal`, `audit prune`, `project purge`, `rotation` or
-    /// `webhook`.
+    /// Kind of work: `audit batches`, `audit seal`, `audit prune`, `project keys`, `project purge`,
+    /// `rotation` or `webhook`.
     work: &'static str,
-    /// ID of the batch, team, project, rotation or webhook. Absent for audit entries of no team.
+    /// ID of the batch, team, project, rotation or webhook. Absent for audit entries that belong to
+    /// no team.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<Uuid>,
-    /// Time of the first failure in a row.
+    /// Time of the first of the current failures in a row.
     #[schema(value_type = String, format = DateTime)]
     since: Time,
     /// Number of failures in a row.
@@ -82,7 +83,8 @@ struct LivenessResponse {
 struct Greeting {
     message: &'static str,
     version: &'static str,
-    /// Public key that verifies the bundles of this instance. A client pins it at its first sign-in.
+    /// Public key that verifies the bundles of this instance. Clients pin the key at their first
+    /// sign-in.
     bundle_signer: Signer,
 }
 

@@ -94,7 +94,7 @@ fn rotation_routes(api: &Api) -> [Route; 4] {
     ]
 }
 
-/// Routes that wait for a database: the response may take up to a minute.
+/// Returns the routes that wait for a database. Their responses may take up to a minute.
 fn database_routes(api: &Api) -> [Route; 3] {
     let test = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
         Ok(TestConnection { at: target.environment(), candidate: body.json().await? })

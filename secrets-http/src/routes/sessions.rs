@@ -24,7 +24,7 @@ const SESSIONS: &str = "/api/v1/auth/sessions";
 const SESSION: &str = "/api/v1/auth/sessions/{id}";
 const SIGN_OUT: &str = "/api/v1/auth/sign-out";
 
-/// Ways in which browsers sign in.
+/// Ways in which browsers can sign in.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 struct SignInConfig {
     /// True if browsers sign in with the identity provider, at `/sign-in`.
@@ -82,7 +82,8 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     ]
 }
 
-/// Renders the response to a sign-out, which deletes the cookie and what the browser keeps for the pages.
+/// Renders the response to a sign-out. It deletes the cookie, and the data that the browser stored
+/// for the pages.
 fn signed_out<T>(_output: &T, _envelope: Envelope) -> Response {
     let mut response = Response::default();
     *response.status_mut() = StatusCode::NO_CONTENT;

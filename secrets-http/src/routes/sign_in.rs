@@ -88,7 +88,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     ]
 }
 
-/// Returns the link to sign in and come back to a path of this service.
+/// Returns the link to sign in and return to a path of this service.
 pub(super) fn link(base: Option<&BaseUrl>, return_to: &str) -> String {
     let query = serde_urlencoded::to_string([("return_to", return_to)]).unwrap_or_default();
     format!("{}{BEGIN}?{query}", base.map_or("", BaseUrl::path))
@@ -125,7 +125,7 @@ impl Visit {
         Ok(response)
     }
 
-    /// Handles the answer of the identity provider.
+    /// Handles the response of the identity provider.
     async fn finish(self) -> Response {
         let mut response = match self.signed_in().await {
             Ok(response) => response,
@@ -193,7 +193,7 @@ impl Visit {
         }
     }
 
-    /// Decrypts the state of the sign-in; `None` if there is none, or if it has expired.
+    /// Decrypts the state of the sign-in. `None` if there is none, or if it has expired.
     fn state(&self) -> Option<SignInState> {
         let [sealed] = cookies(&self.headers, self.state_cookie())[..] else { return None };
         let json = self.api.service.open_sign_in(sealed).ok()?;
@@ -234,8 +234,8 @@ impl Visit {
     }
 }
 
-/// True if a text is a path of this service, with or without a query: a browser opens such a path at no
-/// other site.
+/// True if a text is a path of this service, with or without a query, which no browser opens at
+/// another site.
 fn is_own_path(text: &str) -> bool {
     let is_absolute =
         text.starts_with('/') && !["//", "/.", "\\"].iter().any(|part| text.contains(part));

@@ -112,11 +112,11 @@ enum Operation {
     Project(WatchProject),
 }
 
-/// Revisions of the watched resource, as its caller may read it.
+/// Revisions of the watched resource and its environments, as the caller may read them.
 struct Revisions {
     target: WatchTarget,
     team: TeamId,
-    /// Changes with every other field that is sent in events.
+    /// Revision that changes with every other field that events contain.
     revision: Tag,
     /// Environments of the resource that the caller may read.
     environments: Vec<Watched>,
@@ -131,7 +131,7 @@ impl Operation {
         })
     }
 
-    /// Creates an event without an ID.
+    /// Creates an event about an environment, without an event ID.
     fn event(&self, kind: &'static str, of: &Watched) -> Event {
         let is_of_project = matches!(self, Self::Project(_));
         let notice = Notice {
@@ -194,7 +194,7 @@ struct Watcher {
     _permit: Permit<WatchPlace>,
 }
 
-/// The watched resource no longer exists, or the caller may no longer read it.
+/// Error: the watched resource no longer exists, or the caller may no longer read it.
 struct Gone;
 
 const CURRENT: &str = "secrets.current";
@@ -295,8 +295,8 @@ impl Watcher {
         self.read().await
     }
 
-    /// Reads the revisions that the caller may read now. Returns the events for the differences to
-    /// those that were sent.
+    /// Reads the revisions that the caller may read now. Returns events for the differences to the
+    /// revisions that were sent before.
     async fn read(&mut self) -> Result<Vec<Event>, Gone> {
         let now = self.operation.perform(&self.api, &self.caller).await.map_err(|_| Gone)?;
         let events = self.operation.changes(&self.last, &now);
@@ -309,8 +309,8 @@ async fn wait_until_stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stopped| *stopped).await;
 }
 
-/// Sets the revision as the ID of the last event, so that a client that has received all of them sends
-/// it in `Last-Event-ID` when it reconnects. After a part of them, it sends an earlier ID.
+/// Sets the revision as the ID of the last event. A client that received all events sends this ID
+/// in `Last-Event-ID` when it reconnects. A client that received only some sends an earlier ID.
 fn with_id(mut events: Vec<Event>, revision: &Tag) -> Vec<Event> {
     if let Some(last) = events.pop() {
         events.push(last.id(revision.as_str()));

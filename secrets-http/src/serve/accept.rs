@@ -50,8 +50,8 @@ pub struct AcceptOptions {
     /// Maximum time that a response may wait for its client in all, besides `write_stall`, for each
     /// mebibyte.
     pub write_per_mebibyte: Duration,
-    /// Time for which idle connections stay open when the service stops. A request that arrives on
-    /// one of them gets a response with `Connection: close`, and not a reset.
+    /// Time for which idle connections stay open while the service stops. A request that arrives on
+    /// such a connection is answered with `Connection: close` instead of a reset.
     pub linger: Duration,
     /// Grace period for running requests when the service stops, after `linger`.
     pub drain: Duration,
@@ -98,12 +98,13 @@ impl Default for AcceptOptions {
 /// Maximum number of connections, however many files the process may open.
 const MAX_CONNECTIONS: usize = 8_192;
 
-/// File descriptors that connections leave to the database, to outgoing connections and to files.
+/// Number of file descriptors that are reserved for the database, for outgoing connections and for
+/// files.
 const RESERVED_FILES: u64 = 256;
 
 impl AcceptOptions {
-    /// Fits the number of connections to the number of files that the process may open: an address
-    /// may hold an eighth of them. `None` means that the files are not limited.
+    /// Limits the number of connections so that the process can open enough files. An address may
+    /// have at most an eighth of the connections. `None` stands for no limit of files.
     #[must_use]
     pub fn within_files(self, files: Option<u64>) -> Self {
         let room =
@@ -116,12 +117,12 @@ impl AcceptOptions {
 /// Result of draining the connections at shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drained {
-    /// Number of connections that were still busy at the deadline and were closed.
+    /// Number of connections that were still busy at the deadline, and were closed.
     pub cut: usize,
 }
 
-/// Serves requests until `stop` completes. Then accepts the connections that clients have opened
-/// before, closes the listener, and waits for running requests.
+/// Serves requests until `stop` completes. Then accepts the connections that clients have already
+/// opened, closes the listener, and waits for running requests.
 pub async fn run<A, F, B>(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -171,8 +172,8 @@ where
 /// Socket of a new connection, its peer, and its permit.
 type Accepted = (TcpStream, SocketAddr, Option<OwnedSemaphorePermit>);
 
-/// Accepts the connections that the kernel has established already, and closes the listener. Closing
-/// it alone would reset them.
+/// Accepts the connections that the kernel has already established, and closes the listener.
+/// Closing the listener without accepting them would reset them.
 fn drain_backlog(listener: TcpListener, permits: &Arc<Semaphore>) -> Vec<Accepted> {
     let mut accepted = Vec::new();
     let Ok(listener) = listener.into_std() else { return accepted };
@@ -204,8 +205,8 @@ async fn accept_next(listener: &TcpListener, permits: &Arc<Semaphore>) -> Accept
     }
 }
 
-/// True if the error concerns only this connection, because the client has disconnected. Any other
-/// error, such as too many open files, would recur immediately.
+/// True if the error concerns only one connection, because its client has disconnected. Other
+/// errors, such as too many open files, would occur again immediately.
 fn is_connection_error(error: &io::Error) -> bool {
     use ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)

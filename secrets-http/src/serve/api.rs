@@ -1,4 +1,5 @@
-//! Construction of routes: from a request to an operation, and from its output to a response.
+//! Construction of routes. A route turns a request into an operation, and the operation's output
+//! into a response.
 
 use std::sync::Arc;
 
@@ -41,9 +42,9 @@ pub struct Api {
 impl Api {
     /// Creates a route that performs a task.
     ///
-    /// `request` parses a request into a future of the task. The future is awaited only for a
-    /// caller of a permitted kind. So the responses 401, and 403 for the wrong kind of credential,
-    /// take precedence over the response to an invalid body.
+    /// `request` parses a request into a future of the task. The future is awaited only if the
+    /// caller is of a permitted kind. So the responses 401 (no valid credential) and 403 (wrong
+    /// kind of credential) take precedence over the response to an invalid body.
     pub fn route<T, F, W>(
         &self,
         method: Method,
@@ -130,8 +131,8 @@ impl Api {
         Ok(output)
     }
 
-    /// Performs the task of a request with a body of this size. Returns its output, with the memory
-    /// reserved for it if it can be large.
+    /// Performs the task of a request with a body of this size. Returns the output and, if the
+    /// output can be large, the memory reserved for it.
     async fn perform_in_memory<T: Task>(
         &self,
         task: impl Future<Output = Result<T, Fault>> + Send,
@@ -163,6 +164,6 @@ impl Api {
     }
 }
 
-/// Size of a request's body in bytes, as announced by its client; the maximum if it was not announced.
+/// Size of a request's body in bytes, as the client announced it; otherwise, the maximum size.
 #[derive(Debug, Clone, Copy)]
 pub struct BodySize(pub u64);

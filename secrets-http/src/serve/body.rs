@@ -31,7 +31,7 @@ pub struct Body {
     limit: usize,
 }
 
-/// Extracts the body of a request, for the route to read.
+/// Extracts the body of a request, which the route reads later.
 pub fn body(limit: usize) -> impl Filter<Extract = (Body,), Error = Rejection> + Copy {
     warp::body::stream().and(warp::header::headers_cloned()).map(move |stream, headers| Body {
         stream: Box::pin(frames(stream)),
@@ -47,7 +47,7 @@ fn frames(
 }
 
 impl Body {
-    /// True if the `Content-Type` header has this media type.
+    /// True if the `Content-Type` header names this media type.
     pub fn is(&self, media_type: &str) -> bool {
         self.media_type().is_some_and(|kind| kind.eq_ignore_ascii_case(media_type))
     }

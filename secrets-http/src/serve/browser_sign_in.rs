@@ -1,19 +1,19 @@
-//! Sign-in of browsers, as configured.
+//! Ways in which browsers sign in.
 
 use crate::adapters::identity::{CodeFlow, DevLinks};
 
-/// Way in which browsers sign in.
+/// Configured way in which browsers sign in.
 pub enum BrowserSignIn {
     /// Browsers cannot sign in.
     Off,
-    /// With the identity provider.
+    /// Browsers sign in with the identity provider.
     Provider(Box<CodeFlow>),
-    /// With one-time links of the development service.
+    /// Browsers sign in with one-time links of the development service.
     Dev(DevLinks),
 }
 
 impl BrowserSignIn {
-    /// True if a page can offer a link to the identity provider.
+    /// True if browsers sign in with the identity provider, so that a page can link to the sign-in.
     #[must_use]
     pub fn has_provider(&self) -> bool {
         matches!(self, Self::Provider(_))

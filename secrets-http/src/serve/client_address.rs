@@ -54,12 +54,13 @@ impl Networks {
     }
 }
 
-/// Returns the client address of a request from `peer`, according to `X-Forwarded-For` of trusted
-/// proxies.
+/// Returns the client address of a request from `peer`. If `peer` is a trusted proxy, the address
+/// is taken from `X-Forwarded-For`.
 ///
-/// Each proxy appends the address of its client on the right. So the list is read from right to
-/// left, as long as the address that added an entry is trusted. Entries further left were sent by
-/// the client and may be forged. If a trusted proxy sends no entry, the proxy itself is the client.
+/// Each proxy appends the address of its client at the right end. So the list is read from right to
+/// left, as long as the address that added an entry is trusted. Entries further to the left were
+/// sent by the client and may be forged. If a trusted proxy sends no entry, the proxy itself is the
+/// client.
 pub fn client(
     trusted: &Networks,
     peer: IpAddr,

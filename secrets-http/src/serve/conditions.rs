@@ -39,7 +39,7 @@ impl Conditions {
         if tags.is_empty() { Precondition::None } else { Precondition::ETags(tags) }
     }
 
-    /// Returns the version expected by the client, from `If-Match` (`"3"`) or from `stated`, the
+    /// Returns the version that the client expects, from `If-Match` (`"3"`) or from `stated`, the
     /// value in the body or query. `*` matches any version. Fails if both are given and differ.
     pub fn expected(&self, stated: Option<u32>) -> Result<Option<u32>, Error> {
         let mut values = self.0.get_all(IF_MATCH).iter();
@@ -80,7 +80,8 @@ fn entity_tags(list: &str) -> Vec<String> {
     }
 }
 
-/// Renders a response in this shape with its ETag, or 304 if the client has the current version.
+/// Renderer of a response in this shape with its ETag, or of 304 if the client has the current
+/// version.
 #[derive(Debug, Clone, Copy)]
 pub struct WithTag<S>(pub S);
 

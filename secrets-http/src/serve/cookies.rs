@@ -3,8 +3,8 @@
 use warp::http::HeaderMap;
 use warp::http::header::COOKIE;
 
-/// Returns the values of the cookies with this name. Another site of the domain can add a cookie of the
-/// same name.
+/// Returns the values of all cookies with this name. There can be several, because another site of
+/// the same domain can set a cookie with this name.
 pub(crate) fn cookies<'a>(headers: &'a HeaderMap, name: &str) -> Vec<&'a str> {
     let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let pairs = lines.flat_map(|line| line.split(';'));

@@ -22,7 +22,7 @@ pub enum Fault {
     TooSlow,
 }
 
-/// Error behind a response, for the log.
+/// Error that led to a response, kept for the log.
 #[derive(Debug, Clone)]
 pub struct Logged(pub Arc<Error>);
 
@@ -41,7 +41,7 @@ impl Fault {
         }
     }
 
-    /// Converts the error to a response. `now` is needed to compute `Retry-After`.
+    /// Converts the error to a response. `Retry-After` is computed from `now`.
     pub fn into_response(self, now: Time) -> Response {
         let (status, text) = self.status_and_message();
         match self {

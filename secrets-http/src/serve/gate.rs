@@ -1,11 +1,12 @@
 //! Authentication and rate limiting, once per request.
 //!
-//! A request is counted once: with a valid credential against its principal, otherwise against its
-//! IP address. Requests over a limit are refused before the credential is verified: after 20 failed
-//! credentials in a minute or over the limit of the address, and over the limit of the principal if
-//! the credential was verified in the current or the previous minute. Credentials verified then from
-//! the same address are exempt from the limits of the address, so that one bad client behind a
-//! shared address does not block the others.
+//! A request with a valid credential is counted for its principal (a user or a service token), any
+//! other request for its IP address. Some requests are refused before the credential is verified:
+//! requests of an address that sent 20 wrong credentials in this minute or has reached its limit,
+//! and requests of a principal that has reached its limit, if the credential was verified in the
+//! current or the previous minute. A credential that was verified in that time from the same
+//! address is exempt from the limits of the address, so that one bad client behind a shared address
+//! does not block the others.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -84,13 +85,14 @@ impl Authenticator {
         &self.metrics
     }
 
-    /// Counts a refusal by the window of a team, and returns the window.
+    /// Counts a refusal if the window of a team's rate limit refuses the request. Returns the
+    /// window.
     pub fn record_team(&self, window: Option<Window>) -> Option<Window> {
         self.within(window, Refusal::Team).ok();
         window
     }
 
-    /// Counts a request to a public endpoint against its IP address.
+    /// Counts a request to a public endpoint for its IP address.
     pub fn count(&self, address: IpAddr) -> Option<Window> {
         self.addresses.count(address, self.clock.now())
     }
@@ -160,7 +162,7 @@ impl Authenticator {
         within(self.addresses.look(address, now))
     }
 
-    /// Counts a request without a valid credential against its IP address.
+    /// Counts a request without a valid credential for its IP address. Returns the refusal.
     fn refuse(&self, address: IpAddr, now: Time, error: Error) -> Admission {
         let window = self.addresses.count(address, now);
         Admission { caller: self.within(window, Refusal::Address).and(Err(error)), window }
@@ -220,12 +222,12 @@ struct Minutes {
 #[derive(Clone, Copy)]
 struct Known {
     principal: PrincipalHash,
-    /// True if the credential was verified from the address of this request.
+    /// True if the credential was also verified from the address of this request.
     is_here: bool,
 }
 
-/// Maximum number of hashes remembered per minute. Further credentials are verified before they are
-/// counted.
+/// Maximum number of credentials remembered per minute. Requests with other credentials are counted
+/// only after the credential is verified.
 const MAX_REMEMBERED: usize = 200_000;
 
 impl Verified {
@@ -255,14 +257,15 @@ impl Verified {
         here.or_else(|| minutes.find(anywhere).map(|principal| Known { principal, is_here: false }))
     }
 
-    /// Hashes of a credential, and of a credential with the network of an address.
+    /// Returns a hash of the credential, and a hash of the credential with the network of the
+    /// address.
     fn hashes(&self, credential: &str, address: IpAddr) -> [u64; 2] {
         let here = (credential, Some(network_of(address)));
         [self.hasher.hash_one((credential, None::<IpAddr>)), self.hasher.hash_one(here)]
     }
 
-    /// Hash of the principal of a caller: a user, by token issuer and subject, which are known
-    /// before the first sign-in too, or a service token.
+    /// Returns a hash that identifies the principal: a service token by its ID, or a user by token
+    /// issuer and subject, which are known even before the first sign-in.
     fn principal(&self, caller: &Caller) -> PrincipalHash {
         let person = |of: &Identity| self.hasher.hash_one(("user", &of.issuer, &of.subject));
         match &caller.who {

@@ -1,5 +1,6 @@
-//! Request pipeline between the connection and the route. Determines the client address, parses the
-//! path, applies rate limits and authenticates; then adds common headers and logs the request.
+//! Request pipeline between the connection and the route. It determines the client address, parses
+//! the path, applies rate limits, authenticates the caller and calls the route. Then it adds common
+//! headers and logs the request.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -41,11 +42,11 @@ pub struct Host {
     links: Links,
 }
 
-/// Request data for the log: the template of its route, the client address and the caller. Never the
-/// path of the request, which may contain secret keys.
+/// Data about a request for the log: the template of its route, the client address and the caller.
+/// The path itself is not logged, because it may contain secret keys.
 struct Logging {
     template: &'static str,
-    /// Path without a route, reduced to the words that resemble those of routes.
+    /// Path that no route has, reduced to words that resemble those of routes.
     unknown_path: Option<String>,
     address: Option<IpAddr>,
     caller: Option<Caller>,
@@ -54,7 +55,7 @@ struct Logging {
 /// Endpoints for orchestrators, which are counted but never refused.
 const HEALTH: [&str; 2] = ["/health", "/health/live"];
 
-/// Path of the endpoints of the Kubernetes operator, which accept no session cookies.
+/// Path prefix of the endpoints for the Kubernetes operator. They accept no session cookies.
 const ESO: &str = "/api/v1/eso/";
 
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
@@ -88,7 +89,7 @@ impl Host {
         self.router.routes()
     }
 
-    /// Handles a request received from `peer`, which is the client or a trusted proxy.
+    /// Handles a request from `peer`, which is the client or a trusted proxy.
     pub async fn answer<B>(
         &self,
         request: Request<B>,
@@ -177,9 +178,9 @@ impl Host {
         (response, tighter(admission.window, self.gate.record_team(team.get())))
     }
 
-    /// Handles a request to a public endpoint, counted by IP address, except for the assets of the
-    /// dashboard. Health checks are counted but never refused, because orchestrators restart a service
-    /// whose health check fails.
+    /// Handles a request to a public endpoint. It is counted for its IP address, except for assets
+    /// of the dashboard. Health checks are counted but never refused, because orchestrators restart
+    /// a service whose health check fails.
     async fn answer_public<B>(
         &self,
         route: &Route,
@@ -268,7 +269,7 @@ where
     answered.unwrap_or_else(|never| match never {})
 }
 
-/// Returns the window that has fewer requests left: that of the principal, or that of the team.
+/// Returns the window with fewer remaining requests: that of the principal, or that of the team.
 fn tighter(principal: Option<Window>, team: Option<Window>) -> Option<Window> {
     let key = |window: &Window| (window.admitted, window.remaining);
     principal.into_iter().chain(team).min_by_key(key)
@@ -284,8 +285,8 @@ fn origin<B>(request: &Request<B>, address: IpAddr, id: RequestId) -> Origin {
     }
 }
 
-/// Returns the method for logs and metrics. A client can send any word as method; words that are no known
-/// method are `other`.
+/// Returns the name of a method for logs and metrics. Clients can send any word as the method:
+/// words that are no known method become `other`.
 fn method_name(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
@@ -299,8 +300,9 @@ fn method_name(method: &Method) -> &'static str {
     }
 }
 
-/// Writes the log line of a request. Its fields contain no names, values or credentials. The address of
-/// a client is logged only if it is not authenticated, to find who sends wrong credentials.
+/// Writes the log line of a request. Its fields contain no names, values or credentials. The client
+/// address is logged only for unauthenticated requests, to find clients that send wrong
+/// credentials.
 fn log(method: &str, logging: &Logging, response: &Response, began: Instant, id: RequestId) {
     let caller = logging.caller.as_ref();
     let kind = caller.map_or("none", |caller| match caller.who {

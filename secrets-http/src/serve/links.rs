@@ -7,7 +7,8 @@ use warp::{Filter, Rejection};
 
 const FORWARDED_PROTO: &str = "x-forwarded-proto";
 
-/// Source of the base URL: the configured base URL, else the scheme and host of the request.
+/// Source of the base URL of links: the configured base URL, or else the scheme and host of the
+/// request.
 #[derive(Debug, Clone)]
 pub struct Links {
     /// Configured base URL.
@@ -28,7 +29,7 @@ pub fn base_url() -> impl Filter<Extract = (Result<BaseUrl, Error>,), Error = Re
         .map(|base: Base| base.0.ok_or_else(|| Error::invalid("Host", "must name this server")))
 }
 
-/// Returns the base URL of a request to which it was attached.
+/// Returns the base URL that [`Links::attach`] stored in the request.
 pub(crate) fn base_of<B>(request: &hyper::Request<B>) -> Option<&BaseUrl> {
     request.extensions().get::<Base>()?.0.as_ref()
 }
@@ -54,7 +55,7 @@ impl Links {
     }
 }
 
-/// Returns the value of a header that occurs exactly once.
+/// Returns the value of a header, if the request has the header exactly once.
 fn single_header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;

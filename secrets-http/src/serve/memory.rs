@@ -1,5 +1,5 @@
-//! Memory of large bodies: limits on requests that are received or performed, on responses that are
-//! prepared, and on those that wait for their clients to read them.
+//! Memory of large bodies. Limits the requests that are received or performed, the responses that
+//! are prepared, and the responses that wait for their clients to read them.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -14,24 +14,25 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use warp::http::Extensions;
 
-/// Maximum number of large responses prepared at the same time, in all and for one account.
+/// Maximum number of large responses prepared at the same time.
 const MAX_PREPARED: usize = 4;
 const MAX_PREPARED_PER_ACCOUNT: usize = 2;
 
-/// Share of the budget that one account may use: a quarter.
+/// Fraction of the budget that one account may use: a quarter.
 const SHARE: u64 = 4;
 
-/// Maximum wait for memory.
+/// Maximum time that a request waits for memory.
 const WAIT: Duration = Duration::from_secs(3);
 
-/// Size of the parts in which a response is sent, in bytes. Smaller requests are not counted.
+/// Size of the parts in which a response is sent, in bytes. Requests that are smaller are not
+/// counted.
 pub const PART: usize = 64 * 1024;
 
 /// Memory budget of large bodies.
 pub struct MemoryBudget {
     /// Size in bytes.
     budget: u64,
-    /// Maximum wait for memory.
+    /// Maximum time that a request waits for memory.
     wait: Duration,
     usage: Mutex<Usage>,
     released: Notify,
@@ -75,12 +76,12 @@ impl MemoryBudget {
         self.usage().all.bytes
     }
 
-    /// Waits until another large response of an account may be prepared. Fails after three seconds.
+    /// Waits until the account may prepare another large response. Fails after three seconds.
     pub async fn prepare(self: &Arc<Self>, account: UserId) -> Result<Reservation, Error> {
         self.reserve(account, Share { prepared: 1, bytes: 0 }).await
     }
 
-    /// Waits until a request body of this size may be received. Fails after three seconds.
+    /// Waits until the account may send a request body of this size. Fails after three seconds.
     pub async fn receive(
         self: &Arc<Self>,
         account: UserId,
@@ -159,7 +160,7 @@ impl Reservation {
         Arc::into_inner(extensions.remove::<Arc<Self>>()?)
     }
 
-    /// Counts the body of the response, which is complete, until it was sent.
+    /// Keeps the reservation until the body of the response, of this size, was sent.
     #[must_use]
     fn hold(mut self, bytes: u64) -> Self {
         let share = Share { prepared: 0, bytes };
@@ -180,8 +181,8 @@ impl Drop for Reservation {
     }
 }
 
-/// Body that is sent in parts. Each part is a copy, so that the connection never holds the whole
-/// body, and the memory of a response is counted until all of it was sent.
+/// Body of a response that is sent in parts. Each part is a copy, so that the connection never
+/// holds the whole body, and the memory counts as used until all of it was sent.
 pub struct Parts<B> {
     body: B,
     rest: Bytes,
@@ -189,7 +190,7 @@ pub struct Parts<B> {
 }
 
 impl<B: Body> Parts<B> {
-    /// Wraps the body of a response.
+    /// Wraps the body of a response, with the memory reserved for it.
     pub fn new(body: B, memory: Option<Reservation>) -> Self {
         let size = body.size_hint().lower();
         let memory = memory.map(|memory| memory.hold(size));

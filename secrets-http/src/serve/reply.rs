@@ -10,7 +10,7 @@ use warp::reply::Response;
 
 use crate::openapi::{Answer, Content, Described};
 
-/// Shape of a response: its status, and the position of the operation's output in the body.
+/// Shape of a response: its status, and the position of the operation's output in its body.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
     /// 200, with the output in a field of this name.
@@ -33,12 +33,14 @@ pub enum Envelope {
     /// The output in a field with the name in the API specification, such as `secrets`.
     #[default]
     Named,
-    /// The output twice: as specified, and in the field `data`. Published clients use either of the
-    /// two. A bare list, and responses that no published client wraps, have no field `data`.
+    /// The output twice: as specified, and in the field `data`, because published clients use
+    /// either. A bare list, and responses that no published client expects in `data`, have no field
+    /// `data`.
     Both,
 }
 
-/// Marks a response whose path changes with its content, in its extensions. Clients keep it.
+/// Mark of a response, in its extensions, whose content never changes under the same path. Clients
+/// may cache the response.
 #[derive(Debug, Clone, Copy)]
 pub struct Immutable;
 

@@ -62,7 +62,7 @@ impl Route {
 /// Router: finds a route by path and method.
 pub struct Router {
     routes: Vec<Route>,
-    /// Fixed segments of all templates.
+    /// Fixed segments of all templates, for [`redacted`](Self::redacted).
     words: BTreeSet<&'static str>,
     templates: Templates<HashMap<Method, usize>>,
 }
@@ -112,8 +112,9 @@ impl Router {
         &self.routes
     }
 
-    /// Returns a path without a route for the log. A segment that resembles a fixed segment of a template
-    /// is replaced by that one and a question mark, others by `*`: they may be names or values.
+    /// Returns a form of an unknown path for the log. A segment that resembles a fixed segment of a
+    /// template is replaced by the fixed segment with a question mark. Other segments may be names
+    /// or values, and are replaced by `*`.
     #[must_use]
     pub fn redacted(&self, segments: &[String]) -> String {
         let redact = |segment: &String| {
@@ -152,11 +153,11 @@ impl Router {
 /// Maximum number of segments of a path that are logged.
 const MAX_LOGGED_SEGMENTS: usize = 12;
 
-/// Maximum length of a segment that is logged, in bytes.
+/// Maximum length of a segment that is compared with fixed segments, in bytes.
 const MAX_WORD: usize = 32;
 
-/// Assigns the segments of a path to the parameters of a template. Parameters found by the router
-/// cannot be used, because the path may have matched another template than that of the route.
+/// Assigns the segments of a path to the parameters of a template. The parameters that the router
+/// found cannot be used, because the path may have matched another template than that of the route.
 fn parameters(template: &str, segments: &[String]) -> Vec<(String, String)> {
     let parts = template.split('/').skip(1).enumerate();
     let value = |index: usize, part: &str| match part.strip_prefix("{*") {
@@ -168,7 +169,8 @@ fn parameters(template: &str, segments: &[String]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the name of a parameter: of one segment (`{name}`), or of all further ones (`{*name}`).
+/// Returns the name of a parameter, for one segment (`{name}`) or for all remaining segments
+/// (`{*name}`).
 fn parameter(part: &str) -> Option<&str> {
     let name = part.strip_prefix('{')?.strip_suffix('}')?;
     Some(name.strip_prefix('*').unwrap_or(name))

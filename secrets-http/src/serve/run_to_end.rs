@@ -5,13 +5,14 @@ use std::task::{Context, Poll};
 
 use tokio::runtime::Handle;
 
-/// Future that is spawned when it is dropped before its end. Until then it costs no task of its own.
+/// Future that continues in a task of its own if it is dropped before its end. As long as it is
+/// polled, it needs no task.
 pub(super) struct RunToEnd<T: Send + 'static>(Option<Work<T>>);
 
 type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 impl<T: Send + 'static> RunToEnd<T> {
-    /// Wraps a future. It runs even if it is dropped before it is polled.
+    /// Wraps a future. The future runs even if the result is dropped before it is polled.
     pub(super) fn new(work: impl Future<Output = T> + Send + 'static) -> Self {
         Self(Some(Box::pin(work)))
     }

@@ -28,7 +28,7 @@ use crate::serve::metrics::{self, RequestMetrics, Scrape};
 use crate::serve::reply::Envelope;
 use crate::serve::router::Router;
 
-/// Timeout of the last writes of background work, when the server stops.
+/// Timeout for the last writes of background work, when the server stops.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// HTTP server with its settings.
@@ -41,7 +41,7 @@ pub struct Server {
     pub rates: Rates,
     /// Networks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` headers are trusted.
     pub proxies: Networks,
-    /// Base URL of links. If `None`, the scheme and host of the request.
+    /// Base URL of links. If `None`, links use the scheme and host of the request.
     pub public_url: Option<BaseUrl>,
     /// Field names that wrap the output in responses.
     pub envelope: Envelope,
@@ -110,7 +110,7 @@ impl Server {
     }
 }
 
-/// Finishes background work, with a timeout.
+/// Writes the data that background work still holds in memory, with a timeout.
 async fn flush(service: &Service) {
     match timeout(FLUSH_TIMEOUT, workers::flush(service.engine())).await {
         Ok(Ok(())) => {}
@@ -122,7 +122,7 @@ async fn flush(service: &Service) {
     }
 }
 
-/// Waits for the signal to stop, and stops the workers.
+/// Waits until `stop` completes, then stops the workers.
 async fn stop_workers_after(stop: impl Future<Output = ()>, supervisor: Supervisor) {
     stop.await;
     supervisor.stop();

@@ -15,17 +15,18 @@ pub(crate) const DELETIONS: [HeaderValue; 2] = [
     HeaderValue::from_static("secrets-session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict"),
 ];
 
-/// Header of the requests of the dashboard. Scripts of other origins cannot send it, because the service
-/// permits no cross-origin requests (CORS).
+/// Header that scripts of the dashboard send. Scripts of other origins cannot send it, because the
+/// service permits no cross-origin requests (CORS).
 const PAGE: &str = "x-secrets-page";
 
-/// Cookie with the credential of a browser session, named after the scheme of the public address.
+/// Cookie with the credential of a browser session. Its name depends on the scheme of the public
+/// address.
 pub(crate) struct SessionCookie {
     is_secure: bool,
 }
 
 impl SessionCookie {
-    /// Creates the cookie of the service at this address.
+    /// Creates the cookie for a service with this public address.
     pub(crate) fn of(base: Option<&BaseUrl>) -> Self {
         Self { is_secure: base.is_some_and(|base| base.as_str().starts_with("https:")) }
     }
@@ -34,7 +35,7 @@ impl SessionCookie {
         if self.is_secure { "__Host-session" } else { "secrets-session" }
     }
 
-    /// Returns the credential of a request; `None` if there are several cookies of this name.
+    /// Returns the credential in the cookie; `None` if several cookies have this name.
     pub(crate) fn read<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
         match cookies(headers, self.name())[..] {
             [value] => Some(value),
@@ -42,7 +43,7 @@ impl SessionCookie {
         }
     }
 
-    /// Returns the header that sets the cookie for this time, in seconds.
+    /// Returns the header that sets the cookie. It expires after this number of seconds.
     pub(crate) fn set(&self, token: &TokenText, seconds: i64) -> HeaderValue {
         let secure = if self.is_secure { "; Secure" } else { "" };
         let text = format!(
@@ -54,9 +55,9 @@ impl SessionCookie {
     }
 }
 
-/// Returns the credential of the session that a script of this service sends. `None` for requests of
-/// other sites (CSRF), to another host name (DNS rebinding), for navigations, and if there is an
-/// `Authorization` header.
+/// Returns the credential of the session, if a script of this service sent the request. `None` for
+/// requests of other sites (CSRF), to another host name (DNS rebinding), for navigations, and if
+/// there is an `Authorization` header.
 pub(crate) fn of_script<'a>(headers: &'a HeaderMap, public: Option<&BaseUrl>) -> Option<&'a str> {
     let public = public?;
     if headers.contains_key(AUTHORIZATION) || !is_own_host(headers, public) {

@@ -30,7 +30,7 @@ impl Target {
         Self(Arc::new(Parts { parameters, query }))
     }
 
-    /// Returns a path parameter. Empty only if the template has no such parameter.
+    /// Returns a path parameter. The text is empty only if the template has no such parameter.
     pub fn parameter(&self, name: &str) -> &str {
         let found = self.0.parameters.iter().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value)

@@ -22,7 +22,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// `Retry-After` for a principal or team with too many watchers, in seconds.
 const RETRY_SECONDS: i64 = 60;
 
-/// Default for the maximum number of watchers of a process.
+/// Default maximum number of watchers of a process.
 pub const DEFAULT_WATCH_LIMIT: usize = 100;
 
 /// Registry of watched resources and their watchers.
@@ -45,8 +45,8 @@ impl WatchRegistry {
         Self { service, clock, limit, revisions, permits }
     }
 
-    /// Acquires a watch permit for a principal, in a team. Fails at the limit per process, team or
-    /// principal.
+    /// Acquires a permit for a watcher of a principal and a team. Fails if the limit of the
+    /// process, team or principal is reached.
     pub fn acquire(&self, team: TeamId, principal: Uuid) -> Result<Permit<WatchPlace>, Error> {
         let places = WatchPlace::of(principal, team, self.limit);
         self.permits.acquire(places).map_err(|full| match full {
@@ -97,8 +97,8 @@ impl WatchRegistry {
         }
     }
 
-    /// Removes a resource from the registry if `may` returns true. Returns true if the resource is no
-    /// longer in the registry. A later subscriber starts a new polling task.
+    /// Removes a resource from the registry if `may` returns true. Returns true if the resource is
+    /// not in the registry afterwards. A later subscriber then starts a new polling task.
     fn remove_if(&self, target: WatchTarget, may: impl Fn(&Revision) -> bool) -> bool {
         let mut revisions = lock(&self.revisions);
         let is_removed = revisions.get(&target).is_none_or(may);

@@ -1,13 +1,14 @@
 //! Rotators for PostgreSQL, MySQL and MariaDB.
 //!
-//! A tenant chooses the target, so the target may be hostile, or an attacker may sit on the network
-//! path. Connections are therefore made through the [`Dialer`](crate::egress::Dialer) only. The
-//! administrator's password is sent only to a server that was verified by its certificate. The size
-//! of the server's messages is limited, and none of its texts are passed on, only an error code.
+//! A tenant chooses the target, so the target may be hostile, or an attacker may control the
+//! network path. Connections are therefore made through the [`Dialer`](crate::egress::Dialer) only.
+//! The administrator's password is sent only to a server that was verified by its certificate. The
+//! size of the server's messages is limited, and none of its texts are passed on, only an error
+//! code.
 //!
-//! | `ssl_mode` | what the server must prove |
+//! | `ssl_mode` | proof that the server must give |
 //! |---|---|
-//! | `disable` | nothing; permitted only for destinations in `SECRETS_EGRESS_ALLOW` |
+//! | `disable` | none; permitted only for destinations in `SECRETS_EGRESS_ALLOW` |
 //! | `allow`, `prefer`, `require` | PostgreSQL: knowledge of the password, bound to the TLS channel; MySQL: nothing, so the administrator's password is only sent as a challenge response |
 //! | `verify-ca` | a certificate from an authority in `ca_certificate`; without `ca_certificate`, as `verify-full` |
 //! | `verify-full` | a certificate from a trusted authority for the host name |

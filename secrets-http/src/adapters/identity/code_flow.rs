@@ -1,5 +1,5 @@
-//! Sign-in with a browser: the authorization code flow of OpenID Connect Core 1.0, section 3.1, with
-//! PKCE (RFC 7636) and the issuer in the answer (RFC 9207).
+//! Sign-in with a browser: the authorization code flow of OpenID Connect Core 1.0, section 3.1,
+//! with PKCE (RFC 7636) and the issuer in the response of the provider (RFC 9207).
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use crate::adapters::fetch::Credential;
 /// Maximum number of codes that are exchanged at the same time.
 const MAX_EXCHANGES: usize = 32;
 
-/// Error codes of the token endpoint that are logged (RFC 6749, section 5.2). Others may repeat the
-/// request.
+/// Error codes of the token endpoint that are logged (RFC 6749, section 5.2). Other codes are not
+/// logged, because they may repeat parts of the request.
 const TOKEN_ERRORS: [&str; 6] = [
     "invalid_request",
     "invalid_client",
@@ -34,7 +34,7 @@ const TOKEN_ERRORS: [&str; 6] = [
     "invalid_scope",
 ];
 
-/// This service as a client of the provider.
+/// This service as a client of the identity provider.
 #[derive(Debug, Clone)]
 pub struct OidcClient {
     /// Client ID.
@@ -61,7 +61,7 @@ pub struct CodeFlow {
 /// Random values of one sign-in, which the browser keeps encrypted.
 #[derive(Serialize, Deserialize)]
 pub struct SignInSecrets {
-    /// Value that the answer of the provider must repeat.
+    /// Value that the provider's response must repeat.
     pub state: String,
     /// Value that the ID token must contain.
     pub nonce: String,
@@ -69,11 +69,11 @@ pub struct SignInSecrets {
     pub verifier: String,
 }
 
-/// Answer of the provider to the browser.
+/// Response of the provider, which the browser transmits.
 pub struct Answer<'a> {
     /// Authorization code; `None` if the provider has not signed the user in.
     pub code: Option<&'a str>,
-    /// Issuer that answers, if the answer names one.
+    /// Issuer of the response, if it names one.
     pub issuer: Option<&'a str>,
 }
 
@@ -106,7 +106,7 @@ impl SignInSecrets {
 }
 
 impl CodeFlow {
-    /// Creates the sign-in of browsers with the provider of a verifier.
+    /// Creates the sign-in of browsers with the provider whose tokens `verifier` verifies.
     #[must_use]
     pub fn new(verifier: Arc<OidcVerifier>, client: OidcClient) -> Self {
         Self { verifier, client, exchanges: Semaphore::new(MAX_EXCHANGES) }
@@ -137,8 +137,8 @@ impl CodeFlow {
         Ok(format!("{url}{separator}{query}"))
     }
 
-    /// Exchanges the code of an answer for the identity of the user. The tokens of the provider are
-    /// dropped.
+    /// Exchanges the code of a response for the identity of the user. The tokens of the provider
+    /// are not kept.
     pub async fn finish(
         &self,
         answer: Answer<'_>,
@@ -211,8 +211,8 @@ impl CodeFlow {
     }
 }
 
-/// True if the client authenticates at the token endpoint with HTTP Basic authentication, otherwise with
-/// fields of the form.
+/// True if this service authenticates at the token endpoint with HTTP Basic authentication; false
+/// if with fields of the form.
 fn uses_basic(discovery: &Discovery) -> bool {
     let methods = discovery.token_endpoint_auth_methods_supported.as_ref();
     methods.is_none_or(|methods| {

@@ -6,13 +6,15 @@ use std::sync::{Mutex, PoisonError};
 use secrets_core::jwt::DevKey;
 use secrets_core::model::{Identity, Time};
 
-/// Maximum number of used codes that are remembered, which are those of the last five minutes.
+/// Maximum number of used codes that are remembered. Only codes of the last five minutes are
+/// remembered, because older codes have expired.
 const MAX_USED: usize = 10_000;
 
 /// One-time codes of the development service. Each code signs in once.
 pub struct DevLinks {
     key: DevKey,
-    /// Codes from before this time are refused: an earlier process may have accepted them.
+    /// Start of the service. Codes that were issued earlier are refused, because an earlier process
+    /// may have accepted them.
     since: Time,
     /// Used codes by ID, with their expiry time.
     used: Mutex<BTreeMap<[u8; 16], Time>>,
@@ -25,8 +27,8 @@ impl DevLinks {
         Self { key, since, used: Mutex::default() }
     }
 
-    /// Uses up a code, and returns the identity of its user; `None` if the code is invalid, expired or
-    /// used.
+    /// Redeems a code, and returns the identity of its user. `None` if the code is invalid, expired
+    /// or used already.
     pub fn redeem(&self, code: &str, now: Time) -> Option<Identity> {
         let code = self.key.read_code(code, now)?;
         // Codes have the time in milliseconds.

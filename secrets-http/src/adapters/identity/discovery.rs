@@ -1,7 +1,7 @@
 //! Cache of the discovery document of a token issuer.
 //!
-//! The issuer gets one request at a time. After a failure it gets none for a while, and each use in
-//! that time fails at once.
+//! At most one request to the issuer runs at a time. After a failed request, no new request is made
+//! for a while, and each use during that time fails immediately.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use tokio::time::{Instant, timeout};
 use super::Timings;
 use super::provider::{Discovery, Provider};
 
-/// Cache of the discovery document of one issuer. See the module documentation.
+/// Cache of the discovery document of one issuer.
 pub(super) struct DiscoveryCache {
     timings: Timings,
-    /// Locked during a request.
+    /// State of the cache. Its mutex is held during a request.
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     last: Option<(Instant, Arc<Discovery>)>,
-    /// Time and reason of the last failure.
+    /// Time and reason of the last failed request.
     failure: Option<(Instant, String)>,
 }
 
@@ -31,7 +31,7 @@ impl DiscoveryCache {
         Self { timings, state: Mutex::default() }
     }
 
-    /// Returns the document. Fetches it first if the last one has expired.
+    /// Returns the document, from the cache if it has not expired.
     pub(super) async fn current(&self, provider: &Provider) -> Result<Arc<Discovery>, Unverified> {
         let state = timeout(self.timings.fetch, self.state.lock()).await;
         let mut state = state.map_err(|_| unavailable("too many sign-ins at the same time"))?;

@@ -1,9 +1,9 @@
 //! Cache of the public keys of a token issuer.
 //!
-//! Depending on their age, keys are used as they are, used while they are refreshed in the
-//! background, or fetched again before use (see [`Timings`]). At most one fetch runs at a time. It
-//! continues if the requests that wait for it are cancelled. While the issuer is unavailable, the
-//! last keys stay in use for up to a day.
+//! The age of the keys decides whether they are used unchanged, used while they are refreshed in
+//! the background, or fetched again before use (see [`Timings`]). At most one fetch runs at a time.
+//! A fetch continues if the requests that wait for it are cancelled. While the issuer is
+//! unavailable, the last keys stay in use for up to a day.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::Timings;
 use super::provider::{NoAnswer, Provider};
 
-/// Cache of the public keys of one token issuer. See the module documentation.
+/// Cache of the public keys of one token issuer.
 pub(super) struct KeyCache {
     pub(super) provider: Provider,
     timings: Timings,
@@ -81,8 +81,8 @@ impl KeyCache {
         }
     }
 
-    /// Returns keys newer than `seen`, which lacks the key of a token. Returns `None` if the issuer
-    /// was already asked for a missing key within `search_pause`.
+    /// Returns newer keys than `seen`, in which the key of a token is missing. Returns `None` if
+    /// the issuer was already asked for a missing key within `search_pause`.
     pub(super) async fn newer(
         self: &Arc<Self>,
         seen: &Snapshot,
@@ -175,7 +175,7 @@ impl State {
         }
     }
 
-    /// Returns the last keys, even if they are stale, up to the age `stale_for`.
+    /// Returns the last keys if they are not older than `stale_for`.
     fn usable(&self, timings: &Timings) -> Result<Snapshot, Unverified> {
         match &self.last {
             Some(last) if last.fetched.elapsed() < timings.stale_for => Ok(last.snapshot()),

@@ -70,7 +70,8 @@ impl OidcVerifier {
         self.with_keys(check).await
     }
 
-    /// Runs a check with the current keys, and again with newer ones if a key is unknown.
+    /// Runs a check with the current keys. Runs it again with newer keys if the check needs a key
+    /// that is missing.
     async fn with_keys(
         &self,
         check: impl Fn(&Keys) -> Result<Identity, JwtError> + Send,

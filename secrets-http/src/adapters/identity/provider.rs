@@ -26,7 +26,7 @@ pub(super) struct Provider {
 pub(super) enum NoAnswer {
     /// The document was not fetched.
     NotFetched(Uri, NotFetched),
-    /// The response is not the kind of document expected at this URL.
+    /// The response is not a document of the expected kind.
     NotA(&'static str, Uri),
     /// The response is not a valid key set.
     BadKeySet(Uri, BadKeySet),
@@ -48,7 +48,7 @@ pub(super) struct Discovery {
     /// Methods with which clients authenticate at the token endpoint. If `None`,
     /// `client_secret_basic`.
     pub(super) token_endpoint_auth_methods_supported: Option<Vec<String>>,
-    /// True if every answer to a browser names the issuer (RFC 9207).
+    /// True if every response that a browser transmits names the issuer (RFC 9207).
     #[serde(default)]
     pub(super) authorization_response_iss_parameter_supported: bool,
 }

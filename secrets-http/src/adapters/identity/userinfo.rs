@@ -1,7 +1,7 @@
-//! Userinfo endpoint of a token issuer, for sign-ins with a token without an e-mail address.
+//! Userinfo endpoint of a token issuer. It is asked at sign-in if a token has no e-mail address.
 //!
-//! The issuer gets one request at a time. After a failure it gets none for a while, and each sign-in
-//! in that time fails at once.
+//! At most one request to the issuer runs at a time. After a failed request, no new request is made
+//! for a while, and each sign-in during that time fails immediately.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use super::Timings;
 use super::discovery::DiscoveryCache;
 use super::provider::{NoAnswer, Provider};
 
-/// Userinfo endpoint of one issuer. See the module documentation.
+/// Userinfo endpoint of one issuer.
 pub(super) struct Userinfo {
     timings: Timings,
     discovery: Arc<DiscoveryCache>,
-    /// Locked during a request.
+    /// State of the endpoint. Its mutex is held during a request.
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Time and reason of the last failure.
+    /// Time and reason of the last failed request.
     failure: Option<(Instant, String)>,
 }
 
@@ -34,9 +34,9 @@ impl Userinfo {
         Self { timings, discovery, state: Mutex::default() }
     }
 
-    /// Fetches the profile of the token's user. Returns `None` if the issuer has no such endpoint,
-    /// or if its response is about another user. Fails with `Invalid` if the issuer refuses the
-    /// token.
+    /// Fetches the profile of the token's user. Returns `None` if the issuer has no userinfo
+    /// endpoint, or if the response is about another user. Fails with `Invalid` if the issuer
+    /// refuses the token.
     pub(super) async fn profile(
         &self,
         provider: &Provider,

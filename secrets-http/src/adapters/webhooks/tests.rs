@@ -158,8 +158,8 @@ async fn a_name_at_an_address_that_may_not_be_reached_is_not_spoken_to() {
     assert_eq!(answer, Err(SendError::NotAllowed));
 }
 
-/// Unencrypted webhooks are sent only to destinations in the allow list, even if the dialer permits
-/// a public address: the list may have changed since the webhook was created.
+/// Checks that an unencrypted webhook is sent only to a destination in the allow list, even if the
+/// dialer permits its public address: the list may have changed since the webhook was created.
 #[tokio::test]
 async fn a_name_is_not_spoken_to_in_plaintext_unless_it_is_listed() {
     let (port, sent) = server(TAKEN.to_vec(), false).await;

@@ -97,8 +97,9 @@ pub(super) async fn run(
     serve::until_stopped((service, store, links), listener, None, dev.service, clock).await
 }
 
-/// Returns the base URL of links: that of the settings, else that of the listener, which the settings get
-/// too. So a page of another name that resolves to this machine is another site.
+/// Returns the base URL of links: the configured URL, or else the address of the listener, which is
+/// then stored in the settings. A page under another host name that resolves to this machine is
+/// therefore treated as another site.
 fn base_url(settings: &mut ServiceSettings, address: SocketAddr) -> Result<BaseUrl, Failure> {
     if let Some(base) = &settings.public_url {
         return Ok(base.clone());

@@ -118,13 +118,13 @@ pub(super) fn root_key(bytes: Zeroizing<[u8; 32]>) -> Arc<dyn RootKeys> {
     Arc::new(StaticRootKey::new(&Key::from_bytes(bytes)))
 }
 
-/// Creates the ports of a service with these root keys, and without optional ports.
+/// Creates the ports of a service with these root keys. Optional ports are absent.
 pub(super) fn ports(store: Arc<dyn Store>, keys: RootKeySettings) -> Ports {
     let previous_root = keys.previous.map(|key| root_key(key.into_inner()));
     Ports { previous_root, ..Ports::new(store, root_key(keys.current.into_inner())) }
 }
 
-/// Verifier of user tokens.
+/// Verifier of user tokens, by the kind of issuer.
 pub(super) enum Verifier {
     /// Verifier with the published keys of a provider.
     Provider(Arc<OidcVerifier>),
@@ -133,7 +133,7 @@ pub(super) enum Verifier {
 }
 
 impl Verifier {
-    /// Returns the port of the service.
+    /// Returns the verifier as a port.
     pub(super) fn port(&self) -> Arc<dyn IdentityVerifier> {
         match self {
             Self::Provider(verifier) => Arc::clone(verifier) as Arc<dyn IdentityVerifier>,

@@ -14,7 +14,7 @@ use super::known::{self, Known, Part};
 /// User of the development service.
 pub const DEV_USER: &str = "dev@example.com";
 
-/// Name of a command that has settings.
+/// Command that has settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Name {
     Dev,
@@ -41,15 +41,15 @@ pub(super) struct Given {
     pub(super) file: Option<PathBuf>,
     pub(super) data_dir: PathBuf,
     pub(super) email: String,
-    /// New owner of `team owner`.
+    /// New owner, for `team owner`.
     pub(super) member: String,
-    /// Team of `team owner`.
+    /// Team, for `team owner`.
     pub(super) team: String,
-    /// File that `backup` creates and `restore` reads.
+    /// File that `backup` creates, or that `restore` reads.
     pub(super) backup_file: PathBuf,
 }
 
-/// Result of parsing: a command that needs settings, or a command that is already complete.
+/// Result of parsing the command line: a command that needs settings, or a complete command.
 pub(super) enum Parsed {
     Given(Given),
     Complete(super::Command),
@@ -159,7 +159,7 @@ fn program() -> Command {
         .subcommands(database_commands())
 }
 
-/// Commands that migrate, copy and replace the database.
+/// Returns the commands that migrate, copy and replace the database.
 fn database_commands() -> [Command; 3] {
     let file = |help: &'static str| {
         Arg::new("backup-file")

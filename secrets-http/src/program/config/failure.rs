@@ -24,8 +24,8 @@ pub enum Exit {
     Configuration = 78,
 }
 
-/// Error that ends the program, with a message for the operator: one line, or a line for each setting
-/// that is missing or unknown. The message never contains a configuration value.
+/// Error that ends the program, with a message for the operator. The message is one line, or one
+/// line for each missing or unknown setting. It never contains the value of a setting.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Exit code.

@@ -1,4 +1,4 @@
-//! Layers of the configuration: flags override variables, and variables override the file.
+//! Layers of the configuration. A flag overrides a variable, and a variable overrides the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use super::known::{self, Known};
 use super::plans;
 use crate::similar::closest;
 
-/// Values of the settings by source, in order of precedence, and the plans of the file.
+/// Values of the settings by source, in order of precedence, with the plans in the file.
 pub(super) struct Layers {
     layers: [(Source, BTreeMap<String, OsString>); 3],
     plans: Vec<Plan>,
@@ -36,7 +36,7 @@ pub(super) struct Found {
 }
 
 impl Layers {
-    /// Reads the layers: flags, variables of settings, and a file.
+    /// Reads all layers: flags, variables, and the configuration file.
     pub(super) fn new(
         flags: &BTreeMap<String, OsString>,
         variables: BTreeMap<String, OsString>,
@@ -57,16 +57,17 @@ impl Layers {
         &self.plans
     }
 
-    /// True if a layer has the setting, or the path of a file with its value.
+    /// True if a layer has the setting, or its `_file` companion: the path of a file with the
+    /// value.
     pub(super) fn has(&self, name: &str) -> bool {
         let file_name = format!("{name}_file");
         let mut layers = self.layers.iter().map(|(_, values)| values);
         layers.any(|values| values.contains_key(name) || values.contains_key(&file_name))
     }
 
-    /// Returns the value of a setting from the first layer that has it, or `None` if no layer does.
+    /// Returns the value of a setting from the first layer that has it. `None` if no layer has it.
     ///
-    /// Reads the value from a file if the layer has the setting's `_file` companion.
+    /// If the layer has the setting's `_file` companion instead, reads the value from that file.
     pub(super) fn find(&self, name: &'static str) -> Result<Option<Found>, Failure> {
         let file_name = format!("{name}_file");
         for (source, values) in &self.layers {
@@ -101,7 +102,7 @@ impl Found {
 }
 
 impl Source {
-    /// Returns the name of a setting for messages: its documented variable, and its name in this
+    /// Returns the name of a setting for messages: the documented variable, and the name in this
     /// source.
     fn name(&self, name: &str) -> String {
         let variable = known::variable(name);
@@ -120,7 +121,7 @@ fn text(source: &Source, name: &str, value: &OsString) -> Result<Zeroizing<Strin
     }
 }
 
-/// Reads a value from a file, without the line break at its end.
+/// Reads a value from a file. Removes the line break at the end.
 fn contents(source: &Source, name: &str, path: &Path) -> Result<Zeroizing<String>, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         let (name, why) = (source.name(name), unreadable(path, &error));
@@ -136,8 +137,8 @@ fn contents(source: &Source, name: &str, path: &Path) -> Result<Zeroizing<String
     Ok(text)
 }
 
-/// Describes why a file cannot be read. Names the path only if it is a file name in an existing folder:
-/// another text may be the secret itself, given in the wrong setting.
+/// Describes why a file cannot be read. Includes the path only if it is a file name in an existing
+/// folder, because any other text may be the secret itself, given to the wrong setting.
 fn unreadable(path: &Path, error: &io::Error) -> String {
     let reason = reason(error);
     match path.parent().filter(|folder| folder.file_name().is_some()) {
@@ -181,8 +182,8 @@ pub(super) fn split_variables(
     (ours, unknown)
 }
 
-/// Variables of the program `secrets` and of other clients of the service, without `SECRETS_`. `dev`
-/// prints commands that set the first two.
+/// Variables of the program `secrets` and of other clients of the service, without `SECRETS_`. They
+/// are not unknown variables. `dev` prints commands that set the first two.
 const CLIENT_VARIABLES: [&str; 8] =
     ["URL", "TOKEN", "TOKEN_FILE", "PROJECT", "ENVIRONMENT", "OFFLINE", "CA_FILE", "EDITOR"];
 
@@ -192,7 +193,7 @@ fn is_from_kubernetes(name: &str) -> bool {
     name == "PORT" || name.starts_with("PORT_") || name.starts_with("SERVICE_")
 }
 
-/// Returns the variable of a setting whose name is similar to that of an unknown variable.
+/// Returns the documented variable whose name is similar to that of an unknown variable.
 pub(super) fn similar(unknown: &str) -> Option<String> {
     let name = unknown.strip_prefix("SECRETS_")?.to_ascii_lowercase();
     closest(&name, names().iter().map(String::as_str)).map(known::variable)

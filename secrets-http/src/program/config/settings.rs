@@ -93,7 +93,7 @@ fn dev(layers: &Layers, data_dir: PathBuf) -> Result<Dev, Failure> {
     Ok(Dev { service, data_dir, logs })
 }
 
-/// Settings without a default that a command needs.
+/// Returns the settings without a default that a command needs.
 fn required_settings(command: Name) -> &'static [&'static str] {
     match command {
         Name::Serve | Name::Check => &["database_url", "root_key", "jwt_issuer", "jwt_audience"],
@@ -105,7 +105,7 @@ fn required_settings(command: Name) -> &'static [&'static str] {
     }
 }
 
-/// Fails with a line for each of these settings that is missing.
+/// Fails if one of these settings is missing. The message has a line for each.
 fn all_given(layers: &Layers, names: &[&'static str]) -> Result<(), Failure> {
     let missing = names.iter().filter(|name| !layers.has(name));
     let lines: Vec<_> = missing.map(|name| missing_setting(name)).collect();

@@ -22,7 +22,7 @@ use crate::serve::reply::Envelope;
 pub struct RootKeySettings {
     /// Current root key.
     pub current: Hidden<Zeroizing<[u8; 32]>>,
-    /// Root key that the current one replaces.
+    /// Previous root key, which the current root key replaces.
     pub previous: Option<Hidden<Zeroizing<[u8; 32]>>>,
 }
 
@@ -144,7 +144,7 @@ pub struct DatabaseAndKeys {
 pub struct ServiceSettings {
     /// Listen address.
     pub listen: SocketAddr,
-    /// Listen address of the metrics; they are not served if `None`.
+    /// Listen address of the metrics. `None` if metrics are not served.
     pub metrics_listen: Option<SocketAddr>,
     /// Rate limits.
     pub rates: Rates,
@@ -154,13 +154,13 @@ pub struct ServiceSettings {
     pub watch_limit: usize,
     /// Networks of proxies whose `X-Forwarded-*` headers are trusted.
     pub trusted_proxies: Networks,
-    /// Base URL of links. If `None`, the scheme and host of the request.
+    /// Base URL of links. If `None`, links use the scheme and host of the request.
     pub public_url: Option<BaseUrl>,
     /// Field names that wrap the output in responses.
     pub envelope: Envelope,
     /// True if the dashboard is served.
     pub has_dashboard: bool,
-    /// Mail server; no mail is sent if `None`.
+    /// Mail server. `None` if no mail is sent.
     pub mail: Option<MailSettings>,
     /// Options of `secrets-core`.
     pub options: Options,

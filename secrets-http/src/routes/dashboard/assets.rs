@@ -1,4 +1,4 @@
-//! Scripts and styles of the dashboard, with a hash of all and compressed once.
+//! Scripts and styles of the dashboard. They are compressed once, and have a common hash.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -99,10 +99,10 @@ files![
     "words.js",
 ];
 
-/// Name of the page, which is a template and no asset.
+/// Name of the file of the page, which is a template and not an asset.
 const PAGE: &str = "index.html";
 
-/// Folder of the sections, whose scripts are not preloaded.
+/// Prefix of the sections. Their scripts are not preloaded.
 const SECTIONS: &str = "sections/";
 
 /// All assets of one version, and the page that loads them.
@@ -144,12 +144,12 @@ impl Assets {
         Self { build: build(files), page: page.unwrap_or_default(), by_name: assets }
     }
 
-    /// Hash of all files.
+    /// Returns the hash of all files.
     pub(super) fn build(&self) -> &str {
         &self.build
     }
 
-    /// Template of the page.
+    /// Returns the template of the page.
     pub(super) fn page(&self) -> &str {
         &self.page
     }
@@ -159,7 +159,8 @@ impl Assets {
         self.by_name.get(name)
     }
 
-    /// Names of the scripts that the page loads at once. A section is loaded when it is opened.
+    /// Returns the names of the scripts that the page loads at once. Scripts of a section are
+    /// loaded when the section is opened.
     pub(super) fn preloads(&self) -> impl Iterator<Item = &'static str> {
         let scripts = self.by_name.iter().filter(|(_, asset)| asset.kind == SCRIPT);
         scripts.map(|(name, _)| *name).filter(|name| !name.starts_with(SECTIONS))

@@ -1,4 +1,4 @@
-//! Forms of the page.
+//! Forms of the page `/device`.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use secrets_core::device_login::DeviceRequest;
 
 use crate::routes::page::escape_html;
 
-/// Field for the access token.
+/// Form field for the access token.
 const TOKEN_FIELD: &str = "<div class=\"field\">
 <label for=\"token\">Your access token</label>
 <input id=\"token\" name=\"access_token\" type=\"password\" aria-describedby=\"about-token\" required autocomplete=\"off\">
@@ -16,11 +16,11 @@ const TOKEN_FIELD: &str = "<div class=\"field\">
 
 /// Way in which the user of the page authenticates.
 pub(super) enum Entry {
-    /// With an access token, entered in the form.
+    /// The user enters an access token in the form.
     Token,
-    /// At the identity provider, through this link.
+    /// The user signs in with the identity provider, through this link.
     SignIn { link: String },
-    /// With the session of the browser, as the user with this e-mail address.
+    /// The user is signed in with the browser, and has this e-mail address.
     Session { email: String },
 }
 

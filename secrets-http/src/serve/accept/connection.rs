@@ -34,7 +34,7 @@ pub(super) struct Connection<A> {
     responses: Responses,
 }
 
-/// True once the service stops: then every response closes its connection.
+/// Flag that is set when the service stops. From then on, every response closes its connection.
 #[derive(Clone, Default)]
 pub(super) struct Stopping(Arc<AtomicBool>);
 
@@ -107,8 +107,8 @@ where
         http
     }
 
-    /// Handles a request. Upgrade requests need no special case: without a 101 response there is no
-    /// upgrade.
+    /// Handles a request. An upgrade request needs no special treatment, because the connection is
+    /// not upgraded without a response of status 101.
     async fn respond(
         &self,
         request: Request<Incoming>,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use secrets_core::limits::network_of;
 
-/// Counter of the open connections per IP address, and their maximum number.
+/// Numbers of the open connections by IP address, and the maximum number.
 pub(super) struct ConnectionLimiter {
     max: usize,
     counts: Mutex<HashMap<IpAddr, usize>>,

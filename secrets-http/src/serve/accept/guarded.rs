@@ -39,7 +39,8 @@ impl Responses {
 pub(super) struct WriteTimeouts {
     /// Maximum time without progress.
     pub(super) stall: Duration,
-    /// Maximum time to wait for the client in a response, besides `stall`, for each mebibyte sent.
+    /// Maximum time that a response may wait for the client in all, besides `stall`, for each
+    /// mebibyte sent.
     pub(super) per_mebibyte: Duration,
 }
 
@@ -50,12 +51,12 @@ pub(super) struct Guarded<S> {
     received: Received,
     responses: Responses,
     timeouts: WriteTimeouts,
-    /// Response that the following fields are about.
+    /// Number of the response that `waited` and `sent` belong to.
     response: u64,
     sent: u64,
-    /// Time that earlier writes of the response have waited.
+    /// Time that writes of the response have already waited.
     waited: Duration,
-    /// Start of the wait, and timer, while a write is pending.
+    /// Start of the wait, and its timer, while a write waits.
     pending: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 

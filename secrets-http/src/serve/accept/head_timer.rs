@@ -63,7 +63,7 @@ impl Timer for HeadTimer {
 struct Waiting {
     timer: Pin<Box<time::Sleep>>,
     received: Received,
-    /// Number of bytes received when the wait began.
+    /// Number of bytes that the connection had received when the wait began.
     before: u64,
     head: Duration,
     began: bool,

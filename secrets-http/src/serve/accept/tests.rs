@@ -30,7 +30,7 @@ fn short() -> AcceptOptions {
     }
 }
 
-/// Test server that responds to every path, and to a few paths specially.
+/// Test server that responds to every path; a few paths have special responses.
 struct Server {
     address: SocketAddr,
     stop: oneshot::Sender<()>,

@@ -1,4 +1,4 @@
-//! Listener of the metrics.
+//! Listener on which metrics are served.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use warp::http::{HeaderValue, Method, StatusCode};
 use super::Scrape;
 use crate::serve::accept::{self, AcceptOptions};
 
-/// Path of the metrics.
+/// Path of the metrics endpoint.
 const PATH: &str = "/metrics";
 
 const FORMAT: HeaderValue =

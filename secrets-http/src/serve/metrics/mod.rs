@@ -1,8 +1,9 @@
-//! Metrics for Prometheus, served on a listener of their own.
+//! Metrics for Prometheus, served on a separate listener.
 //!
-//! A request costs a few relaxed atomics. All other values are read during a scrape, from the memory of
-//! the process: a scrape never accesses the database, so it works while the database hangs. Labels have
-//! a bounded number of values, which are names in the code: no path, ID, credential or key.
+//! Recording a request costs a few relaxed atomic operations. All other values are read during a
+//! scrape, from the memory of the process: a scrape never accesses the database, so it works while
+//! the database does not respond. Labels have a bounded number of values, which are names in the
+//! code, never a path, ID, credential or key.
 
 mod listener;
 mod scrape;
@@ -18,7 +19,7 @@ use prometheus_client::metrics::histogram::Histogram;
 pub use scrape::Scrape;
 use warp::http::StatusCode;
 
-/// Names, types and descriptions of all metrics. The guide for operators has the same table.
+/// Names, types and descriptions of all metrics. The guide for operators repeats this table.
 pub const METRICS: &[(&str, &str, &str)] = &[
     (REQUESTS, "histogram", "Time from a request to the head of its response"),
     ("secrets_http_requests_in_flight", "gauge", "Requests without a response yet"),
@@ -61,7 +62,7 @@ pub const METRICS: &[(&str, &str, &str)] = &[
 /// Name of the histogram of requests.
 const REQUESTS: &str = "secrets_http_request_duration_seconds";
 
-/// Upper bounds of the buckets of durations, in seconds.
+/// Upper bounds of the duration buckets, in seconds.
 const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 4.0, 10.0];
 
 /// Metrics of requests. Clones share their values.
@@ -86,23 +87,23 @@ struct RequestCounts {
     authentication_failures: AtomicU64,
 }
 
-/// Limit that refused a request.
+/// Rate limit that refused a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// Requests of an address without a valid credential.
+    /// Limit of an address, for requests without a valid credential.
     Address,
-    /// Failed credentials of an address.
+    /// Limit of an address, for wrong credentials.
     Failures,
-    /// Requests of a user or service token.
+    /// Limit of a user or service token.
     Principal,
-    /// Requests of the teams of an account.
+    /// Limit of the teams of an account.
     Team,
 }
 
-/// Refusals and the values of their label, in the order of [`Refusal`].
+/// Values of the label for the limit, in the order of [`Refusal`].
 const REFUSALS: [&str; 4] = ["address", "failures", "principal", "team"];
 
-/// A request without a response yet. Counted until it is dropped.
+/// A request without a response. It is counted as in progress until it is dropped.
 pub struct InFlight(Arc<RequestCounts>);
 
 impl Default for RequestMetrics {
@@ -113,15 +114,15 @@ impl Default for RequestMetrics {
 }
 
 impl RequestMetrics {
-    /// Counts a request until the result is dropped.
+    /// Counts a request as in progress until the result is dropped.
     #[must_use]
     pub fn begin(&self) -> InFlight {
         self.counts.in_flight.fetch_add(1, Ordering::Relaxed);
         InFlight(Arc::clone(&self.counts))
     }
 
-    /// Records a response. The method is one of a fixed set; the route is a template, or empty if no
-    /// route has the path.
+    /// Records a response. `method` is one of a fixed set of names; `route` is a path template, or
+    /// empty if no route has the path.
     pub fn record(
         &self,
         method: &'static str,

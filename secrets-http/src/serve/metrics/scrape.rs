@@ -17,10 +17,10 @@ use secrets_core::runtime::Supervisor;
 use super::{METRICS, REFUSALS, REQUESTS, RequestMetrics};
 use crate::serve::memory::MemoryBudget;
 
-/// All metrics of a server.
+/// Registry of all metrics of a server.
 pub struct Scrape(Registry);
 
-/// Sources of the values.
+/// Sources of the values of metrics.
 struct Sources {
     requests: RequestMetrics,
     service: Arc<Service>,
@@ -33,7 +33,7 @@ struct Sources {
 type Samples = Vec<(Option<[(&'static str, &'static str); 1]>, f64)>;
 
 impl Scrape {
-    /// Collects the metrics of a server from these sources.
+    /// Creates the metrics of a server, whose values come from these sources.
     pub fn new(
         requests: RequestMetrics,
         service: Arc<Service>,
@@ -47,7 +47,7 @@ impl Scrape {
         Self(registry)
     }
 
-    /// Formats the metrics in the text format of Prometheus. Returns `None` if that fails.
+    /// Returns all metrics in the text format of Prometheus. `None` if formatting fails.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         let mut text = String::new();
@@ -97,7 +97,7 @@ fn write_one(metric: &mut MetricEncoder<'_>, is_counter: bool, value: f64) -> fm
 }
 
 impl Sources {
-    /// Returns the samples of a metric.
+    /// Returns the samples of the metric with this name.
     fn samples(&self, name: &str) -> Samples {
         match name {
             "secrets_memory_budget_bytes" => one(self.memory.size()),
@@ -196,7 +196,7 @@ fn number(value: u64) -> f64 {
     value as f64
 }
 
-/// Returns the memory of the process, on Linux.
+/// Returns the resident memory of the process, in bytes. Linux only.
 fn resident_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -19,7 +19,7 @@ use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{Applied, Apply, Fault, Fence, Login, TargetError};
 use crate::rotators::drivers::quoting::{Ident, Literal, hexadecimal};
 
-/// SQL clause that sets a password.
+/// SQL clause that sets the password of a user.
 struct Secret {
     clause: Zeroizing<String>,
     is_clear: bool,

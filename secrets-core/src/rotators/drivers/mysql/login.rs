@@ -49,7 +49,7 @@ pub(super) struct Entry<'a> {
     pub username: &'a str,
     pub password: &'a str,
     pub database: &'a str,
-    /// True if TLS verifies the server.
+    /// True if the server was verified by its certificate.
     pub proven: bool,
 }
 
@@ -234,7 +234,7 @@ impl Server {
         self.version >= if self.is_mariadb { (10, 5, 0) } else { (8, 0, 0) }
     }
 
-    /// True if users have attributes.
+    /// True if the server stores attributes of users.
     pub(super) fn has_attributes(self) -> bool {
         !self.is_mariadb && self.version >= (8, 0, 21)
     }
@@ -252,8 +252,8 @@ impl Plugin {
         }
     }
 
-    /// Computes the hash that answers the server's nonce. It proves knowledge of the password
-    /// without sending the password.
+    /// Computes the response to the server's nonce. The response proves knowledge of the password
+    /// without containing the password.
     fn proof(self, password: &str, nonce: &[u8]) -> Vec<u8> {
         if password.is_empty() {
             return Vec::new();
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
     use crate::rotators::drivers::quoting::hexadecimal;
 
-    /// Test vector from widely used drivers.
+    /// Checks the response against a test vector that several other drivers use.
     #[test]
     fn a_password_is_proven_as_others_do() {
         let proof = |plugin: Plugin| plugin.proof("G!ider27", b"NR3HP:qIYa_9=db?Sd{`");

@@ -25,19 +25,19 @@ const MAX_ITERATIONS: u64 = 100_000;
 /// Tag of authentication messages.
 const AUTHENTICATION: u8 = b'R';
 
-/// Trust level of a server. Determines which authentication requests the client accepts.
+/// Trust in a server. It determines which authentication requests the client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// Verified by a certificate. The server may ask for any proof, for the password itself, or for
-    /// nothing.
+    /// The server was verified by its certificate. It may ask for any proof, for the password
+    /// itself, or for nothing.
     Proven,
     /// TLS without verification. The server may only ask for a proof of the password with channel
     /// binding, which an attacker between client and server cannot use.
     Bound,
     /// No TLS, permitted by the operator. The server may ask for a proof, or for nothing.
     Plain,
-    /// The server required no authentication on the first try of this login; on the second try any
-    /// authentication request is an error.
+    /// The server asked for no authentication on the first try of this login. On the second try,
+    /// any authentication request is an error.
     Open,
 }
 

@@ -87,8 +87,8 @@ impl TlsStream for Guard {
     }
 }
 
-/// TLS connector for the driver. It does nothing, because the TLS handshake, if any, is already
-/// done.
+/// TLS connector that the driver requires. It does nothing, because a TLS handshake, if there is
+/// one, was made before the driver starts.
 pub(super) struct Agreed;
 
 impl TlsConnect<Guard> for Agreed {

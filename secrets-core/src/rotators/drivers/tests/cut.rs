@@ -9,8 +9,9 @@ use super::servers::{all, apply};
 use crate::model::rotations::{PermissionLevel, SslMode};
 use crate::ports::rotator::{Fault, Target};
 
-/// Starts a proxy that cuts the connection when the client sends `word`: before the client receives
-/// the response if `is_heard`, otherwise before the server receives `word`.
+/// Starts a proxy that cuts the connection when the client sends `word`. If `is_heard`, the server
+/// still receives `word`, but the client does not receive the response. Otherwise, the server does
+/// not receive `word` either.
 async fn cut_at(port: u16, word: &'static [u8], is_heard: bool) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let between = listener.local_addr().unwrap().port();

@@ -230,7 +230,7 @@ async fn rotations_of_one_database_do_not_disturb_each_other() {
     }
 }
 
-/// MariaDB accepts a password hash; MySQL is sent the password itself.
+/// Checks that MariaDB is sent a password hash, and MySQL the password itself.
 #[tokio::test]
 async fn mariadb_is_told_a_hash() {
     for server in mysqls() {
@@ -244,8 +244,8 @@ async fn mariadb_is_told_a_hash() {
     }
 }
 
-/// If MySQL has not cached the password, it asks for the password itself. An unverified server does
-/// not receive it.
+/// Checks that an unverified MySQL server does not get the administrator's password. MySQL asks for
+/// it if it has not cached the password.
 #[tokio::test]
 async fn an_administrator_whom_mysql_does_not_remember_is_not_named_to_anybody() {
     for server in mysqls().into_iter().filter(|server| !server.is_mariadb) {

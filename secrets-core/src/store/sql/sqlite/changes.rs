@@ -26,8 +26,8 @@ const WATCHED: [(&str, &str); 13] = [
     ("users", "id"),
 ];
 
-/// Temporary table to which triggers write the changes, as indices of counters of [`Changes`]. It
-/// is always empty, because the inserts are only observed.
+/// Temporary table to which the triggers report changes, as indices of counters of [`Changes`]. A
+/// hook sees each insert; the trigger then deletes the row, so the table stays empty.
 const TABLE: &str = "changed_counters";
 
 /// Reports the changes that are made on a connection. All writes must use this connection, one

@@ -5,7 +5,7 @@ use std::process::Command;
 use super::*;
 use crate::serve::descriptors::raise_limit;
 
-/// Environment variable that marks the child process of a test below.
+/// Environment variable that marks a child process in which a test runs again.
 const FEW_FILES: &str = "SECRETS_TEST_FEW_FILES";
 
 fn with_headers(count: usize) -> String {
@@ -126,7 +126,8 @@ fn running_out_of_files_does_not_end_the_loop() {
     run_with_files("running_out_of_files_does_not_end_the_loop", "-n 40");
 }
 
-/// The soft limit of the child, 512 files, is too low for its connections.
+/// Checks that silent connections do not use up all connections. The soft limit of the child, 512
+/// files, is too low for the connections that are configured.
 #[test]
 fn silent_connections_leave_room_for_others() {
     if std::env::var_os(FEW_FILES).is_some() {
@@ -161,8 +162,9 @@ async fn silent_connections() {
     }
 }
 
-/// The clients use up all file descriptors before the server accepts any of them: they connect
-/// without awaiting, on the single thread shared with the server.
+/// Checks that the server recovers when no file descriptor is left. The clients use up all
+/// descriptors before the server accepts a connection: they connect without awaiting, on the thread
+/// that the server shares.
 #[tokio::main(flavor = "current_thread")]
 async fn out_of_files() {
     let patient = AcceptOptions { head: Duration::from_secs(20), ..short() };

@@ -34,8 +34,8 @@ async fn a_connection_at_rest_is_closed_at_once() {
     assert_eq!(fresh.rest().await.0, "");
 }
 
-/// The clients connect and send on the single thread shared with the server, which accepts none of
-/// them before it is stopped.
+/// Checks that connections are served that the server had not accepted when it was stopped. The
+/// clients connect and send on the thread that they share with the server.
 #[tokio::test]
 async fn a_connection_that_was_not_accepted_yet_is_answered() {
     let server = Server::start(AcceptOptions { linger: Duration::from_secs(20), ..short() }).await;

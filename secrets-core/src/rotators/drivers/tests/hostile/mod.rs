@@ -25,7 +25,7 @@ use crate::rotators::drivers::driver;
 /// Password that an unverified server must never receive.
 const PASSWORD: &str = "kvc_hostile_admin";
 
-/// Server text that must never be passed on.
+/// Text of the server that must never be passed on.
 const SAID: &str = "kvc_server_said <script>alert(1)</script> \u{1b}[31m";
 
 /// A step of a server's script.
@@ -219,7 +219,7 @@ async fn meet_all(integration: Integration, cases: Vec<Case>) {
     }
 }
 
-/// Two common servers that are not databases.
+/// Greetings of two common kinds of servers that are not databases.
 fn strangers() -> [(&'static str, Vec<u8>); 2] {
     [
         ("a web server", b"HTTP/1.1 400 Bad Request\r\nServer: kvc_server_said\r\n\r\n".to_vec()),

@@ -196,8 +196,8 @@ fn permissive(username: &str) -> Vec<Step> {
     ])
 }
 
-/// Shows that the rotated user's login is accepted on a server that asks for no password, while the
-/// administrator's is refused.
+/// Checks a server that asks for no password: the rotated user's login is accepted, and the
+/// administrator's login is refused.
 #[tokio::test]
 async fn a_user_gets_in_where_everybody_does_and_the_administrator_does_not() {
     let case = case("open", TLS, permissive("kv_x_a"), Fault::TlsUntrusted);
