@@ -44,16 +44,16 @@ pub(crate) struct Global {
     /// Never use an offline copy.
     #[arg(long, global = true)]
     pub(crate) no_offline: bool,
-    /// Print nothing but data and errors.
+    /// Print only data and errors.
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
     /// Print each request to standard error, without values.
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
-    /// Colors of the output [variables: NO_COLOR, CLICOLOR_FORCE].
+    /// Use of colors in the output [variables: NO_COLOR, CLICOLOR_FORCE].
     #[arg(long, global = true, value_enum, default_value_t)]
     pub(crate) color: Color,
-    /// Never ask: fail instead.
+    /// Never ask a question: fail instead.
     #[arg(long, global = true)]
     pub(crate) no_input: bool,
     /// Time limit for the service, such as `10s` or `2m`.
@@ -178,7 +178,7 @@ Exit codes: 0 done; 1 the answer is no (diff, check, scan); 64 invalid command l
 78 invalid settings; 130 interrupted. `run` exits with the status of its command, with 128 plus the number of \
 the signal that ended it, or with 125 if this program failed, 126 and 127 if the command cannot be started.";
 
-/// Prints an error of the command line, or the help or the version, and returns the exit code.
+/// Prints an error of the command line, the help or the version. Returns the exit code.
 pub(crate) fn report(error: &clap::Error) -> ExitCode {
     // If the stream is closed, the exit code still reports the error.
     let _ = error.print();
@@ -189,8 +189,8 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// True for an error in the options of `run`: some errors name the command, and for the others the
-/// command line is parsed again without regard to errors.
+/// True for an error in the options of `run`. If the error itself does not name the command, the
+/// command line is parsed again with errors ignored.
 fn is_of_run(error: &clap::Error) -> bool {
     let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
     let matches = || Arguments::command().ignore_errors(true).try_get_matches().ok();

@@ -10,7 +10,8 @@ use zeroize::Zeroizing;
 use crate::failure::{Exit, Failure};
 use crate::invocation::Invocation;
 
-/// Program that copies its standard input to the clipboard, and the variable that names its display.
+/// Program that copies its standard input to the clipboard, and the variable that names the display
+/// it needs.
 struct Tool {
     variable: Option<&'static str>,
     command: &'static [&'static str],
@@ -26,8 +27,9 @@ const TOOLS: [Tool; 5] = [
     Tool { variable: None, command: &["clip.exe"] },
 ];
 
-/// Copies a text to the clipboard: with the first program that exists, or by an escape sequence that
-/// the terminal understands (OSC 52). Over SSH only the terminal has the user's clipboard.
+/// Copies a text to the clipboard with the first program that exists, or else with an escape
+/// sequence that terminals understand (OSC 52). Over SSH, only the terminal has access to the
+/// user's clipboard.
 pub(crate) fn copy(cx: &Invocation, text: &str) -> Result<(), Failure> {
     if !cx.settings.variables.is_remote() {
         for tool in &TOOLS {
@@ -43,7 +45,8 @@ pub(crate) fn copy(cx: &Invocation, text: &str) -> Result<(), Failure> {
     to_terminal(text)
 }
 
-/// Runs a program with the text as standard input. False if the program does not exist or fails.
+/// Runs a program with the text as its standard input. Returns false if the program does not exist
+/// or fails.
 fn run(command: &[&str], text: &str) -> bool {
     let [program, arguments @ ..] = command else { return false };
     let child = Command::new(program)

@@ -1,4 +1,4 @@
-//! Comparison of environments: the states of all keys, without values.
+//! Comparison of environments: the state of each key in each environment, without values.
 
 use reqwest::Method;
 use serde::Deserialize;
@@ -47,11 +47,11 @@ pub(crate) struct Cell {
     pub(crate) version: u32,
     /// Rotation that writes the key.
     pub(crate) rotation: Option<String>,
-    /// Number of the group of cells with an equal value.
+    /// Number of the group of cells that have equal values.
     pub(crate) group: Option<u64>,
 }
 
-/// Kind of state.
+/// Kind of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum State {
@@ -68,8 +68,8 @@ pub(crate) enum State {
 }
 
 impl Comparison {
-    /// Loads the comparison of these environments, or of all. With `with_groups`, the service also
-    /// compares the values.
+    /// Loads the comparison of these environments, or of all environments if none is given. With
+    /// `with_groups`, the service also compares the values.
     pub(crate) async fn load(
         service: &Service,
         project: &str,
@@ -80,7 +80,7 @@ impl Comparison {
         serde_json::from_value(document).map_err(|_| unreadable())
     }
 
-    /// Loads the comparison as the service's JSON document.
+    /// Loads the comparison as the JSON document of the service.
     pub(crate) async fn document(
         service: &Service,
         project: &str,
@@ -97,7 +97,8 @@ impl Comparison {
         service.send(request).await?.json()
     }
 
-    /// Returns the position of an environment, given by name or ID.
+    /// Returns the position of an environment by its name or ID. Fails if the caller has no access
+    /// to it.
     pub(crate) fn position(&self, environment: &str) -> Result<usize, Failure> {
         let matches = |other: &Environment| other.name == environment || other.id == environment;
         let found = self.environments.iter().position(matches);
@@ -113,7 +114,7 @@ impl Comparison {
 }
 
 impl Row {
-    /// State of the key in the environment at this position.
+    /// Returns the state of the key in the environment at this position.
     pub(crate) fn cell(&self, position: usize) -> Option<&Cell> {
         self.cells.get(position)?.as_ref()
     }
@@ -125,7 +126,7 @@ impl Cell {
         matches!(self.state, State::Own | State::Override | State::Inherited)
     }
 
-    /// Version of the environment's own secret, 0 if the environment has none.
+    /// Returns the version of the environment's own secret; 0 if there is none.
     pub(crate) fn own_version(&self) -> u32 {
         match self.state {
             State::Own | State::Override | State::Hidden => self.version,
@@ -133,7 +134,7 @@ impl Cell {
         }
     }
 
-    /// Text of the state for people.
+    /// Returns the state as text for people.
     pub(crate) fn text(&self) -> String {
         let from = self.from.as_deref().unwrap_or("an ancestor");
         let state = match self.state {
@@ -147,7 +148,7 @@ impl Cell {
     }
 }
 
-/// Failure for a response of another shape.
+/// Returns the failure for a response that cannot be read.
 pub(crate) fn unreadable() -> Failure {
     let message = "the response is not what this version expects; check --server and the versions";
     Failure::new(Exit::Protocol, message)

@@ -21,13 +21,13 @@ pub(crate) enum Exit {
     NotFound = 68,
     /// Service unreachable or unavailable.
     Unavailable = 69,
-    /// Defect of this program.
+    /// Bug in this program.
     Defect = 70,
     /// Conflict: changed in the meantime, or exists already.
     Conflict = 71,
     /// Output file that cannot be created.
     CannotCreate = 73,
-    /// Rate limited for longer than `--timeout`.
+    /// Rate limit that lasts longer than `--timeout`.
     RateLimited = 75,
     /// Response that this program cannot read.
     Protocol = 76,
@@ -65,9 +65,9 @@ pub(crate) enum Outcome {
     Done,
     /// Exit code 1: the answer to the command's question is no, such as a difference in `diff`.
     Negative,
-    /// Exit code of a program that was run to its end.
+    /// Exit code of a program that was run and has ended.
     Status(u8),
-    /// Replacement of this process by a program.
+    /// Replacement of this process by another program.
     Replace(Box<Replacement>),
 }
 
@@ -105,7 +105,8 @@ impl Failure {
         Self::new(Exit::Configuration, message)
     }
 
-    /// Returns the failure with exit code 125, as `run` reports all failures of this program.
+    /// Returns the failure with exit code 125, which `run` uses for all failures of this program
+    /// itself.
     pub(crate) fn of_run(mut self) -> Self {
         if !matches!(self.exit, Exit::CannotExecute | Exit::CommandNotFound | Exit::Interrupted) {
             self.exit = Exit::Run;
@@ -136,7 +137,7 @@ impl Failure {
 }
 
 impl Outcome {
-    /// Returns the exit code for `main`, or replaces the process.
+    /// Returns the exit code for `main`, or replaces this process.
     pub(crate) fn finish(self, in_json: bool) -> ExitCode {
         match self {
             Self::Done => ExitCode::SUCCESS,
@@ -156,7 +157,7 @@ impl Replacement {
         cannot_start(&self.command.0, &self.name, &error)
     }
 
-    /// Replacement exists on Unix only.
+    /// Fails, because a process can be replaced on Unix only.
     #[cfg(not(unix))]
     fn replace(self) -> Failure {
         let error = io::Error::from(io::ErrorKind::Unsupported);
@@ -164,8 +165,9 @@ impl Replacement {
     }
 }
 
-/// Creates the failure for a program that cannot be started: 127 if the program does not exist,
-/// otherwise 126, as shells do; 125 with both sizes if arguments and environment are too large.
+/// Creates the failure for a program that cannot be started. Like shells, it has the exit code 127
+/// if the program does not exist, and 126 otherwise. It has 125, with both sizes in the message, if
+/// the arguments and the environment are too large.
 pub(crate) fn cannot_start(command: &Command, name: &OsStr, error: &io::Error) -> Failure {
     let name = name.to_string_lossy();
     let exit = match error.kind() {
@@ -183,7 +185,8 @@ pub(crate) fn cannot_start(command: &Command, name: &OsStr, error: &io::Error) -
     Failure::new(exit, format!("{name}: {error}"))
 }
 
-/// Number of bytes of the arguments and the environment, with the end of each text and its pointer.
+/// Returns the size of the arguments and the environment in bytes, including a terminator and a
+/// pointer for each text.
 fn size(command: &Command) -> usize {
     const OVERHEAD: usize = 1 + size_of::<usize>();
     let arguments = command.get_args().map(|word| word.len() + OVERHEAD);

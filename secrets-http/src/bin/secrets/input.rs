@@ -1,4 +1,5 @@
-//! Passwords and keys from files, because other users of the machine can see arguments.
+//! Passwords and keys that are read from files. They are not accepted as arguments, which other
+//! users of the machine can see.
 
 use std::fs::File;
 use std::io::{self, Read as _};

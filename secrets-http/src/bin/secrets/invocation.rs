@@ -21,7 +21,7 @@ pub(crate) struct Invocation {
     /// Output.
     pub(crate) output: Output,
     prints_requests: bool,
-    /// Warning about the end of the session, written once.
+    /// Guard that shows the warning about the end of the session only once.
     end_warning: Once,
 }
 
@@ -34,10 +34,10 @@ pub(crate) struct Place {
     pub(crate) environment: String,
 }
 
-/// Credential of a request, with its origin.
+/// Credential for requests, and where it came from.
 #[derive(Debug)]
 pub(crate) enum Authentication {
-    /// `SECRETS_TOKEN` or `SECRETS_TOKEN_FILE`.
+    /// Credential in `SECRETS_TOKEN` or `SECRETS_TOKEN_FILE`.
     Variable(Token),
     /// Credential stored by `secrets login`.
     Stored(Credential),
@@ -53,7 +53,7 @@ impl std::fmt::Debug for Token {
 }
 
 impl Authentication {
-    /// Text of the credential.
+    /// Returns the text of the credential.
     pub(crate) fn reveal(&self) -> &str {
         match self {
             Self::Variable(token) => &token.0,
@@ -80,12 +80,12 @@ impl Invocation {
         Ok(Self { settings, output, prints_requests, end_warning })
     }
 
-    /// File of stored credentials.
+    /// Returns the file of stored credentials.
     pub(crate) fn credentials(&self) -> CredentialFile {
         CredentialFile::of(&self.settings.folders)
     }
 
-    /// Server of the settings, or the only one that is signed in to.
+    /// Returns the server of the settings, or the only server with a stored credential.
     pub(crate) fn server(&self) -> Result<Setting<Server>, Failure> {
         if let Some(server) = &self.settings.server {
             return Ok(server.clone());
@@ -109,8 +109,8 @@ impl Invocation {
         }
     }
 
-    /// Credential for the server: the token of the variable if it may be sent there, else the stored
-    /// credential.
+    /// Returns the credential for the server: the token of the variable if it may be sent to this
+    /// server, otherwise the stored credential.
     pub(crate) fn authentication(
         &self,
         server: &Setting<Server>,
@@ -127,8 +127,8 @@ impl Invocation {
         Ok(Authentication::Stored(stored))
     }
 
-    /// Token of the variable, if it may be sent to the server: to one that it belongs to, or that is
-    /// signed in to.
+    /// Returns the token of the variable if it may be sent to the server: if the token belongs to
+    /// this server, or if a credential is stored for this server.
     pub(crate) fn variable_token(
         &self,
         server: &Setting<Server>,
@@ -140,9 +140,10 @@ impl Invocation {
         Ok(None)
     }
 
-    /// True if the token of the variable belongs to this server: `SECRETS_URL` names its origin, or,
-    /// without that variable, the user and not a project file has named the server. A cloned
-    /// repository must not lead the token to a server of its author.
+    /// True if the token of the variable belongs to this server. It does if `SECRETS_URL` names the
+    /// origin of the server; without `SECRETS_URL`, if the server was not named by a project file.
+    /// A project file in a cloned repository must not make this program send the token to a server
+    /// of its author.
     fn is_for_variable(&self, server: &Setting<Server>) -> Result<bool, Failure> {
         match self.settings.variables.get("SECRETS_URL")? {
             Some(url) => Ok(Server::parse(&url, true)?.origin() == server.value.origin()),
@@ -162,21 +163,22 @@ impl Invocation {
         }
     }
 
-    /// Creates a client for the service, with the credential for it.
+    /// Creates a client for the service of the settings, with its credential.
     pub(crate) fn service(&self) -> Result<Service, Failure> {
         let server = self.server()?;
         let authentication = self.authentication(&server)?;
         self.connect(server.value, Some(authentication.reveal()))
     }
 
-    /// Creates a client for a server, with a token if one is given.
+    /// Creates a client for a server, with a token if there is one.
     pub(crate) fn connect(&self, server: Server, token: Option<&str>) -> Result<Service, Failure> {
         let ca_file = self.settings.ca_file.as_ref().map(|setting| setting.value.as_path());
         let (timeout, prints_requests) = (self.settings.timeout, self.prints_requests);
         Service::new(server, token, &Options { timeout, ca_file, prints_requests })
     }
 
-    /// Project of the settings, or the only one in the scope of the service token.
+    /// Returns the project of the settings, or else the only project in the scope of the service
+    /// token.
     pub(crate) async fn project(&self, service: &Service) -> Result<String, Failure> {
         if let Some(project) = &self.settings.project {
             return Ok(project.value.clone());
@@ -184,7 +186,8 @@ impl Invocation {
         only(self.scope(service).await?.project_ids, "project", "-p PROJECT")
     }
 
-    /// Project and environment of the settings, or the only ones in the scope of the service token.
+    /// Returns the project and environment of the settings, or else the only ones in the scope of
+    /// the service token.
     pub(crate) async fn place(&self, service: &Service) -> Result<Place, Failure> {
         let environment = self.settings.environment.as_ref().map(|setting| setting.value.clone());
         if let (Some(project), Some(environment)) = (&self.settings.project, &environment) {
@@ -205,7 +208,7 @@ impl Invocation {
 }
 
 impl Place {
-    /// Path of the environment below `/api/v1`, with further segments.
+    /// Returns the path of the environment below `/api/v1`, followed by the segments `rest`.
     pub(crate) fn path<'a>(&'a self, rest: &[&'a str]) -> Vec<&'a str> {
         let mut path = vec!["projects", self.project.as_str(), "environments", &self.environment];
         path.extend(rest);

@@ -62,7 +62,7 @@ fn outcome(arguments: Arguments) -> Result<Outcome, Failure> {
     if is_run { result.map_err(Failure::of_run) } else { result }
 }
 
-/// Performs the command. The runtime is shut down before an outcome that replaces the process.
+/// Runs the command. If the outcome replaces this process, the runtime is shut down first.
 fn perform(arguments: Arguments) -> Result<Outcome, Failure> {
     let invocation = Invocation::new(&arguments.global)?;
     let runtime =

@@ -1,4 +1,4 @@
-//! Objects that are managed with the same few requests, such as environments and tokens.
+//! Objects that are managed with the same kinds of requests, such as environments and tokens.
 
 use reqwest::Method;
 use serde::Serialize;
@@ -12,13 +12,13 @@ use crate::service::{Request, Service};
 /// Kind of objects.
 #[derive(Debug)]
 pub(crate) struct Kind {
-    /// Word for one object, for messages.
+    /// Noun for one object, in messages.
     pub(crate) noun: &'static str,
     /// Field of a list response with the objects.
     pub(crate) list: &'static str,
     /// Field with the ID.
     pub(crate) id: &'static str,
-    /// Other fields that name an object on the command line.
+    /// Other fields that can identify an object on the command line.
     pub(crate) names: &'static [&'static str],
     /// Columns of a list; the first one is the name.
     pub(crate) columns: &'static [Column],
@@ -72,7 +72,7 @@ impl<'a> Resource<'a> {
         self.print(&self.service.send(Request::new(Method::POST, path)).await?.json()?)
     }
 
-    /// Deletes an object, after a question.
+    /// Deletes an object, after a confirmation.
     pub(crate) async fn delete(
         &self,
         path: &[&str],
@@ -97,13 +97,14 @@ impl<'a> Resource<'a> {
         Ok(Outcome::Done)
     }
 
-    /// ID of the object with this name or ID in a list.
+    /// Returns the ID of the object with this name or ID, from the list at this path.
     pub(crate) async fn id(&self, path: &[&str], name: &str) -> Result<String, Failure> {
         id(self.kind, &self.service.value(path).await?, name)
     }
 }
 
-/// ID of the object with this name or ID in a list response. An ID wins over names.
+/// Returns the ID of the object with this name or ID, from a list response. A matching ID takes
+/// precedence over names.
 pub(crate) fn id(kind: &Kind, response: &Value, name: &str) -> Result<String, Failure> {
     let objects = response.get(kind.list).unwrap_or(response).as_array();
     let objects = objects.map(Vec::as_slice).unwrap_or_default();

@@ -38,13 +38,13 @@ struct Secrets<T> {
     secrets: Vec<T>,
 }
 
-/// Loads all secrets that the environment sees, with their values.
+/// Loads all effective secrets of the environment, with their values.
 pub(crate) async fn export(service: &Service, place: &Place) -> Result<Vec<Secret>, Failure> {
     let Secrets { secrets } = service.get(&place.path(&["secrets", "export"])).await?;
     Ok(secrets)
 }
 
-/// Loads the keys that the environment lists, hidden ones included, without values.
+/// Loads the effective secrets of the environment without their values. Includes hidden keys.
 pub(crate) async fn list(service: &Service, place: &Place) -> Result<Vec<ListedSecret>, Failure> {
     let Secrets { secrets } = service.get(&place.path(&["secrets"])).await?;
     Ok(secrets)

@@ -1,4 +1,4 @@
-//! Answer of the service to a set of changes.
+//! Response of the service to a set of changes.
 
 use std::fmt::Write as _;
 
@@ -8,22 +8,22 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Results of all changes, with their numbers.
+/// Results of all changes, with counts by kind of result.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Answer {
-    /// True if nothing was written.
+    /// True if the changes were only checked, and nothing was written.
     pub(crate) dry_run: bool,
     /// Number of created secrets.
     pub(crate) created: usize,
     /// Number of secrets with a new value.
     pub(crate) updated: usize,
-    /// Number of changes without an effect.
+    /// Number of changes that had no effect.
     pub(crate) same: usize,
     /// Number of hidden keys.
     pub(crate) hidden: usize,
     /// Number of deleted secrets.
     pub(crate) deleted: usize,
-    /// Number of secrets with a new description only.
+    /// Number of secrets of which only the description changed.
     pub(crate) described: usize,
     /// Results in the order of the changes.
     pub(crate) changes: Vec<AnsweredChange>,
@@ -63,13 +63,13 @@ pub(crate) enum ChangeResult {
     Described,
 }
 
-/// Conflict of a refused set of changes.
+/// Conflict that the service reports when it refuses a set of changes.
 #[derive(Debug, Deserialize)]
 struct Conflict {
     environment: String,
     key: String,
     expected_version: Option<u32>,
-    /// Version now, 0 if the environment holds no such secret.
+    /// Current version; 0 if the environment holds no such secret.
     version: u32,
 }
 
@@ -86,7 +86,7 @@ impl Answer {
         extracted
     }
 
-    /// Number of results of a kind.
+    /// Returns the count of a kind of result.
     fn number(&mut self, result: ChangeResult) -> &mut usize {
         match result {
             ChangeResult::Created => &mut self.created,
@@ -98,7 +98,7 @@ impl Answer {
         }
     }
 
-    /// Adds the results of a further set.
+    /// Adds the results of another set.
     pub(super) fn add(&mut self, other: Self) {
         self.created += other.created;
         self.updated += other.updated;
@@ -109,7 +109,7 @@ impl Answer {
         self.changes.extend(other.changes);
     }
 
-    /// Adds to the failure of a later set how many changes the earlier sets have applied.
+    /// Adds to the failure of a set the number of changes that earlier sets have already applied.
     pub(super) fn explain(&self, mut failure: Failure, total: usize) -> Failure {
         if !self.changes.is_empty() {
             let applied = self.changes.len();
@@ -136,7 +136,7 @@ impl Answer {
         Ok(())
     }
 
-    /// Numbers of the results in one line.
+    /// Returns the counts of the results, as one line.
     pub(crate) fn summary(&self) -> String {
         let numbers = [
             (self.created, "created"),
@@ -189,7 +189,7 @@ impl Conflict {
     }
 }
 
-/// Conflicts that a failure lists; empty for other failures.
+/// Returns the conflicts that a failure lists. Empty for other failures.
 fn conflicts(failure: &Failure) -> Vec<Conflict> {
     if failure.code.as_deref() != Some("version_conflict") {
         return Vec::new();
@@ -207,7 +207,7 @@ pub(super) fn with_conflicts(mut failure: Failure) -> Failure {
     failure
 }
 
-/// Keys that the service has refused, each with the violated rule.
+/// Returns the keys that the service has refused, each with the rule that it violates.
 pub(crate) fn refusals(failure: &Failure) -> Vec<(String, String)> {
     let fields = failure.details.as_ref().and_then(|details| details.get("fields"));
     let text = |field: &Value, name: &str| Some(field.get(name)?.as_str()?.to_owned());

@@ -41,7 +41,7 @@ pub(crate) enum Action {
         #[serde(skip_serializing_if = "Option::is_none")]
         description: Option<String>,
     },
-    /// Copies the value that another environment sees.
+    /// Copies the effective value of another environment.
     Copy {
         /// Name or ID of the other environment.
         from: String,
@@ -93,7 +93,7 @@ struct Body<'a> {
 }
 
 impl ChangeSet<'_> {
-    /// Checks the changes at the service and returns the results that they would have.
+    /// Checks the changes at the service, and returns the results that applying them would have.
     pub(crate) async fn check(&self, service: &Service) -> Result<Answer, Failure> {
         let mut total = Answer { dry_run: true, ..Answer::default() };
         for part in split::parts(self.changes)? {
@@ -102,8 +102,8 @@ impl ChangeSet<'_> {
         Ok(total)
     }
 
-    /// Applies the changes. More changes than one set can hold are sent as several sets, which is
-    /// printed before the first is sent.
+    /// Applies the changes. If there are too many for one set, they are sent as several sets; this
+    /// is announced before the first set is sent.
     pub(crate) async fn apply(
         &self,
         cx: &Invocation,

@@ -7,10 +7,11 @@ use crate::failure::{Exit, Failure};
 
 /// Maximum number of changes in one set.
 const MAX_CHANGES: usize = 1_000;
-/// Maximum size of the changes of one set as JSON, in bytes: 16 MiB for the body, less its frame.
+/// Maximum size of the changes of one set as JSON, in bytes: 16 MiB for the whole body, minus the
+/// text around the changes.
 const MAX_BYTES: usize = 16 * 1024 * 1024 - 64;
 
-/// Divides the changes into as few sets as their order allows.
+/// Divides the changes into as few sets as possible, without changing their order.
 pub(super) fn parts(changes: &[Change]) -> Result<Vec<&[Change]>, Failure> {
     let (mut parts, mut start, mut size) = (Vec::new(), 0, 0);
     for (index, change) in changes.iter().enumerate() {
@@ -27,7 +28,7 @@ pub(super) fn parts(changes: &[Change]) -> Result<Vec<&[Change]>, Failure> {
     Ok(parts)
 }
 
-/// Number of bytes of a change as JSON.
+/// Returns the size of a change as JSON, in bytes.
 fn json_size(change: &Change) -> Result<usize, Failure> {
     let mut counter = Counter(0);
     serde_json::to_writer(&mut counter, change).map_err(|error| {
@@ -36,7 +37,7 @@ fn json_size(change: &Change) -> Result<usize, Failure> {
     Ok(counter.0)
 }
 
-/// Writer that counts bytes and keeps none.
+/// Writer that counts bytes and discards them.
 struct Counter(usize);
 
 impl io::Write for Counter {

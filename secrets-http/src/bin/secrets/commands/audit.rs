@@ -15,13 +15,14 @@ use crate::invocation::Invocation;
 use crate::output::Column;
 use crate::service::{Request, Service};
 
-/// Maximum number of entries of a page.
+/// Maximum number of entries in a page.
 const PAGE: usize = 200;
 
 /// Time between two requests of `--follow`.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Time by which `--follow` asks for entries again: some are written a moment after their time.
+/// Overlap of two requests of `--follow`. Some entries are written a moment after their time, so
+/// the last seconds are requested again.
 const OVERLAP: chrono::TimeDelta = chrono::TimeDelta::seconds(30);
 
 /// Maximum number of entries that `--follow` remembers as printed.
@@ -53,7 +54,7 @@ pub(crate) struct Audit {
     /// Oldest entries first.
     #[arg(long)]
     reverse: bool,
-    /// Format of the entries, instead of the one of -o.
+    /// Format of the entries, instead of the format of -o.
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// Print new entries as they are written, until Ctrl-C.
@@ -94,7 +95,7 @@ struct Filter {
     /// Address of the client.
     #[arg(long, value_name = "ADDRESS")]
     ip: Option<String>,
-    /// Begin of the time range, such as 2027-01-31T00:00:00Z [default: 30 days ago].
+    /// Start of the time range, such as 2027-01-31T00:00:00Z [default: 30 days ago].
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
     /// End of the time range, exclusive.
@@ -122,7 +123,7 @@ struct Query<'a> {
     team: Option<String>,
 }
 
-/// IDs of printed entries, for entries that are read twice.
+/// IDs of the entries that were printed, because some entries are received twice.
 #[derive(Default)]
 struct Printed {
     order: VecDeque<String>,
@@ -156,7 +157,7 @@ impl Audit {
         cx.output.list(&json!({ "logs": logs }), "logs", &COLUMNS)
     }
 
-    /// Prints the newest entries, then new ones as they are written.
+    /// Prints the newest entries, then new entries as they are written.
     async fn follow(&self, cx: &Invocation, query: &Query<'_>) -> Result<Outcome, Failure> {
         let mut printed = Printed::default();
         let mut logs = query.read("desc", self.filter.from.as_deref(), self.limit).await?;
@@ -180,7 +181,7 @@ impl Audit {
 }
 
 impl Query<'_> {
-    /// Reads pages until the limit.
+    /// Reads pages until the limit is reached.
     async fn read(
         &self,
         order: &str,
@@ -237,7 +238,7 @@ impl Query<'_> {
 }
 
 impl Printed {
-    /// Remembers an entry. False if the entry was printed before.
+    /// Remembers an entry. Returns false if the entry was already printed.
     fn insert(&mut self, entry: &Value) -> bool {
         let id = entry["id"].as_str().unwrap_or_default().to_owned();
         if !self.ids.insert(id.clone()) {
@@ -253,13 +254,13 @@ impl Printed {
     }
 }
 
-/// Line of an entry without a table around it.
+/// Returns an entry as a line, without the columns of a table.
 fn line(entry: &Value) -> String {
     let cells = COLUMNS.iter().map(|column| column.text(entry));
     cells.filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join("  ")
 }
 
-/// Time that is earlier by [`OVERLAP`].
+/// Returns the time earlier by [`OVERLAP`].
 fn earlier(time: &str) -> String {
     chrono::DateTime::parse_from_rfc3339(time).map_or_else(
         |_| time.to_owned(),

@@ -75,7 +75,7 @@ fn from_project_file(cx: &Invocation) -> Result<BTreeSet<String>, Failure> {
     Ok(required)
 }
 
-/// Keys of a dotenv file. The values of an example file mean nothing.
+/// Returns the keys of a dotenv file. The values of an example file are ignored.
 fn keys_of(path: &Path) -> Result<BTreeSet<String>, Failure> {
     let name = path.display();
     let text = std::fs::read_to_string(path)

@@ -15,7 +15,7 @@ use crate::names;
 /// Name of the program.
 const PROGRAM: &str = "secrets";
 
-/// Variable with which the script asks for candidates.
+/// Variable through which the script asks this program for candidates.
 const VARIABLE: &str = "_SECRETS_COMPLETE";
 
 /// Options of `completion`.
@@ -47,15 +47,16 @@ impl Completion {
     }
 }
 
-/// Program that the script runs: the path of this program if it was started by a path, else its name.
+/// Returns the program that the script runs: the path of this program if it was started by a path,
+/// otherwise its name.
 fn program() -> String {
     let is_path = |name: &OsString| Path::new(name).components().count() > 1;
     let path = std::env::args_os().next().filter(is_path).and(std::env::current_exe().ok());
     path.map_or_else(|| PROGRAM.to_owned(), |path| path.to_string_lossy().into_owned())
 }
 
-/// Writes candidates to standard output, if the script of a shell has started this program. Returns
-/// false for an ordinary run.
+/// Writes candidates to standard output, if the completion script of a shell has started this
+/// program. Otherwise, returns false.
 pub(crate) fn complete() -> bool {
     let environment =
         CompleteEnv::with_factory(|| names::complete_names(Arguments::command())).var(VARIABLE);

@@ -17,13 +17,13 @@ pub(crate) struct Copy {
     /// Environment to copy to.
     #[arg(long, value_name = "ENVIRONMENT")]
     to: String,
-    /// Keys or patterns of keys; all keys without one.
+    /// Keys or patterns of keys [default: all keys].
     #[arg(value_name = "KEY")]
     keys: Vec<String>,
-    /// Copy only keys that the other environment has no value for.
+    /// Copy only keys for which the target environment has no value.
     #[arg(long, conflicts_with = "overwrite")]
     missing: bool,
-    /// Replace other values of the other environment.
+    /// Replace values of the target environment that are different.
     #[arg(long)]
     overwrite: bool,
     /// Print what would change, and write nothing.
@@ -59,7 +59,7 @@ impl Copy {
         Ok(Outcome::Done)
     }
 
-    /// Changes for the selected keys; each expects the version that was compared.
+    /// Returns the changes for the selected keys. Each expects the version that was compared.
     fn changes(&self, comparison: &Comparison, from: &str) -> Result<Vec<Change>, Failure> {
         let (source, target) = (comparison.position(from)?, comparison.position(&self.to)?);
         if source == target {
@@ -82,7 +82,7 @@ impl Copy {
         Ok(rows.map(change).collect())
     }
 
-    /// Refuses keys and patterns that match nothing in the source.
+    /// Fails if a key or pattern matches nothing in the source environment.
     fn check_keys(&self, comparison: &Comparison, source: usize) -> Result<(), Failure> {
         for key in &self.keys {
             let pattern = Patterns::new(std::slice::from_ref(key))?;

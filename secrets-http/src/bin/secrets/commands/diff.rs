@@ -65,7 +65,7 @@ enum State {
     Removed,
     /// Both sides have the key, with different values.
     Changed,
-    /// Both sides have the key, and the value of one is not readable.
+    /// Both sides have the key, but the value of one side cannot be read.
     Unknown,
     /// Both sides have the key with the same value.
     Same,
@@ -79,7 +79,7 @@ struct Document<'a> {
     differences: Vec<Difference>,
 }
 
-/// Values of one side by key.
+/// Values of one side, by key.
 type Values = BTreeMap<String, Plaintext>;
 
 impl Diff {
@@ -114,7 +114,8 @@ impl Diff {
 }
 
 impl<'a> Side<'a> {
-    /// Names of environments have neither dots nor slashes.
+    /// Parses an argument. A text that is an environment name or ID is an environment; any other
+    /// text is a file, because names contain neither dots nor slashes.
     fn parse(text: &'a str) -> Self {
         let is_name = text.parse::<EnvironmentName>().is_ok() || text.parse::<uuid::Uuid>().is_ok();
         if is_name { Self::Environment(text) } else { Self::File(text) }
@@ -152,7 +153,7 @@ impl Sides<'_> {
     }
 }
 
-/// Values of a file in any format that `import` recognizes.
+/// Reads the values of a file, in any format that `import` recognizes.
 fn from_file(path: &str) -> Result<Values, Failure> {
     let found = import::read_file(Path::new(path), Source::Auto, ReadOptions::default())?;
     let mut values = Values::new();
@@ -171,7 +172,7 @@ impl Difference {
         Self { key: key.to_owned(), state, note: String::new(), from_value, to_value }
     }
 
-    /// Difference of a row at two positions; `None` if neither has the key.
+    /// Returns the difference of two cells in a row. `None` if neither environment has the key.
     fn of(row: &Row, (a, b): (usize, usize), keys_only: bool) -> Option<Self> {
         let (a, b) = (row.cell(a), row.cell(b));
         let has = |cell: Option<&Cell>| cell.is_some_and(Cell::has_value);

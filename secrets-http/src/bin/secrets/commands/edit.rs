@@ -21,7 +21,7 @@ pub(crate) struct Edit {
     yes: bool,
 }
 
-/// Editing of one environment.
+/// Editing session of one environment.
 struct Session<'a> {
     cx: &'a Invocation,
     service: &'a Service,
@@ -32,9 +32,9 @@ struct Session<'a> {
 
 /// Result of one round.
 enum Round {
-    /// Everything is applied, or there is nothing to apply.
+    /// All changes are applied, or there is nothing to apply.
     Finished,
-    /// The editor is to be opened again with this text.
+    /// The editor must be opened again with this text.
     Again(Zeroizing<String>),
 }
 
@@ -78,7 +78,8 @@ impl Session<'_> {
         file.read()
     }
 
-    /// Ends the session with an unchanged text. One with marks means that the user gave up.
+    /// Ends the session after the text was not changed. If the text contains marks, the user has
+    /// given up, and this is a failure.
     fn unchanged(&self, text: &str) -> Result<(), Failure> {
         if *document::without_marks(text) != *text {
             let message = "the marked lines were not changed; nothing was written";
@@ -110,7 +111,8 @@ impl Session<'_> {
         self.apply(&changes, entries).await
     }
 
-    /// Applies the changes. A refusal marks the lines, and the user's text is kept.
+    /// Applies the changes. If the service refuses some, their lines are marked and the user's text
+    /// is kept.
     async fn apply(&mut self, changes: &[Change], entries: Vec<Entry>) -> Result<Round, Failure> {
         let place = self.environment.place.clone();
         let set = ChangeSet { project: &place.project, changes };
@@ -147,7 +149,7 @@ impl Session<'_> {
         self.cx.output.asks_yes(&format!("Apply {number} changes to {place}?"))
     }
 
-    /// Asks whether to go on; without a person, goes on.
+    /// Asks whether to continue. If nobody can be asked, continues.
     fn asks(&self, question: &str) -> Result<(), Failure> {
         if !self.cx.output.is_interactive || self.cx.output.asks_yes(question)? {
             return Ok(());
@@ -155,7 +157,7 @@ impl Session<'_> {
         Err(Failure::new(Exit::Interrupted, "nothing was changed"))
     }
 
-    /// Asks whether to send the changes again; without a person, fails.
+    /// Asks whether to send the changes again. If nobody can be asked, fails.
     fn asks_retry(&self, failure: Failure) -> Result<(), Failure> {
         if !self.cx.output.is_interactive {
             return Err(failure);
@@ -165,8 +167,8 @@ impl Session<'_> {
     }
 }
 
-/// Waits for a signal that ends the program, and returns the exit code. Ctrl-C belongs to the editor
-/// while the editor runs.
+/// Waits for a signal that ends the program, and returns the exit code. While the editor runs,
+/// Ctrl-C is for the editor and is ignored here.
 #[cfg(unix)]
 async fn termination(editor: &Editor) -> Result<u8, Failure> {
     use tokio::signal::unix::{Signal, SignalKind, signal};

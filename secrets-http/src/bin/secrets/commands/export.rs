@@ -79,13 +79,13 @@ impl Export {
     }
 }
 
-/// Parser of the option `--format`.
+/// Returns the parser of the option `--format`.
 pub(crate) fn format_parser() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::as_str))
         .try_map(|name| name.parse::<Format>())
 }
 
-/// Writes secrets in a format. The failure names the keys that the format cannot represent.
+/// Writes secrets in a format. A failure names the keys that the format cannot represent.
 pub(crate) fn render(
     format: Format,
     secrets: &[(SecretKey, Plaintext)],
@@ -105,7 +105,7 @@ pub(crate) fn render(
     })
 }
 
-/// Name of the Kubernetes Secret for an environment.
+/// Returns the name of the Kubernetes Secret for an environment.
 fn object_name(place: &Place) -> String {
     match place.environment.parse::<EnvironmentName>() {
         Ok(name) => ObjectName::from(&name).to_string(),
@@ -113,8 +113,8 @@ fn object_name(place: &Place) -> String {
     }
 }
 
-/// Prints workflow commands that mask each line of each value. The runner reads them from standard
-/// error too, so that standard output has the secrets only.
+/// Prints workflow commands that mask each line of each value. They go to standard error, which the
+/// runner also reads, so that standard output contains only the secrets.
 fn mask(secrets: &[(SecretKey, Plaintext)]) {
     let lines = secrets.iter().flat_map(|(_, value)| value.reveal().lines());
     for line in lines.filter(|line| !line.trim().is_empty()) {

@@ -160,7 +160,7 @@ async fn earlier_value(
     }
 }
 
-/// Text of a field of a JSON value: a string as it is, anything else as JSON.
+/// Returns a field of a JSON value as text: the content of a string, or the JSON of another value.
 fn json_field(text: &str, path: &str) -> Result<Zeroizing<String>, Failure> {
     let document: Value = serde_json::from_str(text)
         .map_err(|_| Failure::new(Exit::Data, "--json-field: the value is not JSON"))?;

@@ -74,7 +74,8 @@ impl History {
         Ok(versions)
     }
 
-    /// Current version in the form of a previous one.
+    /// Returns the current version in the same form as previous versions. `None` if the environment
+    /// holds no such secret.
     async fn current(&self, service: &Service, place: &Place) -> Result<Option<Value>, Failure> {
         let mut listed = service.value(&place.path(&["secrets"])).await?;
         let secrets = listed["secrets"].as_array_mut().map(std::mem::take).unwrap_or_default();

@@ -99,7 +99,7 @@ impl Import {
         Ok(entries)
     }
 
-    /// Changes that have an effect, each with the version that the plan has seen.
+    /// Returns the changes that have an effect. Each expects the version that the plan has seen.
     fn effective(&self, changes: Vec<Change>, plan: &Answer) -> Vec<Change> {
         let planned = changes.into_iter().zip(&plan.changes);
         planned
@@ -119,7 +119,7 @@ impl Import {
         }
     }
 
-    /// Removes the secrets that are kept from the plan, and prints their keys.
+    /// Removes the secrets that keep their values from the plan, and prints their keys.
     fn leave_out_kept(&self, cx: &Invocation, plan: &mut Answer) {
         let kept = plan
             .extract(|planned| planned.result != ChangeResult::Same && !self.is_effective(planned));
@@ -133,7 +133,7 @@ impl Import {
     }
 }
 
-/// Refuses the import if any entry violates a rule, and lists all of them.
+/// Fails if any entry violates a rule. The message lists all violations.
 fn check(entries: &[Entry]) -> Result<(), Failure> {
     let mut lines = Vec::new();
     let mut keys = std::collections::BTreeSet::new();

@@ -26,7 +26,7 @@ pub(crate) struct Init {
     /// Change an existing project file; its other settings and its comments remain.
     #[arg(long)]
     force: bool,
-    /// Do not ask: take the project and the environment from the options.
+    /// Ask no questions: take the project and the environment from the options.
     #[arg(short, long)]
     yes: bool,
 }
@@ -75,7 +75,7 @@ impl Init {
     }
 }
 
-/// Server of the settings, or the only one that is signed in to; otherwise asks.
+/// Returns the server of the settings, or the only server with a stored credential; otherwise asks.
 fn server(cx: &Invocation, asks: bool) -> Result<Setting<Server>, Failure> {
     let mut origins = cx.credentials().origins()?;
     if cx.settings.server.is_some() || !asks || origins.len() < 2 {
@@ -85,7 +85,8 @@ fn server(cx: &Invocation, asks: bool) -> Result<Setting<Server>, Failure> {
     Ok(Setting { value: Server::parse(&origin, true)?, source: Source::OnlySession })
 }
 
-/// Value that is used without a question: one that the user gave, or any if nothing is asked.
+/// Returns a value that needs no question: a value from an option or variable, or any value if no
+/// questions are asked.
 fn given(setting: Option<&Setting<String>>, asks: bool) -> Option<&str> {
     let is_given = |setting: &&Setting<String>| {
         !asks || matches!(setting.source, Source::Option(_) | Source::Variable(_))
@@ -93,7 +94,7 @@ fn given(setting: Option<&Setting<String>>, asks: bool) -> Option<&str> {
     setting.filter(is_given).map(|setting| setting.value.as_str())
 }
 
-/// Project of the settings, if it exists; otherwise asks.
+/// Returns the project of the settings if it exists; otherwise asks.
 async fn project(cx: &Invocation, service: &Service, asks: bool) -> Result<String, Failure> {
     if let Some(project) = given(cx.settings.project.as_ref(), asks) {
         let project: Project = service.get(&["projects", project]).await?;
@@ -115,7 +116,7 @@ async fn project(cx: &Invocation, service: &Service, asks: bool) -> Result<Strin
     Ok(created.slug)
 }
 
-/// Environment of the settings, if it exists; otherwise asks.
+/// Returns the environment of the settings if it exists; otherwise asks.
 async fn environment(
     cx: &Invocation,
     service: &Service,
@@ -144,7 +145,7 @@ async fn environment(
     Ok(environments.swap_remove(chosen).name)
 }
 
-/// Writes a new file and renames it. Without `replaces`, a file that exists meanwhile is an error.
+/// Writes a new file and renames it. If `replaces` is false, fails if the file exists.
 fn write(path: &Path, server: &Server, place: &Place, replaces: bool) -> Result<(), Failure> {
     let cannot_create = |error: &dyn std::fmt::Display| {
         Failure::new(Exit::CannotCreate, format!("{FILE_NAME}: {error}"))
@@ -170,7 +171,7 @@ fn write(path: &Path, server: &Server, place: &Place, replaces: bool) -> Result<
     written.map(drop).map_err(|error| cannot_create(&error.error))
 }
 
-/// Adds the local file to `.gitignore`, unless a line names it.
+/// Adds the local file to `.gitignore`, unless a line names the file already.
 fn ignore_local_file() -> Result<(), Failure> {
     let failed =
         |error: std::io::Error| Failure::new(Exit::CannotCreate, format!("{GIT_IGNORE}: {error}"));

@@ -22,7 +22,7 @@ const COLUMNS: [Column; 6] = [
 /// Options of `list`.
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// Pattern of keys, such as `DB_*`; all keys without one.
+    /// Pattern of keys, such as `DB_*` [default: all keys].
     #[arg(value_name = "GLOB")]
     patterns: Vec<String>,
     /// Print a grid of all environments of the project.
@@ -70,7 +70,7 @@ impl List {
         Ok(Outcome::Done)
     }
 
-    /// Removes the keys that no pattern matches from a list of the response.
+    /// Keeps the keys in a list of the response that match a pattern, and removes the others.
     fn filter(&self, response: &mut Value, field: &str) -> Result<(), Failure> {
         if self.patterns.is_empty() {
             return Ok(());
@@ -83,7 +83,8 @@ impl List {
     }
 }
 
-/// Shows `hidden` as the origin of hidden keys. JSON has the service's own field.
+/// Shows `hidden` as the origin of hidden keys in tables. In JSON, the field of the service is
+/// unchanged.
 fn mark_hidden(response: &mut Value, in_json: bool) {
     let rows = response.get_mut("secrets").and_then(Value::as_array_mut);
     for row in rows.into_iter().flatten().filter(|_| !in_json) {

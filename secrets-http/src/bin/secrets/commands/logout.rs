@@ -1,4 +1,4 @@
-//! `logout`: end of a session, at the service and on this machine.
+//! `logout`: ends a session, at the service and on this machine.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -56,7 +56,7 @@ impl Logout {
     }
 }
 
-/// Revokes the session at the service. A service token remains valid for others who use it.
+/// Revokes the session at the service. A service token stays valid, because others may use it.
 async fn revoke(cx: &Invocation, origin: &str) -> Result<(), Failure> {
     let Some(credential) = cx.credentials().get(origin)? else { return Ok(()) };
     if !credential.token.starts_with(SESSION_PREFIX) {
@@ -81,7 +81,7 @@ fn forget(cx: &Invocation, origin: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Deletes the offline copies of all servers: they are fetched again when they are needed.
+/// Deletes the offline copies of all servers. They are created again when they are needed.
 fn delete_copies(cx: &Invocation) -> Result<(), Failure> {
     let folder = cx.settings.folders.copies();
     match fs::remove_dir_all(&folder) {

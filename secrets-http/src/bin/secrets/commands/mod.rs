@@ -1,4 +1,4 @@
-//! Commands, a file for each.
+//! Commands, each in a file.
 
 pub(crate) mod api;
 pub(crate) mod audit;

@@ -1,4 +1,4 @@
-//! `rollback`: an earlier version of a secret as its new version.
+//! `rollback`: restores an earlier version of a secret as its new version.
 
 use clap::Args;
 use reqwest::Method;
@@ -15,7 +15,7 @@ pub(crate) struct Rollback {
     /// Version to restore.
     #[arg(long, value_name = "N")]
     to: u32,
-    /// Restore the version only if this is the current one.
+    /// Restore the version only if the current version has this number.
     #[arg(long, value_name = "N")]
     if_version: Option<u32>,
 }

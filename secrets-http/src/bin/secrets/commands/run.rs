@@ -52,7 +52,7 @@ impl Run {
     }
 }
 
-/// Writes the number of secrets for people, and a warning about names that no shell can use.
+/// Prints the number of secrets, and a warning about names that no shell can use.
 fn announce(cx: &Invocation, place: &Place, environment: &run::Environment) {
     let secrets = environment.secrets;
     cx.output.hint(&format!("{place}: {secrets} secret{}", if secrets == 1 { "" } else { "s" }));

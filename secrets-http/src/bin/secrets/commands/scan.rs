@@ -15,7 +15,7 @@ use crate::scan::report::ReportFormat;
 use crate::scan::{Piece, Scanner, Source, baseline, files, git, hook, report};
 use crate::settings;
 
-/// Range of `--history` without a value.
+/// Value of `--history` without a range.
 const EVERYTHING: &str = "";
 
 /// Options of `scan`.
@@ -52,7 +52,7 @@ pub(crate) struct Scan {
     /// Format of the report [default: text, or json with -o json].
     #[arg(long, value_enum)]
     format: Option<ReportFormat>,
-    /// Skip files larger than this number of bytes; the units k and m are known.
+    /// Skip files larger than this number of bytes; the units k and m are allowed.
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "5m")]
     max_size: u64,
     /// Exit with 0 if there was nothing to scan.
@@ -80,7 +80,7 @@ struct Hook {
 enum HookAction {
     /// Install the hook; an existing hook is kept and runs after the scan.
     Install,
-    /// Remove the hook, and put a kept hook back.
+    /// Remove the hook, and restore a kept hook.
     Uninstall,
 }
 
@@ -161,7 +161,7 @@ impl Scan {
         Ok(())
     }
 
-    /// Progress over the commits of the history, on a terminal.
+    /// Shows progress over the commits of the history, on a terminal.
     fn progress(&self, cx: &Invocation) -> Result<ProgressBar, Failure> {
         let Some(range) = self.history.as_deref().filter(|_| cx.output.shows_progress()) else {
             return Ok(ProgressBar::hidden());
@@ -172,7 +172,7 @@ impl Scan {
             .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())))
     }
 
-    /// Writes the report and decides the exit code.
+    /// Writes the report, and returns the exit code.
     fn conclude(&self, cx: &Invocation, scanner: &Scanner<'_>) -> Result<Outcome, Failure> {
         let default =
             if cx.output.format.is_json() { ReportFormat::Json } else { ReportFormat::Text };
@@ -213,14 +213,15 @@ impl HookAction {
     }
 }
 
-/// Path of an option, or of the project file, which names paths relative to its folder.
+/// Returns the path of an option, or else the path in the project file, which is relative to the
+/// folder of that file.
 fn chosen(cx: &Invocation, option: Option<&PathBuf>, section: Option<&PathBuf>) -> Option<PathBuf> {
     let folder = cx.settings.project_folder.as_deref().unwrap_or(Path::new(""));
     option.cloned().or_else(|| section.map(|path| folder.join(path)))
 }
 
-/// Files of a scan. Paths are relative to the top folder of the Git work tree, or else to the folder of
-/// the project file.
+/// Returns the files to scan. Paths in reports are relative to the top folder of the Git work tree,
+/// or else to the folder of the project file.
 fn selection(
     cx: &Invocation,
     section: &settings::Scan,
@@ -242,7 +243,7 @@ fn own_values(cx: &Invocation) -> Result<OwnValues, Failure> {
     Ok(own_values)
 }
 
-/// Numbers of scanned and skipped files and of findings.
+/// Returns the numbers of scanned files, skipped files and findings, as one line.
 fn summary(scanner: &Scanner<'_>) -> String {
     let counts = &scanner.counts;
     let mut parts = vec![match counts.texts {

@@ -16,14 +16,14 @@ use crate::invocation::Invocation;
 const GENERATED_LENGTH: &str = "32";
 /// Maximum length of a generated value.
 const MAX_GENERATED_LENGTH: i64 = 4_096;
-/// Characters of a generated value: no quoting is needed for any of them.
+/// Characters of a generated value. None of them needs quoting.
 const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 /// Options of `set`.
 #[derive(Debug, Args)]
 pub(crate) struct Set {
-    /// Key, or key and value. Without a value, asks for it, or reads standard input, of which one
-    /// line break at the end is removed.
+    /// Key, or key and value. Without a value, the value is asked for, or read from standard input
+    /// without the line break at its end.
     #[arg(required = true, value_name = "KEY[=VALUE]", value_parser = assignment)]
     secrets: Vec<Assignment>,
     /// Read the value from a file, exactly as it is.
@@ -39,7 +39,7 @@ pub(crate) struct Set {
     /// Description, at most 500 characters.
     #[arg(long, value_name = "TEXT", conflicts_with = "hide")]
     description: Option<String>,
-    /// Change the secret only if this is its version; 0 if the secret must not exist.
+    /// Change the secret only if it has this version; 0 if the secret must not exist.
     #[arg(long, value_name = "N")]
     if_version: Option<u32>,
     /// Hide the key: neither the environment nor its children see an inherited value.
@@ -142,7 +142,8 @@ fn read_file(path: &Path) -> Result<Zeroizing<String>, Failure> {
     read_to_end(file, &name)
 }
 
-/// Reads a text that can be a value: one byte more than the maximum size shows that it is too long.
+/// Reads a text that can be a value. Reads at most one byte more than the maximum size, to
+/// recognize a text that is too long.
 fn read_to_end(input: impl std::io::Read, name: &str) -> Result<Zeroizing<String>, Failure> {
     let mut text = Zeroizing::new(String::with_capacity(Plaintext::LIMIT + 4));
     let limit = u64::try_from(Plaintext::LIMIT).unwrap_or(u64::MAX);

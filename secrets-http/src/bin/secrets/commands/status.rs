@@ -15,17 +15,17 @@ use crate::invocation::Invocation;
 use crate::output::{date, printable};
 use crate::settings::{Server, Setting, Source};
 
-/// Time limit for the question about a token whose end is not known.
+/// Time limit for asking the service about a token whose expiry is not known.
 const SERVICE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Value of rows without one.
+/// Text that stands for a missing value.
 const NOT_SET: &str = "-";
 
 /// Options of `status`.
 #[derive(Debug, Args)]
 pub(crate) struct Status {}
 
-/// A setting or a fact.
+/// Row of the output: a setting, or information about the credential.
 #[derive(Serialize)]
 struct Row {
     name: &'static str,
@@ -33,7 +33,7 @@ struct Row {
     source: Option<String>,
 }
 
-/// Owner and end of a token, from `users/me`.
+/// Owner and expiry of a token, from `users/me`.
 #[derive(Deserialize)]
 struct Me {
     email: Option<String>,
@@ -78,7 +78,7 @@ fn settings(cx: &Invocation, server: Option<&Setting<Server>>) -> Vec<Row> {
     ]
 }
 
-/// Owner, place and end of the credential that requests to the server have.
+/// Returns the owner, the place and the expiry of the credential that requests to the server use.
 async fn session(cx: &Invocation, server: Option<&Setting<Server>>) -> Result<Vec<Row>, Failure> {
     let Some(server) = server else { return Ok(vec![Row::empty("user"), Row::empty("session")]) };
     if let Some(token) = cx.variable_token(server)? {
@@ -107,7 +107,7 @@ async fn session(cx: &Invocation, server: Option<&Setting<Server>>) -> Result<Ve
     })
 }
 
-/// Asks the service for the owner and the end of a token.
+/// Asks the service for the owner and the expiry of a token.
 async fn asked(
     cx: &Invocation,
     server: &Setting<Server>,
@@ -140,7 +140,7 @@ fn ending(expires_at: Option<DateTime<Utc>>) -> String {
     }
 }
 
-/// Places for credentials, and their state.
+/// Returns the places where credentials can be stored, and their state.
 fn stores(cx: &Invocation) -> Result<Vec<Row>, Failure> {
     let file = cx.credentials();
     let keychain =

@@ -1,4 +1,4 @@
-//! `team`: teams, and the option that names one.
+//! `team`: teams, and the option that selects a team.
 
 use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ const USAGE: [Column; 4] = [
     Column::new("LIMIT", "limit"),
 ];
 
-/// Option that names a team.
+/// Option that selects a team.
 #[derive(Debug, Args)]
 pub(crate) struct TeamOption {
     /// Team: its slug, name or ID; needed only if you have several.
@@ -72,13 +72,14 @@ struct ProjectTeam {
 }
 
 impl TeamOption {
-    /// ID of the team, if one is named.
+    /// Returns the ID of the team that the option names; `None` without the option.
     pub(crate) async fn named(&self, service: &Service) -> Result<Option<String>, Failure> {
         let Some(name) = &self.team else { return Ok(None) };
         resource::id(&TEAMS, &service.value(&["teams"]).await?, name).map(Some)
     }
 
-    /// ID of the team that is named, of the project's team, or of the only team.
+    /// Returns the ID of the team that the option names, or else of the project's team or the
+    /// user's only team.
     pub(crate) async fn id(&self, cx: &Invocation, service: &Service) -> Result<String, Failure> {
         if let Some(id) = self.named(service).await? {
             return Ok(id);
@@ -114,7 +115,7 @@ impl Team {
     }
 }
 
-/// Prints a line for each resource; JSON as it was received.
+/// Prints a line for each resource. With JSON, prints the response unchanged.
 fn print_usage(cx: &Invocation, response: &Value) -> Result<Outcome, Failure> {
     if cx.output.format.is_json() {
         cx.output.json(response)?;

@@ -162,7 +162,8 @@ impl Token {
 }
 
 impl Create {
-    /// Request for the token. Without options, its scope is the project and environment of the settings.
+    /// Returns the request for the token. Without options, the scope is the project and environment
+    /// of the settings.
     async fn body(self, cx: &Invocation, resource: &Resource<'_>) -> Result<NewToken, Failure> {
         let given = |names: Vec<String>| Some(names).filter(|names| !names.is_empty());
         let is_default = !self.all_projects && self.projects.is_empty();
@@ -190,13 +191,14 @@ impl Create {
 }
 
 impl Out {
-    /// Creates the file before the token, so that no token is lost.
+    /// Creates the file before the token is created, so that no token is lost if the file cannot be
+    /// created.
     fn file(&self) -> Result<Option<NewFile>, Failure> {
         self.out.as_deref().map(|path| NewFile::create(path, false)).transpose()
     }
 }
 
-/// Prints the text of a token, or writes it to a file and prints the rest.
+/// Prints the text of a token, or writes the text to a file and prints the other fields.
 fn print(cx: &Invocation, mut token: Value, file: Option<NewFile>) -> Result<Outcome, Failure> {
     let (name, id) = (cell(&token, "name"), cell(&token, "id"));
     if file.is_none() && cx.output.format == OutputFormat::Json {

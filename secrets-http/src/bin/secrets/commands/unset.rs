@@ -13,7 +13,7 @@ pub(crate) struct Unset {
     /// Secret key.
     #[arg(required = true, value_name = "KEY")]
     keys: Vec<String>,
-    /// Hide the keys instead: inherited values do not show again.
+    /// Hide the keys, so that inherited values do not become effective.
     #[arg(long)]
     hide: bool,
     /// Do not ask.
@@ -55,7 +55,7 @@ impl Unset {
         Ok(Outcome::Done)
     }
 
-    /// Refuses keys that the environment does not hold itself, unless they are to be hidden.
+    /// Fails if the environment itself does not hold the key, unless the key is to be hidden.
     fn check(&self, key: &str, place: &Place, cell: Option<&Cell>) -> Result<(), Failure> {
         let reason = match cell {
             None => "secret not found".to_owned(),
@@ -69,7 +69,8 @@ impl Unset {
         Err(Failure::new(Exit::NotFound, format!("{key}: {reason} ({place})")))
     }
 
-    /// Prints which inherited values would show again, and asks whether to hide them.
+    /// Prints the inherited values that would become effective, and asks whether to hide the keys
+    /// instead.
     fn offers_hiding(&self, cx: &Invocation, cells: &[(&str, &Cell)]) -> Result<bool, Failure> {
         let mut shows_again = false;
         for (key, cell) in cells {

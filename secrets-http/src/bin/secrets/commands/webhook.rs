@@ -84,7 +84,7 @@ enum Action {
     },
 }
 
-/// A webhook.
+/// Option that selects a webhook of a rotation.
 #[derive(Debug, Args)]
 struct One {
     /// Name of the rotation.
@@ -144,7 +144,7 @@ impl Webhook {
 }
 
 impl One {
-    /// Resource of the deliveries, and the ID of the webhook.
+    /// Returns the resource of the deliveries, and the ID of the webhook.
     async fn connect<'a>(
         &self,
         cx: &'a Invocation,
@@ -156,7 +156,7 @@ impl One {
         Ok((Resource::connect(cx, &DELIVERIES)?, id))
     }
 
-    /// Path of the webhook below the environment, with further segments.
+    /// Returns the path of the webhook below the environment, followed by the segments `rest`.
     fn path<'a>(&'a self, id: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
         let mut path = vec!["rotations", self.rotation.as_str(), "webhooks", id];
         path.extend(rest);

@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// Time before the end of a session in which it is warned about.
+/// Time before the end of a session at which a warning begins to be shown.
 const WARNING_PERIOD: TimeDelta = TimeDelta::days(3);
 
-/// True if a session still lasts, but ends within three days.
+/// True if a session has not ended, but ends within three days.
 pub(crate) fn ends_soon(expires_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> bool {
     expires_at.is_some_and(|end| now < end && end - now <= WARNING_PERIOD)
 }

@@ -16,7 +16,7 @@ use crate::settings::Folders;
 const FILE_NAME: &str = "credentials.toml";
 const LOCK_NAME: &str = "credentials.lock";
 
-/// Time that a change waits for a change by another process.
+/// Maximum wait for another process that is changing the file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -65,7 +65,7 @@ impl CredentialFile {
         Self { folder: folders.data.clone() }
     }
 
-    /// Path of the file.
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.join(FILE_NAME)
     }
@@ -75,7 +75,8 @@ impl CredentialFile {
         Ok(self.read()?.into_keys().collect())
     }
 
-    /// Returns the place and the facts of an origin's credential, without asking the keychain.
+    /// Returns the place of an origin's credential and the facts about it, without a request to the
+    /// keychain.
     pub(crate) fn about(&self, origin: &str) -> Result<Option<(StoreKind, About)>, Failure> {
         Ok(self.entry(origin)?.map(|entry| (entry.store, entry.about)))
     }
@@ -85,8 +86,8 @@ impl CredentialFile {
         Ok(self.read()?.remove(origin))
     }
 
-    /// Changes the entry of an origin and returns the earlier one; `None` removes it. Changes by several
-    /// processes do not overwrite one another.
+    /// Changes the entry of an origin and returns the earlier entry. `None` removes the entry.
+    /// Concurrent changes by several processes are all kept.
     pub(super) fn set(&self, origin: &str, entry: Option<Entry>) -> Result<Option<Entry>, Failure> {
         create_private_folder(&self.folder).map_err(|error| self.unusable(&error))?;
         let _lock = self.lock()?;

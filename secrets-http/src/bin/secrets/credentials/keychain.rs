@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use super::{About, Credential, KeychainError};
 
-/// Service of the entries. The user name of an entry is the origin.
+/// Service name of the entries. The user name of an entry is the origin.
 const SERVICE: &str = "secrets";
 
 /// Time limit for a request.
@@ -57,7 +57,8 @@ pub(super) fn delete(origin: &str) -> Result<(), KeychainError> {
     }
 }
 
-/// Sends a request about the entry of an origin, in a thread that is left behind at the time limit.
+/// Sends a request about the entry of an origin, in a separate thread. At the time limit, the
+/// thread is abandoned.
 fn ask<T: Send + 'static>(
     origin: &str,
     request: impl FnOnce(&Entry) -> keyring::v1::Result<T> + Send + 'static,
@@ -81,7 +82,8 @@ fn ask<T: Send + 'static>(
 }
 
 impl From<keyring::v1::Error> for KeychainError {
-    /// Other errors may contain the secret, so their text is not used.
+    /// Converts an error. The texts of unknown errors are not used, because they may contain the
+    /// secret.
     fn from(error: keyring::v1::Error) -> Self {
         match error {
             keyring::v1::Error::NoEntry => Self::NoEntry,
@@ -91,7 +93,7 @@ impl From<keyring::v1::Error> for KeychainError {
     }
 }
 
-/// Check that a request would not prompt the user to unlock the Secret Service.
+/// Check that a request would not show a prompt to unlock the Secret Service.
 #[cfg(all(unix, not(target_os = "macos")))]
 mod lock {
     use std::collections::HashMap;
@@ -116,7 +118,7 @@ mod lock {
     }
 }
 
-/// Other systems unlock the keychain at the sign-in to the desktop.
+/// Check of other systems, which unlock the keychain when the user signs in to the desktop.
 #[cfg(not(all(unix, not(target_os = "macos"))))]
 mod lock {
     pub(super) fn check(_origin: &str) -> Result<(), super::KeychainError> {

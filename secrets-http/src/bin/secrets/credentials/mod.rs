@@ -1,8 +1,8 @@
 //! Stored credentials, one for each origin (scheme, host and port).
 //!
 //! The file `credentials.toml` has an entry for each origin. The entry contains the credential, or
-//! says that the keychain of the operating system holds it, so that the keychain is asked only if it
-//! must be.
+//! refers to the keychain of the operating system. So the keychain is accessed only when it has the
+//! credential.
 
 mod expiry;
 mod file;
@@ -45,7 +45,7 @@ pub(crate) struct About {
     pub(crate) user: Option<String>,
     /// Expiry time of the credential, if it is known.
     pub(crate) expires_at: Option<DateTime<Utc>>,
-    /// Signer of bundles, as it was at the sign-in.
+    /// Signer of bundles, as the service reported it at the sign-in.
     pub(crate) signer: Option<String>,
 }
 
@@ -62,10 +62,10 @@ pub(crate) enum StoreKind {
 /// Choice of the place for a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum StoreChoice {
-    /// The keychain if it is unlocked and answers within a second, else the file.
+    /// Keychain if it is unlocked and responds within a second, otherwise a file.
     #[default]
     Auto,
-    /// The keychain of the operating system, or an error.
+    /// Keychain of the operating system, or an error if it cannot be used.
     Keychain,
     /// A file that only its owner can read.
     File,
@@ -76,7 +76,7 @@ pub(crate) enum StoreChoice {
 pub(crate) enum Stored {
     /// Keychain.
     Keychain,
-    /// File, as chosen.
+    /// File, as the user chose.
     File,
     /// File, because the keychain cannot be used.
     FileBecause(KeychainError),
@@ -90,7 +90,7 @@ pub(crate) enum KeychainError {
     Absent,
     /// Locked keychain.
     Locked,
-    /// No answer of the keychain within the time limit.
+    /// No response of the keychain within the time limit.
     NoAnswer,
     /// No entry for the origin in the keychain.
     NoEntry,
@@ -136,7 +136,7 @@ impl CredentialFile {
         }
     }
 
-    /// Stores the credential of an origin in the chosen place, instead of an earlier one.
+    /// Stores the credential of an origin in the chosen place, and removes an earlier one.
     pub(crate) fn put(
         &self,
         origin: &str,
@@ -159,8 +159,8 @@ impl CredentialFile {
         Ok(stored)
     }
 
-    /// Deletes the credential of an origin. The keychain's error is returned if the credential stays
-    /// behind in the keychain, where it is not used any more.
+    /// Deletes the credential of an origin. If the keychain refuses, the credential remains there
+    /// without being used, and the keychain's error is returned.
     pub(crate) fn forget(&self, origin: &str) -> Result<Result<(), KeychainError>, Failure> {
         let previous = self.set(origin, None)?;
         Ok(remove_from_keychain(origin, previous))
@@ -175,7 +175,7 @@ fn remove_from_keychain(origin: &str, previous: Option<Entry>) -> Result<(), Key
 }
 
 impl Stored {
-    /// Kind of the place.
+    /// Returns the kind of the place.
     pub(crate) fn kind(self) -> StoreKind {
         match self {
             Self::Keychain => StoreKind::Keychain,

@@ -1,23 +1,23 @@
-//! Keychain of a build without the feature `keychain`.
+//! Substitute for the keychain in a build without the feature `keychain`.
 
 use super::{About, Credential, KeychainError};
 
-/// Fails.
+/// Fails with [`KeychainError::NotBuilt`].
 pub(super) fn check() -> Result<(), KeychainError> {
     Err(KeychainError::NotBuilt)
 }
 
-/// Fails.
+/// Fails with [`KeychainError::NotBuilt`].
 pub(super) fn load(_origin: &str, _about: About) -> Result<Credential, KeychainError> {
     Err(KeychainError::NotBuilt)
 }
 
-/// Fails.
+/// Fails with [`KeychainError::NotBuilt`].
 pub(super) fn store(_origin: &str, _credential: &Credential) -> Result<(), KeychainError> {
     Err(KeychainError::NotBuilt)
 }
 
-/// Fails.
+/// Fails with [`KeychainError::NotBuilt`].
 pub(super) fn delete(_origin: &str) -> Result<(), KeychainError> {
     Err(KeychainError::NotBuilt)
 }

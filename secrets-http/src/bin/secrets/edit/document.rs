@@ -1,7 +1,7 @@
 //! Secrets as a dotenv document: assignments, with descriptions as comments directly above them.
 //!
-//! The text is read by `secrets_core::formats::dotenv`, assignment by assignment. Marks are comments
-//! of this program, which the next reading skips.
+//! The text is read by `secrets_core::formats::dotenv`, one assignment at a time. Marks are
+//! comments that this program inserts above lines with a problem; reading the document skips them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,9 +14,10 @@ use zeroize::Zeroizing;
 use super::Environment;
 use crate::secret_list::Secret;
 
-/// Beginning of a mark.
+/// Start of a mark.
 const MARK: &str = "#! secrets: ";
-/// Maximum size of an assignment in bytes: a value with all characters escaped, and its key.
+/// Maximum size of an assignment in bytes: a value in which every character is escaped, and its
+/// key.
 const MAX_ASSIGNMENT: usize = 3 * Plaintext::LIMIT;
 
 /// Secret in the document.
@@ -26,7 +27,7 @@ pub(crate) struct Entry {
     pub(crate) key: SecretKey,
     /// Value.
     pub(crate) value: Plaintext,
-    /// Description; empty without one.
+    /// Description; empty if there is none.
     pub(crate) description: String,
     /// Mark above the entry.
     pub(crate) mark: Option<String>,
@@ -88,8 +89,8 @@ fn write_entry(text: &mut String, entry: &Entry) {
     text.push('\n');
 }
 
-/// Writes a value that is read back unchanged, also after an editor has removed spaces at the ends of
-/// lines.
+/// Writes a quoted value that is read back unchanged, even after an editor has removed spaces at
+/// the ends of lines.
 fn push_quoted(text: &mut String, value: &str) {
     if !value.contains(['\'', '\n', '\r']) {
         text.push('\'');
@@ -139,7 +140,8 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, Problem> {
     Ok(entries)
 }
 
-/// Reads the assignment at the beginning of a text, and returns its length with its line breaks.
+/// Reads the assignment at the start of a text. Returns its length including line breaks, the key
+/// and the value.
 fn assignment(text: &str, line: usize) -> Result<(usize, SecretKey, Plaintext), Problem> {
     let mut end = 0;
     for part in text.split_inclusive('\n') {
@@ -187,7 +189,7 @@ pub(crate) fn without_marks(text: &str) -> Zeroizing<String> {
     clean
 }
 
-/// Description as it is read back: without spaces at the ends of lines.
+/// Returns a description as it would be read back: without spaces at the ends of lines.
 fn normalized(description: &str) -> String {
     let lines: Vec<_> = description.trim().lines().map(str::trim_end).collect();
     lines.join("\n")

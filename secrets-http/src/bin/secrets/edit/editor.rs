@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use crate::failure::{Exit, Failure};
 use crate::settings::Variables;
 
-/// Editors that return at once and go on in a window, each with the flags that make them wait.
+/// Editors that open a window and return at once, each with the options that make them wait.
 const WINDOWED: [(&str, &[&str]); 19] = [
     ("atom", &["--wait", "-w"]),
     ("bbedit", &["--wait", "-w"]),
@@ -32,7 +32,7 @@ const WINDOWED: [(&str, &[&str]); 19] = [
     ("zed", &["--wait", "-w"]),
 ];
 
-/// Arguments that keep Vim from copying the text to other files: swap, history, backup and undo.
+/// Arguments with which Vim does not copy the text to other files (swap, history, backup, undo).
 const VIM_ARGUMENTS: [&str; 5] =
     ["-n", "-i", "NONE", "-c", "set noundofile nobackup nowritebackup"];
 
@@ -47,7 +47,7 @@ pub(crate) struct Editor {
 }
 
 impl Editor {
-    /// Finds the editor of the variables, otherwise `vi`.
+    /// Finds the editor that a variable names, or else `vi`.
     pub(crate) fn find(variables: Variables) -> Result<Self, Failure> {
         for name in VARIABLES {
             let Some(text) = variables.get(name)? else { continue };
@@ -99,13 +99,13 @@ impl Editor {
         command
     }
 
-    /// File name of the program.
+    /// Returns the file name of the program.
     fn name(&self) -> &str {
         let path = Path::new(&self.words[0]);
         path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
-    /// Refuses an editor that returns before the file is saved.
+    /// Fails if the editor would return before the file is saved.
     fn check_waits(&self, variable: &str) -> Result<(), Failure> {
         let (name, arguments) = (self.name(), &self.words[1..]);
         let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
@@ -134,7 +134,7 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Ends the guard after the process has ended.
+    /// Marks the process as ended, so that dropping the guard does not terminate it.
     fn ended(self) {
         self.is_open.set(false);
     }

@@ -1,4 +1,4 @@
-//! Secrets of an environment when editing begins.
+//! Secrets of an environment at the time when editing begins.
 
 use secrets_core::model::SecretKey;
 
@@ -8,10 +8,10 @@ use crate::invocation::Place;
 use crate::secret_list::{self, Secret};
 use crate::service::Service;
 
-/// Note about a hidden key.
+/// Note for a hidden key.
 const HIDDEN: &str = "hidden";
 
-/// Secrets of an environment at one time.
+/// Secrets of an environment at a point in time.
 #[derive(Debug)]
 pub(crate) struct Environment {
     /// Project and environment.
@@ -23,7 +23,7 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// Loads the secrets with their values.
+    /// Loads the secrets of an environment, with their values.
     pub(crate) async fn load(service: &Service, place: &Place) -> Result<Self, Failure> {
         let secrets = secret_list::export(service, place).await?;
         let listed = secret_list::list(service, place).await?;
@@ -43,7 +43,7 @@ impl Environment {
         Ok(Self { place: place.clone(), own, others })
     }
 
-    /// Secret that the environment holds itself.
+    /// Returns the secret with this key that the environment itself holds.
     pub(crate) fn own(&self, key: &SecretKey) -> Option<&Secret> {
         self.own.iter().find(|secret| secret.key == *key)
     }
@@ -53,7 +53,7 @@ impl Environment {
         self.others.iter().any(|(other, note)| other == key && note == HIDDEN)
     }
 
-    /// Entries of the document.
+    /// Returns the entries of the document.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         self.own.iter().map(Entry::from).collect()
     }

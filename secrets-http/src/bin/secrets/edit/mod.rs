@@ -1,5 +1,5 @@
-//! Editing of an environment as a text file: the document, the private file that holds the text while
-//! the editor runs, the editor itself, and the changes that the edited text means.
+//! Editing an environment as a text file: the document, the private file that holds the text while
+//! the editor runs, the editor, and the changes between the environment and the edited text.
 
 pub(crate) mod document;
 mod editor;

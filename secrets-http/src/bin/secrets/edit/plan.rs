@@ -1,12 +1,12 @@
-//! Changes that an edited document means.
+//! Changes between an environment and an edited document.
 
 use super::Environment;
 use super::document::Entry;
 use crate::changes::{Action, Change};
 use crate::secret_list::Secret;
 
-/// Returns the changes from the environment to the entries. Each expects the version that the
-/// environment had.
+/// Returns the changes that turn the environment into the entries of the document. Each change
+/// expects the version that was loaded.
 pub(crate) fn changes(environment: &Environment, entries: &[Entry]) -> Vec<Change> {
     let change = |key: &str, action: Action, version: u32| Change {
         environment: environment.place.environment.clone(),
@@ -46,8 +46,8 @@ fn action(own: Option<&Entry>, entry: &Entry) -> Option<Action> {
     }
 }
 
-/// Repeats the changes of a document on the environment as it is now, after a conflict. Entries whose
-/// secret was changed by others meanwhile get a mark.
+/// Applies the edits of a document to the environment as it is now, after a conflict. An entry gets
+/// a mark if others have changed its secret meanwhile.
 pub(crate) fn merge(before: &Environment, now: &Environment, entries: &[Entry]) -> Vec<Entry> {
     let version = |environment: &Environment, entry: &Entry| {
         environment.own(&entry.key).map(|secret| secret.version)

@@ -1,4 +1,5 @@
-//! File for an editor, in a private folder: in memory where there is a file system in memory.
+//! File that an editor opens, in a private folder. The folder is in memory if the system has a file
+//! system in memory.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -13,8 +14,8 @@ use crate::invocation::Invocation;
 /// Maximum size of the edited file, in bytes.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// File that is overwritten and removed when dropped, with all files that the editor has created
-/// beside it.
+/// File that an editor opens. When dropped, the file and all files that the editor has created
+/// beside it are overwritten and removed.
 #[derive(Debug)]
 pub(crate) struct PrivateFile {
     folder: TempDir,
@@ -35,7 +36,7 @@ impl PrivateFile {
         Ok(file)
     }
 
-    /// Path of the file.
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -69,8 +70,8 @@ impl Drop for PrivateFile {
     }
 }
 
-/// Creates the folder in the first place that works: the user's folder in memory, the common one, and
-/// the folder for temporary files.
+/// Creates the folder in the first place that works: the user's file system in memory, the common
+/// one, or the folder for temporary files.
 fn folder(cx: &Invocation) -> Result<TempDir, Failure> {
     let runtime = cx.settings.variables.get("XDG_RUNTIME_DIR")?.map(PathBuf::from);
     let in_memory = runtime.into_iter().chain([PathBuf::from("/dev/shm")]);

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use super::Source;
 
-/// Returns the format that the content or the name of a file shows; dotenv if nothing does.
+/// Returns the format that the content or the file name indicates; dotenv if there is no
+/// indication.
 pub(super) fn source(path: &Path, text: &str) -> Source {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if text.starts_with(['{', '[']) {
@@ -56,7 +57,7 @@ fn by_name(path: &Path) -> Option<Source> {
     }
 }
 
-/// Decides by the first line that is neither empty nor a comment.
+/// Returns the format that the first line indicates that is neither empty nor a comment.
 fn by_first_line(text: &str) -> Source {
     let mut lines = text.lines().map(str::trim);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();

@@ -11,7 +11,7 @@ use super::{Entry, Found};
 
 /// Maximum size of a manifest: a Secret has at most 1 MiB of values, in base64.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
-/// Maximum number of opening brackets, for which the YAML library needs much time.
+/// Maximum number of opening brackets. Many nested brackets take the YAML library a long time.
 const MAX_BRACKETS: usize = 256;
 
 #[derive(Deserialize)]

@@ -1,8 +1,8 @@
-//! Secrets from files and from exports of other secrets managers.
+//! Secrets from files, and from exports of other secrets managers.
 //!
-//! Dotenv, JSON and YAML are read by `secrets_core::formats`, as the service reads them. Each other
-//! source has a file here. The other secrets managers' own programs sign in there and write the
-//! export, so that none of their credentials passes through this program.
+//! Dotenv, JSON and YAML are read by `secrets_core::formats`, as in the service. Each other source
+//! has a file in this module. Exports of other secrets managers are written by their own programs,
+//! so that their credentials never pass through this program.
 
 mod bws;
 mod csv;
@@ -37,7 +37,7 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// Format of a file, or program that has written the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Source {
-    /// The format that the name and the content of the file show.
+    /// Format that the name and the content of the file indicate.
     #[default]
     Auto,
     /// `.env` file.
@@ -92,10 +92,10 @@ pub(crate) struct Found {
     pub(crate) notes: Vec<String>,
 }
 
-/// Secret of a file.
+/// Secret in a file.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Name; not necessarily a valid key.
+    /// Name, which may not be a valid key.
     pub(crate) name: String,
     /// Value, or the violated rule.
     pub(crate) value: Result<Plaintext, String>,
@@ -170,7 +170,7 @@ impl Found {
         }
     }
 
-    /// Adds a message about skipped entries, if there are any.
+    /// Adds a message about these skipped entries, if there are any.
     fn note_skipped(&mut self, names: &[String], reason: &str) {
         if !names.is_empty() {
             self.notes.push(format!("skipped {reason}: {}", names.join(", ")));
@@ -205,7 +205,7 @@ impl Entry {
     }
 }
 
-/// Reads a text as the service does.
+/// Reads a text in a format that the service also reads.
 fn by_core(form: Form, text: &str) -> Result<Found, String> {
     let secrets = form.read(text, "file").map_err(|error| match error {
         Error::Invalid(fields) => {
@@ -226,7 +226,7 @@ fn by_core(form: Form, text: &str) -> Result<Found, String> {
     Ok(Found { entries: secrets.into_iter().map(entry).collect(), notes: Vec::new() })
 }
 
-/// Parses a JSON document. The error has a position, and nothing of the document.
+/// Parses a JSON document. The error contains a position, and no part of the document.
 fn json<T: DeserializeOwned>(text: &str, shape: &str) -> Result<T, String> {
     serde_json::from_str(text)
         .map_err(|error| format!("line {}: must be {shape}", error.line().max(1)))

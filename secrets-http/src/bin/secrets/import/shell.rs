@@ -2,7 +2,8 @@
 
 use super::{Entry, Found};
 
-/// Reads the assignments. Nothing is expanded, and other commands are refused.
+/// Reads the assignments. Variables and commands in values are not expanded, and lines with other
+/// commands are errors.
 pub(super) fn read(text: &str) -> Result<Found, String> {
     let words = shlex::split(text).ok_or("a quote is never closed")?;
     let mut found = Found::default();

@@ -12,16 +12,16 @@ use serde::{Deserialize, Serialize};
 use crate::credentials::create_private_folder;
 use crate::settings::Folders;
 
-/// Age up to which names are used without asking the service.
+/// Maximum age of names that are used without asking the service.
 const MAX_AGE: TimeDelta = TimeDelta::minutes(10);
 
-/// Age up to which names are kept for times without the service.
+/// Maximum age of names that are used if the service does not respond.
 const MAX_KEPT_AGE: TimeDelta = TimeDelta::days(1);
 
-/// Maximum number of names of a list.
+/// Maximum number of names in a list.
 const MAX_NAMES: usize = 10_000;
 
-/// Names of a list, as they were at a time.
+/// Names in a list, and the time when they were loaded.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Known {
     pub(super) names: Vec<String>,
@@ -45,7 +45,7 @@ pub(super) fn names(folders: &Folders, list: &str) -> Option<Known> {
     read(folders)?.remove(list)
 }
 
-/// Keeps the names of a list. Errors are ignored: the names are asked for again.
+/// Stores the names of a list. Errors are ignored, because the service can be asked again.
 pub(super) fn keep(folders: &Folders, list: String, mut names: Vec<String>) {
     let mut lists = read(folders).unwrap_or_default();
     lists.retain(|_, known| known.age() <= MAX_KEPT_AGE);

@@ -1,7 +1,7 @@
-//! Names of projects, environments and secrets for completion in a shell.
+//! Names of projects, environments and secrets, for completion in a shell.
 //!
-//! The names are kept for ten minutes in a file of the cache folder. Completion is silent: without an
-//! answer in time, it offers the names of the file, or none.
+//! The names are kept for ten minutes in a file in the cache folder. Completion prints no errors:
+//! if the service does not respond in time, the names in the file are offered, or none.
 
 mod cache;
 
@@ -20,7 +20,7 @@ use crate::arguments::{Arguments, Global};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 
-/// Time limit for names that are not in the cache.
+/// Time limit for loading names that are not in the cache.
 const TIME_LIMIT: Duration = Duration::from_millis(300);
 
 /// Kind of names.
@@ -62,7 +62,8 @@ fn is_plain(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }
 
-/// Loads names: from the cache if it is recent, else from the service, else from the older cache.
+/// Returns names from the cache if they are recent, otherwise from the service, or else the older
+/// names in the cache.
 fn names(kind: Kind) -> Option<Vec<String>> {
     let cx = Invocation::new(&global()?).ok()?;
     let folders = cx.settings.folders.clone();
@@ -85,7 +86,7 @@ fn names(kind: Kind) -> Option<Vec<String>> {
     }
 }
 
-/// Global options of the command line that is being completed: the words after `--`.
+/// Returns the global options of the command line that is being completed, which is after `--`.
 fn global() -> Option<Global> {
     let words: Vec<OsString> =
         std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
@@ -96,7 +97,8 @@ fn global() -> Option<Global> {
     Some(global)
 }
 
-/// Key of the answer in the cache.
+/// Returns the key in the cache of the names of this kind, for the current server, project and
+/// environment.
 fn question(cx: &Invocation, kind: Kind) -> Option<String> {
     let origin = cx.server().ok()?.value.origin();
     let settings = &cx.settings;

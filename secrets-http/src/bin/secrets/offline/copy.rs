@@ -1,4 +1,4 @@
-//! A copy in the file system.
+//! Offline copy in the file system.
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};
@@ -17,7 +17,8 @@ const BUNDLE_NAME: &str = "secrets.bundle";
 const RECORD_NAME: &str = "record.json";
 const SIGNER_NAME: &str = "signer";
 
-/// Copy of one environment for one principal: the bundle, and a record of the last bundle seen.
+/// Copy of one environment for one principal: a bundle, and a record of the last bundle that was
+/// stored.
 #[derive(Debug)]
 pub(super) struct CopyFile {
     /// Folder of the server, with the pinned signer if `login` did not pin it.
@@ -27,7 +28,8 @@ pub(super) struct CopyFile {
     key: RecipientKey,
 }
 
-/// Facts about the last bundle, to recognize an older or a foreign one.
+/// Facts about the last stored bundle. With them, an older bundle or the bundle of another
+/// environment is refused.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record {
     etag: Option<String>,
@@ -44,7 +46,8 @@ pub(super) struct Opened {
 }
 
 impl CopyFile {
-    /// Names the copy below the folder for state.
+    /// Creates a handle to the copy in a folder below `state`. `names` are the names of the server,
+    /// project, environment and principal.
     pub(super) fn new(
         state: &Path,
         names: [&str; 4],
@@ -57,12 +60,12 @@ impl CopyFile {
         Self { server, folder, signer, key }
     }
 
-    /// Private key of the credential.
+    /// Returns the private key that opens the copy.
     pub(super) fn key(&self) -> &RecipientKey {
         &self.key
     }
 
-    /// Opens the copy, or says why it cannot be used.
+    /// Opens the copy. A failure tells why the copy cannot be used.
     pub(super) fn open(&self) -> Result<Opened, Failure> {
         let file = match fs::read(self.folder.join(BUNDLE_NAME)) {
             Ok(file) => file,
@@ -80,8 +83,9 @@ impl CopyFile {
         Ok(opened)
     }
 
-    /// Stores a bundle after checking it. Pins the signer of the first bundle of a server if the
-    /// sign-in did not: from then on, a bundle of another signer is refused.
+    /// Checks a bundle and stores it as the copy. If `login` has not pinned a signer, pins the
+    /// signer of the first bundle of the server: from then on, bundles of other signers are
+    /// refused.
     pub(super) fn store(
         &self,
         bundle: &[u8],
@@ -127,7 +131,7 @@ impl CopyFile {
         Ok(Opened { values: Values { secrets, etag }, about })
     }
 
-    /// Expected signer: that of the sign-in, or that of the first bundle.
+    /// Returns the pinned signer: that of the sign-in, or else that of the first bundle.
     fn pinned(&self) -> Option<Signer> {
         self.signer.or_else(|| fs::read_to_string(self.server.join(SIGNER_NAME)).ok()?.parse().ok())
     }
@@ -155,20 +159,20 @@ impl CopyFile {
 }
 
 impl Opened {
-    /// True until half of the lifetime has passed: afterwards the copy is renewed, although the
-    /// secrets may be unchanged.
+    /// True if less than half of the lifetime has passed. Otherwise, the copy is renewed even if
+    /// the secrets are unchanged.
     pub(super) fn is_fresh(&self) -> bool {
         let About { created_at, expires_at, .. } = self.about;
         expires_at.is_none_or(|end| now() < created_at + (end - created_at) / 2)
     }
 }
 
-/// Current time.
+/// Returns the current time.
 pub(super) fn now() -> Time {
     SystemClock.now()
 }
 
-/// Failure for a copy that cannot be used.
+/// Returns the failure for a copy that cannot be used.
 pub(super) fn refused(reason: &str) -> Failure {
     Failure::new(Exit::Data, format!("the offline copy cannot be used: {reason}"))
 }
@@ -185,7 +189,7 @@ fn reason(error: &BundleError) -> &'static str {
     }
 }
 
-/// Name of a folder: letters and digits stay, everything else is percent-encoded.
+/// Returns a name as the name of a folder: everything except letters and digits is percent-encoded.
 fn encoded(name: &str) -> String {
     utf8_percent_encode(name, NON_ALPHANUMERIC).to_string()
 }

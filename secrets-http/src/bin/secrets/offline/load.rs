@@ -12,13 +12,14 @@ use crate::run::{Values, fetch};
 use crate::service::Service;
 use crate::settings::OfflineMode;
 
-/// Time limit of each of the two requests to the service if there is a copy to fall back to.
+/// Time limit of each of the two requests to the service, if there is a copy to use instead.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Delay before the second request.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
 
-/// Loads the secrets of an environment, with or without its offline copy, as the settings say.
+/// Loads the secrets of an environment from the service or from its offline copy, according to the
+/// settings.
 pub(crate) async fn load(
     cx: &Invocation,
     service: &Service,
@@ -50,7 +51,7 @@ async fn fetched(service: &Service, place: &Place) -> Result<Values, Failure> {
     values.ok_or_else(|| Failure::new(Exit::Protocol, "unexpected status 304"))
 }
 
-/// Asks the service, and uses the copy if the secrets are unchanged or the service is unreachable.
+/// Asks the service. Uses the copy if the secrets are unchanged, or if the service is unreachable.
 async fn load_with(
     cx: &Invocation,
     copy: &CopyFile,
@@ -104,12 +105,14 @@ async fn ask_twice(
     }
 }
 
-/// True if the service did not answer, or answered that it is unavailable: not for its own defects.
+/// True if the service is unreachable or reports that it is unavailable. False for an internal
+/// error of the service.
 fn is_outage(failure: &Failure) -> bool {
     failure.exit == Exit::Unavailable && failure.code.as_deref() != Some("internal")
 }
 
-/// Lifetime of copies of this environment. `None` if the project file wants no copies of it.
+/// Returns the lifetime of copies of this environment. `None` if the project file does not enable
+/// copies of the environment.
 fn max_age(cx: &Invocation, place: &Place) -> Result<Option<Duration>, Failure> {
     let Some(file) = &cx.settings.project_file else { return Ok(None) };
     let Some(text) = &file.offline.max_age else { return Ok(None) };
@@ -120,7 +123,8 @@ fn max_age(cx: &Invocation, place: &Place) -> Result<Option<Duration>, Failure> 
     max_age.map(Some).map_err(|rule| Failure::configuration(format!("[offline] max_age: {rule}")))
 }
 
-/// Copy for the stored credential. `None` for a token of a variable, which has no key pair.
+/// Returns the copy that belongs to the stored credential. `None` if the credential is a token of a
+/// variable, which has no key pair.
 fn copy_file(cx: &Invocation, place: &Place) -> Result<Option<CopyFile>, Failure> {
     let server = cx.server()?;
     let Authentication::Stored(credential) = cx.authentication(&server)? else { return Ok(None) };

@@ -1,9 +1,11 @@
-//! Offline copies: signed and encrypted bundles of an environment, for times without the service.
+//! Offline copies: signed and encrypted bundles of an environment, used when the service is
+//! unreachable.
 //!
-//! The project file decides which environments have copies. After the secrets were fetched, the
-//! service is asked for a bundle to the public key of the credential. The bundle is kept at
-//! `copies/SERVER/PROJECT/ENVIRONMENT/PRINCIPAL` in the folder for state, readable by its owner only.
-//! It is used if the service is unreachable, or if the service says that the secrets are unchanged.
+//! The project file lists the environments that have copies. After the secrets of such an
+//! environment were fetched, the service is asked for a bundle for the public key of the
+//! credential. The bundle is stored at `copies/SERVER/PROJECT/ENVIRONMENT/PRINCIPAL` in the folder
+//! for state, readable by its owner only. It is used if the service is unreachable, or if the
+//! service reports that the secrets are unchanged.
 
 mod copy;
 mod load;

@@ -1,4 +1,4 @@
-//! Renewal of a copy.
+//! Renewal of an offline copy.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,8 +18,8 @@ struct Sealed {
     signer: Signer,
 }
 
-/// Asks the service for a bundle and stores it as the copy. `etag` is that of the values that were
-/// fetched before; the bundle has the same values or newer ones.
+/// Asks the service for a bundle, and stores it as the copy. `etag` is the ETag of the values that
+/// were fetched before; the bundle contains the same values or newer ones.
 pub(super) async fn renew(
     copy: &CopyFile,
     service: &Service,

@@ -1,4 +1,4 @@
-//! Lists of the service's objects.
+//! Lists of objects of the service.
 
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::Value;
@@ -7,7 +7,8 @@ use super::{Output, time};
 use crate::arguments::OutputFormat;
 use crate::failure::Failure;
 
-/// Column of a table: a title, and the field of each object. Dots separate the names of nested fields.
+/// Column of a table: a title, and the field of each object to show. Dots separate the names of
+/// nested fields.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     /// Title, in capitals.
@@ -29,7 +30,7 @@ impl Column {
         Self { title, field, is_time: true }
     }
 
-    /// Text of this column for an object.
+    /// Returns the text of this column for an object.
     pub(crate) fn text(&self, object: &Value) -> String {
         let text = cell(object, self.field);
         if self.is_time { time::short(&text) } else { text }
@@ -37,7 +38,8 @@ impl Column {
 }
 
 impl Output {
-    /// Writes the list under `field` of a response. The first column is the name.
+    /// Writes the list in the field `field` of a response. The first column is the name of an
+    /// object.
     pub(crate) fn list(
         &self,
         response: &Value,
@@ -59,7 +61,7 @@ impl Output {
         }
     }
 
-    /// Writes a table with aligned columns; nothing if there are no rows.
+    /// Writes a table with aligned columns. Writes nothing if there are no rows.
     pub(crate) fn table(
         &self,
         titles: &[&str],
@@ -81,7 +83,7 @@ impl Output {
     }
 }
 
-/// Text of a field, without characters that control a terminal.
+/// Returns the text of a field, without characters that control a terminal.
 pub(crate) fn cell(object: &Value, field: &str) -> String {
     let value = field.split('.').try_fold(object, |value, name| value.get(name));
     printable(&text(value.unwrap_or(&Value::Null)))

@@ -50,13 +50,13 @@ impl Output {
         self.styled(&format!("{text}\n"))
     }
 
-    /// Writes data without changing it: not for text with colors.
+    /// Writes data unchanged. Not for text with colors.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
         let mut stdout = io::stdout().lock();
         written(stdout.write_all(bytes).and_then(|()| stdout.flush()))
     }
 
-    /// Writes text with colors, which are removed if standard output is no terminal.
+    /// Writes text with colors. The colors are removed if standard output is not a terminal.
     pub(crate) fn styled(&self, text: &str) -> Result<(), Failure> {
         let mut stdout = anstream::stdout().lock();
         written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
@@ -71,7 +71,7 @@ impl Output {
         self.raw(b"\n")
     }
 
-    /// Writes an object in the chosen format: JSON as it is, otherwise a line for each field.
+    /// Writes an object: in JSON unchanged, otherwise as a line for each field.
     pub(crate) fn object(&self, object: &Value, columns: &[Column]) -> Result<(), Failure> {
         match self.format {
             OutputFormat::Json => self.json(object),
@@ -97,13 +97,13 @@ impl Output {
         }
     }
 
-    /// Writes a message to standard error that the user must act on, also if `--quiet` is given.
+    /// Writes a message that the user must act on to standard error, even if `--quiet` is given.
     #[expect(clippy::unused_self, reason = "like the other messages")]
     pub(crate) fn instruct(&self, message: &str) {
         anstream::eprintln!("{message}");
     }
 
-    /// Writes a message to standard error if it is a terminal, for people only.
+    /// Writes a message to standard error, if standard error is a terminal.
     pub(crate) fn hint(&self, message: &str) {
         if !self.is_quiet && io::stderr().is_terminal() {
             anstream::eprintln!("{DIM}{message}{DIM:#}");
@@ -121,7 +121,8 @@ impl Output {
     }
 }
 
-/// A reader that has closed its end, such as `head`, has all that it wants.
+/// Checks the result of writing to standard output. A closed pipe is not an error: its reader, such
+/// as `head`, needs no more data.
 fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {

@@ -7,8 +7,8 @@ use tempfile::NamedTempFile;
 
 use crate::failure::{Exit, Failure};
 
-/// File with mode 0600. The content is written beside the file, which is then renamed, so that no
-/// reader sees half of the content, and nothing is left behind by an error.
+/// New file with mode 0600. The content is written to a temporary file, which is then renamed. So
+/// no reader sees incomplete content, and an error leaves no file behind.
 #[derive(Debug)]
 pub(crate) struct NewFile {
     temporary: NamedTempFile,

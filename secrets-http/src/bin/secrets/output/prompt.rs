@@ -8,7 +8,8 @@ use crate::failure::{Exit, Failure};
 
 #[expect(clippy::unused_self, reason = "all output goes through one value")]
 impl Output {
-    /// Asks before something is destroyed. Without a person, `--yes` must be given.
+    /// Asks for confirmation before something is destroyed. If nobody can be asked, `--yes` is
+    /// required.
     pub(crate) fn confirm(&self, question: &str, yes: bool) -> Result<(), Failure> {
         if yes {
             return Ok(());
@@ -23,7 +24,7 @@ impl Output {
         }
     }
 
-    /// Asks a question that has a default answer.
+    /// Asks a yes-or-no question. The default answer is yes.
     pub(crate) fn asks_yes(&self, question: &str) -> Result<bool, Failure> {
         Confirm::new()
             .with_prompt(question)
@@ -32,7 +33,7 @@ impl Output {
             .map_err(|error| failed(&error))
     }
 
-    /// Asks for a line of text.
+    /// Asks for a line of text, with a default.
     pub(crate) fn ask(&self, question: &str, default: Option<&str>) -> Result<String, Failure> {
         let mut input = Input::<String>::new().with_prompt(question);
         if let Some(default) = default {
@@ -47,7 +48,7 @@ impl Output {
         value.map(Zeroizing::new).map_err(|error| failed(&error))
     }
 
-    /// Asks to choose from a list, and returns the index.
+    /// Lets the user choose from a list, and returns the index of the choice.
     pub(crate) fn choose(&self, question: &str, items: &[String]) -> Result<usize, Failure> {
         let chosen = Select::new().with_prompt(question).items(items).default(0).interact();
         chosen.map_err(|error| failed(&error))

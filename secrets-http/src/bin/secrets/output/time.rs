@@ -2,17 +2,18 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// Time without fractions of a second, in UTC; another text is returned unchanged.
+/// Returns a time without fractions of a second, in UTC. A text that is not a time is returned
+/// unchanged.
 pub(super) fn short(text: &str) -> String {
     DateTime::parse_from_rfc3339(text).map_or_else(|_| text.to_owned(), |time| date(time.to_utc()))
 }
 
-/// Date and time in UTC, to the minute.
+/// Returns the date and time in UTC, to the minute.
 pub(crate) fn date(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%d %H:%M UTC").to_string()
 }
 
-/// Age in its largest unit, such as `5 minutes`.
+/// Returns an age in its largest unit, such as `5 minutes`.
 pub(crate) fn ago(age: TimeDelta) -> String {
     let seconds = age.num_seconds().max(0);
     let (number, unit) = match seconds {

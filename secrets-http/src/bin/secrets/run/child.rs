@@ -1,4 +1,4 @@
-//! Program as a child process in a process group of its own.
+//! The program as a child process in its own process group.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,23 +8,25 @@ use nix::unistd::Pid;
 use rustix::process::{WaitOptions, WaitStatus, wait};
 use tokio::time::Instant;
 
-/// Interval at which a process group is checked: the system does not report that a group is empty.
+/// Interval at which a process group is checked, because the system does not report when the group
+/// becomes empty.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Child process, and the process group of the program: its own group, or that of its child if it leads
-/// a session.
+/// Child process, and the process group of the program. If the child leads a session, the program
+/// is a child of it, with a group of its own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Child {
     id: Pid,
     group: Pid,
 }
 
-/// Change of the state of a child.
+/// Change of a child's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
-    /// The child was stopped by a signal, such as that of Ctrl-Z.
+    /// The child was stopped by a signal, for example after Ctrl-Z.
     Stopped,
-    /// The child has ended; its exit code, or 128 plus the number of the signal that ended it.
+    /// The child has ended, with this exit code; 128 plus the number of the signal if a signal
+    /// ended it.
     Ended(u8),
 }
 
@@ -38,12 +40,12 @@ impl Child {
         Ok(Self { id, group: id })
     }
 
-    /// Child that leads the session of a program in this process group.
+    /// Returns a child that leads the session of a program with this process group.
     pub(super) fn with_group(self, group: Pid) -> Self {
         Self { group, ..self }
     }
 
-    /// Process group of the program.
+    /// Returns the process group of the program.
     pub(super) fn group(self) -> Pid {
         self.group
     }
@@ -58,13 +60,12 @@ impl Child {
         }
     }
 
-    /// True if the child or a process of the group exists.
+    /// True if the child or another process of the group exists.
     pub(super) fn has_group(self) -> bool {
         killpg(self.group, None).is_ok() || kill(self.id, None).is_ok()
     }
 
-    /// Collects changes of this child, and the exit statuses of all other children: orphans that this
-    /// process has adopted. Does not wait.
+    /// Collects the changes of this child, and the exit statuses of adopted orphans. Does not wait.
     pub(super) fn changes(self) -> Vec<Change> {
         let options = WaitOptions::NOHANG | WaitOptions::UNTRACED;
         let mut changes = Vec::new();
@@ -79,7 +80,7 @@ impl Child {
         }
     }
 
-    /// Waits until no process of the group is left, at most until this time.
+    /// Waits until the process group is empty, until this time at the latest.
     pub(super) async fn wait_for_group(self, until: Instant) {
         while self.has_group() && Instant::now() < until {
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -87,7 +88,7 @@ impl Child {
     }
 }
 
-/// Waits for a change of the only child of this process.
+/// Waits for a change of the child, which must be the only child of this process.
 pub(super) fn wait_for_change() -> std::io::Result<Change> {
     loop {
         match wait(WaitOptions::UNTRACED) {
@@ -102,8 +103,8 @@ pub(super) fn wait_for_change() -> std::io::Result<Change> {
     }
 }
 
-/// Makes this process the parent of orphaned descendants, so that it can collect their exit statuses
-/// and see that a process group is empty. Other systems than Linux leave orphans to process 1.
+/// Makes this process the parent of orphaned descendants. It can then collect their exit statuses
+/// and see when a process group is empty. Systems other than Linux give orphans to process 1.
 pub(super) fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));

@@ -16,7 +16,7 @@ use crate::invocation::Place;
 use crate::patterns::Patterns;
 use crate::settings;
 
-/// Variables that `--clean` keeps; `*` at the end stands for any characters.
+/// Variables that `--clean` keeps. `*` at the end stands for any characters.
 #[cfg(unix)]
 const KEPT_BY_CLEAN: [&str; 11] = [
     "PATH",
@@ -46,7 +46,7 @@ const KEPT_BY_CLEAN: [&str; 11] = [
     "APPDATA",
 ];
 
-/// Names of variables that decide which code a program executes.
+/// Variables that determine which code a program executes.
 const CODE_LOADING: [&str; 18] = [
     "PATH",
     "LD_*",
@@ -68,7 +68,7 @@ const CODE_LOADING: [&str; 18] = [
     "PYTHONHOME",
 ];
 
-/// Variables with the credential of this program.
+/// Variables that contain the credential of this program, or its path.
 const CREDENTIALS: [&str; 2] = ["SECRETS_TOKEN", "SECRETS_TOKEN_FILE"];
 
 /// Options for the environment of the command.
@@ -79,37 +79,38 @@ pub(crate) struct EnvironmentOptions {
     /// TZ, LANG, LC_*, TMPDIR and those of `--keep`.
     #[arg(long)]
     clean: bool,
-    /// Variable that `--clean` keeps. Repeatable.
+    /// Variable that `--clean` keeps. May be repeated.
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "clean")]
     keep: Vec<OsString>,
     /// Pass on `SECRETS_TOKEN` and `SECRETS_TOKEN_FILE`, which are removed by default.
     #[arg(long)]
     keep_token: bool,
-    /// Keep variables that exist already instead of overwriting them by secrets: all of them, or the
-    /// names or patterns given.
+    /// Do not overwrite variables that exist already: all of them, or those with these names or
+    /// patterns.
     #[arg(
         long, value_name = "NAMES", value_delimiter = ',', num_args = 0..=1, require_equals = true,
         default_missing_value = "*"
     )]
     keep_existing: Vec<String>,
-    /// Pass on only the secrets whose keys match this pattern. Repeatable; replaces `only` of the
-    /// project file.
+    /// Pass on only the secrets whose keys match this pattern. May be repeated; replaces `only` of
+    /// the project file.
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     only: Vec<String>,
-    /// Leave out the secrets whose keys match this pattern. Repeatable; added to `except` of the
-    /// project file.
+    /// Leave out the secrets whose keys match this pattern. May be repeated; added to `except` of
+    /// the project file.
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     except: Vec<String>,
-    /// Put this text before the name of each variable.
+    /// Text to add before the name of each variable.
     #[arg(long, value_name = "TEXT", value_parser = prefix)]
     prefix: Option<String>,
-    /// Pass on the secret OLD as the variable NEW, without the prefix. Repeatable.
+    /// Pass on the secret OLD as the variable NEW, without the prefix. May be repeated.
     #[arg(long, value_name = "OLD=NEW", value_parser = rename)]
     rename: Vec<(String, String)>,
-    /// Allow a secret to set this variable, although it decides which code is executed. Repeatable.
+    /// Allow a secret to set this variable, although the variable determines which code is
+    /// executed. May be repeated.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     allow: Vec<String>,
-    /// Fail unless this secret exists. Repeatable; added to `require` of the project file.
+    /// Fail unless this secret exists. May be repeated; added to `require` of the project file.
     #[arg(long, value_name = "KEY", value_delimiter = ',')]
     require: Vec<String>,
     /// Fail unless all keys of this dotenv file exist.
@@ -117,7 +118,7 @@ pub(crate) struct EnvironmentOptions {
     require_file: Option<PathBuf>,
 }
 
-/// Settings of the environment: options combined with the project file.
+/// Rules for the environment of the program: the options, combined with the project file.
 #[derive(Debug)]
 pub(crate) struct Rules {
     options: EnvironmentOptions,
@@ -143,14 +144,14 @@ impl std::fmt::Debug for Environment {
     }
 }
 
-/// Environment variables of this process.
+/// Returns the environment variables of this process.
 pub(crate) fn parent() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
 }
 
 impl EnvironmentOptions {
-    /// Combines the options with the project file's section `[run]`, whose paths are relative to
-    /// `folder`.
+    /// Combines the options with the section `[run]` of the project file. Paths in that section are
+    /// relative to `folder`.
     pub(crate) fn rules(
         self,
         file: &settings::Run,
@@ -171,7 +172,7 @@ impl EnvironmentOptions {
 }
 
 impl Rules {
-    /// Composes the environment of the program.
+    /// Builds the environment of the program.
     pub(crate) fn compose(
         &self,
         parent: impl Iterator<Item = (OsString, OsString)>,
@@ -193,7 +194,7 @@ impl Rules {
         Ok(Environment { variables, secrets, unusual })
     }
 
-    /// Environment of a program that gets its secrets in another way.
+    /// Builds the environment of a program that gets its secrets as a file.
     pub(crate) fn without_secrets(
         &self,
         parent: impl Iterator<Item = (OsString, OsString)>,
@@ -206,7 +207,7 @@ impl Rules {
         Environment { variables, secrets: 0, unusual: Vec::new() }
     }
 
-    /// Secrets that pass the filters, with their keys unchanged.
+    /// Returns the secrets that pass the filters, with their keys unchanged.
     pub(crate) fn selected<'a>(
         &'a self,
         values: &'a Values,
@@ -234,7 +235,8 @@ impl Rules {
         ))
     }
 
-    /// Variables of secrets: the names after `--rename` and `--prefix`, and the values.
+    /// Returns the variables of the secrets: names after `--rename` and `--prefix`, with the
+    /// values.
     fn named<'a>(&'a self, values: &'a Values) -> Result<BTreeMap<String, &'a Plaintext>, Failure> {
         let mut named = BTreeMap::new();
         for (key, value) in self.selected(values)? {
@@ -284,7 +286,7 @@ impl Environment {
     }
 }
 
-/// True if one of the patterns matches; `*` stands for any characters at the end.
+/// True if a pattern matches the name. `*` at the end of a pattern stands for any characters.
 fn matches_any(name: &OsStr, patterns: &[&str]) -> bool {
     let name = name.as_encoded_bytes();
     patterns.iter().any(|pattern| match pattern.strip_suffix('*') {

@@ -1,9 +1,9 @@
 //! Start of the program in a child process: the steps between `fork` and `exec`.
 //!
-//! The supervisor starts this program itself with the hidden word [`WORD`], because code between
-//! `fork` and `exec` of the same process cannot be written without `unsafe`. The launcher performs
-//! the steps and is then replaced by the program, so that the program has the process ID that the
-//! supervisor knows.
+//! Code between `fork` and `exec` cannot be written without `unsafe`. Therefore the supervisor
+//! starts another process of this executable, the launcher, with the hidden argument [`WORD`]. The
+//! launcher performs the steps and is then replaced by the program, so that the program has the
+//! process ID that the supervisor knows.
 
 use std::ffi::OsString;
 use std::os::fd::RawFd;
@@ -19,19 +19,19 @@ use super::session;
 use super::terminal::Terminal;
 use crate::failure::cannot_start;
 
-/// First argument of this program as the launcher.
+/// First argument that makes a process of this executable the launcher.
 const WORD: &str = "launch-supervised-program";
 
-/// Relation of the program to the terminal.
+/// Process group and session of the program, in relation to the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Process group of its own, in the background of the terminal or without one.
+    /// Own process group, in the background of the terminal or without a terminal.
     Background,
-    /// Process group of its own, which becomes the foreground group of the terminal.
+    /// Own process group, which becomes the foreground group of the terminal.
     Foreground,
-    /// Process group in a session of its own, on the terminal of its standard streams.
+    /// Own session, whose controlling terminal is the terminal of the standard streams.
     Session {
-        /// Descriptor to which the process ID of the program is written.
+        /// File descriptor to which the launcher writes the process ID of the program.
         report: RawFd,
     },
 }
@@ -40,7 +40,7 @@ impl Place {
     const BACKGROUND: &str = "background";
     const FOREGROUND: &str = "foreground";
 
-    /// Word for the command line of the launcher.
+    /// Returns the argument of the launcher for this place.
     fn word(self) -> String {
         match self {
             Self::Background => Self::BACKGROUND.to_owned(),
@@ -58,7 +58,7 @@ impl Place {
     }
 }
 
-/// Command for the launcher of a program, in a process group or session of its own.
+/// Returns the command that starts the launcher of a program.
 pub(super) fn launcher(program: &Program, place: Place) -> Command {
     let mut command = Command::new(own_path());
     command.arg0("secrets").arg(WORD).arg(place.word()).arg(std::process::id().to_string());
@@ -69,7 +69,7 @@ pub(super) fn launcher(program: &Program, place: Place) -> Command {
     command
 }
 
-/// Path of this program, also if its file was replaced by a newer version.
+/// Returns the path of this executable, even if the file was replaced by a newer version.
 fn own_path() -> OsString {
     const LINUX: &str = "/proc/self/exe";
     if std::fs::exists(LINUX).unwrap_or(false) {
@@ -78,8 +78,8 @@ fn own_path() -> OsString {
     std::env::current_exe().map_or_else(|_| "secrets".into(), Into::into)
 }
 
-/// If this process was started as a launcher, sets up the process and replaces it by the program.
-/// Returns `None` if it was started otherwise, and the exit code if the program cannot be started.
+/// Sets up this process and replaces it by the program, if it was started as a launcher. Returns
+/// `None` if it was not, and the exit code if the program cannot be started.
 pub(crate) fn launch_if_asked() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     if words.next()? != WORD {

@@ -1,4 +1,4 @@
-//! Secrets as a file for the program.
+//! Secrets in a file for the program.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use secrets_core::model::SecretKey;
 
 use crate::failure::{Exit, Failure};
 
-/// Path and format of `--mount`.
+/// Path and format of the file of `--mount`.
 #[derive(Debug, Clone)]
 pub(crate) struct MountPoint {
     path: PathBuf,
@@ -44,7 +44,7 @@ impl MountPoint {
 }
 
 impl Mount {
-    /// Creates the file, which must not exist.
+    /// Creates the file. Fails if it exists.
     pub(super) fn create(
         point: MountPoint,
         secrets: &[(SecretKey, Plaintext)],
@@ -63,7 +63,7 @@ impl Mount {
         Ok(mount)
     }
 
-    /// Replaces the file by a rename, so that a reader sees the old secrets or the new ones.
+    /// Replaces the file by a rename, so that a reader sees either the old or the new secrets.
     pub(super) fn replace(&self, secrets: &[(SecretKey, Plaintext)]) -> Result<(), Failure> {
         let text = render(&self.point, secrets)?;
         let folder = self.point.path.parent().filter(|folder| !folder.as_os_str().is_empty());

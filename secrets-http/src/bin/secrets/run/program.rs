@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::Command;
 
-/// Shell of `--shell`: never `$SHELL`, whose syntax may differ.
+/// Shell that runs scripts of `--shell`. It is never `$SHELL`, whose syntax may differ.
 #[cfg(unix)]
 const SHELL: [&str; 2] = ["/bin/sh", "-c"];
 #[cfg(not(unix))]
@@ -19,7 +19,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Takes the first word as the program. `None` without a word.
+    /// Creates a program from words, the first of which is its name. `None` if there is no word.
     pub(crate) fn from_words(words: Vec<OsString>) -> Option<Self> {
         let mut words = words.into_iter();
         Some(Self { name: words.next()?, arguments: words.collect() })
@@ -31,7 +31,7 @@ impl Program {
         Self { name: name.into(), arguments: vec![option.into(), script] }
     }
 
-    /// Command for the program.
+    /// Returns the command that starts the program.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.name);
         command.args(&self.arguments);

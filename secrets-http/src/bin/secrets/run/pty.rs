@@ -14,23 +14,24 @@ use zeroize::Zeroizing;
 
 use super::terminal::Terminal;
 
-/// Interval at which a job in the background checks if the shell has put it into the foreground: the
-/// shell sends no signal to a job that is running.
+/// Interval at which a job in the background checks whether it is in the foreground now. The shell
+/// sends no signal for that to a running job.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Number of bytes of input that are read at once.
+/// Maximum number of bytes per read of input.
 const READ_SIZE: usize = 4096;
 
-/// Pseudo-terminal, and the terminal of this process, which passes on all bytes unchanged meanwhile.
+/// Pseudo-terminal of the program. While the program is in the foreground, the terminal of this
+/// process passes on all bytes unchanged.
 pub(super) struct Pty {
     master: AsyncFd<OwnedFd>,
     slave: OwnedFd,
-    /// First modes of the pseudo-terminal.
+    /// Modes of the pseudo-terminal at its creation.
     modes: Termios,
     /// Terminal of this process. `None` without a controlling terminal.
     terminal: Option<Terminal>,
     keyboard: Option<AsyncFd<OwnedFd>>,
-    /// Input that the pseudo-terminal has not accepted.
+    /// Input that the pseudo-terminal has not accepted yet.
     typed: Zeroizing<Vec<u8>>,
     is_foreground: bool,
 }
@@ -59,12 +60,12 @@ impl Pty {
         Ok(pty)
     }
 
-    /// Descriptor for reading the output of the program.
+    /// Returns a file descriptor for reading the output of the program.
     pub(super) fn master(&self) -> io::Result<OwnedFd> {
         self.master.get_ref().try_clone()
     }
 
-    /// Terminal of the program.
+    /// Returns the terminal for the program.
     pub(super) fn slave(&self) -> io::Result<OwnedFd> {
         self.slave.try_clone()
     }
@@ -74,7 +75,7 @@ impl Pty {
         self.keyboard.is_some()
     }
 
-    /// Starts to pass on what is typed, if this process is in the foreground.
+    /// Starts passing on input, if this process is in the foreground.
     pub(super) fn enter(&mut self) {
         let Some(terminal) = self.terminal.as_ref().filter(|terminal| terminal.is_ours()) else {
             return;
@@ -95,7 +96,8 @@ impl Pty {
         self.is_foreground = false;
     }
 
-    /// Calls a function that writes to the terminal of this process.
+    /// Restores the modes of this process's terminal while `write` runs, which writes to this
+    /// terminal.
     pub(super) fn in_first_modes(&self, write: impl FnOnce()) {
         let terminal = self.terminal.as_ref().filter(|_| self.is_foreground);
         terminal.inspect(|terminal| terminal.restore());
@@ -103,13 +105,13 @@ impl Pty {
         terminal.inspect(|terminal| terminal.set_raw());
     }
 
-    /// Restores the first modes of the pseudo-terminal, for another program.
+    /// Restores the initial modes of the pseudo-terminal, for another program.
     pub(super) fn reset(&self) {
         let _ = tcsetattr(&self.slave, SetArg::TCSANOW, &self.modes);
     }
 
-    /// Passes on the size of the window. The system then sends SIGWINCH to the program. Returns true
-    /// if the size has changed.
+    /// Sets the window size of the pseudo-terminal to that of the terminal. The system then sends
+    /// SIGWINCH to the program. Returns true if the size has changed.
     pub(super) fn resize(&self) -> bool {
         let of_output = || tcgetwinsize(stdout()).ok();
         let size = self.terminal.as_ref().and_then(Terminal::size).or_else(of_output);
@@ -120,7 +122,7 @@ impl Pty {
         })
     }
 
-    /// Passes on what is typed next. Cancel-safe.
+    /// Passes on the next input. Cancel-safe.
     pub(super) async fn relay(&mut self) {
         if !self.typed.is_empty() {
             return self.write().await;
@@ -165,7 +167,7 @@ impl Drop for Pty {
     }
 }
 
-/// Descriptor whose readiness can be awaited.
+/// Returns a file descriptor whose readiness can be awaited.
 #[expect(deprecated, reason = "sound for an `OwnedFd`, which always names one open description")]
 fn watched(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::new(descriptor)

@@ -1,9 +1,9 @@
 //! Session of the program on a pseudo-terminal.
 //!
-//! Ctrl-Z can stop a process group only if a member has a parent in the same session (POSIX: a group
-//! that is not orphaned). The supervisor is in the session of the shell, so that a process between
-//! them leads the session: it starts the program, stops when the program stops, and ends with its
-//! exit code.
+//! Ctrl-Z can stop a process group only if one of its processes has a parent in the same session
+//! (POSIX: a group that is not orphaned). The supervisor is in the session of the shell. Therefore
+//! another process, between supervisor and program, leads the new session: it starts the program,
+//! stops when the program stops, and ends with the program's exit code.
 
 use std::fs::OpenOptions;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _, pipe, stderr, stdin, stdout};
@@ -20,26 +20,26 @@ use super::child::{Change, Child, wait_for_change};
 use super::launch::{Place, launcher};
 use crate::failure::cannot_start;
 
-/// Pipe through which the leader of the session reports the process ID of the program.
+/// Pipe through which the session leader reports the process ID of the program.
 pub(super) struct Report {
     reader: PipeReader,
     writer: PipeWriter,
 }
 
 impl Report {
-    /// Creates the pipe. The next process that is started inherits its writer.
+    /// Creates the pipe. The next process that is started inherits the write end.
     pub(super) fn create() -> io::Result<Self> {
         let (reader, writer) = pipe()?;
         fcntl_setfd(&writer, FdFlags::empty())?;
         Ok(Self { reader, writer })
     }
 
-    /// Place of the program for the launcher.
+    /// Returns the place of the program, for the launcher.
     pub(super) fn place(&self) -> Place {
         Place::Session { report: self.writer.as_raw_fd() }
     }
 
-    /// Starts the leader, and waits until it has started the program.
+    /// Starts the session leader, and waits until it has started the program.
     pub(super) fn start(mut self, command: &mut Command) -> io::Result<Child> {
         let leader = Child::start(command)?;
         drop(self.writer);
@@ -50,8 +50,8 @@ impl Report {
     }
 }
 
-/// Leads a session whose controlling terminal is one of the standard streams, and runs the program in
-/// its foreground.
+/// Runs as the leader of a session whose controlling terminal is one of the standard streams. Runs
+/// the program in the foreground of this terminal.
 pub(super) fn lead(program: &Program, report: i32) -> ExitCode {
     let _ = setsid();
     let streams = [stdin().as_fd(), stdout().as_fd(), stderr().as_fd()]

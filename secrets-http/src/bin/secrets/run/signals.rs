@@ -1,4 +1,4 @@
-//! Signals to the supervisor.
+//! Signals that the supervisor receives.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -19,8 +19,8 @@ const FORWARDED: [Signal; 7] = [
     Signal::SIGWINCH,
 ];
 
-/// Signals to this process, except those that were ignored when it started: the program inherits
-/// that they are ignored, as `nohup` needs it.
+/// Signals that this process handles. Signals that were ignored at the start stay ignored, and the
+/// program inherits that, as `nohup` requires.
 pub(super) struct Signals(Vec<(Signal, unix::Signal)>);
 
 impl Signals {
@@ -48,7 +48,7 @@ impl Signals {
     }
 }
 
-/// Forwarded signals that this process ignores, as far as the system tells.
+/// Returns the forwarded signals that this process ignores, if the system reports them.
 fn ignored() -> Vec<Signal> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -28,7 +28,7 @@ use crate::invocation::Place;
 use crate::output::Output;
 use crate::service::Service;
 
-/// Time that killed processes have to disappear before the program is started again.
+/// Maximum time that killed processes take to disappear, before the program is started again.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Inputs of a supervised program.
@@ -46,10 +46,10 @@ pub(crate) struct Supervised<'a> {
     pub(crate) output: &'a Output,
 }
 
-/// File for the program, with its secrets.
+/// File with secrets for the program, and these secrets.
 type Mounted = (Mount, Vec<(SecretKey, Plaintext)>);
 
-/// A running program and its terminal.
+/// Supervisor of a running program.
 struct Supervisor<'a> {
     inputs: Supervised<'a>,
     environment: Environment,
@@ -58,13 +58,14 @@ struct Supervisor<'a> {
     masking: Option<Masking>,
     /// Terminal that the program shares with this process.
     terminal: Option<Terminal>,
-    /// Modes that the stopped program had set.
+    /// Terminal modes that the program had set when it was stopped.
     modes: Option<Termios>,
     child: Child,
     is_stopped: bool,
 }
 
-/// Runs the program under supervision to its end. With `--watch`, the service is asked for changes.
+/// Runs the program under supervision until it ends. With `--watch`, also follows the changes of
+/// its secrets.
 pub(crate) async fn supervise(
     inputs: Supervised<'_>,
     values: Values,
@@ -115,7 +116,7 @@ impl<'a> Supervisor<'a> {
         })
     }
 
-    /// Supervises the program to its end, and returns its exit code.
+    /// Supervises the program until it ends, and returns its exit code.
     async fn run(mut self, changes: Option<mpsc::Receiver<Message>>) -> Result<Outcome, Failure> {
         let result = self.wait_for_status(changes).await;
         self.take_terminal_back();
@@ -139,7 +140,8 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Waits until the output of the program is written, or until a signal asks this process to end.
+    /// Waits until the remaining output of the program is written, or until a signal asks this
+    /// process to end.
     async fn finish_output(&mut self) {
         let Some(masking) = &mut self.masking else { return };
         loop {
@@ -199,7 +201,7 @@ impl<'a> Supervisor<'a> {
         self.resume();
     }
 
-    /// Continues the program, in the foreground if the shell has put this process there.
+    /// Continues the program, in the foreground if this process is in the foreground.
     fn resume(&mut self) {
         if let Some(terminal) = &self.terminal
             && terminal.is_ours()
@@ -216,12 +218,12 @@ impl<'a> Supervisor<'a> {
         self.child.signal(Signal::SIGCONT);
     }
 
-    /// Pseudo-terminal of the program.
+    /// Returns the pseudo-terminal of the program.
     fn pty(&mut self) -> Option<&mut Pty> {
         self.masking.as_mut()?.pty.as_mut()
     }
 
-    /// Restores the terminal of this process after the output of the program.
+    /// Restores the modes of this process's terminal, after the last output of the program.
     fn leave_pty(&mut self) {
         if let Some(masking) = &self.masking {
             masking.settle();
@@ -258,7 +260,8 @@ impl<'a> Supervisor<'a> {
         Ok(None)
     }
 
-    /// Rewrites the file of the program if the secrets have changed, and tells the program by a signal.
+    /// Writes the file of the program again if the secrets have changed, and sends the program a
+    /// signal.
     fn rewrite(&mut self, values: &Values) -> Result<(), Failure> {
         let Some((mount, secrets)) = &mut self.mount else { return Ok(()) };
         let selected: Vec<_> = self.inputs.rules.selected(values)?.into_iter().cloned().collect();
@@ -306,7 +309,7 @@ impl<'a> Supervisor<'a> {
         Ok(None)
     }
 
-    /// Prepares the output for another program with these values.
+    /// Masks these values too, and resets the pseudo-terminal, before the program is started again.
     fn prepare_masking(&mut self, values: &Values) -> Result<(), Failure> {
         let Some(masking) = &mut self.masking else { return Ok(()) };
         let selected: Vec<_> = self.inputs.rules.selected(values)?.into_iter().cloned().collect();
@@ -317,8 +320,8 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// Ends all processes of the group: by the signal, and by SIGKILL after the grace period. Returns
-    /// the exit code if a signal to this process asks it to end too.
+    /// Ends all processes of the group, first with the configured signal and after the grace period
+    /// with SIGKILL. Returns the exit code if this process was asked to end meanwhile.
     async fn stop(&mut self) -> Option<u8> {
         let signal = match self.mount {
             Some(_) => Signal::SIGTERM,
@@ -335,7 +338,7 @@ impl<'a> Supervisor<'a> {
         Some(ending.status).filter(|_| ending.is_asked)
     }
 
-    /// Handles signals until no process of the group is left, at most for this time.
+    /// Handles signals until the process group is empty, for at most this time.
     async fn wait_for_end(&mut self, limit: Duration, ending: &mut Ending) {
         let until = Instant::now() + limit;
         loop {
@@ -355,7 +358,8 @@ impl<'a> Supervisor<'a> {
         self.write(|output, _| output.warn(message));
     }
 
-    /// Writes a message. The terminal would not begin new lines on the left otherwise.
+    /// Writes a message. The terminal has its initial modes meanwhile, because in raw mode a new
+    /// line would not start on the left.
     fn write(&self, write: impl FnOnce(&Output, &Place)) {
         let write = || write(self.inputs.output, &self.inputs.place);
         match self.masking.as_ref().and_then(|masking| masking.pty.as_ref()) {
@@ -365,19 +369,19 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-/// End of a program that was asked to end.
+/// State of a program that was asked to end.
 #[derive(Default)]
 struct Ending {
     /// Exit code of the program.
     status: u8,
-    /// True if this process was asked to end too.
+    /// True if this process was asked to end as well.
     is_asked: bool,
 }
 
 /// Signals that ask a program to end.
 const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
-/// Starts the program, in the foreground if this process is there.
+/// Starts the program. It runs in the foreground if this process is in the foreground.
 fn start(
     program: &Program,
     environment: &Environment,
@@ -408,7 +412,7 @@ fn start(
     child.map_err(|error| cannot_start(&command, &program.name, &error))
 }
 
-/// Waits for a message; forever if there is no watch, or if the watch has ended.
+/// Waits for a message. Waits forever if there is no watch, or if the watch has ended.
 async fn receive(changes: &mut Option<mpsc::Receiver<Message>>) -> Message {
     if let Some(receiver) = changes
         && let Some(message) = receiver.recv().await

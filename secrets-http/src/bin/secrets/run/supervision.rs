@@ -24,18 +24,18 @@ pub(crate) struct SupervisionOptions {
     /// a change of the file of `--mount`, without a restart [default: TERM, or HUP with a file].
     #[arg(long, value_name = "NAME", value_parser = signal, requires = "watch")]
     signal: Option<Signal>,
-    /// Time until processes that are left are killed before a restart.
+    /// Time until remaining processes are killed before a restart.
     #[arg(
         long, value_name = "TIME", value_parser = duration, default_value = "10s", requires = "watch"
     )]
     pub(crate) grace: Duration,
-    /// Wait for a random time up to this one before a restart, so that not all machines restart at
-    /// once.
+    /// Wait for a random time, up to this one, before a restart, so that many machines do not
+    /// restart at the same time.
     #[arg(
         long, value_name = "TIME", value_parser = duration, default_value = "0s", requires = "watch"
     )]
     pub(crate) splay: Duration,
-    /// Reaction if the credential may no longer read the environment.
+    /// Reaction if the credential loses read access to the environment.
     #[arg(long, value_enum, default_value_t, requires = "watch")]
     pub(crate) on_revoked: OnRevoked,
     /// Replace the values of the secrets by `***` in the output of the command, also in JSON,
@@ -44,7 +44,8 @@ pub(crate) struct SupervisionOptions {
     /// terminal of its own; output of processes that it leaves behind is not passed on.
     #[arg(long)]
     pub(super) mask: bool,
-    /// Time for which the possible beginning of a value is held back if no output follows.
+    /// Time for which output that may be the start of a value is held back if no further output
+    /// follows.
     #[arg(
         long, value_name = "TIME", value_parser = duration, default_value = "50ms", requires = "mask"
     )]
@@ -55,7 +56,7 @@ pub(crate) struct SupervisionOptions {
     init: bool,
 }
 
-/// Reaction to a withdrawn permission.
+/// Reaction to the loss of read access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum OnRevoked {
     /// Print a warning; the command continues.
@@ -71,7 +72,8 @@ impl SupervisionOptions {
         self.watch || self.init || self.mask || self.mount.is_some()
     }
 
-    /// Signal for a change: ends the program before a restart, or makes it read its file again.
+    /// Returns the signal that is sent after a change. It ends the program before a restart, or
+    /// makes the program read its file again.
     pub(super) fn change_signal(&self) -> Signal {
         let default = if self.mount.is_some() { Signal::SIGHUP } else { Signal::SIGTERM };
         self.signal.unwrap_or(default)

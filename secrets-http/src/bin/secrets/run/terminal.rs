@@ -11,7 +11,7 @@ use nix::unistd::{Pid, getpgrp, tcgetpgrp, tcsetpgrp};
 use rustix::fs::OFlags;
 use rustix::termios::{Winsize, tcgetwinsize};
 
-/// Controlling terminal, with the modes that it had at first.
+/// Controlling terminal, with the modes that it had when it was opened.
 #[derive(Debug)]
 pub(super) struct Terminal {
     input: OwnedFd,
@@ -19,12 +19,13 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// Terminal on standard input, if it is the controlling terminal of this process.
+    /// Returns the terminal on standard input, if it is the controlling terminal of this process.
     pub(super) fn of_stdin() -> Option<Self> {
         Self::on(stdin().as_fd().try_clone_to_owned().ok()?)
     }
 
-    /// Controlling terminal of this process, also if it is not standard input. Reads do not block.
+    /// Returns the controlling terminal of this process, which need not be standard input. Reads do
+    /// not block.
     pub(super) fn controlling() -> Option<Self> {
         // A description of its own: that of standard input is shared with other processes.
         Self::on(open().ok()?.into())
@@ -36,27 +37,27 @@ impl Terminal {
         Some(Self { input, modes })
     }
 
-    /// Descriptor for reading what is typed.
+    /// Returns a file descriptor for reading input.
     pub(super) fn input(&self) -> io::Result<OwnedFd> {
         self.input.try_clone()
     }
 
-    /// First modes.
+    /// Returns the modes that the terminal had when it was opened.
     pub(super) fn modes(&self) -> &Termios {
         &self.modes
     }
 
-    /// Size of the window.
+    /// Returns the size of the window.
     pub(super) fn size(&self) -> Option<Winsize> {
         tcgetwinsize(&self.input).ok()
     }
 
-    /// Restores the first modes.
+    /// Restores the modes that the terminal had when it was opened.
     pub(super) fn restore(&self) {
         self.set(&self.modes);
     }
 
-    /// Passes on each byte unchanged: another terminal interprets them.
+    /// Sets raw mode: each byte is passed on unchanged, because the pseudo-terminal interprets it.
     pub(super) fn set_raw(&self) {
         let mut modes = self.modes.clone();
         cfmakeraw(&mut modes);
@@ -73,15 +74,15 @@ impl Terminal {
         self.is_with(getpgrp())
     }
 
-    /// Makes a process group the foreground group. Fails silently if the terminal is gone.
+    /// Makes a process group the foreground group. Ignores a failure, such as a closed terminal.
     pub(super) fn give_to(&self, group: Pid) {
         without_stopping(|| {
             let _ = tcsetpgrp(&self.input, group);
         });
     }
 
-    /// Makes this process group the foreground group again, with the first modes, and returns the
-    /// modes that the other group has set.
+    /// Makes this process group the foreground group again, with the initial modes. Returns the
+    /// modes that the other group had set.
     pub(super) fn take_back(&self) -> Option<Termios> {
         let modes = tcgetattr(&self.input).ok();
         self.give_to(getpgrp());
@@ -104,8 +105,8 @@ fn open() -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(flags.cast_signed()).open(PATH)
 }
 
-/// Changes the terminal while SIGTTOU is blocked, which would stop a process in the background. No
-/// child is started meanwhile: a child inherits the signal mask.
+/// Changes the terminal while SIGTTOU is blocked, because this signal would stop a process in the
+/// background. No child is started meanwhile, because a child would inherit the signal mask.
 fn without_stopping(change: impl FnOnce()) {
     let mut blocked = SigSet::empty();
     blocked.add(Signal::SIGTTOU);

@@ -1,4 +1,4 @@
-//! Secrets of an environment, fetched from the service.
+//! Secrets of an environment, as fetched from the service.
 
 use reqwest::{Method, StatusCode};
 use secrets_core::crypto::Plaintext;
@@ -56,7 +56,7 @@ impl Values {
 }
 
 impl Secret {
-    /// Checks the rules of values, such as the absence of NUL, which no variable can contain.
+    /// Checks that the value can be a variable, which cannot contain NUL, for example.
     fn checked(mut self) -> Result<(SecretKey, Plaintext), Failure> {
         let value = Plaintext::new(std::mem::take(&mut *self.value));
         let key = self.key;

@@ -1,4 +1,4 @@
-//! Changes of the secrets, announced by the service (`…/watch`, server-sent events).
+//! Watch for changes of the secrets, through the service's server-sent events (`…/watch`).
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use crate::failure::{Exit, Failure};
 use crate::invocation::Place;
 use crate::service::{Request, Service};
 
-/// Quiet time after which a series of changes is one change.
+/// Time without a change after which a series of changes is complete.
 const QUIET_TIME: Duration = Duration::from_secs(1);
 
-/// Maximum time that a series of changes is collected.
+/// Maximum duration of a series of changes.
 const MAX_SERIES: Duration = Duration::from_secs(5);
 
-/// Time without an event or a keep-alive comment, which the service sends every 15 seconds, after
-/// which the connection counts as lost.
+/// Time without an event or a keep-alive comment after which the connection counts as lost. The
+/// service sends comments every 15 seconds.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(45);
 
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
@@ -30,29 +30,30 @@ const MAX_EVENT: usize = 64 * 1024;
 /// Message to the supervisor.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// New values.
+    /// The secrets have new values.
     Changed(Values),
-    /// The service cannot be asked for changes; sent once for each outage.
+    /// The service cannot be asked for changes. Sent once per outage.
     Interrupted(Failure),
-    /// The credential may no longer read the environment; sent once.
+    /// The credential may no longer read the environment. Sent once.
     Revoked(Failure),
 }
 
-/// Connection to the service that reports changes. Ends when the receiver is dropped.
+/// Follower of the service's events. Ends when the receiver is dropped.
 #[derive(Debug)]
 pub(super) struct Watch {
     service: Service,
     place: Place,
     /// ETag of the values that the program has.
     etag: Option<String>,
-    /// Revision that the program's values have at least: the ID of an event.
+    /// Revision of the last event: the values of the program are at least as new.
     revision: Option<String>,
     splay: Duration,
     messages: mpsc::Sender<Message>,
 }
 
 impl Watch {
-    /// Starts to watch an environment. Each change is reported after a random time up to `splay`.
+    /// Starts watching an environment. Each change is reported after a random delay of up to
+    /// `splay`.
     pub(super) fn start(
         service: Service,
         place: Place,
@@ -90,7 +91,7 @@ impl Watch {
         }
     }
 
-    /// Follows the events of one connection to its end.
+    /// Follows the events of one connection until it ends.
     async fn follow(&mut self) -> Result<(), Failure> {
         let mut events = Events::open(self).await?;
         while let Some(revision) = events.next().await? {
@@ -136,7 +137,7 @@ impl Events {
         Ok(Self { response, buffer: Vec::new() })
     }
 
-    /// Revision of the next event. `None` at the end of the connection.
+    /// Returns the revision of the next event. `None` at the end of the connection.
     async fn next(&mut self) -> Result<Option<String>, Failure> {
         loop {
             if let Some(revision) = take_revision(&mut self.buffer) {
@@ -148,7 +149,7 @@ impl Events {
         }
     }
 
-    /// Waits for the end of a series of changes, and returns the last revision.
+    /// Waits until a series of changes is complete, and returns the last revision.
     async fn settle(&mut self, mut revision: String) -> Result<String, Failure> {
         let end = Instant::now() + MAX_SERIES;
         loop {
@@ -195,7 +196,7 @@ fn is_revocation(failure: &Failure) -> bool {
     matches!(failure.exit, Exit::NotSignedIn | Exit::Forbidden | Exit::NotFound)
 }
 
-/// Random time up to a limit.
+/// Returns a random duration up to `limit`.
 fn random(limit: Duration) -> Duration {
     let mut bytes = [0; 4];
     // Without random numbers, the time is the shortest.

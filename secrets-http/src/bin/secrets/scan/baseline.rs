@@ -1,4 +1,4 @@
-//! Baseline: file with the findings that are accepted.
+//! Baseline: a file with the findings that were accepted.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,7 +23,8 @@ struct Baseline {
     findings: Vec<Accepted>,
 }
 
-/// Accepted finding. Everything but the fingerprint is for readers.
+/// Accepted finding. Only the fingerprint is used; the other fields are for people who read the
+/// file.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Accepted {
     path: String,
@@ -46,7 +47,7 @@ pub(crate) fn read(path: &Path) -> Result<BTreeSet<String>, Failure> {
     Ok(baseline.findings.into_iter().map(|finding| finding.fingerprint).collect())
 }
 
-/// Replaces the file by the findings of a scan.
+/// Writes the findings of a scan as the new content of the file.
 pub(crate) fn write(path: &Path, findings: &[Finding]) -> Result<(), Failure> {
     let findings: BTreeSet<_> = findings.iter().map(Accepted::from).collect();
     let baseline = Baseline { version: VERSION, findings: findings.into_iter().collect() };
@@ -65,7 +66,7 @@ pub(crate) fn write(path: &Path, findings: &[Finding]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads a rule file in the format of gitleaks, and adds its rules to the built-in ones.
+/// Reads a rule file in the format of gitleaks, and adds its rules to the built-in rules.
 pub(crate) fn rules(path: &Path) -> Result<Rules, Failure> {
     let file: RuleFile = toml::from_str(&text(path)?)
         .map_err(|error| invalid(path, error.to_string().trim_end()))?;

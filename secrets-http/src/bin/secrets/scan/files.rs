@@ -1,4 +1,4 @@
-//! Files of folders, and standard input.
+//! Texts from files and from standard input.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -11,10 +11,10 @@ use zeroize::Zeroizing;
 use super::{Piece, Skip, Source};
 use crate::failure::{Exit, Failure};
 
-/// Files that a scan reads.
+/// Selection of the files to scan.
 #[derive(Debug, Clone)]
 pub(crate) struct Selection {
-    /// Folder that paths in reports are relative to.
+    /// Folder to which paths in reports are relative.
     pub(crate) root: PathBuf,
     /// Files that are left out.
     pub(crate) excluded: Excluded,
@@ -22,7 +22,7 @@ pub(crate) struct Selection {
     pub(crate) max_size: u64,
 }
 
-/// Patterns of files that are left out, as in `.gitignore`.
+/// Patterns of files that are left out, in the syntax of `.gitignore`.
 #[derive(Debug, Clone)]
 pub(crate) struct Excluded {
     folder: PathBuf,
@@ -56,15 +56,15 @@ impl Selection {
         !self.excluded.contains(&self.root.join(path))
     }
 
-    /// Path for reports: relative to the root, with slashes.
+    /// Returns the path for reports: relative to the root, with slashes.
     fn shown(&self, path: &Path) -> String {
         let path = path.strip_prefix(&self.root).unwrap_or(path);
         path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/")
     }
 }
 
-/// Reads the files of folders, except for those that `.gitignore` names. A file that is named itself
-/// is always read.
+/// Reads the files below folders, except those that `.gitignore` names. A file that is itself in
+/// `paths` is always read.
 pub(crate) fn walk(paths: &[PathBuf], selection: Selection) -> Result<Source, Failure> {
     let mut walk: Option<WalkBuilder> = None;
     for path in paths {
@@ -104,7 +104,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::new(Exit::NoInput, format!("{}: {error}", path.display())))
 }
 
-/// Reads a file; nothing for folders, links and files that are left out.
+/// Reads a file. Returns nothing for folders, links, and files that are left out.
 fn piece(entry: &DirEntry, selection: &Selection) -> Option<Piece> {
     let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
     if !is_file || selection.excluded.contains(entry.path()) {

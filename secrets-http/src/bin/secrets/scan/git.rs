@@ -1,4 +1,5 @@
-//! Added lines of the index, and all blobs of the history, by the program `git`.
+//! Texts from Git, read through the program `git`: lines added in the index, and all blobs of the
+//! history.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -12,13 +13,13 @@ use super::files::Selection;
 use super::{Piece, Skip, Source};
 use crate::failure::{Exit, Failure};
 
-/// Maximum number of bytes that are kept of a line of a diff: enough for every header.
+/// Maximum number of bytes kept of a line of a diff. Every header is shorter.
 const MAX_HEADER: usize = 4_096;
 
-/// Mode of a submodule, which is no blob.
+/// File mode of a submodule, which has no blob.
 const SUBMODULE: &str = "160000";
 
-/// Added lines by the object ID of the new blob.
+/// Added lines, by the object ID of the new blob.
 type AddedLines = BTreeMap<String, Vec<RangeInclusive<u32>>>;
 
 /// File in the index that differs from the last commit.
@@ -27,7 +28,8 @@ struct Staged {
     path: String,
 }
 
-/// Returns the top folder of the work tree, or nothing outside of a repository or without Git.
+/// Returns the top folder of the work tree. `None` outside of a repository, or if Git is not
+/// installed.
 pub(crate) fn top_folder() -> Option<PathBuf> {
     let output = git(&["rev-parse", "--show-toplevel"]).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -53,8 +55,8 @@ pub(crate) fn staged(selection: &Selection) -> Result<Source, Failure> {
     })))
 }
 
-/// Reads each blob of a range of commits once, oldest commit first. Without a range, all branches and
-/// tags are read.
+/// Reads each blob in a range of commits once, beginning with the oldest commit. Without a range,
+/// reads the commits of all branches and tags.
 pub(crate) fn history(range: Option<&str>, selection: Selection) -> Result<Source, Failure> {
     let mut listing = Listing::start(range)?;
     let mut objects = Objects::start()?;
@@ -87,7 +89,7 @@ pub(crate) fn history(range: Option<&str>, selection: Selection) -> Result<Sourc
     })))
 }
 
-/// Number of commits of a range, for progress.
+/// Returns the number of commits in a range, to show progress.
 pub(crate) fn commits(range: Option<&str>) -> Result<u64, Failure> {
     let output = checked(git(&["rev-list", "--count"]).args(revisions(range)?))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or_default())
@@ -125,7 +127,8 @@ fn interrupted() -> Failure {
     Failure::new(Exit::Data, "git: ended before its output was complete")
 }
 
-/// Arguments for a range of commits, which cannot be options.
+/// Returns the Git arguments for a range of commits. The range cannot be misunderstood as an
+/// option.
 fn revisions(range: Option<&str>) -> Result<Vec<String>, Failure> {
     match range {
         None => Ok(vec!["--all".to_owned()]),
@@ -158,8 +161,8 @@ fn staged_files() -> Result<Vec<Staged>, Failure> {
     Ok(files)
 }
 
-/// Reads the headers of the index's diff without context lines. Files are told apart by object IDs,
-/// because paths may be quoted.
+/// Reads the headers in the diff of the index, which has no context lines. Files are identified by
+/// object IDs, because paths may be quoted.
 fn added_lines() -> Result<AddedLines, Failure> {
     let mut command = diff(&["--unified=0", "--full-index"]);
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| not_started(&error))?;
@@ -177,7 +180,7 @@ fn added_lines() -> Result<AddedLines, Failure> {
     if status.success() { Ok(added) } else { Err(interrupted()) }
 }
 
-/// Beginning of the next line.
+/// Returns the start of the next line; `None` at the end.
 fn header(reader: &mut BufReader<ChildStdout>) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     if reader.take(MAX_HEADER as u64).read_until(b'\n', &mut line)? == 0 {
@@ -189,7 +192,7 @@ fn header(reader: &mut BufReader<ChildStdout>) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&line).into_owned()))
 }
 
-/// New lines of a hunk header, such as `-1,2 +3,4 @@`.
+/// Returns the range of new lines in a hunk header, such as `-1,2 +3,4 @@`.
 fn new_lines(hunk: &str) -> Option<RangeInclusive<u32>> {
     let new = hunk.split(' ').find_map(|word| word.strip_prefix('+'))?;
     let (start, count) = new.split_once(',').unwrap_or((new, "1"));
@@ -197,7 +200,8 @@ fn new_lines(hunk: &str) -> Option<RangeInclusive<u32>> {
     (count > 0).then(|| start..=start.saturating_add(count - 1))
 }
 
-/// Objects of a range of commits: `git rev-list` into `git cat-file --batch-check`.
+/// Listing of the objects in a range of commits: `git rev-list` piped into `git cat-file
+/// --batch-check`.
 struct Listing {
     programs: [Child; 2],
     lines: BufReader<ChildStdout>,
@@ -249,7 +253,7 @@ impl Listing {
         }))
     }
 
-    /// Checks that both programs succeeded.
+    /// Waits for both programs, and checks that they succeeded.
     fn end(&mut self) -> Result<(), Failure> {
         for program in &mut self.programs {
             let mut text = String::new();
@@ -330,7 +334,7 @@ impl Drop for Objects {
     }
 }
 
-/// Folder of the hooks, which `core.hooksPath` may name.
+/// Returns the folder of Git hooks, which `core.hooksPath` may change.
 pub(super) fn hooks_folder() -> Result<PathBuf, Failure> {
     let path = text(&["rev-parse", "--git-path", "hooks"])?;
     let working = std::env::current_dir()

@@ -10,10 +10,10 @@ use crate::failure::{Exit, Failure};
 /// Name of the hook.
 const NAME: &str = "pre-commit";
 
-/// Name under which a hook that was there before is kept, and run after the scan.
+/// Name under which an earlier hook is kept. It runs after the scan.
 const KEPT: &str = "pre-commit.kept";
 
-/// Line by which the program recognizes its own hook.
+/// Line that identifies the hook of this program.
 const MARK: &str = "# Installed by `secrets scan hook install`.";
 
 /// Installs the hook and returns its path. An existing hook is kept, and runs after the scan.
@@ -32,8 +32,8 @@ pub(crate) fn install() -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// Removes the hook, puts a kept hook back, and returns the path. Nothing if there is no hook of this
-/// program.
+/// Removes the hook, restores a kept hook, and returns the path. Returns nothing if the hook is not
+/// of this program.
 pub(crate) fn uninstall() -> Result<Option<PathBuf>, Failure> {
     let folder = git::hooks_folder()?;
     let (path, kept) = (folder.join(NAME), folder.join(KEPT));
@@ -79,7 +79,7 @@ kept=\"$(dirname \"$0\")/{KEPT}\"
     ))
 }
 
-/// True if the path exists, also as a broken link.
+/// True if the path exists. A broken link exists too.
 fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }

@@ -1,8 +1,8 @@
 //! Search for credentials in files and in the Git history, on this machine.
 //!
-//! A [`Source`] reads texts one after another, the [`Scanner`] searches each of them with the engine
-//! of `secrets-core`, and [`report`] prints what was found. No credential is kept: a [`Finding`] has
-//! only its first and last characters.
+//! A [`Source`] yields texts one after another, the [`Scanner`] searches each of them with the
+//! engine of `secrets-core`, and [`report`] prints the findings. Credentials are not kept: a
+//! [`Finding`] contains only the first and last characters.
 
 pub(crate) mod baseline;
 pub(crate) mod files;
@@ -22,23 +22,25 @@ use zeroize::Zeroizing;
 
 use crate::failure::Failure;
 
-/// Maximum number of findings in a report. A scan that finds more says so.
+/// Maximum number of findings in a report. A report with fewer findings than the scan has found
+/// says so.
 const MAX_FINDINGS: usize = 10_000;
 
-/// Number of bytes that are searched for NUL. A file with a NUL byte there is binary, as in Git.
+/// Number of bytes that are searched for NUL. Like Git, the scan treats a file with NUL there as
+/// binary.
 const BINARY_PROBE: usize = 8_000;
 
 /// Texts to scan, read one after another.
 pub(crate) type Source = Box<dyn Iterator<Item = Result<Piece, Failure>>>;
 
-/// Part of a source.
+/// Item of a source.
 #[derive(Debug)]
 pub(crate) enum Piece {
     /// Text to scan.
     Text(Text),
     /// File that is not scanned.
     Skipped(Skip),
-    /// Progress: a commit that begins.
+    /// Start of the next commit, to show progress.
     Commit,
 }
 
@@ -53,19 +55,19 @@ pub(crate) enum Skip {
     Unreadable,
 }
 
-/// Text to scan, with its place.
+/// Text to scan, with its origin.
 pub(crate) struct Text {
     /// Path, relative to the root of the scan.
     pub(crate) path: String,
-    /// Oldest commit with this text.
+    /// Oldest commit that contains this text.
     pub(crate) commit: Option<String>,
-    /// Lines that were added, if other lines are not scanned. Numbers start at 1.
+    /// Line numbers of the added lines, from 1; `None` if all lines are scanned.
     pub(crate) added: Option<Vec<RangeInclusive<u32>>>,
     /// Content.
     pub(crate) content: Zeroizing<String>,
 }
 
-/// Credential that was found, without the credential.
+/// Finding: a description of a found credential, without the credential.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Finding {
     /// Path of the file.
@@ -82,17 +84,17 @@ pub(crate) struct Finding {
     pub(crate) severity: Severity,
     /// First and last characters of the credential; an ellipsis for a stored value.
     pub(crate) redacted: String,
-    /// Oldest commit with the credential.
+    /// Oldest commit that contains the credential.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) commit: Option<String>,
-    /// Fingerprint: the same at every place of the file.
+    /// Fingerprint, which does not depend on the position in the file.
     pub(crate) fingerprint: String,
-    /// Key of the stored secret with this value, if the caller may know it.
+    /// Key of the stored secret with this value, if the caller may read that secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) secret_key: Option<String>,
 }
 
-/// Numbers of what was scanned and skipped.
+/// Numbers of scanned and skipped texts.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Counts {
     /// Scanned texts.
@@ -109,12 +111,12 @@ pub(crate) struct Counts {
     pub(crate) accepted: u64,
 }
 
-/// Search with its results.
+/// State of a scan, with its results.
 pub(crate) struct Scanner<'r> {
     rules: &'r Rules,
     /// Fingerprints of accepted findings.
     accepted: BTreeSet<String>,
-    /// True if a credential that was found in one commit is not reported for later ones.
+    /// True for a scan of the history: a credential is reported for its oldest commit only.
     is_history: bool,
     seen: BTreeSet<String>,
     /// Results, in the order of the source.
@@ -144,7 +146,8 @@ impl Text {
         })
     }
 
-    /// Added lines at their places, with the other lines empty.
+    /// Returns the text with empty lines in place of lines that were not added, so that line
+    /// numbers stay the same.
     fn added_lines(&self) -> Zeroizing<String> {
         let lines = (1..)
             .zip(self.content.split_inclusive('\n'))
@@ -175,7 +178,7 @@ impl Finding {
         }
     }
 
-    /// True if both findings are at the same place.
+    /// True if both findings have the same position.
     fn is_at(&self, other: &Self) -> bool {
         (self.line, self.column, &self.path) == (other.line, other.column, &other.path)
     }
@@ -195,7 +198,7 @@ impl<'r> Scanner<'r> {
         }
     }
 
-    /// Counts a file that is not scanned.
+    /// Counts a file that was not scanned.
     pub(crate) fn skip(&mut self, reason: Skip) {
         match reason {
             Skip::Binary => self.counts.binary += 1,
@@ -204,7 +207,7 @@ impl<'r> Scanner<'r> {
         }
     }
 
-    /// Searches a text.
+    /// Searches a text, and adds the findings.
     pub(crate) fn scan(&mut self, text: &Text) {
         self.counts.texts += 1;
         self.counts.bytes += text.content.len() as u64;
@@ -215,7 +218,7 @@ impl<'r> Scanner<'r> {
         }
     }
 
-    /// Adds a finding, unless it is accepted, or known from an older commit.
+    /// Adds a finding, unless it is accepted or was found in an older commit.
     fn add(&mut self, finding: Finding) {
         if self.accepted.contains(&finding.fingerprint) {
             self.counts.accepted += 1;
@@ -229,21 +232,21 @@ impl<'r> Scanner<'r> {
         }
     }
 
-    /// Adds a finding of the service, instead of a finding of a rule at the same place.
+    /// Adds a finding that the service reported. Replaces a finding of a rule at the same position.
     fn add_stored(&mut self, finding: Finding) {
         self.findings.retain(|other| !other.is_at(&finding));
         self.add(finding);
     }
 }
 
-/// Lines of a match.
+/// Returns the lines of a match.
 fn lines(found: &Match<'_>, text: &str) -> RangeInclusive<u32> {
     let newlines = text.get(found.span.clone()).unwrap_or_default().matches('\n').count();
     found.line..=found.line.saturating_add(u32::try_from(newlines).unwrap_or(u32::MAX))
 }
 
-/// Fingerprint of a finding. It depends only on what reports show, so that a baseline cannot be used
-/// to guess the credential.
+/// Returns the fingerprint of a finding. It is computed only from data that reports show, so that a
+/// baseline cannot be used to guess the credential.
 fn fingerprint(path: &str, sighting: &Sighting) -> String {
     let entropy = format!("{:.2}", sighting.entropy);
     let parts = [path, &sighting.rule_id, &sighting.redacted, &entropy];

@@ -1,4 +1,4 @@
-//! Comparison with the values that are stored in the service.
+//! Comparison with the values that the service stores.
 
 use reqwest::Method;
 use secrets_core::model::scans::Severity;
@@ -9,19 +9,19 @@ use super::{Finding, Scanner, Text};
 use crate::failure::Failure;
 use crate::service::Service;
 
-/// Maximum number of files in a request.
+/// Maximum number of texts in a request.
 const MAX_FILES: usize = 1_000;
 
-/// Number of bytes after which a request is sent. The service accepts 16 MiB of JSON.
+/// Number of bytes from which a batch is sent. The service accepts 16 MiB of JSON.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
-/// Redaction by which the service marks the value of a stored secret.
+/// Redacted form by which the service marks the value of a stored secret.
 const STORED: &str = "…";
 
-/// Texts that are sent to the service, which compares them with the stored values.
+/// Batch of texts for the service, which compares them with the stored values.
 pub(crate) struct OwnValues {
     service: Service,
-    /// Project whose values are compared; all accessible projects without one.
+    /// Project whose values are compared; all accessible projects if `None`.
     project: Option<String>,
     files: Vec<SentFile>,
     bytes: usize,
@@ -80,7 +80,7 @@ impl OwnValues {
         self.service.server().to_string()
     }
 
-    /// Adds the lines of a text, and sends the batch if it is full.
+    /// Adds the lines of a text to the batch, and sends the batch if it is full.
     pub(crate) async fn add(
         &mut self,
         text: &Text,
@@ -95,7 +95,7 @@ impl OwnValues {
         Ok(())
     }
 
-    /// Sends the batch, and adds the stored values that the service found.
+    /// Sends the batch, and adds the stored values that the service has found to the findings.
     pub(crate) async fn send(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Failure> {
         if self.files.is_empty() {
             return Ok(());

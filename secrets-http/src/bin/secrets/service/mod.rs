@@ -1,4 +1,4 @@
-//! The service, over HTTP.
+//! Client of the service, over HTTP.
 
 mod response;
 mod retry;
@@ -20,10 +20,10 @@ pub(crate) use response::Response;
 use crate::failure::{Exit, Failure};
 use crate::settings::Server;
 
-/// Time limit for a connection, part of the time limit for the request.
+/// Time limit for connecting. It is part of the time limit of a request.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Client of one service with one credential. It never follows redirects.
+/// Client of one service, with one credential. It never follows redirects.
 pub(crate) struct Service {
     http: reqwest::Client,
     server: Server,
@@ -114,7 +114,7 @@ impl<'a> Request<'a> {
 }
 
 impl Service {
-    /// Creates a client; a token is sent with every request.
+    /// Creates a client. If there is a token, every request is sent with it.
     pub(crate) fn new(
         server: Server,
         token: Option<&str>,
@@ -142,7 +142,7 @@ impl Service {
         Ok(Self { http, server, authorization, timeout, prints_requests })
     }
 
-    /// Sets another time limit for each request.
+    /// Changes the time limit of each request.
     pub(crate) fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
@@ -173,13 +173,13 @@ impl Service {
         self.send(Request::new(Method::DELETE, path)).await.map(drop)
     }
 
-    /// Sends GET and returns the JSON response as it is, without a copy under `data`.
+    /// Sends GET and returns the JSON response, without the copy in the field `data`.
     pub(crate) async fn value(&self, path: &[&str]) -> Result<Value, Failure> {
         self.get(path).await
     }
 
-    /// Sends a request and returns a successful response. Waits as long as the service asks for, up to
-    /// the time limit.
+    /// Sends a request and returns the response if it is successful. If the service asks to wait,
+    /// waits and sends the request again, up to the time limit.
     pub(crate) async fn send(&self, request: Request<'_>) -> Result<Response, Failure> {
         let until = Instant::now() + self.timeout;
         loop {
@@ -191,7 +191,7 @@ impl Service {
         }
     }
 
-    /// Sends a request and returns the response with any status, without waiting for another one.
+    /// Sends a request once and returns the response, whatever its status.
     pub(crate) async fn send_once(
         &self,
         request: &Request<'_>,
@@ -221,7 +221,8 @@ impl Service {
         result
     }
 
-    /// Sends a request and returns the response when its head is there, for bodies without an end.
+    /// Sends a request and returns the response as soon as its head has arrived, for bodies that do
+    /// not end.
     pub(crate) async fn open(&self, request: &Request<'_>) -> Result<reqwest::Response, Failure> {
         let sending = self.prepared(request).send();
         match tokio::time::timeout(self.timeout, sending).await {
@@ -234,8 +235,8 @@ impl Service {
         }
     }
 
-    /// Sends a request and returns a successful response when its head is there, for bodies without an
-    /// end.
+    /// Sends a request and returns the response, if it is successful, as soon as its head has
+    /// arrived. For bodies that do not end.
     pub(crate) async fn stream(&self, request: &Request<'_>) -> Result<reqwest::Response, Failure> {
         let response = self.open(request).await?;
         if response.status().is_success() {
@@ -285,7 +286,7 @@ impl Service {
     }
 }
 
-/// Text of the error at the end of the chain of causes, without the URL.
+/// Returns the text of the last cause of an error. It does not contain the URL.
 fn innermost(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {

@@ -9,10 +9,10 @@ use zeroize::Zeroizing;
 
 use crate::failure::{Exit, Failure};
 
-/// Maximum number of bytes of a response: larger than any response of the service.
+/// Maximum size of a response in bytes. The service sends no response that is larger.
 const MAX_BYTES: usize = 256 * 1024 * 1024;
 
-/// A response that was read to its end.
+/// A completely received response.
 pub(crate) struct Response {
     status: StatusCode,
     headers: HeaderMap,
@@ -34,7 +34,7 @@ impl std::fmt::Debug for Response {
 }
 
 impl Response {
-    /// Reads a response to its end. A response that is too long is cut off.
+    /// Receives a response completely. A response that is too large is cut off.
     pub(super) async fn read(mut response: reqwest::Response) -> reqwest::Result<Self> {
         let (status, headers) = (response.status(), response.headers().clone());
         let mut body = Zeroizing::new(Vec::new());
@@ -47,23 +47,23 @@ impl Response {
         Ok(Self { status, headers, body })
     }
 
-    /// Status code.
+    /// Returns the status code.
     pub(crate) fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// A header, if it is there and is text.
+    /// Returns a header, if it is present and is text.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Body as it was received.
+    /// Returns the body as it was received.
     pub(crate) fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// Reads a JSON body. The service's option `envelope = "both"` repeats the answer under `data`,
-    /// which is left out.
+    /// Parses a JSON body. With the service's option `envelope = "both"`, the body is repeated in
+    /// the field `data`, which is removed.
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         let unreadable = |_| {
             let message =
@@ -79,7 +79,7 @@ impl Response {
         serde_json::from_value(value).map_err(unreadable)
     }
 
-    /// Returns a successful response, or the service's error.
+    /// Returns the response if it is successful; otherwise, fails with the service's error.
     pub(super) fn checked(self) -> Result<Self, Failure> {
         if self.status.is_success() || self.status == StatusCode::NOT_MODIFIED {
             return Ok(self);
@@ -104,7 +104,7 @@ impl Response {
         Failure { exit, message, code: body.code, details: body.details }
     }
 
-    /// Failure for an answer that is not the service's: of a proxy, or of another server.
+    /// Returns the failure for a response that this service would not send, such as one of a proxy.
     fn foreign(&self) -> Failure {
         let status = self.status;
         if status.is_redirection() {
@@ -121,7 +121,7 @@ impl Response {
     }
 }
 
-/// Exit code of an error: the service's error code decides before the status.
+/// Returns the exit code of an error. The service's error code takes precedence over the status.
 fn exit(status: StatusCode, code: Option<&str>) -> Exit {
     match (code, status.as_u16()) {
         (Some("already_exists" | "version_conflict"), _) | (_, 409 | 412) => Exit::Conflict,
@@ -135,7 +135,7 @@ fn exit(status: StatusCode, code: Option<&str>) -> Exit {
     }
 }
 
-/// Lines for `details.fields`: the name of a field and its rule.
+/// Returns a line for each entry of `details.fields`: the name of the field and its rule.
 fn field_lines(details: Option<&Value>) -> Vec<String> {
     let fields = details.and_then(|details| details.get("fields")).and_then(Value::as_array);
     let fields = fields.map(Vec::as_slice).unwrap_or_default();

@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 
 use super::variables::TOKEN_VARIABLES;
 
-/// Returns the current branch, or nothing outside of a repository, on a detached head, or without Git.
+/// Returns the current branch. `None` outside of a repository, on a detached head, or if Git is not
+/// installed.
 pub(super) fn current(folder: &Path) -> Option<String> {
     let mut command = Command::new("git");
     for name in TOKEN_VARIABLES {

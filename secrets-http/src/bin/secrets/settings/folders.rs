@@ -23,7 +23,7 @@ pub(crate) struct Folders {
 }
 
 impl Folders {
-    /// Locates the folders.
+    /// Determines the folders from environment variables and the home folder.
     pub(crate) fn locate() -> Result<Self, Failure> {
         let base = etcetera::choose_base_strategy()
             .map_err(|_| Failure::configuration("HOME: must name the home folder"))?;
@@ -35,7 +35,7 @@ impl Folders {
         })
     }
 
-    /// Folder of offline copies.
+    /// Returns the folder of offline copies.
     pub(crate) fn copies(&self) -> PathBuf {
         self.state.join("copies")
     }

@@ -1,4 +1,5 @@
-//! Settings: options of the command line, variables, project file and user file, in this order.
+//! Settings: from options of the command line, variables, the project file and the user file, in
+//! this order of precedence.
 
 mod branch;
 mod folders;
@@ -28,7 +29,7 @@ pub(crate) struct Settings {
     pub(crate) project: Option<Setting<String>>,
     /// Name or ID of the environment.
     pub(crate) environment: Option<Setting<String>>,
-    /// Plain HTTP to other machines is allowed.
+    /// True if plain HTTP to other machines is allowed.
     pub(crate) allows_http: bool,
     /// PEM file with an additional certificate authority.
     pub(crate) ca_file: Option<Setting<PathBuf>>,
@@ -36,9 +37,9 @@ pub(crate) struct Settings {
     pub(crate) timeout: Duration,
     /// Use of offline copies.
     pub(crate) offline: OfflineMode,
-    /// Source of `offline`.
+    /// Source of the setting `offline`.
     pub(crate) offline_source: Source,
-    /// Project file with the local file, if there is one.
+    /// Project file, with the local file, if there is one.
     pub(crate) project_file: Option<ProjectFile>,
     /// Folder of the project file.
     pub(crate) project_folder: Option<PathBuf>,
@@ -68,9 +69,9 @@ pub(crate) enum Source {
     ProjectFile(PathBuf, String),
     /// The user's own settings file, and the place in the file.
     UserFile(PathBuf, &'static str),
-    /// The only server that is signed in to.
+    /// Only server with a stored credential.
     OnlySession,
-    /// Neither option nor variable nor file.
+    /// Default value.
     Default,
 }
 
@@ -124,7 +125,7 @@ impl fmt::Display for OfflineMode {
 }
 
 impl Settings {
-    /// Combines all sources.
+    /// Combines the settings of all sources.
     pub(crate) fn load(global: &Global, variables: Variables) -> Result<Self, Failure> {
         let folders = Folders::locate()?;
         let found = Found::search(variables)?;
@@ -153,7 +154,7 @@ impl Settings {
         })
     }
 
-    /// Project file's section `[run]`, or its defaults.
+    /// Returns the section `[run]` of the project file, or its defaults.
     pub(crate) fn run(&self) -> Run {
         self.project_file.as_ref().map(|file| file.run.clone()).unwrap_or_default()
     }
@@ -183,7 +184,7 @@ fn offline_mode(global: &Global, variables: Variables) -> Result<(OfflineMode, S
     Ok((mode, Source::Variable(VARIABLE)))
 }
 
-/// Sources of settings, highest precedence first.
+/// Sources in which a setting is searched, in order of precedence.
 struct Search<'a> {
     global: &'a Global,
     variables: Variables,
@@ -219,7 +220,7 @@ impl Search<'_> {
             .or_else(|| self.user.ca_file())
     }
 
-    /// Variables with invalid Unicode were refused when they were read.
+    /// Returns the setting of a variable. Variables with invalid Unicode were refused earlier.
     fn variable(&self, name: &'static str) -> Option<Setting<String>> {
         let value = self.variables.get(name).ok().flatten()?;
         Some(Setting::new(value, Source::Variable(name)))

@@ -1,4 +1,5 @@
-//! Project file `secrets-project.toml` and its unversioned companion.
+//! Project file `secrets-project.toml`, and the local file `secrets-project.local.toml`, which is
+//! not committed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -34,10 +35,10 @@ pub(crate) struct ProjectFile {
     pub(crate) project: Option<String>,
     /// Name or ID of the environment.
     pub(crate) environment: Option<String>,
-    /// Environment by Git branch, used if no option or variable names an environment.
+    /// Environments by Git branch. Used if no option or variable names an environment.
     #[serde(default)]
     pub(crate) branches: BTreeMap<String, String>,
-    /// Settings of folders below the file; the longest path wins.
+    /// Settings of folders below that of the file. The longest matching path takes precedence.
     #[serde(default, deserialize_with = "relative_paths")]
     pub(crate) paths: BTreeMap<PathBuf, PathSettings>,
     /// Settings of `run`.
@@ -70,7 +71,7 @@ pub(crate) struct Run {
     /// Keys that must exist.
     #[serde(default)]
     pub(crate) require: Vec<String>,
-    /// Patterns of keys that are passed on; all without one.
+    /// Patterns of the keys that are passed on; all keys if there are none.
     #[serde(default)]
     pub(crate) only: Vec<String>,
     /// Patterns of keys that are not passed on.
@@ -82,9 +83,9 @@ pub(crate) struct Run {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Offline {
-    /// Lifetime of a copy, such as `24h`; without it, no copies are kept.
+    /// Lifetime of an offline copy, such as `24h`. No copies are kept without it.
     pub(crate) max_age: Option<String>,
-    /// Environments of which copies are kept.
+    /// Environments that have offline copies.
     #[serde(default)]
     pub(crate) environments: Vec<String>,
 }
@@ -95,7 +96,7 @@ pub(crate) struct Offline {
 pub(crate) struct Scan {
     /// File with accepted findings.
     pub(crate) baseline: Option<PathBuf>,
-    /// File with further rules.
+    /// File with additional rules.
     pub(crate) rules: Option<PathBuf>,
     /// Patterns of paths that are not scanned.
     #[serde(default)]
@@ -108,7 +109,7 @@ pub(super) struct Found {
     pub(super) folder: PathBuf,
     project: Option<ProjectFile>,
     local: Option<ProjectFile>,
-    /// Working directory, relative to the folder.
+    /// Path of the working directory, relative to `folder`.
     below: PathBuf,
 }
 
@@ -123,8 +124,8 @@ pub(super) struct UserFile {
 }
 
 impl Found {
-    /// Searches the working directory and its parents, up to the root of the repository, the home
-    /// folder or the boundary of the file system.
+    /// Searches for the files in the working directory and its parents, up to the root of the
+    /// repository, the home folder or the root of the file system.
     pub(super) fn search(variables: Variables) -> Result<Option<Self>, Failure> {
         let working = std::env::current_dir()
             .map_err(|error| Failure::configuration(format!("working directory: {error}")))?;
@@ -146,7 +147,7 @@ impl Found {
         Ok(None)
     }
 
-    /// The local file's settings, completed by the project file's.
+    /// Returns the settings of the local file, completed by those of the project file.
     pub(super) fn merged(&self) -> ProjectFile {
         let mut file = self.project.clone().unwrap_or_default();
         let Some(local) = self.local.clone() else { return file };
@@ -192,7 +193,7 @@ impl Found {
         })
     }
 
-    /// The local file first.
+    /// Returns both files, the local file first.
     fn files(&self) -> impl Iterator<Item = (&'static str, &ProjectFile)> {
         let local = self.local.iter().map(|file| (LOCAL_FILE_NAME, file));
         local.chain(self.project.iter().map(|file| (FILE_NAME, file)))
@@ -208,7 +209,8 @@ impl Found {
         })
     }
 
-    /// Setting of the longest path that contains the working directory.
+    /// Returns the setting of the longest path that contains the working directory, and its place
+    /// in the file.
     fn by_path(
         &self,
         file: &ProjectFile,
@@ -241,8 +243,8 @@ impl UserFile {
     }
 }
 
-/// Reads a settings file, or returns nothing if there is none. The file must belong to the user and
-/// must not be writable by everybody: it decides where credentials are sent.
+/// Reads a settings file. `None` if it does not exist. The file must belong to the user and must
+/// not be writable by others, because it determines where credentials are sent.
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Failure> {
     let refuse = |rule: &str| Failure::configuration(format!("{}: {rule}", path.display()));
     match fs::metadata(path) {
@@ -263,7 +265,8 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Failure> {
     toml::from_str(&text).map(Some).map_err(|error| refuse(error.to_string().trim_end()))
 }
 
-/// Reads settings of folders. Other paths than relative ones would never match.
+/// Reads the settings of folders. Their paths must be relative, because other paths would never
+/// match.
 fn relative_paths<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<PathBuf, PathSettings>, D::Error> {

@@ -43,7 +43,7 @@ impl Server {
         Ok(Self(url))
     }
 
-    /// Scheme, host and port, to which a credential is bound (RFC 6454).
+    /// Returns the origin: scheme, host and port. Credentials are bound to it (RFC 6454).
     pub(crate) fn origin(&self) -> String {
         self.0.origin().ascii_serialization()
     }
@@ -53,7 +53,7 @@ impl Server {
         is_loopback(&self.0)
     }
 
-    /// URL of a path below the address. Each segment is percent-encoded.
+    /// Returns the URL of a path below the address. Each segment is percent-encoded.
     pub(crate) fn url(&self, segments: &[&str]) -> Url {
         let mut url = self.0.clone();
         if let Ok(mut path) = url.path_segments_mut() {

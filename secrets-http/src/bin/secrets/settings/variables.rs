@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::failure::{Exit, Failure};
 
-/// Variables that settings are read from.
+/// Variables from which settings are read.
 const SETTINGS: [&str; 6] = [
     "SECRETS_URL",
     "SECRETS_PROJECT",
@@ -16,7 +16,7 @@ const SETTINGS: [&str; 6] = [
     "SECRETS_TOKEN_FILE",
 ];
 
-/// Variables that name a credential: no other program gets them.
+/// Variables with a credential. No other program inherits them.
 pub(crate) const TOKEN_VARIABLES: [&str; 2] = ["SECRETS_TOKEN", "SECRETS_TOKEN_FILE"];
 
 /// Environment variables of this process.
@@ -33,7 +33,7 @@ impl Variables {
         Ok(variables)
     }
 
-    /// Returns a variable; an empty one counts as absent.
+    /// Returns the value of a variable. An empty value counts as absent.
     #[expect(clippy::unused_self, reason = "the value proves that the variables were checked")]
     pub(crate) fn get(self, name: &str) -> Result<Option<String>, Failure> {
         match std::env::var_os(name).filter(|value| !value.is_empty()).map(OsString::into_string) {
@@ -43,7 +43,7 @@ impl Variables {
         }
     }
 
-    /// Name of the variable that a token is read from, if one is set.
+    /// Returns the name of the variable from which the token is read, if one is set.
     pub(crate) fn token_source(self) -> Result<Option<&'static str>, Failure> {
         for name in TOKEN_VARIABLES {
             if self.get(name)?.is_some() {
@@ -70,20 +70,20 @@ impl Variables {
         Ok(Some(Zeroizing::new(token.to_owned())))
     }
 
-    /// True on a build server.
+    /// True if this program runs on a build server.
     #[expect(clippy::unused_self, reason = "the value proves that the variables were checked")]
     pub(crate) fn is_ci(self) -> bool {
         std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false")
     }
 
-    /// True if a browser can be opened: on the desktop of this machine.
+    /// True if a browser can be opened: on a desktop of this machine, and not in a remote shell.
     pub(crate) fn has_desktop(self) -> bool {
         let has_display = !cfg!(all(unix, not(target_os = "macos")))
             || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
         has_display && !self.is_remote()
     }
 
-    /// True in a shell of another machine.
+    /// True in a remote shell (SSH).
     #[expect(clippy::unused_self, reason = "the value proves that the variables were checked")]
     pub(crate) fn is_remote(self) -> bool {
         ["SSH_CONNECTION", "SSH_TTY"].iter().any(|name| std::env::var_os(name).is_some())

@@ -26,10 +26,10 @@ const SLOW_DOWN: Duration = Duration::from_secs(5);
 /// Maximum poll interval while the service is unreachable.
 const MAX_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Maximum time for the approval; the service ends a login earlier.
+/// Maximum time to wait for the approval. The service ends a login earlier.
 const MAX_SECONDS: u64 = 3_600;
 
-/// Started login.
+/// Response to the start of a login.
 #[derive(Deserialize)]
 struct Started {
     device_code: Zeroizing<String>,
@@ -60,7 +60,7 @@ struct Refusal {
     error: String,
 }
 
-/// Answer to a poll.
+/// Result of a poll.
 enum Answer {
     Granted(Grant),
     Pending,
@@ -89,7 +89,7 @@ pub(super) async fn sign_in(
     Ok(Credential { token: grant.access_token, about, private_key: None })
 }
 
-/// Facts about this client, which the page shows before the approval.
+/// Returns details about this client. The page shows them before the approval.
 fn client() -> serde_json::Value {
     let mut client = json!({
         "client_id": CLIENT_ID,
@@ -102,7 +102,7 @@ fn client() -> serde_json::Value {
     client
 }
 
-/// Name of this machine, if the service accepts it: 1 to 100 characters.
+/// Returns the name of this machine, if the service accepts the name: 1 to 100 characters.
 fn hostname() -> Option<String> {
     #[cfg(unix)]
     let name = nix::unistd::gethostname().ok()?.into_string().ok()?;

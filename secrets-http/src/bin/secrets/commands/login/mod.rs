@@ -31,10 +31,10 @@ pub(crate) struct Login {
     store: StoreChoice,
 }
 
-/// Greeting of the service, which needs no credential.
+/// Response of the service to a request without a credential.
 #[derive(Default, Deserialize)]
 struct Greeting {
-    /// Signer of bundles; absent in older versions of the service.
+    /// Signer of bundles. Absent in older versions of the service.
     bundle_signer: Option<String>,
 }
 
@@ -64,7 +64,7 @@ impl Login {
         Ok(Setting { value, source: Source::Option("URL") })
     }
 
-    /// Stores the credential, and says where.
+    /// Stores the credential, and prints the place.
     fn store(
         &self,
         cx: &Invocation,
@@ -107,7 +107,7 @@ fn place(stored: Stored, file: &str) -> String {
     }
 }
 
-/// Signer of the service's bundles, which is compared when an offline copy is opened.
+/// Returns the signer of the service's bundles. It is compared when an offline copy is opened.
 async fn signer(service: &Service) -> Result<Option<String>, Failure> {
     let Some(text) = service.get::<Greeting>(&[]).await?.bundle_signer else { return Ok(None) };
     let signer: Signer = text.parse().map_err(|_| {

@@ -14,7 +14,7 @@ use crate::invocation::Invocation;
 use crate::output::printable;
 use crate::settings::Server;
 
-/// Maximum number of bytes of a token: more than any service accepts.
+/// Maximum size of a token in bytes. No service accepts a larger one.
 const MAX_BYTES: u64 = 64 * 1024;
 
 /// Owner of a token, from `users/me`.

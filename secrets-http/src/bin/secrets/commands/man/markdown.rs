@@ -77,12 +77,12 @@ fn item(arg: &Arg) -> String {
     line
 }
 
-/// Text with a full stop, which the definitions leave out.
+/// Returns a help text with the full stop that the definitions leave out.
 fn sentence(text: &str) -> String {
     if text.ends_with(['.', ':']) { text.to_owned() } else { format!("{text}.") }
 }
 
-/// Names and placeholder of an argument, such as `-p, --project <PROJECT>`.
+/// Returns the names and the placeholder of an argument, such as `-p, --project <PROJECT>`.
 fn signature(arg: &Arg) -> String {
     if arg.is_positional() {
         return arg.to_string();

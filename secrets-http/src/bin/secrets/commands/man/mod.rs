@@ -48,7 +48,7 @@ impl Man {
         Ok(Outcome::Done)
     }
 
-    /// Finds the command, with the name under which it is called.
+    /// Finds the command whose page is printed. Its name includes the names of its parents.
     fn find(&self) -> Result<clap::Command, Failure> {
         let mut command = Arguments::command();
         command.build();

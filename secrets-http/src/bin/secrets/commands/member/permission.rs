@@ -150,7 +150,7 @@ async fn change(
     resource.print_list(&resource.service.call(Method::PUT, &path, &body).await?)
 }
 
-/// ID of a member of the project's team.
+/// Returns the user ID of a member of the project's team.
 async fn user(service: &Service, place: &Place, member: &str) -> Result<String, Failure> {
     let project: Project = service.get(&["projects", &place.project]).await?;
     resource::id(&MEMBERS, &service.value(&["teams", &project.team_id]).await?, member)

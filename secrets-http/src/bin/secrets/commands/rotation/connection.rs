@@ -82,7 +82,7 @@ struct ProxyOptions {
     shared_secret_file: Option<PathBuf>,
 }
 
-/// Keys of the secrets.
+/// Keys of the secrets that the rotation writes.
 #[derive(Debug, Args, Serialize)]
 #[command(next_help_heading = "Keys of the secrets")]
 struct Mapping {
@@ -244,7 +244,7 @@ impl ProxyOptions {
 }
 
 impl Mapping {
-    /// The mapping, unless all keys are the default ones.
+    /// Returns the mapping; `None` if all keys are the default keys.
     fn given(self) -> Option<Self> {
         let keys = [&self.url, &self.username, &self.password];
         let others = [&self.host_key, &self.port_key, &self.database_key];

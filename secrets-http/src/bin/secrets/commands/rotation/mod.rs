@@ -15,7 +15,7 @@ use crate::output::Column;
 use crate::resource::{Kind, Resource};
 use crate::service::Request;
 
-/// Time after which `rotate` without `--wait` leaves the rotation to the service.
+/// Time that `rotate` waits without `--wait`. The service then continues the rotation alone.
 const START_TIME: Duration = Duration::from_secs(2);
 
 /// Time limit of `rotate --wait`. The service ends an attempt after 45 seconds.
@@ -157,7 +157,7 @@ impl Rotation {
     }
 }
 
-/// Starts a rotation. The service continues if nobody waits for the response.
+/// Starts a rotation. The service continues even if the response is not awaited.
 async fn rotate(
     cx: &Invocation,
     resource: Resource<'_>,

@@ -7,24 +7,24 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use zeroize::Zeroizing;
 
-/// Minimum number of bytes of a masked text: shorter ones appear by chance.
+/// Minimum length of a masked text, in bytes. Shorter texts occur by chance.
 pub(super) const MIN_LENGTH: usize = 6;
 
-/// Minimum number of bytes of a masked line of a value: short lines, such as `},`, are common.
+/// Minimum length of a masked line of a value, in bytes. Short lines, such as `},`, are common.
 const MIN_LINE_LENGTH: usize = 8;
 
-/// Characters that RFC 3986 leaves as they are.
+/// Characters that are percent-encoded according to RFC 3986.
 const RFC_3986: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Characters that `urllib.parse.quote` of Python leaves as they are, as in a path.
+/// Characters that `urllib.parse.quote` of Python encodes, which keeps slashes.
 const PYTHON: AsciiSet = RFC_3986.remove(b'/');
 
-/// Characters that `encodeURIComponent` of JavaScript leaves as they are.
+/// Characters that `encodeURIComponent` of JavaScript encodes.
 const JAVASCRIPT: AsciiSet =
     RFC_3986.remove(b'!').remove(b'\'').remove(b'(').remove(b')').remove(b'*');
 
-/// Adds all forms of a value that are long enough to be masked. All buffers have their final size from
-/// the start, because growing would leave copies in memory that is not wiped.
+/// Adds all forms of a value that are long enough to be masked. Every buffer has its final size
+/// from the start, because a growing buffer would leave copies in memory that is not wiped.
 pub(super) fn add_forms(value: &str, forms: &mut Vec<Zeroizing<Vec<u8>>>) {
     if value.len() < MIN_LENGTH {
         return;
@@ -74,7 +74,7 @@ fn replaced(text: &str, from: &str, to: &str) -> Zeroizing<String> {
     result
 }
 
-/// Content of a JSON text.
+/// Returns the value as the content of a JSON string.
 fn json(value: &str) -> Zeroizing<String> {
     const MAX_ESCAPE: usize = "\\u0000".len();
     let mut quoted = Zeroizing::new(Vec::with_capacity(value.len() * MAX_ESCAPE + 2));
@@ -84,7 +84,7 @@ fn json(value: &str) -> Zeroizing<String> {
     Zeroizing::new(str::from_utf8(content).unwrap_or_default().to_owned())
 }
 
-/// JSON with `\u` escapes for all characters other than ASCII, as many programs write it.
+/// Returns JSON text with `\u` escapes for all non-ASCII characters, as many programs write it.
 fn in_ascii(json: &str) -> Zeroizing<String> {
     const MAX_ESCAPE: usize = "\\u0000".len();
     let mut escaped = Zeroizing::new(String::with_capacity(json.len() * MAX_ESCAPE));
@@ -108,9 +108,10 @@ fn percent_encoded(value: &str, kept: &'static AsciiSet) -> Zeroizing<String> {
     encoded
 }
 
-/// Base64 of a value at the end of a text and elsewhere, without the characters that depend on other
-/// bytes. `shift` bytes stand before the value in a group of three, such as those of a user name
-/// before a password.
+/// Returns the base64 of a value that follows other bytes: at the end of an encoded text, and
+/// followed by more bytes. Characters that depend on other bytes are left out. `shift` is the
+/// number of bytes before the value in its group of three, such as those of a user name before a
+/// password.
 fn base64(engine: &impl Engine, value: &str, shift: usize) -> [Zeroizing<String>; 2] {
     const BITS_OF_BYTE: usize = 8;
     const BITS_OF_CHARACTER: usize = 6;

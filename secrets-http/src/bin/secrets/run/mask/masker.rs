@@ -1,4 +1,4 @@
-//! Masking of a stream, piece by piece.
+//! Masking of a stream that arrives in pieces.
 
 use zeroize::Zeroizing;
 
@@ -7,22 +7,23 @@ use super::patterns::Patterns;
 /// Text that stands for a value.
 pub(super) const MASK: &[u8] = b"***";
 
-/// Number of bytes that are read at once.
+/// Maximum number of bytes per read.
 const READ_SIZE: usize = 64 * 1024;
 
-/// State of a stream: bytes that may be the beginning of a value.
+/// Masker of one stream. It holds back bytes that may be the start of a value.
 #[derive(Default)]
 pub(super) struct Masker {
     buffer: Zeroizing<Vec<u8>>,
     /// Number of bytes in the buffer.
     filled: usize,
-    /// Number of bytes of the buffer that were written although a value may begin with them.
+    /// Number of bytes in the buffer that were already written, although a value may begin with
+    /// them.
     shown: usize,
     output: Zeroizing<Vec<u8>>,
 }
 
 impl Masker {
-    /// Space for the next bytes of the stream.
+    /// Returns space for the next bytes of the stream.
     pub(super) fn space(&mut self, patterns: &Patterns) -> &mut [u8] {
         let size = self.filled.max(patterns.max_length()) + READ_SIZE;
         if self.buffer.len() < size {
@@ -36,15 +37,16 @@ impl Masker {
         &mut self.buffer[self.filled..]
     }
 
-    /// Takes bytes that were read into the space, and returns the output that is certain.
+    /// Processes bytes that were read into the space. Returns the output that no later byte can
+    /// change.
     pub(super) fn advance(&mut self, length: usize, patterns: &Patterns) -> &[u8] {
         self.filled += length;
         self.mask(patterns, false);
         &self.output
     }
 
-    /// Returns the bytes that were held back. If the next bytes complete a value all the same, they
-    /// are masked.
+    /// Returns the bytes that were held back. If later bytes complete a value, only its remaining
+    /// bytes are masked.
     pub(super) fn flush(&mut self, patterns: &Patterns) -> &[u8] {
         self.mask(patterns, true);
         &self.output
@@ -84,7 +86,7 @@ impl Masker {
     }
 }
 
-/// Part of the text that was not written before.
+/// Returns the part of the text that was not written yet.
 fn unseen(text: &[u8], from: usize, to: usize, shown: usize) -> &[u8] {
     &text[from.max(shown).min(to)..to]
 }

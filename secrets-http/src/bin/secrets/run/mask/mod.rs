@@ -25,17 +25,18 @@ use self::patterns::Patterns;
 use self::stream::{SharedPatterns, Stream, has_data, lock};
 use super::pty::Pty;
 
-/// Maximum time that output of a stopped program is waited for.
+/// Maximum time to wait for the output of a stopped program.
 const SETTLE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Output of the program on its way to this process.
+/// Masked output of the program.
 pub(super) struct Masking {
     /// Pseudo-terminal, if one of the outputs of this process is a terminal.
     pub(super) pty: Option<Pty>,
     patterns: SharedPatterns,
-    /// Values that the program has or had.
+    /// Values that the program has now or had earlier.
     values: Vec<Plaintext>,
-    /// Standard streams of the program; standard input only if it is the pseudo-terminal.
+    /// Standard streams for the program. Standard input is included only if it is the
+    /// pseudo-terminal.
     streams: Streams,
     /// Pseudo-terminal, and the lock that is held while its output is copied.
     source: Option<(OwnedFd, Arc<Mutex<()>>)>,
@@ -59,8 +60,8 @@ struct Threads {
 }
 
 impl Masking {
-    /// Prepares the streams, and starts to copy them. A possible beginning of a value is held back
-    /// for `delay`.
+    /// Prepares the streams, and starts to copy them. Bytes that may be the start of a value are
+    /// held back for `delay`.
     pub(super) fn start(secrets: &[(SecretKey, Plaintext)], delay: Duration) -> io::Result<Self> {
         let (end, end_writer) = pipe()?;
         let (sender, finished) = mpsc::channel(1);
@@ -77,7 +78,8 @@ impl Masking {
         Ok(masking)
     }
 
-    /// Masks these values too. Earlier ones stay masked, because the program may still print them.
+    /// Masks these values from now on. Earlier values stay masked, because the program may still
+    /// print them.
     pub(super) fn add(&mut self, secrets: &[(SecretKey, Plaintext)]) {
         for (_, value) in secrets {
             if !self.values.contains(value) {
@@ -110,7 +112,8 @@ impl Masking {
         }
     }
 
-    /// Passes on what is typed next; waits forever without a pseudo-terminal. Cancel-safe.
+    /// Passes on the next input of the keyboard. Without a pseudo-terminal, waits forever.
+    /// Cancel-safe.
     pub(super) async fn relay(masking: &mut Option<Self>) {
         match masking.as_mut().and_then(|masking| masking.pty.as_mut()) {
             Some(pty) => pty.relay().await,
@@ -118,7 +121,7 @@ impl Masking {
         }
     }
 
-    /// Waits until the output of a program that has ended is written. Cancel-safe.
+    /// Waits until the remaining output of a program that has ended is written. Cancel-safe.
     pub(super) async fn finish(&mut self) {
         // Closes the pipe, which the threads see.
         self.end = None;
@@ -185,7 +188,7 @@ impl Threads {
     }
 }
 
-/// True if both outputs of this process are the same file.
+/// True if both outputs of this process lead to the same file.
 fn is_same_file() -> bool {
     let file = |stream: BorrowedFd<'_>| fstat(stream).ok().map(|file| (file.st_dev, file.st_ino));
     let output = file(stdout().as_fd());

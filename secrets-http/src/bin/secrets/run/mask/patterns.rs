@@ -1,32 +1,33 @@
 //! Search for the texts to mask.
 //!
-//! The texts are searched in wiped memory, which the tables of `aho-corasick` would not be. The rule
-//! is that of its `LeftmostLongest`: the match that begins first, and of several the longest.
+//! The texts are kept in wiped memory; the tables of `aho-corasick` would not be wiped. Matches are
+//! the same as with its `LeftmostLongest`: the first match, and if several begin there, the
+//! longest.
 
 use zeroize::Zeroizing;
 
 use super::forms::add_forms;
 
-/// Number of bytes by which the beginning of a text is recognized.
+/// Number of bytes at the start of a text that are hashed.
 const START_LENGTH: usize = 4;
 
-/// Number of bits of the hash of a beginning.
+/// Number of bits of the hash of a start.
 const HASH_BITS: u32 = 16;
 
-/// Number of words of the set of hashes.
+/// Number of words in the bit set of hashes.
 const WORDS: usize = (1 << HASH_BITS) / u64::BITS as usize;
 
 /// Texts to mask.
 pub(super) struct Patterns {
     /// Texts in ascending order, without repetition.
     sorted: Vec<Pattern>,
-    /// Hashes of the beginnings of the texts, as a set of bits.
+    /// Hashes of the starts of the texts, as a bit set.
     starts: Zeroizing<[u64; WORDS]>,
 }
 
 struct Pattern {
     text: Zeroizing<Vec<u8>>,
-    /// Index of the longest other text with which this one begins.
+    /// Index of the longest other text that is a prefix of this text.
     prefix: Option<usize>,
 }
 
@@ -35,7 +36,7 @@ struct Pattern {
 pub(super) struct Found {
     /// Length of the longest text to mask that begins here.
     pub(super) length: Option<usize>,
-    /// True if a longer one may begin here, depending on the text that follows.
+    /// True if a longer text to mask may begin here, depending on the bytes that follow.
     pub(super) may_continue: bool,
 }
 
@@ -69,12 +70,12 @@ impl Patterns {
         Self { sorted, starts }
     }
 
-    /// Length of the longest text.
+    /// Returns the length of the longest text to mask.
     pub(super) fn max_length(&self) -> usize {
         self.sorted.iter().map(|pattern| pattern.text.len()).max().unwrap_or(0)
     }
 
-    /// First position from `from` on where a text to mask may begin.
+    /// Returns the first position at or after `from` where a text to mask may begin.
     pub(super) fn candidate(&self, text: &[u8], from: usize) -> Option<usize> {
         let rest = text.get(from..)?;
         let is_start = |start: &[u8]| {
@@ -90,7 +91,7 @@ impl Patterns {
         (position < rest.len()).then_some(from + position)
     }
 
-    /// Searches at the beginning of a text.
+    /// Searches for a text to mask at the start of `text`.
     pub(super) fn at(&self, text: &[u8]) -> Found {
         let next = self.sorted.partition_point(|pattern| pattern.text.as_slice() <= text);
         let may_continue =
@@ -107,7 +108,7 @@ impl Patterns {
     }
 }
 
-/// Place of the hash of a beginning in the set: the word and the bit.
+/// Returns the place of a hash in the bit set: the word and the bit.
 fn place(start: [u8; START_LENGTH]) -> (usize, u64) {
     // Multiplicative hash: the highest bits depend on all bytes.
     const FACTOR: u32 = 0x9e37_79b1;

@@ -1,6 +1,7 @@
 //! Thread that copies a stream of the program and masks it.
 //!
-//! A thread, because writing to a slow reader must hold up the program and not the supervisor.
+//! It is a thread because a slow reader of the output must block the program, but not the
+//! supervisor.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -15,7 +16,7 @@ use tokio::sync::mpsc;
 use super::masker::Masker;
 use super::patterns::Patterns;
 
-/// Texts to mask, which change with the secrets.
+/// Texts to mask. They are replaced when the secrets change.
 pub(super) type SharedPatterns = Arc<Mutex<Arc<Patterns>>>;
 
 /// Stream of the program, and the stream of this process to which it is copied.
@@ -24,13 +25,13 @@ pub(super) struct Stream {
     pub(super) source: OwnedFd,
     /// Output of this process.
     pub(super) target: OwnedFd,
-    /// Pipe whose writer is closed when the program has ended.
+    /// Pipe that signals the end of the program: its writer is then closed.
     pub(super) end: OwnedFd,
     /// Texts to mask.
     pub(super) patterns: SharedPatterns,
-    /// Time after which a possible beginning of a value is written.
+    /// Time after which bytes that may be the start of a value are written.
     pub(super) delay: Duration,
-    /// Lock held while bytes of the stream are in this process.
+    /// Lock that is held while bytes of the stream are in this process.
     pub(super) activity: Arc<Mutex<()>>,
 }
 
@@ -44,7 +45,7 @@ enum Event {
 }
 
 impl Stream {
-    /// Starts the copy. The sender is dropped at its end.
+    /// Starts copying. `finished` is dropped when copying has ended.
     pub(super) fn start(self, finished: mpsc::Sender<()>) -> io::Result<()> {
         thread::Builder::new().name("mask".to_owned()).spawn(move || {
             let _finished = finished;
@@ -79,7 +80,7 @@ impl Stream {
         }
     }
 
-    /// Waits for data, at most for this time.
+    /// Waits for data, for at most this time.
     fn wait(&self, limit: Option<Duration>) -> io::Result<Event> {
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
         loop {
@@ -96,19 +97,20 @@ impl Stream {
     }
 }
 
-/// True if the stream has bytes that were not read.
+/// True if the stream has data to read.
 pub(super) fn has_data(source: impl AsFd) -> bool {
     let mut sources = [PollFd::new(&source, PollFlags::IN)];
     let result = poll(&mut sources, Some(&Timespec::default()));
     result.is_ok_and(|_| sources[0].revents().contains(PollFlags::IN))
 }
 
-/// Locks. No thread panics while it holds a lock.
+/// Locks a mutex. It cannot be poisoned, because no thread panics while holding it.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads. A pseudo-terminal without a program reports its end as an error.
+/// Reads from a stream. A pseudo-terminal reports its end as an error, which is returned as the
+/// end.
 fn read(source: &mut File, space: &mut [u8]) -> io::Result<usize> {
     loop {
         match source.read(space) {
