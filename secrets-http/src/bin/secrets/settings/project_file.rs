@@ -124,8 +124,8 @@ pub(super) struct UserFile {
 }
 
 impl Found {
-    /// Searches for the files in the working directory and its parents, up to the root of the
-    /// repository, the home folder or the root of the file system.
+    /// Searches for the files in the working directory and its parents. Stops at the root of the
+    /// repository, at the home folder, and at the boundary of the file system.
     pub(super) fn search(variables: Variables) -> Result<Option<Self>, Failure> {
         let working = std::env::current_dir()
             .map_err(|error| Failure::configuration(format!("working directory: {error}")))?;
