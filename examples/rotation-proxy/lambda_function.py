@@ -2,7 +2,7 @@
 
 The secrets service invokes this function with a signed and encrypted request. The response is
 signed and encrypted too, so that AWS logs and other functions can neither read nor forge it. The
-format is in `secrets-core/src/rotations/envelope.rs`, with vectors in `tests/vectors/proxy.json`.
+format is in `secrets-core/src/rotators/envelope.rs`, with vectors in `tests/vectors/proxy.json`.
 
 Dependencies: `cryptography` (the standard library has no AES-GCM), and `pg8000` for PostgreSQL or
 `PyMySQL` for MySQL and MariaDB. Every failure becomes a code from a closed list: the error text of
@@ -445,7 +445,7 @@ class Mysql:
 
     def connect(self, user, password, refused="admin_rejected"):
         class Never:
-            """Refuses to send the password in clear to a server that asks for it."""
+            """Refuses a request of the server to send the password in clear text."""
 
             def __init__(self, _connection):
                 raise Fault("protocol")

@@ -93,7 +93,7 @@ const secretsOf = (project, environment) => `/projects/${segment(project)}/envir
 export const api = {
   me: async () => (await send("GET", "/users/me")).body,
 
-  /** Whether and where people sign in with the browser. */
+  /** Reads the ways in which people can sign in with the browser. */
   signIn: async () => (await send("GET", "/auth/config")).body,
 
   signOut: async () => void (await send("POST", "/auth/sign-out")),

@@ -8,7 +8,7 @@ const UNSEEN_FOR = 60_000;
 /** Time to wait before a refused stream is opened again, in milliseconds. */
 const RETRY_AFTER = 30_000;
 
-/** Time in which events are taken together, in milliseconds: one change set is told once for each environment. */
+/** Time during which events are handled together, in milliseconds: a change set causes one event for each environment. */
 const TOGETHER = 100;
 
 /**

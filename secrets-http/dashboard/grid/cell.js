@@ -14,7 +14,7 @@ import { visibleParts } from "./values.js";
 /** Maximum number of characters of a value in a cell. */
 const MAX_SHOWN = 60;
 
-/** A value on one line; the full value is below the grid. @param {{ value: string }} properties */
+/** Value shortened to one line; the full value is shown below the grid. @param {{ value: string }} properties */
 function Short({ value }) {
   const [first] = value.split("\n", 1);
   const parts = visibleParts(first.slice(0, MAX_SHOWN));
@@ -26,7 +26,7 @@ function Short({ value }) {
   </span>`;
 }
 
-/** Words of a staged change, and if it conflicts. @param {any} grid @param {any} change @param {boolean} isConflict */
+/** Describes a staged change, and its conflict if there is one. @param {any} grid @param {any} change @param {boolean} isConflict */
 const stagedLabel = (grid, change, isConflict) =>
   [isConflict ? words.edit.conflict : words.edit.unsaved, changeText(grid, change)].join(": ");
 
@@ -36,7 +36,7 @@ function StagedMark({ grid, change, isConflict }) {
     <span class="text">${changeText(grid, change)}</span>`;
 }
 
-/** Buttons of the active cell, for the pointer: the keyboard has keys. @param {{ isShown: boolean }} properties */
+/** Buttons of the active cell, for people who use a pointer. With a keyboard, shortcuts do the same. @param {{ isShown: boolean }} properties */
 function Actions({ isShown }) {
   const label = isShown ? words.cell.hide : words.cell.reveal;
   return html`<span class="tools" aria-hidden="true">
@@ -98,7 +98,7 @@ export function Cell({ grid, row, index, place, column, hasOthers }) {
 }
 
 /**
- * The key of a row.
+ * Cell with the key of a row.
  * @param {{ grid: import("./state.js").GridState, row: import("./marks.js").Row, index: number, about: string }} properties
  */
 export function KeyCell({ grid, row, index, about }) {

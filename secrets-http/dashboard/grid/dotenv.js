@@ -28,7 +28,7 @@ function valueOf(text) {
 }
 
 /**
- * Returns the number of lines of the value that begins in this one: a quoted value goes on to the closing quote.
+ * Returns the number of lines of the value that begins in this line: a quoted value ends at the closing quote.
  * @param {string[]} lines @param {number} start @param {string} rest
  */
 function lengthOf(lines, start, rest) {

@@ -10,7 +10,7 @@ import { isWritable, sources, stageAll } from "./editing.js";
 import { description as descriptionOf } from "./marks.js";
 import { changeId, ownVersion } from "./staged.js";
 
-/** Rule of the service for keys. */
+/** Pattern that the service requires of keys. */
 const KEY = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
 const MAX_KEY = 255;
 
@@ -18,7 +18,7 @@ const MAX_KEY = 255;
 const GENERATED = 32;
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/** Values longer than this, or of several lines, get a wide window. */
+/** Length in characters from which a value is edited in a wide window, as are values of several lines. */
 const LONG = 80;
 
 /** Returns random letters and digits, each equally likely. */
@@ -44,7 +44,7 @@ function keyError(grid, key, environment) {
 }
 
 /**
- * Contents of the window, and what they mean as a change.
+ * Content of the window, and the change that it stands for.
  * @param {import("./state.js").GridState} grid @param {import("./editing.js").Editable | null} at
  */
 function useDraft(grid, at) {
@@ -70,7 +70,7 @@ function useDraft(grid, at) {
   return { place, isKnown: known !== undefined, value, setValue, write, from, setFrom, about, setAbout, change };
 }
 
-/** The key and the environment of a new secret. @param {any} properties */
+/** Fields for the key and the environment of a new secret. @param {any} properties */
 function NewKey({ grid, key_, setKey, environment, setEnvironment, error, ids }) {
   const open = grid.environments.value.filter(isWritable);
   return html`<label class="field">${words.edit.key}
@@ -85,7 +85,7 @@ function NewKey({ grid, key_, setKey, environment, setEnvironment, error, ids })
     </label>`;
 }
 
-/** Buttons that fill the field. @param {any} properties */
+/** Buttons that fill the field with a value. @param {any} properties */
 function Fillers({ grid, at, draft, read }) {
   const [state, setState] = useState("");
   const load = async () => {

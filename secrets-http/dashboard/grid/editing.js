@@ -41,7 +41,7 @@ export function editable(grid) {
 }
 
 /**
- * Environments from which the value of a key can be copied.
+ * Returns the environments from which the value of a key can be copied.
  * @param {GridState} grid @param {string} key @param {string} environment ID of the environment that gets the copy
  */
 export function sources(grid, key, environment) {
@@ -74,7 +74,7 @@ export function lastText(grid) {
   return change ? `${change.key}, ${name}: ${changeText(grid, change)}. ` : "";
 }
 
-/** A change in words. @param {GridState} grid @param {Change} change */
+/** Describes a change in words. @param {GridState} grid @param {Change} change */
 export function changeText(grid, change) {
   const { environments, keys } = grid.comparison.value;
   const text = words.edit.change;
@@ -87,19 +87,19 @@ export function changeText(grid, change) {
   return from ? text.uncovered(from) : text.delete;
 }
 
-/** Effect of a change on other environments, in words. @param {GridState} grid @param {Change} change */
+/** Describes the effect of a change on other environments. @param {GridState} grid @param {Change} change */
 export function consequence(grid, change) {
   if (change.action === "describe") return "";
   const heirs = heirsOf(change, grid.comparison.value);
   return heirs.length ? words.edit.heirs(heirs.join(", "), heirs.length) : "";
 }
 
-/** Gives up the changes of one cell. @param {GridState} grid @param {string[]} ids */
+/** Discards the staged changes of one cell. @param {GridState} grid @param {string[]} ids */
 export function giveUp(grid, ids) {
   grid.staged.value = unstage(grid.staged.value, ids);
 }
 
-/** Gives up all changes, which can be undone. @param {GridState} grid */
+/** Discards all staged changes. This can be undone. @param {GridState} grid */
 export function discard(grid) {
   giveUp(grid, [...grid.staged.value.changes.keys()]);
   notify({ text: words.edit.discarded, action: { label: words.edit.undo, run: () => (grid.staged.value = undo(grid.staged.value)) } });
@@ -107,7 +107,7 @@ export function discard(grid) {
 }
 
 /**
- * Does an action that changes staged changes, or opens a window for one. Returns false if it is another action.
+ * Performs an action of editing: changes the staged changes, or opens a window. Returns false if the action is not one of editing.
  * @param {GridState} grid @param {string} action
  */
 export function edit(grid, action) {

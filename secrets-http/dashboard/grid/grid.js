@@ -10,7 +10,7 @@ import { Head } from "./head.js";
 import { actionOf, moved } from "./keys.js";
 import { Rows, rowHeight } from "./rows.js";
 
-/** Height of the heads, in pixels. */
+/** Height of the row with the names of the environments, in pixels. */
 const HEAD = 56;
 
 /** @param {import("@preact/signals").Signal<{ scrollTop: number, height: number }>} view */

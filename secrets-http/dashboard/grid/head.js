@@ -59,7 +59,7 @@ export function Head({ grid }) {
   </div>`;
 }
 
-/** Tabs of the environments, of which a narrow window shows one. @param {{ grid: import("./state.js").GridState }} properties */
+/** Tabs of the environments, for a narrow window, which shows one environment at a time. @param {{ grid: import("./state.js").GridState }} properties */
 export function EnvironmentTabs({ grid }) {
   const environments = grid.environments.value;
   const chosen = grid.narrow.value;

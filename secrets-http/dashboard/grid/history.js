@@ -40,7 +40,7 @@ function Value({ of, load }) {
     <span class="bad" role="status">${error}</span>`;
 }
 
-/** A button that asks once more. @param {Own & { version: number, onDone: () => void }} properties */
+/** Button that asks for confirmation before it rolls back. @param {Own & { version: number, onDone: () => void }} properties */
 function RollBack({ grid, name, environment, secret, version, reload, onDone }) {
   const [isAsked, setAsked] = useState(false);
   const [error, setError] = useState("");

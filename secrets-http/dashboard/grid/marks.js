@@ -42,7 +42,7 @@ export function shortText(mark, secret) {
 }
 
 /**
- * Describes a cell in words.
+ * Describes a cell in words, for screen readers.
  * @param {Row} row @param {number} column @param {Environment[]} environments
  */
 export function spoken(row, column, environments) {
@@ -113,7 +113,7 @@ export function filtered({ keys, environments }, text, shows) {
   });
 }
 
-/** First description of a row's secrets. @param {Row} row */
+/** Returns the first description among a row's secrets. @param {Row} row */
 export const description = (row) => row.cells.find((cell) => cell?.description)?.description ?? "";
 
 /**

@@ -11,7 +11,7 @@ import { isWritable, stageAll } from "./editing.js";
 import { markOf } from "./marks.js";
 import { ownVersion } from "./staged.js";
 
-/** Largest file that is read, in bytes: the service takes 16 MiB in one request. */
+/** Maximum size of a file that is read, in bytes. The service accepts 16 MiB in one request. */
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /** @typedef {import("./state.js").GridState} GridState */
@@ -43,7 +43,7 @@ function offer(grid, place, text) {
   grid.pasted.value = planOfText(grid, /** @type {number} */ (place), text);
 }
 
-/** The visible environment below the pointer, by its place. @param {GridState} grid @param {DragEvent} event */
+/** Returns the place of the visible environment below the pointer. @param {GridState} grid @param {DragEvent} event */
 function placeBelow(grid, event) {
   const element = event.target instanceof Element ? event.target : null;
   const cell = element?.closest("[aria-colindex]")?.getAttribute("aria-colindex");
@@ -84,7 +84,7 @@ export function usePaste(grid) {
   }, []);
 }
 
-/** What a text would change, without values. @param {{ grid: GridState, plan: ReturnType<typeof planOfText> }} properties */
+/** Window with the changes that a text would make, without values. @param {{ grid: GridState, plan: ReturnType<typeof planOfText> }} properties */
 export function Pasted({ grid, plan }) {
   const { environment, changes, created, changed, managed, errors } = plan;
   const close = () => (grid.pasted.value = null);

@@ -21,7 +21,7 @@ export function Shown({ value }) {
   return html`${visibleParts(value).map(({ text, isMark }) => (isMark ? html`<i>${text}</i>` : text))}`;
 }
 
-/** Hides what is shown after a time. @param {boolean} isShown @param {() => void} hide */
+/** Calls `hide` some time after a value was shown. @param {boolean} isShown @param {() => void} hide */
 export function useHiding(isShown, hide) {
   useEffect(() => {
     if (!isShown) return undefined;
@@ -30,7 +30,7 @@ export function useHiding(isShown, hide) {
   }, [isShown]);
 }
 
-/** One side of a change: words, or a masked value. @param {{ label: string, text: string, value: string | null }} properties */
+/** One side of a change: a text, or a masked value. @param {{ label: string, text: string, value: string | null }} properties */
 function Side({ label, text, value }) {
   return html`<div class="side"><dt>${label}</dt>
     <dd>${value === null ? html`<span class="quiet">${text}</span>` : html`<pre tabindex="0"><${Shown} value=${value} /></pre>`}</dd>
@@ -69,7 +69,7 @@ function Values({ grid, change, read }) {
     <span class="bad" role="status">${error}</span>`;
 }
 
-/** The choice between two versions. @param {{ grid: any, id: string, change: Change, version: number }} properties */
+/** Choice between the staged version and the version of someone else. @param {{ grid: any, id: string, change: Change, version: number }} properties */
 function Conflict({ grid, id, change, version }) {
   const mine = () => (grid.staged.value = rebase(grid.staged.value, id, version));
   return html`<div class="conflict" role="group" aria-label=${words.review.conflictOf(change.key)}>
@@ -125,7 +125,7 @@ function Group({ grid, environment, read }) {
   </section>`;
 }
 
-/** Buttons of the window; production is asked for once more. @param {{ grid: any, reload: any, onClose: () => void }} properties */
+/** Buttons of the window. Changes of production need a second confirmation. @param {{ grid: any, reload: any, onClose: () => void }} properties */
 function Buttons({ grid, reload, onClose }) {
   const [isAsked, setAsked] = useState(false);
   const confirm = useRef(/** @type {HTMLButtonElement | null} */ (null));

@@ -26,7 +26,7 @@ function saved(grid) {
 }
 
 /**
- * True if the service already has the result of all changes. A deletion is made if there is nothing to delete.
+ * True if the service already has the result of all changes. A deletion counts as made if there is nothing to delete.
  * @param {GridState} grid
  */
 async function isMade(grid) {

@@ -47,7 +47,7 @@ function combined(before, next) {
 }
 
 /**
- * Stages changes as one step.
+ * Stages changes, as one step that can be undone.
  * @param {Staged} staged @param {Change[]} changes
  * @returns {Staged}
  */
@@ -64,7 +64,7 @@ export function stage(staged, changes) {
 }
 
 /**
- * Gives up changes as one step.
+ * Discards staged changes, as one step that can be undone.
  * @param {Staged} staged @param {string[]} ids
  * @returns {Staged}
  */
@@ -100,7 +100,7 @@ export function rebase(staged, id, version) {
 }
 
 /**
- * Changes as `POST …/changes` takes them.
+ * Returns the changes in the form that `POST …/changes` takes.
  * @param {Changes} changes
  * @param {{ hasVersions?: boolean }} [options] without versions, for a dry run that asks whether all are made already
  */

@@ -25,15 +25,15 @@ export class GridState {
   shows = signal(/** @type {ReadonlySet<Show>} */ (new Set(SHOWS.filter((show) => parameter("show").split(",").includes(show)))));
   isEqual = signal(false);
   isLegendOpen = signal(false);
-  /** Environment whose values are asked for at once, by its place. */
+  /** Place of the environment all of whose values the person wants to reveal. */
   asked = signal(/** @type {number | null} */ (null));
-  /** Environment that a narrow window shows, by its place. */
+  /** Place of the environment that a narrow window shows. */
   narrow = signal(0);
-  /** Active cell: a key, and a visible column, of which the first holds the keys. */
+  /** Active cell: its key, and the number of its visible column. The first column contains the keys. */
   active = signal(/** @type {{ key: string, column: number }} */ ({ key: "", column: 1 }));
   /** Cells that someone else has changed just now. */
   flashes = signal(/** @type {ReadonlySet<string>} */ (new Set()));
-  /** True if the value of the active cell is to be selected once it is shown. */
+  /** True if the value of the active cell must be selected once it is shown. */
   isSelecting = signal(false);
 
   /** Changes that are not saved. */
@@ -50,7 +50,7 @@ export class GridState {
   /** Key whose history is shown. */
   historyOf = signal(/** @type {string | null} */ (null));
 
-  /** The comparison with a row for each key that is only staged. */
+  /** Comparison, with an additional row for each key that is only staged. */
   merged = computed(() => withNewKeys(this.comparison.value, this.staged.value.changes));
   conflicts = computed(() => conflictsOf(this.staged.value.changes, this.comparison.value));
   environments = computed(() => this.comparison.value.environments);
@@ -84,7 +84,7 @@ export class GridState {
     if (key !== undefined) this.active.value = { key, column };
   }
 
-  /** The active row and environment; `environment` is absent in the column of the keys. */
+  /** Returns the active row and environment; `environment` is absent in the column of the keys. */
   target() {
     const { row, column } = this.place.value;
     const place = this.columns.value[column - 1];
@@ -92,7 +92,7 @@ export class GridState {
   }
 
   /**
-   * True if the cell is the active one. Asks by key, because the number of a row changes when a key is added.
+   * True if the cell is the active one. Cells are compared by key, because the number of a row changes when a key is added.
    * @param {string} key @param {number} column
    */
   isActive(key, column) {

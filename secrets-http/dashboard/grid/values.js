@@ -32,7 +32,7 @@ export class Values {
     document.addEventListener("visibilitychange", this.#onVisibility);
   }
 
-  /** State of a cell. @param {string} environment @param {string} key */
+  /** Returns the state of the value in a cell. @param {string} environment @param {string} key */
   of(environment, key) {
     const id = `${environment}/${key}`;
     let cell = this.#cells.get(id);
@@ -78,7 +78,7 @@ export class Values {
     for (const cell of this.#cells.values()) cell.value = HIDDEN;
   }
 
-  /** Hides all values, and ends. */
+  /** Hides all values and stops all timers, when the project is closed. */
   close() {
     this.hideAll();
     clearTimeout(this.#unseen);
@@ -91,7 +91,7 @@ export class Values {
   };
 }
 
-/** Names of characters that are invisible or change the direction of text. */
+/** Characters that are invisible or change the direction of text. */
 const MARKED = /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]/gu;
 
 /**

@@ -28,7 +28,7 @@ export function Field({ label, name, hint, error, control }) {
   </div>`;
 }
 
-/** Error of a request, except what is shown at a field. @param {{ error: any, fields?: string[] }} properties */
+/** Error of a request, without the errors that are shown at fields. @param {{ error: any, fields?: string[] }} properties */
 export function RequestError({ error, fields = [] }) {
   if (!error) return null;
   const isAtField = fields.some((name) => ofField(error, name));
@@ -39,7 +39,7 @@ export function RequestError({ error, fields = [] }) {
   </div>`;
 }
 
-/** Sends a request once at a time. @param {(input: any) => Promise<unknown>} request */
+/** Sends a request, unless the previous one is still running. @param {(input: any) => Promise<unknown>} request */
 export function useRequest(request) {
   const [state, setState] = useState(/** @type {{ isBusy: boolean, error?: any }} */ ({ isBusy: false }));
   const isBusy = useRef(false);

@@ -7,7 +7,7 @@ import { words } from "../words.js";
 import { html } from "./html.js";
 import { hasLetterKeys } from "./theme.js";
 
-/** Time between `g` and the letter of the section, in milliseconds. */
+/** Maximum time between `g` and the letter of a section, in milliseconds. */
 const SEQUENCE = 1_500;
 
 /** @typedef {{ name: string, path: string }} Link */
@@ -17,7 +17,7 @@ let isFollowed = false;
 
 const follow = () => void (isFollowed = true);
 
-/** True if letters typed in this element are text. @param {EventTarget | null} target */
+/** True if this element takes typed letters as text. @param {EventTarget | null} target */
 const isText = (target) => target instanceof Element && target.closest("input, textarea, select, dialog") !== null;
 
 /** Opens a section after `g` and its first letter. @param {Link[]} links */

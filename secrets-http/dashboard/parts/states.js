@@ -8,10 +8,10 @@ import { words } from "../words.js";
 import { Dialog } from "./dialog.js";
 import { html } from "./html.js";
 
-/** Time before a skeleton is shown, in milliseconds. */
+/** Time after which a skeleton is shown while loading, in milliseconds. */
 const PATIENCE = 150;
 
-/** Rows without text in the place of content. @param {{ rows: number }} properties */
+/** Skeleton: rows without text, shown while the content is loading. @param {{ rows: number }} properties */
 export function Skeleton({ rows }) {
   const [isLate, setLate] = useState(false);
   useEffect(() => {
@@ -60,7 +60,7 @@ export function Failed({ error, onRetry }) {
   <//>`;
 }
 
-/** Ways to sign in, as this server offers them. @param {{ isAgain?: boolean }} properties */
+/** Ways to sign in that this server offers. @param {{ isAgain?: boolean }} properties */
 function SignInWays({ isAgain = false }) {
   const settings = signIn.value;
   if (!settings) return html`<${Skeleton} rows=${1} />`;
@@ -80,7 +80,7 @@ export function SignedOut() {
   </main>`;
 }
 
-/** Asks to sign in again, over the current screen. */
+/** Dialog over the current screen that asks the person to sign in again. */
 export function Ended() {
   const actions = html`<button onClick=${load}>${words.signedOut.againDone}</button>`;
   return html`<${Dialog} title=${words.signedOut.again} onClose=${load} hasClose=${false} actions=${actions}>

@@ -26,7 +26,7 @@ function store(name, value) {
 
 export const theme = signal(THEMES.find((known) => known === stored("secrets-theme")) ?? "system");
 
-/** False if keys of a single letter are turned off (WCAG 2.1.4). */
+/** False if single-letter shortcuts are turned off (WCAG 2.1.4). */
 export const hasLetterKeys = signal(stored("secrets-letter-keys") !== "off");
 
 export function applyTheme() {

@@ -76,7 +76,7 @@ function actions(grid, read) {
   };
 }
 
-/** Asks before all values of an environment are shown. @param {{ grid: GridState, place: number }} properties */
+/** Question before all values of an environment are shown. @param {{ grid: GridState, place: number }} properties */
 function ColumnQuestion({ grid, place }) {
   const { environments, keys } = grid.comparison.value;
   const environment = environments[place];
@@ -135,7 +135,7 @@ function useStaged(grid) {
   }, []);
 }
 
-/** Windows over the grid. @param {{ grid: GridState, reload: any, read: any }} properties */
+/** Windows that are shown over the grid. @param {{ grid: GridState, reload: any, read: any }} properties */
 function Windows({ grid, reload, read }) {
   const asked = grid.asked.value;
   const editing = grid.editing.value;
@@ -168,7 +168,7 @@ function Secrets({ grid, reload, read }) {
     <${Windows} grid=${grid} reload=${reload} read=${read} />`;
 }
 
-/** Loads a project when it opens, and again when the window is seen again. @param {string} name */
+/** Loads a project when it is opened, and again when the window becomes visible again. @param {string} name */
 function useProject(name) {
   const [found, setFound] = useState(/** @type {{ project?: any, error?: any }} */ ({}));
   const known = useMemo(() => ({ etag: /** @type {string | null} */ (null) }), []);

@@ -131,7 +131,7 @@ function Access({ place, data, reload }) {
     ${isReviewed && html`<${Review} project=${place.project} changes=${[...staged.values()]} onClose=${() => setReviewed(false)} onDone=${done} />`}`;
 }
 
-/** Access of a person who manages no environment. @param {{ environments: any[] }} properties */
+/** View for a person who manages no environment: their own access. @param {{ environments: any[] }} properties */
 const Own = ({ environments }) => html`<${Heading} title=${text.title} about=${text.ownText} />
   <div class="matrix" role="region" aria-label=${text.title} tabindex="0">
     <table>

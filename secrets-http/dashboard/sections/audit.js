@@ -23,23 +23,23 @@ const FILTERS = ["action", "outcome", "actor_id", "key", "from", "to"];
 const PAGE = 100;
 const FILE_PAGE = 200;
 
-/** Pages of a file at most. */
+/** Maximum number of pages in a file. */
 const MAX_FILE_PAGES = 50;
 
 const days = new Intl.DateTimeFormat(undefined, { dateStyle: "full" });
 const times = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
-/** Filters of the address. @returns {Record<string, string>} */
+/** Returns the filters in the address. @returns {Record<string, string>} */
 const chosen = () => Object.fromEntries(FILTERS.map((name) => [name, parameter(name)]));
 
-/** Midnight of a day in the time zone of the browser. @param {string} day @param {number} [later] days */
+/** Returns midnight of a day in the time zone of the browser. @param {string} day @param {number} [later] days */
 function midnight(day, later = 0) {
   const [year, month, date] = day.split("-").map(Number);
   const time = new Date(year, month - 1, date + later);
   return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
 }
 
-/** Parameters of the request. @param {import("./parts.js").Place} place @param {Record<string, string>} filters */
+/** Returns the parameters of the request. @param {import("./parts.js").Place} place @param {Record<string, string>} filters */
 function queryOf({ project }, { from, to, ...filters }) {
   return {
     ...filters,

@@ -5,7 +5,7 @@ import { words } from "./words.js";
 
 const text = words.audit;
 
-/** Days in the chart. */
+/** Number of days in the chart. */
 const DAYS = 30;
 
 /** Height of the bars, in units of the drawing. */
@@ -15,7 +15,7 @@ const DAY = 86_400_000;
 
 const short = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 
-/** Day of a time in the time zone of the browser, as in a date field. @param {string | number} time */
+/** Returns the day of a time in the time zone of the browser, in the form of a date field. @param {string | number} time */
 export function dayOf(time) {
   const date = new Date(time);
   const two = (/** @type {number} */ number) => String(number).padStart(2, "0");

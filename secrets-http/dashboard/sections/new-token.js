@@ -111,7 +111,7 @@ export function NewToken({ place, projects, onClose, onDone }) {
 }
 
 /**
- * Value that is shown once, until the person says that it is stored.
+ * Dialog with a value that is shown only once, until the person confirms that it is stored.
  * @param {{ title: string, about: string, label: string, value: string, copied: string, onClose: () => void }} properties
  */
 export function Once({ title, about, label, value, copied, onClose }) {

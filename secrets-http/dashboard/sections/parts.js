@@ -73,11 +73,11 @@ export const Heading = ({ title, about, children }) => html`<div class="heading"
 /** A time as its age, with the exact time as title. @param {{ time: string }} properties */
 export const Age = ({ time }) => html`<time datetime=${time} title=${exactly(time)}>${ago(time)}</time>`;
 
-/** Names of the people who may do what a member may not. @param {any} team */
+/** Returns the names of the owners and admins of a team. @param {any} team */
 const adminsOf = (team) =>
   team.members.filter((/** @type {any} */ { role, status }) => role !== "member" && status === "active");
 
-/** Says who may see a section, to those who may not. @param {{ title: string, team: any }} properties */
+/** Text in place of a section that only owners and admins may see. It names them. @param {{ title: string, team: any }} properties */
 export const AdminsOnly = ({ title, team }) => html`<${Heading} title=${title} />
   <${Empty} title=${words.adminsOnly.title}>
     <p>${words.adminsOnly.text(team.name)}</p>
@@ -88,7 +88,7 @@ export const AdminsOnly = ({ title, team }) => html`<${Heading} title=${title} /
     </ul>
   <//>`;
 
-/** Copies a text, and says so only when it has been copied. @param {string} text @param {string} said */
+/** Copies a text, and shows a notice when it was copied. @param {string} text @param {string} said */
 export async function copyText(text, said) {
   try {
     await navigator.clipboard.writeText(text);

@@ -43,7 +43,7 @@ class Call:
         self.has_new_connection = False
 
     def remaining(self, timeout: float) -> float:
-        """Seconds that the next network operation may take, at most ``timeout``."""
+        """Returns the seconds that the next network operation may take: at most ``timeout``."""
         self.check()
         return min(timeout, max(self._ends_at - time.monotonic(), 0.001))
 
@@ -55,7 +55,7 @@ class Call:
             raise TimeoutError(expired)
 
     def expired(self) -> str:
-        """Text of the error if the deadline has passed, else an empty text."""
+        """Returns the text of the error if the deadline has passed, else an empty text."""
         has_passed = time.monotonic() >= self._ends_at
         return f"the deadline of {self._deadline:g} s has passed" if has_passed else ""
 
@@ -81,7 +81,7 @@ class Call:
             self._socket = None
 
     def abort(self) -> None:
-        """Ends the call: a thread that waits for the network gets an error at once."""
+        """Ends the call: a thread that waits for the network immediately gets an error."""
         # A child process has inherited the socket of its parent, and perhaps a locked lock.
         if os.getpid() != self._process:
             return
@@ -95,7 +95,7 @@ class Call:
                     pass
 
     def pause(self, error: _errors.SecretsError, method: str) -> float | None:
-        """Seconds to wait before a retry; None if the request must not be retried.
+        """Returns the seconds to wait before a retry; None if the request must not be retried.
 
         A request is retried only if the response names the time to wait, and never if the request
         may have taken effect: a gateway that reports 502 or 504 may have passed it on. The wait is

@@ -29,7 +29,7 @@ class Client(Operations, Closing):
     """HTTP client of a service. It has the same methods as a session of an embedded service.
 
     ``token`` is a service token, a token of the identity provider or the credential of a command
-    line login; without a token, only public operations are allowed.
+    line login. Without a token, only public operations are allowed.
 
     ``timeout`` is the timeout of each network operation and ``deadline`` the maximum time of a
     call, with its retries, in seconds. If the service is overloaded or unavailable and names a time
@@ -252,7 +252,7 @@ class Exchange:
 
 
 def settings() -> tuple[str, str | None]:
-    """Address and token of the environment variables."""
+    """Returns the address and the token in the environment variables."""
     url, token = os.environ.get("SECRETS_URL"), os.environ.get("SECRETS_TOKEN") or None
     path = os.environ.get("SECRETS_TOKEN_FILE")
     if not url:
@@ -274,7 +274,7 @@ def token_of(path: str) -> str:
 
 
 def origin(client: Client | AsyncClient) -> str:
-    """Origin of a client; unknown if its constructor has failed."""
+    """Returns the origin of a client, for messages. It is unknown if the constructor has failed."""
     wire: Wire | None = getattr(client, "_wire", None)
     return "an unknown origin" if wire is None else wire.transport.origin
 

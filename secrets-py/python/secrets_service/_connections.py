@@ -116,7 +116,7 @@ _Connection.response_class = _Response
 
 
 class _Idle(queue.LifoQueue[Any]):
-    """Idle connections of a pool. Without a lock, which another thread could hold during a fork."""
+    """Idle connections of a pool. It has no lock, because another thread could hold it during a fork."""
 
     def __init__(self, maxsize: int = 0) -> None:
         self.maxsize = maxsize

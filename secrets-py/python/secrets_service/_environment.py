@@ -37,5 +37,5 @@ def load_env(
 def missing(
     values: dict[str, Hidden], variables: Mapping[str, str], override: bool
 ) -> dict[str, Hidden]:
-    """Values to set: those without a variable, or all with ``override``."""
+    """Returns the values to set: those whose variable is not set, or all with ``override``."""
     return {key: value for key, value in values.items() if override or key not in variables}

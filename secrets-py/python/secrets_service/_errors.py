@@ -1,4 +1,4 @@
-"""Exceptions: a class for each kind of error."""
+"""Exceptions of the package: a class for each kind of error."""
 
 from __future__ import annotations
 

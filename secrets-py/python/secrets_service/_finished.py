@@ -1,4 +1,4 @@
-"""Results of other threads for asyncio."""
+"""Results that other threads deliver to asyncio."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ class Done:
 
 
 async def finished(begin: Callable[[Done], Any]) -> Any:
-    """Starts work that calls back, perhaps at once or on another thread, and awaits its result."""
+    """Starts work and awaits its result.
+
+    ``begin`` gets the callback for the result, which may be called immediately or on another thread.
+    """
     done = Done()
     begin(done)
     if done.future.done():

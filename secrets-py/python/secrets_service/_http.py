@@ -71,7 +71,7 @@ def fields_of(template: str) -> list[str]:
 
 
 def segment(value: str) -> str:
-    """Quotes a path segment. A value that cannot be a segment is not found."""
+    """Quotes a path segment. Raises NotFound for a value that cannot be a segment."""
     value.encode()
     if not value or value in (".", "..") or any(c in "/\\" or not c.isprintable() for c in value):
         raise _errors.NotFound("resource not found", code="not_found")
@@ -143,7 +143,7 @@ def failure(answer: Answer, origin: str = "") -> _errors.SecretsError:
 
 
 def foreign(answer: Answer, origin: str) -> str:
-    """Message for a response that another program sent, such as a load balancer."""
+    """Returns the message for a response of another program, such as a load balancer."""
     status = f"{answer.status} {answer.reason}".strip()
     location = answer.headers.get("Location")
     if 300 <= answer.status < 400 and location:
@@ -157,7 +157,7 @@ def foreign(answer: Answer, origin: str) -> str:
 
 
 def origin_of(url: str) -> str | None:
-    """Origin of a URL, without credentials."""
+    """Returns the origin of a URL, without credentials."""
     try:
         parts = urlsplit(url)
         port = parts.port

@@ -26,17 +26,17 @@ UNSET: Final = Unset.UNSET
 
 
 def given(name: str, value: object) -> dict[str, Any]:
-    """Field of an input, left out if the value is None."""
+    """Returns a field of an input; no field if the value is None."""
     return {} if value is None else {name: value}
 
 
 def said(name: str, value: object) -> dict[str, Any]:
-    """Field of an input, left out if the value is UNSET; None is sent as null."""
+    """Returns a field of an input; no field if the value is UNSET. None is sent as null."""
     return {} if value is UNSET else {name: value}
 
 
 def encoded(value: object) -> str:
-    """JSON form of a time: UTC, with microseconds."""
+    """Returns the JSON form of a time: in UTC, with microseconds."""
     if not isinstance(value, datetime):
         raise TypeError(f"{type(value).__name__} is not a type of an input")
     if value.tzinfo is None:

@@ -80,7 +80,7 @@ class Workers:
 
 
 class Queue:
-    """Jobs, and the number of idle threads that no queued job is meant for."""
+    """Queue of jobs, with the number of idle threads minus the number of queued jobs."""
 
     def __init__(self) -> None:
         self.jobs: SimpleQueue[Any] = SimpleQueue()
