@@ -1,5 +1,5 @@
-//! Allocations of reads from memory, so that a change that makes them slower is noticed on any machine.
-//! A separate test binary, because it counts with an allocator of its own.
+//! Numbers of allocations of reads from memory. A change that makes reads slower is noticed on any
+//! machine. This is a separate test binary, because it replaces the allocator.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use secrets_core::secrets::KeyRef;
 use secrets_core::store::MemoryStore;
 use serde_json::{Value, json};
 
-/// Maximum number of allocations of a read, and of each secret of a read of many.
+/// Maximum number of allocations for reading one secret, and for each secret when reading many.
 const MAX_OF_ONE: u64 = 85;
 const MAX_PER_SECRET: u64 = 7;
 
 const MANY: usize = 1_000;
 
-/// Service with an environment of 1,000 secrets, and a service token for it.
+/// Creates a service with an environment of 1,000 secrets, and a service token for it.
 async fn filled() -> (Service, String) {
     let service = Service::builder(Arc::new(MemoryStore::new())).root_key(&Key::generate());
     let service = service.build().await.unwrap();

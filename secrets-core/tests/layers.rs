@@ -1,4 +1,5 @@
-//! Imports between modules go down the layers that ARCHITECTURE.md draws, and never in a circle.
+//! Checks that imports between modules go only down the layers that ARCHITECTURE.md draws, and
+//! never in a circle.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,8 +124,9 @@ fn a_context_and_an_engine_have_their_methods_in_few_files() {
     assert_eq!(engine.keys().collect::<Vec<_>>(), ["engine/mod.rs", "engine/offload.rs"]);
 }
 
-/// The context keeps the order of the locks and reads the clock after each. Workers lock rows of keys and
-/// rotations without a context, and the operator's command a team.
+/// Checks that only `Context` locks rows for operations, because it keeps the order of locks and
+/// reads the clock after each. Exceptions are workers, which lock rows of keys and rotations
+/// without a context, and the operator's command, which locks a team.
 #[test]
 fn operations_lock_rows_through_the_context() {
     let locks = [
@@ -157,7 +159,7 @@ impl Layers {
         self.0.iter().position(|layer| layer.iter().any(|name| name == module))
     }
 
-    /// Imports that do not go down, as `FILE:LINE: MODULE imports MODULE`.
+    /// Returns the imports that do not go down, as `FILE:LINE: MODULE imports MODULE`.
     fn upward(&self, imports: &[Import]) -> Vec<String> {
         let is_upward = |import: &&Import| match (self.of(&import.from), self.of(&import.to)) {
             (Some(from), Some(to)) => from > to,
@@ -188,7 +190,7 @@ fn layers() -> Layers {
     Layers(drawing.lines().filter(|line| !line.trim().is_empty()).map(modules).collect())
 }
 
-/// Sources by their path in `src`, without tests and comments.
+/// Returns the sources by their path in `src`, without tests and comments.
 fn sources() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let (mut sources, mut folders) = (BTreeMap::new(), vec![root.clone()]);
@@ -209,7 +211,7 @@ fn sources() -> BTreeMap<String, String> {
     sources
 }
 
-/// A source up to its test module, its comments emptied, so that lines keep their numbers.
+/// Returns a source up to its test module, with empty comments, so that line numbers stay the same.
 fn without_tests(source: &str) -> String {
     let mut lines: Vec<&str> = Vec::new();
     for line in source.lines() {
@@ -224,12 +226,13 @@ fn without_tests(source: &str) -> String {
     lines.join("\n")
 }
 
-/// The top-level module of a file.
+/// Returns the top-level module of a file.
 fn module(file: &str) -> String {
     file.split('/').next().unwrap().trim_end_matches(".rs").to_owned()
 }
 
-/// Every path that leads to another module. A name that a module re-exports leads to its origin too.
+/// Returns every path that leads to another module. For a name that a module re-exports, the path
+/// to its origin is included.
 fn imports(sources: &BTreeMap<String, String>) -> Vec<Import> {
     let names = imported_names(sources);
     let mut imports = Vec::new();
@@ -246,7 +249,8 @@ fn imports(sources: &BTreeMap<String, String>) -> Vec<Import> {
     imports
 }
 
-/// Paths that begin with `crate`, `self` or `super`, from the root, each with its line.
+/// Returns the paths that begin with `crate`, `self` or `super`, as paths from the root, each with
+/// its line.
 fn paths(file: &str, source: &str) -> Vec<(usize, Vec<String>)> {
     let (modules, mut paths) = (line_modules(file, source), Vec::new());
     for (place, _) in source.match_indices("::") {
@@ -262,7 +266,8 @@ fn paths(file: &str, source: &str) -> Vec<(usize, Vec<String>)> {
     paths
 }
 
-/// Names that modules import or re-export: the path of the name, and the path of its origin.
+/// Returns the names that modules import or re-export: the path of each name, and the path of its
+/// origin.
 fn imported_names(sources: &BTreeMap<String, String>) -> BTreeMap<Vec<String>, Vec<String>> {
     let mut names = BTreeMap::new();
     for (file, source) in sources {
@@ -283,8 +288,8 @@ fn imported_names(sources: &BTreeMap<String, String>) -> BTreeMap<Vec<String>, V
     names
 }
 
-/// Modules of the root that a path leads to: the first segment, and that of the origin of each
-/// imported name on the way.
+/// Returns the top-level modules that a path leads to: its first segment, and that of the origin of
+/// each imported name on the way.
 fn top_modules(
     mut path: Vec<String>,
     names: &BTreeMap<Vec<String>, Vec<String>>,
@@ -303,7 +308,7 @@ fn top_modules(
     modules
 }
 
-/// Module of each line of a file, from the root.
+/// Returns the module of each line of a file, as a path from the root.
 fn line_modules(file: &str, source: &str) -> Vec<Vec<String>> {
     let names = file.trim_end_matches(".rs").split('/');
     let mut module: Vec<_> =
@@ -323,7 +328,7 @@ fn line_modules(file: &str, source: &str) -> Vec<Vec<String>> {
     modules
 }
 
-/// A path from the root, from a path in a module.
+/// Converts a path in a module to a path from the root.
 fn absolute(path: &[String], module: &[String]) -> Vec<String> {
     let is_from_root = path.first().is_some_and(|first| first == "crate");
     let mut absolute = if is_from_root { Vec::new() } else { module.to_vec() };
@@ -337,8 +342,8 @@ fn absolute(path: &[String], module: &[String]) -> Vec<String> {
     absolute
 }
 
-/// Paths of a tree such as `a::{b, c::d as e}`, each with the name that it gets. Moves `text` behind
-/// the tree.
+/// Returns the paths in a tree such as `a::{b, c::d as e}`, each with the name that it gets. Moves
+/// `text` behind the tree.
 fn leaves(text: &mut &str, prefix: &[String]) -> Vec<(Vec<String>, String)> {
     let mut path = prefix.to_vec();
     loop {
@@ -366,7 +371,7 @@ fn leaves(text: &mut &str, prefix: &[String]) -> Vec<(Vec<String>, String)> {
     vec![(path, name.unwrap_or_default())]
 }
 
-/// Paths of the rest of a group in braces.
+/// Returns the paths in the rest of a group in braces.
 fn group_leaves(text: &mut &str, prefix: &[String]) -> Vec<(Vec<String>, String)> {
     let mut paths = Vec::new();
     loop {
@@ -388,7 +393,7 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Groups of modules that reach each other.
+/// Returns the groups of modules that reach each other through imports.
 fn circles(imports: &[Import]) -> Vec<BTreeSet<String>> {
     let mut direct = BTreeMap::<&str, BTreeSet<&str>>::new();
     for import in imports {
@@ -416,7 +421,7 @@ fn circles(imports: &[Import]) -> Vec<BTreeSet<String>> {
     distinct.into_iter().collect()
 }
 
-/// Number of methods in the inherent `impl` blocks of a type.
+/// Returns the number of methods in the inherent `impl` blocks of a type.
 fn inherent_methods(source: &str, of: &str) -> usize {
     let (mut methods, mut is_inside) = (0, false);
     for line in source.lines() {

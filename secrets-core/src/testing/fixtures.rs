@@ -1,4 +1,4 @@
-//! Test records. Each is valid as it is; tests change the fields they need.
+//! Test records. Each is valid; tests change the fields that they are about.
 
 use chrono::{DateTime, TimeDelta};
 
@@ -100,7 +100,7 @@ pub fn at(seconds: i64) -> Time {
     DateTime::from_timestamp_micros(1_767_225_600_123_456).unwrap() + TimeDelta::seconds(seconds)
 }
 
-/// User with this subject.
+/// Creates a user with this subject.
 #[must_use]
 pub fn user(subject: &str) -> UserRecord {
     UserRecord {
@@ -120,7 +120,7 @@ pub fn user(subject: &str) -> UserRecord {
     }
 }
 
-/// Team without members.
+/// Creates a team without members.
 #[must_use]
 pub fn team(creator: &UserRecord, slug: &str) -> TeamRecord {
     TeamRecord {
@@ -135,7 +135,7 @@ pub fn team(creator: &UserRecord, slug: &str) -> TeamRecord {
     }
 }
 
-/// Membership of a user in a team.
+/// Creates the membership of a user in a team.
 #[must_use]
 pub fn member(team: &TeamRecord, user: &UserRecord, role: Role) -> MemberRecord {
     MemberRecord {
@@ -150,7 +150,7 @@ pub fn member(team: &TeamRecord, user: &UserRecord, role: Role) -> MemberRecord 
     }
 }
 
-/// Outbox delivery that is due from this time on.
+/// Creates an outbox delivery that is due from this time on.
 #[must_use]
 pub fn delivery(due: Time) -> DeliveryRecord {
     DeliveryRecord {
@@ -163,7 +163,7 @@ pub fn delivery(due: Time) -> DeliveryRecord {
     }
 }
 
-/// Invitation of this address, sent once and valid for a week.
+/// Creates an invitation of this address, sent once and valid for a week.
 #[must_use]
 pub fn invitation(team: &TeamRecord, inviter: &UserRecord, email: &str) -> InvitationRecord {
     InvitationRecord {
@@ -183,7 +183,7 @@ pub fn invitation(team: &TeamRecord, inviter: &UserRecord, email: &str) -> Invit
     }
 }
 
-/// Project without environments.
+/// Creates a project without environments.
 #[must_use]
 pub fn project(team: &TeamRecord, slug: &str) -> ProjectRecord {
     ProjectRecord {
@@ -198,7 +198,7 @@ pub fn project(team: &TeamRecord, slug: &str) -> ProjectRecord {
     }
 }
 
-/// First encryption key of a project; the wrapped key is random bytes.
+/// Creates the first encryption key of a project. The wrapped key is random bytes.
 #[must_use]
 pub fn project_key(project: &ProjectRecord) -> ProjectKeyRecord {
     ProjectKeyRecord {
@@ -209,7 +209,7 @@ pub fn project_key(project: &ProjectRecord) -> ProjectKeyRecord {
     }
 }
 
-/// Environment without a parent.
+/// Creates an environment without a parent.
 #[must_use]
 pub fn environment(project: &ProjectRecord, name: &str) -> EnvironmentRecord {
     EnvironmentRecord {
@@ -227,7 +227,7 @@ pub fn environment(project: &ProjectRecord, name: &str) -> EnvironmentRecord {
     }
 }
 
-/// Secret at version 1. Its sealed value has a valid header but does not decrypt.
+/// Creates a secret at version 1. Its sealed value has a valid header but does not decrypt.
 #[must_use]
 pub fn secret(environment: &EnvironmentRecord, key: &str) -> SecretRecord {
     SecretRecord {
@@ -248,7 +248,7 @@ pub fn secret(environment: &EnvironmentRecord, key: &str) -> SecretRecord {
     }
 }
 
-/// Next version of this secret, created one minute after it.
+/// Creates the next version of this secret, one minute later.
 #[must_use]
 pub fn next_version(secret: &SecretRecord) -> SecretRecord {
     let version = secret.version + 1;
@@ -263,13 +263,13 @@ pub fn next_version(secret: &SecretRecord) -> SecretRecord {
     }
 }
 
-/// Sealed record with a valid header (project key version 1) and an arbitrary body.
+/// Creates a sealed record with a valid header (project key version 1) and an arbitrary body.
 #[must_use]
 pub fn sealed(body: &[u8]) -> Sealed {
     Sealed::from_bytes([b"S\x01\x01\x00\x00\x00\x01", body].concat())
 }
 
-/// Token with access to all projects and environments of its team.
+/// Creates a token with access to all projects and environments of its team.
 #[must_use]
 pub fn token(team: &TeamRecord, creator: &UserRecord) -> TokenRecord {
     TokenRecord {
@@ -294,7 +294,7 @@ pub fn token(team: &TeamRecord, creator: &UserRecord) -> TokenRecord {
     }
 }
 
-/// Scan of a text without findings.
+/// Creates a scan of a text, without findings.
 #[must_use]
 pub fn scan(team: &TeamRecord, creator: &UserRecord) -> ScanRecord {
     ScanRecord {
@@ -315,7 +315,7 @@ pub fn scan(team: &TeamRecord, creator: &UserRecord) -> ScanRecord {
     }
 }
 
-/// Unresolved finding of a scan.
+/// Creates an unresolved finding of a scan.
 #[must_use]
 pub fn finding(scan: &ScanRecord, position: u32) -> FindingRecord {
     FindingRecord {
@@ -341,7 +341,7 @@ pub fn finding(scan: &ScanRecord, position: u32) -> FindingRecord {
     }
 }
 
-/// Audit log entry of a team, with all optional fields empty.
+/// Creates an audit log entry of a team, without optional fields.
 #[must_use]
 pub fn entry(team: &TeamRecord, action: &str, created_at: Time) -> AuditRecord {
     AuditRecord {

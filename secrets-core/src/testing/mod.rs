@@ -19,7 +19,7 @@ pub use folder::folder;
 
 use crate::store::{StoreOptions, Timeouts};
 
-/// Options of a store for tests that run in parallel: they wait longer than a request should.
+/// Returns store options for tests that run in parallel, with longer timeouts than for requests.
 #[must_use]
 pub fn patient() -> StoreOptions {
     let minute = Duration::from_mins(1);

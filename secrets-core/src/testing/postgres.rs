@@ -8,14 +8,14 @@ use crate::store::sql;
 /// Environment variable with the URL of a server and a user who may create databases.
 pub const SERVER: &str = "SECRETS_TEST_POSTGRES_URL";
 
-/// Empty database with all tables, used by nobody else as long as this value exists.
+/// Empty database with all tables, reserved for one test as long as this value exists.
 ///
-/// Creating a database takes the server longer than most tests, so databases are used again: the
-/// next test that leases one deletes the rows of the last. A database whose tables were changed is
-/// created anew.
+/// Creating a database takes longer than most tests, so databases are reused: the next test that
+/// leases a database deletes the rows of the last test. A database whose tables were changed is
+/// created again.
 ///
 /// The databases are copies of a template, which the first test creates for the current migrations.
-/// Test runners start one process per test, so the lease is a lock on the server.
+/// Test runners start a process for each test, so a lease is a lock on the server.
 #[derive(Debug)]
 pub struct TestDatabase {
     server: PgConnectOptions,
@@ -24,7 +24,7 @@ pub struct TestDatabase {
     _lease: PgConnection,
 }
 
-/// Most databases in use at a time.
+/// Maximum number of databases in use at a time.
 const DATABASES: i32 = 200;
 
 /// SQLSTATE of a missing table.
@@ -44,7 +44,8 @@ const DEFINITIONS: &str = "
         UNION ALL SELECT concat_ws(' ', 'migration', version) FROM _sqlx_migrations
     ) AS all_definitions (definition)";
 
-/// Deletes all rows. Triggers and foreign keys are not observed by a replica.
+/// Statement that deletes all rows. It makes the session a replica, in which triggers and foreign
+/// keys are not enforced.
 const EMPTY: &str = "
     SET session_replication_role = replica;
     DO $$
@@ -88,15 +89,15 @@ impl TestDatabase {
         Self { server, name, _lease: lease }
     }
 
-    /// URL of the database.
+    /// Returns the URL of the database.
     #[must_use]
     pub fn url(&self) -> String {
         url(&self.server, &self.name)
     }
 }
 
-/// Empties the database, if it exists and still has the tables of the template. Ends what its last
-/// user left running.
+/// Empties the database, if it exists and still has the tables of the template. Ends sessions that
+/// its last test left running. Returns false if the database cannot be used.
 async fn is_usable(
     server: &PgConnectOptions,
     lease: &mut PgConnection,
@@ -127,7 +128,7 @@ async fn is_usable(
     usable
 }
 
-/// Returns nothing without a table of migrations.
+/// Returns the digest of all definitions; `None` if the table of migrations is missing.
 async fn definitions(connection: &mut PgConnection) -> Option<String> {
     match sqlx::query_scalar(DEFINITIONS).fetch_one(connection).await {
         Ok(digest) => Some(digest),

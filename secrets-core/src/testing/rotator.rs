@@ -79,7 +79,7 @@ impl MemoryDatabase {
         }
     }
 
-    /// True if a login with this user name and password succeeds now.
+    /// True if this user name and password can log in now.
     #[must_use]
     pub fn admits(&self, username: &str, password: &str) -> bool {
         let server = self.server();
@@ -93,13 +93,13 @@ impl MemoryDatabase {
         self.server().users.get(username).is_some_and(|user| user.is_locked)
     }
 
-    /// Names of all calls so far.
+    /// Returns the names of all calls so far.
     #[must_use]
     pub fn calls(&self) -> Vec<&'static str> {
         self.server().calls.clone()
     }
 
-    /// Highest attempt number that was seen for a rotation.
+    /// Returns the highest attempt number that was seen for a rotation.
     #[must_use]
     pub fn fence(&self, rotation: RotationId) -> Option<u64> {
         self.server().fences.get(&rotation).copied()

@@ -14,8 +14,8 @@ use crate::rotations::{draw_password, group_role, slot_user};
 /// Checks the effects of a rotator over its own connection to the target database.
 #[async_trait]
 pub trait Witness: Send + Sync {
-    /// Runs a statement in the target's database as a user. Returns whether the user could log in
-    /// and whether the statement succeeded.
+    /// Runs a statement in the target's database as a user. Returns whether the login and the
+    /// statement succeeded.
     async fn run(&self, login: &Login, statement: &str) -> Seen;
 }
 

@@ -36,7 +36,8 @@ async fn newest(reads: &mut dyn Reads, world: &World) -> Vec<AuditRecord> {
     reads.audit_entries(&AuditFilter::newest(world.team.id, 1_000)).await.unwrap()
 }
 
-/// Entries of a batch are listed as they were inserted, and can be inserted, each in its team.
+/// Entries of a batch are loaded as they were inserted, and can then be inserted one by one, each
+/// in its team.
 pub async fn entries_of_a_batch_survive(store: &dyn Store) {
     let world = World::build(store).await;
     let full = AuditRecord {
@@ -103,7 +104,7 @@ pub async fn batches_come_in_pages(store: &dyn Store) {
     assert!(found.iter().eq(entries.iter().rev()));
 }
 
-/// An empty batch is no batch.
+/// Inserting a batch without entries stores nothing.
 pub async fn an_empty_batch_is_not_stored(store: &dyn Store) {
     add_batch(store, &[]).await;
 

@@ -43,7 +43,7 @@ fn actions(entries: &[AuditRecord]) -> Vec<&str> {
     entries.iter().map(|entry| entry.action.as_str()).collect()
 }
 
-/// New entries are in no audit chain. `unsealed_audit` lists those of a team, oldest first.
+/// A new entry is in no audit chain. `unsealed_audit` lists such entries of a team, oldest first.
 pub async fn a_new_entry_has_no_place(store: &dyn Store) {
     let world = World::build(store).await;
     let of_nobody = AuditRecord { team: None, ..entry(&world.team, "nobody's", at(1)) };
@@ -289,8 +289,8 @@ pub async fn the_team_asked_for_is_meant(store: &dyn Store) {
     }
 }
 
-/// The entry at a count ends a range with exactly this number of entries, in both orders; conditions
-/// other than the range do not change it.
+/// The entry that `audit_entry_at` returns for a count ends a range with exactly this number of
+/// entries, in both orders. Conditions of the filter other than its range do not change that.
 pub async fn a_range_ends_at_the_entry_counted(store: &dyn Store) {
     let world = World::build(store).await;
     let times = [1, 2, 2, 3, 4, 5];

@@ -1,4 +1,5 @@
-//! Rules for reads after commits: a reader sees every committed change, also of what was read before.
+//! Rules for reads after commits: a reader sees every committed change, even of records that were
+//! read before.
 
 use super::{begin, read};
 use crate::crypto::random;
@@ -12,8 +13,8 @@ use crate::store::{
 };
 use crate::testing::fixtures::{World, at, environment, member, next_version, secret, token};
 
-/// Text of all cached lookups: users, a token, and resolved environments by project ID and slug, for
-/// users and a token, with each selection.
+/// Returns the results of all cached lookups as text: users, a token, and environments resolved by
+/// project ID and slug, for users and a token, with each selection.
 async fn seen(reads: &mut dyn Reads, world: &World, token: &TokenRecord) -> String {
     let mut seen = Vec::new();
     for user in [&world.owner, &world.member] {
@@ -39,7 +40,7 @@ async fn seen(reads: &mut dyn Reads, world: &World, token: &TokenRecord) -> Stri
     seen.join("\n")
 }
 
-/// Compares what two readers see, one after the other, with what a transaction sees.
+/// Checks that two consecutive readers see the same as a transaction.
 async fn check(store: &dyn Store, world: &World, token: &TokenRecord, change: &str) -> String {
     let mut tx = begin(store).await;
     let expected = seen(tx.as_mut(), world, token).await;
@@ -50,7 +51,7 @@ async fn check(store: &dyn Store, world: &World, token: &TokenRecord, change: &s
     expected
 }
 
-/// Makes the change with this number; returns its name, or `None` after the last one.
+/// Makes the change with this number. Returns its name, or `None` if there is no such change.
 #[expect(clippy::too_many_lines, reason = "a list with an arm for each kind of change")]
 async fn change(
     tx: &mut dyn Tx,
@@ -147,7 +148,7 @@ async fn change(
     Some(name)
 }
 
-/// Records beside those of the world.
+/// Records in addition to those of the world.
 struct Held {
     child: EnvironmentRecord,
     own: SecretRecord,
@@ -185,8 +186,7 @@ impl Held {
     }
 }
 
-/// After each kind of change, a reader sees what a transaction sees, at the first read and at the
-/// second.
+/// After each kind of change, two consecutive readers see the same as a transaction.
 pub async fn a_reader_sees_every_committed_change(store: &dyn Store) {
     let world = World::build(store).await;
     let held = Held::build(store, &world).await;
@@ -202,7 +202,7 @@ pub async fn a_reader_sees_every_committed_change(store: &dyn Store) {
     }
 }
 
-/// A rolled back transaction changes no result of a lookup.
+/// A transaction that is rolled back changes no result of a lookup.
 pub async fn a_rollback_changes_nothing_that_was_read(store: &dyn Store) {
     let world = World::build(store).await;
     let held = Held::build(store, &world).await;

@@ -23,7 +23,7 @@ fn login() -> DeviceLoginRecord {
     }
 }
 
-/// Client that reports all of its details.
+/// Returns a client that reports all its details.
 pub(super) fn telling() -> DeviceClient {
     DeviceClient {
         name: Some("secrets 1.0".parse().unwrap()),

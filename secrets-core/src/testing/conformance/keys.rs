@@ -38,8 +38,8 @@ pub async fn the_latest_request_for_keys_counts(store: &dyn Store) {
     }
 }
 
-/// A project key has the age of its project, and its next version that of its insertion. Only the newest
-/// version of a project is found by its age.
+/// The first key of a project is as old as the project, and a later version as old as its
+/// insertion. Only the newest version of a project is found by its age.
 pub async fn the_newest_key_is_found_by_its_age(store: &dyn Store) {
     let world = World::build(store).await;
     let second = version(&world.key, 2);
@@ -56,8 +56,9 @@ pub async fn the_newest_key_is_found_by_its_age(store: &dyn Store) {
     assert_eq!(seen.aged_project_keys(at(61), 9).await.unwrap(), [second]);
 }
 
-/// A key is listed as replaced from the insertion of its successor until it is retired, with the newest
-/// key of the project. A version exists once, and the versions of other projects are independent.
+/// From the insertion of its successor until it is retired, a key is listed as replaced, with the
+/// newest key of its project. A version exists only once, and versions of other projects are
+/// independent.
 pub async fn a_replaced_key_is_listed_until_it_is_retired(store: &dyn Store) {
     let world = World::build(store).await;
     let (first, id) = (&world.key, world.project.id);
@@ -100,7 +101,7 @@ pub async fn a_replaced_key_is_listed_until_it_is_retired(store: &dyn Store) {
     }
 }
 
-/// The keys of a deleted project are listed, and deleted with it when it is purged.
+/// The keys of a deleted project are listed until the project is purged, which deletes them.
 pub async fn keys_of_a_deleted_project_are_listed_until_it_is_purged(store: &dyn Store) {
     let world = World::build(store).await;
     let second = version(&world.key, 2);
@@ -128,7 +129,7 @@ async fn purge(store: &dyn Store, world: &World) -> PurgeProgress {
     progress
 }
 
-/// Records of every column.
+/// Encrypted records, in every column.
 struct Encrypted {
     secrets: [SecretRecord; 2],
     previous: SecretRecord,
@@ -159,7 +160,7 @@ async fn encrypted(store: &dyn Store, world: &World) -> Encrypted {
 }
 
 impl Encrypted {
-    /// Rows of a column, in the order of object and version.
+    /// Returns the rows of a column, in the order of object and version.
     fn rows(&self, column: SealedColumn) -> Vec<SealedRow> {
         let of = |object: Uuid, sealed: &Sealed| SealedRow {
             environment: self.rotation.environment,
@@ -206,7 +207,8 @@ impl Encrypted {
     }
 }
 
-/// Each column returns the records of a project that are encrypted with a version of its key, in pages.
+/// For each column, the records of a project that are encrypted with a version of its key are
+/// listed in pages.
 pub async fn encrypted_records_are_found_by_the_version_of_their_key(store: &dyn Store) {
     let world = World::build(store).await;
     let kept = encrypted(store, &world).await;
@@ -234,7 +236,7 @@ pub async fn encrypted_records_are_found_by_the_version_of_their_key(store: &dyn
     }
 }
 
-/// An encrypted record is replaced only if it is still the one that was read; nothing else changes.
+/// An encrypted record is replaced only if it is unchanged since it was read. Nothing else changes.
 pub async fn an_encrypted_record_is_replaced_as_it_was_read(store: &dyn Store) {
     let world = World::build(store).await;
     let kept = encrypted(store, &world).await;

@@ -1,4 +1,4 @@
-//! Rules for readers beside concurrent commits.
+//! Rules for readers that run concurrently with commits.
 
 use std::slice::from_ref;
 use std::sync::Arc;
@@ -46,8 +46,8 @@ pub async fn a_look_never_sees_half_a_commit(store: Arc<dyn Store>, spawn: Spawn
     assert_eq!(succeeded, 32);
 }
 
-/// A reader sees every change that was committed before it began, also in an environment that inherits
-/// the secret, and whatever readers saw before.
+/// A reader sees every change that was committed before it began, even in an environment that
+/// inherits the secret, and even if readers have seen the secret before.
 pub async fn a_reader_is_never_behind_a_commit(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let (parent, owner) = (world.production.id, Principal::User(world.owner.id));
@@ -84,7 +84,7 @@ pub async fn a_reader_is_never_behind_a_commit(store: Arc<dyn Store>, spawn: Spa
     assert_eq!(succeeded, 32);
 }
 
-/// After expanding the batches beside other transactions that do, a reader sees all entries.
+/// If several transactions expand the batches concurrently, a reader afterwards sees all entries.
 pub async fn concurrent_expansions_leave_every_entry(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let team = world.team.clone();

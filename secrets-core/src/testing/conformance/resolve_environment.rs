@@ -33,7 +33,7 @@ pub async fn an_unknown_project_shows_nothing(store: &dyn Store) {
     }
 }
 
-/// An unknown environment has an empty inheritance chain; its project is returned anyway.
+/// An unknown environment has an empty inheritance chain, but its project is returned.
 pub async fn an_unknown_environment_has_an_empty_chain(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -297,7 +297,7 @@ fn keys(resolved: &ResolvedEnvironment) -> Vec<Vec<&str>> {
         .collect()
 }
 
-/// Commits a transaction, and resolves an environment that exists.
+/// Commits a transaction, then resolves an environment. The environment must exist.
 pub(super) async fn resolve(
     store: &dyn Store,
     tx: Box<dyn Tx>,

@@ -24,7 +24,7 @@ pub async fn what_is_due_is_work(store: &dyn Store) {
     assert_eq!(ids(&seen.due_rotations(at(99), None, 2).await.unwrap()), [early.id, late.id]);
 }
 
-/// The list of due rotations goes on after any of them, and has their teams.
+/// The list of due rotations can start after any of them, and names their teams.
 pub async fn the_list_of_work_goes_on_after_a_rotation(store: &dyn Store) {
     let world = World::build(store).await;
     let mut same = [("a", 10), ("b", 10), ("c", 10)].map(|(name, age)| due(&world, name, at(age)));

@@ -23,7 +23,7 @@ fn session(user: &UserRecord, seconds: i64) -> SessionRecord {
     }
 }
 
-/// Session of a browser that expires much later.
+/// Returns a session of a browser that expires much later than its inactivity.
 fn browser_session(user: &UserRecord, seconds: i64) -> SessionRecord {
     SessionRecord {
         kind: SessionKind::Browser,

@@ -15,12 +15,12 @@ async fn sizes(tx: &mut dyn Tx, environment: EnvironmentId) -> (u64, u64) {
     (counters.size, counters.history_size)
 }
 
-/// Size of the value alone.
+/// Returns the size of the value, without the description.
 fn value_size(secret: &SecretRecord) -> u64 {
     secret.sealed.as_bytes().len() as u64
 }
 
-/// The numbers of the previous versions of a secret, newest first.
+/// Returns the numbers of the previous versions of a secret, newest first.
 async fn numbers(tx: &mut dyn Tx, secret: &SecretRecord) -> Vec<u32> {
     let versions = tx.secret_versions(secret.id, u32::MAX, u32::MAX).await.unwrap();
     versions.iter().map(|version| version.version).collect()
@@ -94,8 +94,8 @@ pub async fn sizes_follow_no_failed_write(store: &dyn Store) {
     assert_eq!((counters.size, counters.history_size), before);
 }
 
-/// The size of a team's secrets is that of all its environments with their previous versions, also those
-/// of deleted projects.
+/// The size of a team's secrets includes all its environments with their previous versions, even
+/// those of deleted projects.
 pub async fn a_team_stores_the_secrets_of_all_its_projects(store: &dyn Store) {
     let world = World::build(store).await;
     let elsewhere = project(&world.team, "elsewhere");
@@ -203,7 +203,7 @@ pub async fn the_version_before_a_rotation_is_kept(store: &dyn Store) {
     assert!(numbers(&mut *tx, &rotated).await.is_empty());
 }
 
-/// One call deletes at most [`MAX_PRUNED`] versions, the oldest.
+/// A call deletes at most [`MAX_PRUNED`] versions, the oldest first.
 pub async fn a_long_history_is_deleted_in_pieces(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
