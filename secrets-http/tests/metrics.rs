@@ -29,7 +29,7 @@ struct App {
     _folder: TempDir,
 }
 
-/// Clock that stands still, so that no request is in the next window.
+/// Clock that stands still, so that all requests are in the same rate-limit window.
 struct FixedClock(Time);
 
 impl Clock for FixedClock {
@@ -97,7 +97,7 @@ impl App {
         response
     }
 
-    /// Value of a sample, or 0 if there is none.
+    /// Returns the value of a sample; 0 if there is none.
     async fn value(&self, sample: &str) -> u64 {
         let text = self.scrape().await;
         let line = text.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));

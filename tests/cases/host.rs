@@ -7,11 +7,11 @@ use secrets_core::registry;
 use secrets_tests::{App, Kind};
 use serde_json::{Map, Value, json};
 
-/// Caller.
+/// Caller of an operation.
 pub(crate) enum Who<'a> {
-    /// Person, by e-mail address.
+    /// Person with this e-mail address.
     Person(&'a str),
-    /// Service token.
+    /// Service token with this text.
     Token(&'a str),
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::host::{Failure, Host, Who};
 
-/// Server, and its endpoints by operation.
+/// Server, with its endpoints by operation.
 pub(crate) struct Http {
     app: App,
     endpoints: BTreeMap<String, Endpoint>,
@@ -63,7 +63,7 @@ fn endpoints(document: &Value) -> BTreeMap<String, Endpoint> {
     endpoints
 }
 
-/// Name of the only field of a response, if it has one field.
+/// Returns the name of the only field of a response; `None` if it has several.
 fn envelope(told: &Value) -> Option<String> {
     let responses = told["responses"].as_object()?;
     let (_, good) = responses.iter().find(|(status, _)| status.starts_with('2'))?;
@@ -158,7 +158,7 @@ impl Endpoint {
     }
 }
 
-/// Field name in the registry of a path parameter.
+/// Returns the name that the registry uses for a path parameter.
 fn field(operation: &str, parameter: &str) -> String {
     match (parameter, operation.split_once('.').unwrap().0) {
         ("rotationName", _) => "rotation".to_owned(),

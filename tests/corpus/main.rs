@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use secrets_core::scanner::{Rule, Rules, scan};
 
-/// Line, with the rule that should find a credential in it.
+/// Labelled line: its text, and the rule that should find a credential in it.
 struct Line {
     text: String,
     expected: Option<&'static str>,
 }
 
-/// Counts of the four outcomes.
+/// Counts of right, wrong and missed findings.
 #[derive(Debug, Default)]
 struct Outcome {
     right: usize,
@@ -29,8 +29,8 @@ fn lines() -> Vec<Line> {
     lines.collect()
 }
 
-/// Scans all lines. A finding of another rule than the expected rule is wrong; a line without the
-/// expected finding is missed.
+/// Scans all lines. A finding of another rule than the expected one counts as wrong, and a line
+/// without the expected finding as missed.
 fn measure(lines: &[Line]) -> (Outcome, Vec<String>) {
     let (mut outcome, mut remarks) = (Outcome::default(), Vec::new());
     for line in lines {

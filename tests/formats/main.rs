@@ -14,7 +14,8 @@ use tempfile::TempDir;
 
 type Values = BTreeMap<String, String>;
 
-/// Character sequences that break readers. Each sequence is a value, and so is each pair of two.
+/// Character sequences that readers often misread. Each sequence is a value, and so is each pair of
+/// two sequences.
 const HOSTILE: [&str; 54] = [
     "",
     "kvc_",
@@ -165,7 +166,7 @@ fn node(reader: &str) -> Command {
     command
 }
 
-/// Command for the Python environment that the test runner installed.
+/// Returns a command that runs in the Python environment of the test runner.
 fn python(reader: &str) -> Command {
     let tools = std::env::var_os("SECRETS_TEST_TOOLS").map(PathBuf::from);
     let tools = tools.unwrap_or_else(|| here().join("../../target/tools"));
@@ -174,7 +175,7 @@ fn python(reader: &str) -> Command {
     command
 }
 
-/// Number of values.
+/// Number of all values.
 const ALL: usize = 54 * 54 + 54;
 
 #[test]

@@ -11,7 +11,7 @@ async fn post(client: &Client, body: impl Into<Vec<u8>>) -> Reply {
     client.raw(Method::POST, TEAMS, &JSON, body.into()).await
 }
 
-/// Head of a POST with `Connection: close`, up to the headers of its body.
+/// Returns the head of a POST request with `Connection: close`, up to the headers of the body.
 fn head(path: &str, credential: &str) -> String {
     format!(
         "POST {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer {credential}\r\n"
@@ -285,7 +285,8 @@ async fn escapes_in_json_mean_what_they_stand_for(app: App) {
     assert_eq!(secret["secret"]["value"], "kvc_🔑/\n");
 }
 
-/// Some clients send whole numbers like this (RFC 8259, section 6).
+/// Checks that `1.0` is accepted as a whole number, because some clients send it (RFC 8259, section
+/// 6).
 async fn a_whole_number_may_have_a_fraction_of_zero(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

@@ -23,7 +23,7 @@ fn has_expired(reply: &Reply) {
     assert_eq!(reply.header("www-authenticate"), Some("Bearer"));
 }
 
-/// Claims of a token, with one claim changed, or left out if the value is null.
+/// Returns the claims of a token with one claim changed; without this claim if the value is null.
 fn claims(app: &App, claim: &str, value: &Value) -> Value {
     let now = app.clock.now().timestamp();
     let mut claims = json!({

@@ -114,7 +114,7 @@ impl<'a> Table<'a> {
         assert!(self.wrong.is_empty(), "{} cells: {:#?}", self.wrong.len(), self.wrong);
     }
 
-    /// Sends the requests of cells that are refused or only read.
+    /// Sends the requests of all cells that are refused, or that only read.
     async fn without_effect(&mut self, rule: &Rule, target: Target) {
         for principal in &self.world.principals {
             if !has_effect(rule, target, principal) {

@@ -1,4 +1,5 @@
-//! Replacement of project keys: everything reads as before, and nothing is left under a replaced key.
+//! Replacement of project keys: all reads give the same results as before, and no record is left
+//! under a replaced key.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +24,7 @@ async fn fill(person: &Person, project: &str) {
     person.post(&paths::secrets(project, "preview"), &hidden).await.is(201);
 }
 
-/// Everything that the API shows of the secrets, with the `ETag`.
+/// Returns everything that the API shows of the secrets, with the `ETag`.
 async fn seen(person: &Person, project: &str) -> Vec<Value> {
     let mut seen = Vec::new();
     for path in [
@@ -56,7 +57,7 @@ fn id(project: &str) -> ProjectId {
     ids::parse(paths::last(project)).unwrap().into()
 }
 
-/// Number of records of a project under a version of its key.
+/// Returns the number of records of a project under a version of its key, in each column.
 async fn records(app: &App, project: &str, version: u32) -> [usize; 7] {
     let mut reads = app.store.read().await.unwrap();
     let mut numbers = [0; 7];

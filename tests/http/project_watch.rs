@@ -53,7 +53,7 @@ async fn begin(client: &Client, project: &str) -> (Watch, Vec<String>) {
     (watch, names)
 }
 
-/// Environments of a project, ID by name.
+/// Returns the environments of a project: ID by name.
 async fn environments(client: &Client, project: &str) -> BTreeMap<String, Value> {
     let list = client.get(&paths::environments(project)).await.is(200).json();
     let list = list["environments"].as_array().unwrap();
@@ -232,7 +232,7 @@ async fn a_change_on_another_node_is_told_to_the_watchers_of_a_project(app: App)
     assert_eq!(told(&mut watch).await, ["environment.added preview"]);
 }
 
-/// Waits for the end of a stream. Before the end, environments that are gone may be told.
+/// Waits for the end of a stream. Before the end, events about deleted environments may arrive.
 async fn ends(watch: &mut Watch) {
     while let Some(block) = watch.next(LATER).await {
         if !block.starts_with(':') {

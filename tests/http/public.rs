@@ -50,7 +50,8 @@ async fn health_is_503_degraded_while_the_database_does_not_answer(app: App) {
     assert_eq!(whole.is(200).json()["status"], "ok");
 }
 
-/// An orchestrator restarts a process that is not alive, which does not help a database.
+/// Checks that the process is reported as alive while its database fails. An orchestrator restarts
+/// a process that is not alive, and a restart does not repair a database.
 async fn a_process_is_alive_without_its_database(app: App) {
     let outage = Outage::of(&app.store);
     let app = app.over(outage.clone()).await;

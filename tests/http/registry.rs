@@ -12,8 +12,8 @@ use secrets_http::serve::reply::Envelope;
 use secrets_tests::{App, Kind};
 use serde_json::{Map, Value, json};
 
-/// Endpoints for HTTP only: health and greeting, the `OpenAPI` document, the endless watches, and the
-/// sign-in of browsers.
+/// Endpoints that exist only over HTTP: health and greeting, the `OpenAPI` document, the watches,
+/// and the sign-in of browsers.
 const OF_HTTP: &[&str] = &[
     "environment.watch",
     "greeting",
@@ -24,7 +24,7 @@ const OF_HTTP: &[&str] = &[
     "sign_in.config",
 ];
 
-/// Second endpoints of operations that have two.
+/// Second endpoints of operations that have two endpoints.
 const SECOND_WAYS: &[&str] = &["/api/v1/teams/{teamId}/audit"];
 
 /// Inputs of an endpoint: the names in its path and its query.
@@ -104,7 +104,7 @@ fn parameters<'a>(told: &'a Value, place: &'a str) -> impl Iterator<Item = &'a s
     parameters.filter(move |it| it["in"] == place).map(|it| it["name"].as_str().unwrap())
 }
 
-/// Field name in the registry of a path parameter.
+/// Returns the name that the registry uses for a path parameter.
 fn field(operation: &str, parameter: &str) -> &'static str {
     match (parameter, operation.split('.').next().unwrap()) {
         ("projectId", _) => "project",

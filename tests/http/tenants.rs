@@ -30,7 +30,8 @@ struct Tenant {
     others: Vec<String>,
 }
 
-/// Name of the person whose data must stay invisible; no response contains it by chance.
+/// Name of the person whose data must stay invisible. It is so long that no response contains it by
+/// chance.
 const BEA: &str = "beatrix-of-the-other-team";
 
 /// Key and environment that only the other team has.
@@ -113,7 +114,7 @@ impl Tenant {
         known.map(|(_, id)| id.as_str()).unwrap()
     }
 
-    /// Texts that identify the team: all ids, and its own names and values.
+    /// Returns texts that identify the team: all IDs, and its own names and values.
     fn traces(&self) -> Vec<String> {
         let ids = [&self.person.id, &self.person.team, &self.project_id, &self.token_id];
         let ids = ids.into_iter().chain(self.environments.iter().map(|(_, id)| id));

@@ -204,7 +204,8 @@ async fn who_may_not_read_does_not_watch(app: App) {
     alice.watch(&paths::watch(&web, "nowhere"), &[]).await.into_reply().await.is(404);
 }
 
-/// The watch endpoint reserves no key: `watch` is an ordinary key.
+/// Checks that a secret can have the key `watch`, although this is also the path of the watch
+/// endpoint.
 async fn a_key_may_be_called_watch(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::program::{Ended, Program, folder, jwt, root_key};
 
-/// Backups taken of one running service.
+/// Number of backups taken of a running service.
 const ROUNDS: u64 = 8;
 
 fn with_database(name: &str, arguments: &[&str], database: &Path) -> Program {
@@ -25,7 +25,7 @@ fn verified(name: &str, database: &Path) -> Ended {
         .run()
 }
 
-/// Value of the secret `KEY` in a service over this database.
+/// Returns the value of the secret `KEY` in a service over this database.
 async fn value_in(name: &str, database: &Path, project: &str) -> serde_json::Value {
     let mut program = Program::serve(name, database).start();
     let alice = program.bearer(&jwt("alice"));
@@ -132,7 +132,7 @@ fn restored(name: &str, database: &Path, backup: &Path) -> Ended {
         .run()
 }
 
-/// Names of the files in a folder, without the locks.
+/// Returns the names of the files in a folder, without lock files.
 fn files(folder: &Path) -> Vec<String> {
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let kept = paths.filter(|path| path.extension().is_none_or(|suffix| suffix != "lock"));

@@ -50,7 +50,7 @@ impl Site {
     }
 }
 
-/// Signs in, and returns the user, as a command line gets them whose login the browser approves.
+/// Signs in, and returns the user. Uses a device login that the browser approves.
 async fn sign_in(program: &Running, browser: &mut Browser, provider: &Provider) -> Value {
     let sent = browser.open("/sign-in?return_to=/projects").await;
     let back = provider.sign_in(sent.is(303).header("location").unwrap()).await;

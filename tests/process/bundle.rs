@@ -195,7 +195,7 @@ fn a_bundle_of_8_mib_opens_in_bounded_memory() {
     assert!(much < little + 4 * 1_024, "{much} KiB, and {little} KiB for 1 MiB");
 }
 
-/// Path of a folder created by [`folder`].
+/// Returns the path of a folder created by [`folder`].
 fn target(name: &str) -> std::path::PathBuf {
     let test = std::env::current_exe().unwrap();
     test.ancestors().nth(3).unwrap().join("test/data").join(name)

@@ -1,5 +1,5 @@
-//! A database that freezes or falls silent, and a node that stalls in a transaction: other requests go
-//! on, and everything heals without a restart.
+//! A database that freezes or stops responding, and a node that stalls in a transaction: other
+//! requests continue, and everything recovers without a restart.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 use crate::program::{Program, Running};
 use crate::rotations::world::until;
 
-/// Clients that write and read at the same time.
+/// Number of clients that write and read at the same time.
 const CLIENTS: usize = 12;
 
 fn node(name: &str, url: &str) -> Program {
@@ -30,7 +30,7 @@ fn signal(program: &Running, name: &str) {
     assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
 }
 
-/// A TCP proxy in front of a database, which can stop to forward without closing anything.
+/// TCP proxy in front of a database, which can stop forwarding without closing connections.
 #[derive(Clone)]
 struct Proxy(Arc<State>);
 
@@ -97,12 +97,12 @@ impl Proxy {
     }
 }
 
-/// Asks for a status with a limit of time; `None` means no answer.
+/// Sends a request with a time limit. Returns the status, or `None` if there was no response.
 async fn within(limit: Duration, request: impl Future<Output = u16>) -> Option<u16> {
     timeout(limit, request).await.ok()
 }
 
-/// Project of a person with the secret `KEY`, and the path of the secret.
+/// Creates a project of a person with the secret `KEY`. Returns the paths of both.
 async fn prepared(alice: &Person) -> (String, String) {
     let project = alice.project("Web API").await;
     alice.secret(&project, "development", "KEY", "kvc_first").await;
@@ -110,7 +110,7 @@ async fn prepared(alice: &Person) -> (String, String) {
     (project, key)
 }
 
-/// Writes and reads by many clients at once, until dropped.
+/// Lets many clients write and read at the same time, until the result is dropped.
 fn load(alice: &Client, key: &str) -> JoinSet<()> {
     let mut load = JoinSet::new();
     for client in 0..CLIENTS {
@@ -126,7 +126,7 @@ fn load(alice: &Client, key: &str) -> JoinSet<()> {
     load
 }
 
-/// Stops a program again and again until it holds the row of an environment.
+/// Stops a program at random moments until it holds the lock of an environment's row.
 async fn stop_in_a_transaction(program: &Running, watcher: &mut PgConnection) {
     for _ in 0..200 {
         sleep(Duration::from_millis(20)).await;

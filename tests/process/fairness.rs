@@ -1,4 +1,4 @@
-//! One account that does the worst its limits allow: the requests of others are answered.
+//! An account that uses everything its limits allow: requests of other accounts are still answered.
 
 use std::io::{Write as _, stderr};
 use std::time::Instant;
@@ -63,7 +63,7 @@ async fn exports_that_nobody_reads_stop_no_exports_of_another() {
     until("the memory is released", async || alice.get(&export).await.status == 200).await;
 }
 
-/// Imports with many tokens of one account, while another account reads.
+/// Runs imports with many tokens of one account, while another account reads.
 async fn reads_beside_imports(program: Running) {
     let (alice, project, _) = tenant(&program, "alice").await;
     let (bob, _, key) = tenant(&program, "bob").await;

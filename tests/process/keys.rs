@@ -14,11 +14,11 @@ use uuid::Uuid;
 
 use crate::program::{Ended, Program, folder, jwt, log_path, root_key};
 
-/// Bytes of the root key before its replacement, and after.
+/// Byte that the root key consists of, before its replacement and after.
 const OLD: u8 = 7;
 const NEW: u8 = 8;
 
-/// A `keys rotate-root` or another command with these root keys.
+/// Creates a command with these root keys, such as `keys rotate-root`.
 fn keyed(name: &str, arguments: &[&str], url: &str, keys: (u8, Option<u8>)) -> Program {
     with_keys(Program::new(name, arguments).with("SECRETS_DATABASE_URL", url), keys)
 }
@@ -141,7 +141,7 @@ async fn nodes_go_on_while_the_root_key_is_replaced() {
     drop((first, second));
 }
 
-/// Number of values and previous values under a version of the project's key.
+/// Returns the number of values and previous values under a version of the project's key.
 async fn records(url: &str, project: &str, version: u32) -> usize {
     let store = store::open_shared(&url.parse().unwrap()).await.unwrap();
     let mut reads = store.read().await.unwrap();
@@ -162,7 +162,7 @@ async fn stopped_at(name: &str, failpoint: &str) {
     }
 }
 
-/// Values and previous values of the secrets.
+/// Number of values and previous values of the secrets.
 const RECORDS: usize = 6;
 
 /// Requests new project keys while the service runs, kills it at this step, and starts it again.
@@ -203,7 +203,7 @@ async fn killed_at(failpoint: &str, url: &str) {
     assert_eq!(verified.code, Some(0), "{}{}", verified.stdout, verified.stderr);
 }
 
-/// Steps of the replacement of project keys.
+/// Failpoints in the replacement of project keys.
 const STEPS: [&str; 3] = ["after-key", "in-key-batch", "after-key-batch"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

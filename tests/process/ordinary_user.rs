@@ -20,7 +20,8 @@ pub(crate) struct OrdinaryUser {
 }
 
 impl OrdinaryUser {
-    /// Creates the folder, next to those of the servers: the user may be unable to reach ours.
+    /// Creates the folder, next to those of the servers, because the user may be unable to access
+    /// the folder of the tests.
     pub(crate) fn new(name: &str) -> Self {
         let servers = targets::servers();
         let owner = fs::metadata(servers.join("postgres/data")).unwrap();
@@ -46,7 +47,7 @@ impl OrdinaryUser {
         }
     }
 
-    /// Path of the server program.
+    /// Returns the path of the server program.
     pub(crate) fn program(&self) -> PathBuf {
         self.programs.join("secrets-http")
     }

@@ -45,7 +45,7 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Root key in the format of the configuration.
+/// Returns a root key in the format of the configuration.
 pub(crate) fn root_key(byte: u8) -> String {
     STANDARD.encode([byte; 32])
 }
@@ -72,7 +72,7 @@ fn target() -> PathBuf {
     test.ancestors().nth(3).unwrap().to_owned()
 }
 
-/// Folder of the programs that the test runner has built.
+/// Returns the folder of the programs that the test runner has built.
 pub(crate) fn programs() -> PathBuf {
     target().join("debug")
 }
@@ -176,7 +176,7 @@ impl Running {
         Person::new(client, &user)
     }
 
-    /// Process ID.
+    /// Returns the process ID.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -209,7 +209,7 @@ impl Drop for Running {
     }
 }
 
-/// Path of the log of a program.
+/// Returns the path of the log of a program.
 pub(crate) fn log_path(name: &str) -> PathBuf {
     target().join("test/logs").join(format!("{name}.log"))
 }

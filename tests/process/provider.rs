@@ -12,7 +12,7 @@ use serde_json::Value;
 pub(crate) struct Provider {
     child: Child,
     port: u16,
-    /// Its output, which must not be closed: the provider ends if it cannot print.
+    /// Output of the provider. It must not be closed, because the provider ends if it cannot print.
     _printed: Lines<BufReader<ChildStdout>>,
 }
 
@@ -27,8 +27,8 @@ impl Provider {
         Self::start_with(port, keys, &[])
     }
 
-    /// Starts the provider with clients for browsers, which come back to this URL. Confidential clients
-    /// authenticate with this method.
+    /// Starts the provider with clients for browsers, which return to this URL. Confidential
+    /// clients authenticate with this method.
     pub(crate) fn for_browsers(redirect_uri: &str, auth_method: &str) -> Self {
         let variables = [("REDIRECT_URI", redirect_uri), ("AUTH_METHOD", auth_method)];
         Self::start_with(free_port(), &["1"], &variables)

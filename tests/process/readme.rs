@@ -100,7 +100,7 @@ fn the_walk_with_curl_works_as_it_stands() {
     assert!(stdout.contains("\nMAIN_DB_USERNAME='kv_"), "{stdout}");
 }
 
-/// The commands that the guide expects on a server, for one test.
+/// Functions that stand for the commands that the guide expects on a server.
 const SERVER: &str = r#"
 trap 'kill $server' EXIT
 await() { until curl -fs "http://127.0.0.1:$port/health/live" >/dev/null; do kill -0 "$server"; sleep 0.1; done; }
@@ -112,7 +112,7 @@ systemctl() {
 }
 "#;
 
-/// Creates the keys of a PostgreSQL database, as the service of the guide has done.
+/// Commands that create the keys of a PostgreSQL database, as the service of the guide has done.
 const SEED: &str = r#"
 SECRETS_DATABASE_URL=$DATABASE secrets-http serve --config etc/secrets.toml 2>>"$log" & server=$!; await
 systemctl stop

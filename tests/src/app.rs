@@ -277,8 +277,8 @@ impl App {
         self.with(Ports { store, ..self.ports() }).await
     }
 
-    /// Starts another server without rate limits with the same records, which verifies credentials
-    /// in this way.
+    /// Starts another server with the same records and without rate limits. The server verifies
+    /// credentials with this verifier.
     pub async fn verified_by(&self, verifier: Arc<dyn IdentityVerifier>) -> Self {
         self.with(Ports { identity: Some(verifier), ..self.ports() }).await
     }
@@ -333,8 +333,8 @@ impl App {
         Client::new(self.address, None)
     }
 
-    /// Returns the work, the ID and the number of failures of the items of background work that fail, as
-    /// in the health report.
+    /// Returns the failing items of background work, as in the health report: kind of work, ID and
+    /// number of failures.
     pub async fn failing(&self) -> Vec<(String, String, u64)> {
         let health = self.anonymous().get("/health").await.is(200).json();
         let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();

@@ -1,5 +1,5 @@
-//! OpenID provider in this process, whose answers a test chooses. Its endpoints check what the
-//! specifications demand of a client.
+//! OpenID provider in this process, whose responses a test chooses. Its endpoints check the
+//! requirements of the specifications for clients.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -56,7 +56,7 @@ struct Authorized {
     redirect_uri: String,
 }
 
-/// Answer of the token endpoint.
+/// Response of the token endpoint.
 #[derive(Clone)]
 pub enum TokenAnswer {
     /// Tokens, if the request is valid.
@@ -65,7 +65,7 @@ pub enum TokenAnswer {
     IdToken(String),
     /// Status and body.
     Other(u16, Bytes),
-    /// No answer.
+    /// No response.
     Silence,
 }
 
@@ -116,7 +116,7 @@ impl IdentityProvider {
         *self.state.change.lock().unwrap() = Box::new(change);
     }
 
-    /// Sets the later answers of the token endpoint.
+    /// Sets the later responses of the token endpoint.
     pub fn answer(&self, answer: TokenAnswer) {
         *self.state.answer.lock().unwrap() = answer;
     }
@@ -132,8 +132,8 @@ impl IdentityProvider {
         self.state.exchanges.lock().unwrap().clone()
     }
 
-    /// Signs a user in at the authorization URL, and returns the path and the query with which the browser
-    /// comes back.
+    /// Signs a user in at the authorization URL. Returns the path and the query with which the
+    /// browser returns to the service.
     #[must_use]
     pub fn sign_in(&self, authorization_url: &str) -> String {
         let url: url::Url = authorization_url.parse().unwrap();

@@ -1,74 +1,74 @@
 //! URL paths of endpoints in a project. `Person::project` returns the path of the project itself.
 
-/// Path of the environments of a project.
+/// Returns the path of the environments of a project.
 #[must_use]
 pub fn environments(project: &str) -> String {
     format!("{project}/environments")
 }
 
-/// Path of an environment, given by ID or name.
+/// Returns the path of an environment, given by ID or name.
 #[must_use]
 pub fn environment(project: &str, environment: &str) -> String {
     format!("{project}/environments/{environment}")
 }
 
-/// Path of the event stream of changes to an environment.
+/// Returns the path of the event stream of changes to an environment.
 #[must_use]
 pub fn watch(project: &str, environment: &str) -> String {
     format!("{project}/environments/{environment}/watch")
 }
 
-/// Path of the secrets of an environment.
+/// Returns the path of the secrets of an environment.
 #[must_use]
 pub fn secrets(project: &str, environment: &str) -> String {
     format!("{project}/environments/{environment}/secrets")
 }
 
-/// Path of a secret of an environment.
+/// Returns the path of a secret of an environment.
 #[must_use]
 pub fn secret(project: &str, environment: &str, key: &str) -> String {
     format!("{project}/environments/{environment}/secrets/{key}")
 }
 
-/// Path of the webhooks of a rotation.
+/// Returns the path of the webhooks of a rotation.
 #[must_use]
 pub fn webhooks(project: &str, environment: &str, rotation: &str) -> String {
     format!("{project}/environments/{environment}/rotations/{rotation}/webhooks")
 }
 
-/// Path of the rotations of an environment.
+/// Returns the path of the rotations of an environment.
 #[must_use]
 pub fn rotations(project: &str, environment: &str) -> String {
     format!("{project}/environments/{environment}/rotations")
 }
 
-/// Path of a rotation of an environment.
+/// Returns the path of a rotation of an environment.
 #[must_use]
 pub fn rotation(project: &str, environment: &str, name: &str) -> String {
     format!("{project}/environments/{environment}/rotations/{name}")
 }
 
-/// Path of the permissions of all members in an environment.
+/// Returns the path of the permissions of all members in an environment.
 #[must_use]
 pub fn permissions(project: &str, environment: &str) -> String {
     format!("{project}/environments/{environment}/permissions")
 }
 
-/// Path of the permission of a person in an environment.
+/// Returns the path of the permission of a person in an environment.
 #[must_use]
 pub fn permission(project: &str, environment: &str, person: &str) -> String {
     format!("{project}/environments/{environment}/permissions/{person}")
 }
 
-/// Path of the External Secrets Operator endpoint for a secret. `project` is a path, an id or a
-/// slug.
+/// Returns the path of the External Secrets Operator endpoint for a secret. `project` is a path, an
+/// ID or a slug.
 #[must_use]
 pub fn eso_secret(project: &str, environment: &str, key: &str) -> String {
     let project = last(project);
     format!("/api/v1/eso/secret?project={project}&env={environment}&key={key}")
 }
 
-/// Path of the External Secrets Operator endpoint for all secrets of an environment.
+/// Returns the path of the External Secrets Operator endpoint for all secrets of an environment.
 #[must_use]
 pub fn eso_secrets(project: &str, environment: &str) -> String {
     let project = last(project);

@@ -22,7 +22,7 @@ pub struct Client {
     credential: Option<String>,
 }
 
-/// Signed-in person.
+/// Signed-in person, with their client.
 #[derive(Clone)]
 pub struct Person {
     client: Client,

@@ -19,9 +19,9 @@ use crate::{App, Browser, Build, CLIENT, IdentityProvider};
 pub(crate) enum SignIn {
     #[default]
     Off,
-    /// With the provider of this issuer.
+    /// Sign-in with the provider of this issuer.
     Provider(String),
-    /// With links of the development service.
+    /// Sign-in with links of the development service.
     Dev,
 }
 

@@ -1,4 +1,4 @@
-//! Direct changes to stored rows.
+//! Direct changes to stored rows, as an attacker could make them.
 
 use secrets_core::crypto::Sealed;
 use secrets_core::model::{EnvironmentPath, Principal, ids};

@@ -23,7 +23,7 @@ fn server_with_secrets() -> (Server, Home) {
     (server, home)
 }
 
-/// Candidates for the last word.
+/// Returns the candidates for the last word.
 fn candidates(home: &Home, words: &[&str]) -> Vec<String> {
     let mut command = home.command([&["--", "secrets"], words].concat());
     command
@@ -35,8 +35,8 @@ fn candidates(home: &Home, words: &[&str]) -> Vec<String> {
     ended.stdout.lines().map(str::to_owned).collect()
 }
 
-/// Waits until these candidates are offered. A busy machine needs longer than the time limit of a
-/// completion.
+/// Waits until these candidates are offered. On a busy machine, one completion may reach its time
+/// limit.
 fn offers(home: &Home, words: &[&str], expected: &[&str]) {
     until(|| {
         let mut offered = candidates(home, words);
@@ -138,7 +138,8 @@ fn a_key_is_completed_by_tab() {
     in_shell(&home, "fish --no-config -i", "secrets completion fish | source");
 }
 
-/// Loads the script, and presses Tab after the beginning of a key. Does nothing without the shell.
+/// Loads the script in a shell, and presses Tab after the start of a key. Does nothing if the shell
+/// is not installed.
 fn in_shell(home: &Home, shell: &str, load: &str) {
     let program = shell.split(' ').next().unwrap();
     if Command::new(program).arg("--version").output().is_err() {

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::home::{Ended, ended, wait};
 use crate::project::Project;
 
-/// Project with the secrets A, B and C, and an editor that is a shell script.
+/// Creates a project with the secrets A, B and C, and an editor that is a shell script.
 fn project(script: &str) -> Project {
     let project = Project::create();
     for key in ["A", "B", "C"] {
@@ -17,7 +17,8 @@ fn project(script: &str) -> Project {
     with_editor(project, script)
 }
 
-/// The editor runs in the working folder; `$1` is the file, and the file `round` counts the runs.
+/// Sets a shell script as the editor. It runs in the working folder; `$1` is the edited file, and
+/// the file `round` counts the runs.
 fn with_editor(project: Project, script: &str) -> Project {
     let count =
         "echo x >> round; round=$(wc -l < round); echo \"$1\" >> paths; cp \"$1\" text-$round";
@@ -32,12 +33,12 @@ fn rounds(project: &Project) -> usize {
     fs::read_to_string(project.path("round")).unwrap().lines().count()
 }
 
-/// Text that the editor has opened in a round.
+/// Returns the text that the editor opened in a round.
 fn text(project: &Project, round: usize) -> String {
     fs::read_to_string(project.path(&format!("text-{round}"))).unwrap()
 }
 
-/// Checks that no file of any round exists.
+/// Checks that the edited files of all rounds are deleted.
 #[track_caller]
 fn nothing_is_left(project: &Project) {
     let left = fs::read_dir(project.path("memory")).unwrap().count();

@@ -26,7 +26,7 @@ fn project() -> Project {
     project
 }
 
-/// Values of the variables after a shell has sourced the file `secrets.sh`.
+/// Returns the values of the variables after a shell has sourced the file `secrets.sh`.
 fn sourced(project: &Project, shell: &str) -> Vec<String> {
     let print = TRICKY.map(|(key, _)| format!("printf '%s\\0' \"${key}\"")).join("; ");
     let arguments = ["-c".to_owned(), format!(". ./secrets.sh; {print}")];

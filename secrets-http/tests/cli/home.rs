@@ -46,12 +46,12 @@ impl Home {
         self
     }
 
-    /// Home folder.
+    /// Returns the home folder.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Path in the working folder.
+    /// Returns a path in the working folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder().join("work").join(name)
     }
@@ -63,7 +63,8 @@ impl Home {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Command for the program in the working folder, with these variables and no others.
+    /// Returns a command that runs the program in the working folder, with these variables and no
+    /// others.
     pub(crate) fn command<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
@@ -71,7 +72,7 @@ impl Home {
         self.program(env!("CARGO_BIN_EXE_secrets"), arguments)
     }
 
-    /// Command for any program, like [`Home::command`].
+    /// Returns a command for any program, like [`Home::command`].
     pub(crate) fn program<S: AsRef<OsStr>>(
         &self,
         program: &str,

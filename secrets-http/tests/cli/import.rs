@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::project::Project;
 
-/// Path of a fixture.
+/// Returns the path of a fixture.
 fn fixture(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/cli/fixtures")
@@ -20,7 +20,8 @@ fn fixture(name: &str) -> String {
         .to_string()
 }
 
-/// Imports a fixture, detected and by name, and returns the values and standard error.
+/// Imports a fixture, once with a detected and once with a named format. Returns the values and
+/// standard error.
 fn imported(source: &str, name: &str, options: &[&str]) -> (Value, String) {
     let project = Project::create();
     let file = fixture(name);
@@ -216,7 +217,7 @@ fn an_export_of_any_format_is_imported_unchanged() {
     }
 }
 
-/// Secrets that the format can represent, with texts that readers may misread.
+/// Strategy for secrets that the format can represent, with texts that readers may misread.
 fn secrets(format: Format) -> impl Strategy<Value = Map<String, Value>> {
     let pieces = prop::sample::select(vec![
         "'", "\"", "`", "$", "${A}", "\\", "\\n", "#", " #", "\n", "\r", "\t", " ", "=", ": ",

@@ -13,7 +13,7 @@ use crate::service::Scripted;
 
 const TOKEN: &str = "kvc_token_of_the_test";
 
-/// Device login that waits for the approval.
+/// Running `login` that waits for the approval.
 struct Waiting {
     child: Child,
     stderr: BufReader<ChildStderr>,
@@ -44,7 +44,7 @@ impl Waiting {
         Self { child, stderr, code, said }
     }
 
-    /// Waits for the end, and returns the exit code and what was said.
+    /// Waits until `login` has ended. Returns the exit code and the output.
     fn end(mut self) -> (Option<i32>, String) {
         let code = wait(&mut self.child);
         self.stderr.read_to_string(&mut self.said).unwrap();
@@ -57,7 +57,7 @@ impl Waiting {
     }
 }
 
-/// Answers of a service that starts a device login.
+/// Returns the responses of a service that starts a device login.
 fn device(request: &str, seconds: u32, poll: impl FnOnce() -> (u16, Value)) -> (u16, String) {
     let (status, body) = match request {
         "POST /api/v1/auth/cli/device" => {
@@ -73,7 +73,7 @@ fn device(request: &str, seconds: u32, poll: impl FnOnce() -> (u16, Value)) -> (
     (status, body.to_string())
 }
 
-/// Service that accepts each token, whose session ends after this time.
+/// Starts a service that accepts each token, with a session that ends after this number of days.
 fn accepting(days: f64) -> Scripted {
     let end = chrono_text(days);
     Scripted::start(move |request, _| match request {
@@ -82,7 +82,7 @@ fn accepting(days: f64) -> Scripted {
     })
 }
 
-/// Time in so many days, as text.
+/// Returns the time after this number of days, as text.
 fn chrono_text(days: f64) -> String {
     let output = Command::new("date")
         .args(["-u", "+%Y-%m-%dT%H:%M:%SZ", "-d", &format!("{:.0} seconds", days * 86_400.0)])

@@ -20,7 +20,7 @@ use crate::server::Server;
 
 const PRINT: [&str; 4] = ["run", "--", "printenv", "A"];
 
-/// A signed-in user with a project file that wants copies of `staging`.
+/// A signed-in user, with a project file that enables offline copies of `staging`.
 struct User {
     home: Home,
     key: RecipientKey,
@@ -41,7 +41,7 @@ impl User {
         user
     }
 
-    /// Stores the credential as `login` does.
+    /// Stores a credential, as `login` does.
     fn sign_in(&self, signer: Option<Signer>) {
         let folder = self.home.folder().join(".local/share/secrets");
         let mut text = format!(
@@ -60,7 +60,7 @@ impl User {
         fs::set_permissions(folder.join("credentials.toml"), private).unwrap();
     }
 
-    /// Folder of the only copy.
+    /// Returns the folder of the only copy.
     fn copy(&self) -> PathBuf {
         let mut folder = self.home.folder().join(".local/state/secrets/copies");
         while !folder.join("record.json").exists() {
@@ -98,7 +98,7 @@ impl User {
         fs::write(self.bundle(), file).unwrap();
     }
 
-    /// Address of the server, for another one in its place.
+    /// Returns the address of the server, so that another program can listen there.
     fn address(&self) -> String {
         self.url.trim_start_matches("http://").to_owned()
     }
@@ -114,7 +114,8 @@ fn start() -> (Server, User) {
     (server, user)
 }
 
-/// Listens in place of the server and answers each request with this text, or never.
+/// Listens at the address of the server. Answers each request with this text, or never if the text
+/// is empty.
 fn answer(address: &str, text: &'static str) {
     let listener = TcpListener::bind(address).unwrap();
     thread::spawn(move || {

@@ -1,4 +1,5 @@
-//! Project `web` of a user who has chosen it and its environment `staging`.
+//! Test fixture: a project `web`, and a user whose settings name the project and the environment
+//! `staging`.
 
 use std::ops::Deref;
 
@@ -25,12 +26,12 @@ impl Project {
         Self { server, home }
     }
 
-    /// Server of the project.
+    /// Returns the server of the project.
     pub(crate) fn server(&self) -> &Server {
         &self.server
     }
 
-    /// Changes the home.
+    /// Sets a variable in the user's environment.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.home = self.home.with(name, value);
         self
@@ -54,7 +55,7 @@ impl Project {
         self.home.api("POST", &path, &json!({ "key": key, "hidden": true }));
     }
 
-    /// Values that an environment sees, by key.
+    /// Returns the effective values of an environment, by key.
     pub(crate) fn values(&self, environment: &str) -> Value {
         let path = format!("/projects/web/environments/{environment}/secrets/export?format=json");
         self.home.api("GET", &path, &Value::Null)

@@ -5,8 +5,8 @@ use std::process::Stdio;
 
 use crate::home::{Home, ended};
 
-/// Token in the form of GitHub's, different for every number. It is written in parts, because this
-/// file must not contain one.
+/// Returns a fake token of GitHub, different for every number. The token is built from parts,
+/// because a scan of this file must not find one.
 pub(crate) fn credential(number: u64) -> String {
     const DIGITS: &[u8] = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789";
     let mut state = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(0x1234_5678_9ABC_DEF1);

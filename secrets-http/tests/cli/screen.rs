@@ -43,7 +43,7 @@ impl Screen {
         Self { socket, _folder: folder }
     }
 
-    /// Presses keys, by the names of tmux; other words are typed.
+    /// Presses keys. Names of tmux stand for keys; other words are typed.
     pub(crate) fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
@@ -62,7 +62,7 @@ impl Screen {
         }
     }
 
-    /// Text of the screen.
+    /// Returns the text of the screen.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p"]).stdout).into_owned()
     }

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use crate::home::{Home, wait};
 
-/// Time after which a text that was expected counts as missing.
+/// Time after which a test fails that waits for a text.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Program on a terminal of its own.
+/// Program on its own terminal.
 pub(crate) struct Script {
     child: Child,
     input: ChildStdin,
@@ -57,8 +57,8 @@ impl Script {
         self
     }
 
-    /// Waits until the terminal does not show what is typed. Text that is typed before is discarded with
-    /// the change of the mode.
+    /// Waits until the terminal no longer shows input. Input that is typed before this change is
+    /// discarded.
     #[track_caller]
     pub(crate) fn await_hidden_input(&mut self) -> &mut Self {
         let id = self.child.id();

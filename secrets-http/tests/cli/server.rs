@@ -23,7 +23,7 @@ impl Server {
         Self::start_with(&[])
     }
 
-    /// Starts a server with further variables.
+    /// Starts a server with additional variables.
     pub(crate) fn start_with(variables: &[(&str, &str)]) -> Self {
         let data = tempfile::tempdir().unwrap();
         let folder = data.path().join("data");
@@ -43,7 +43,7 @@ impl Server {
         (self.child, self.url, self.token) = spawn(&self.folder, &address, &[]);
     }
 
-    /// Prints a token of another user.
+    /// Returns a token of another user.
     pub(crate) fn token_of(&self, email: &str) -> String {
         let output = Command::new(program())
             .args(["dev", "token", "--email", email, "--data-dir"])
@@ -93,7 +93,7 @@ fn spawn(folder: &PathBuf, address: &str, variables: &[(&str, &str)]) -> (Child,
     (child, url, token)
 }
 
-/// Server program, built beside the program under test.
+/// Returns the path of the server program, which is built beside the program under test.
 fn program() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_secrets")).with_file_name("secrets-http")
 }

@@ -14,8 +14,9 @@ pub(crate) struct Scripted {
 }
 
 impl Scripted {
-    /// Starts a service that answers the request `METHOD path` with a status and a JSON body, or with
-    /// status 307 and a location. The number counts the same requests before this one.
+    /// Starts a service. `answer` gets the request as `METHOD path` and the number of earlier
+    /// requests that were the same, and returns a status and a JSON body; with the status 307, a
+    /// location.
     pub(crate) fn start(
         answer: impl Fn(&str, usize) -> (u16, String) + Send + Sync + 'static,
     ) -> Self {
@@ -32,7 +33,7 @@ impl Scripted {
         Self { url, requests }
     }
 
-    /// Times of the requests `METHOD path`.
+    /// Returns the times at which the request `METHOD path` was received.
     pub(crate) fn times(&self, request: &str) -> Vec<Instant> {
         let requests = self.requests.lock().unwrap();
         requests
@@ -42,7 +43,7 @@ impl Scripted {
             .collect()
     }
 
-    /// All requests with their headers and bodies.
+    /// Returns all requests with their headers and bodies.
     pub(crate) fn received(&self) -> String {
         let requests = self.requests.lock().unwrap();
         requests.iter().map(|(_, text)| text.as_str()).collect()
@@ -74,7 +75,7 @@ fn serve(
     let _ = stream.write_all((head + &body).as_bytes());
 }
 
-/// Reads a request with its body, as far as `content-length` says.
+/// Reads a request with a body of the length in `content-length`.
 fn read(stream: &mut TcpStream) -> Option<String> {
     let (mut bytes, mut chunk) = (Vec::new(), [0; 4096]);
     loop {

@@ -11,7 +11,7 @@ use crate::home::Home;
 const PROJECT_FILE: &str = "secrets-project.toml";
 const LOCAL_FILE: &str = "secrets-project.local.toml";
 
-/// Value of a setting and its source, from `status`.
+/// Returns the value of a setting and its source, as `status` prints them.
 fn setting(home: &Home, arguments: &[&str], name: &str) -> (String, String) {
     setting_in(home, "", arguments, name)
 }

@@ -11,18 +11,18 @@ use crate::load::{self, Sample, Work};
 use crate::server::{Account, Server, key, secret};
 use crate::{Arguments, Effort, Failure, limits};
 
-/// Name of the limit to which rates and CPU times of single requests are compared.
+/// Name of the limit with which single requests are compared.
 pub(crate) const LIMIT: &str = "one secret, serialized";
-/// Name of the limit of lists.
+/// Name of the limit with which lists are compared.
 pub(crate) const LIST_LIMIT: &str = "list of 10,000, serialized";
-/// Name of the limit of writes to SQLite.
+/// Name of the limit with which writes to SQLite are compared.
 pub(crate) const COMMIT_LIMIT: &str = "transaction of one row, FULL";
 
-/// Accounts of the case that spreads its load, and secrets of each.
+/// Number of accounts in the case that spreads its load, and number of secrets of each account.
 const ACCOUNTS: usize = 32;
 const SECRETS: usize = 100;
 
-/// Connections of cases with small and with large responses.
+/// Number of connections in cases with small responses, and in cases with large responses.
 const CONNECTIONS: u64 = 64;
 const FEW_CONNECTIONS: u64 = 16;
 
@@ -175,7 +175,8 @@ async fn service_cases(server: &Arc<Server>, has_large: bool) -> Result<Vec<Case
     Ok(works.into_iter().map(|(name, work)| Case::new(server, name, work)).collect())
 }
 
-/// Reads of the secrets of many accounts, each in a team of its own, in an order without a pattern.
+/// Returns work that reads the secrets of many accounts in a pseudo-random order. Each account has
+/// its own team.
 async fn spread(server: &Server) -> Result<Work, Failure> {
     let mut calls = Vec::new();
     for number in 0..ACCOUNTS {
@@ -211,7 +212,7 @@ fn peer_cases(arguments: &Arguments) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-/// Work whose responses have the status 200.
+/// Returns work whose responses have the status 200.
 fn reading(
     connections: u64,
     text: &'static str,
@@ -237,7 +238,7 @@ impl Sample {
     }
 }
 
-/// Middle value; of an even number of values, the higher one in the middle.
+/// Returns the median; of an even number of values, the higher one of the two in the middle.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()

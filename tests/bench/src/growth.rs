@@ -28,7 +28,7 @@ pub(crate) async fn run(program: &Path, effort: Effort) -> Result<Vec<Curve>, Fa
     ])
 }
 
-/// A read, as the database grows by projects of 10,000 secrets.
+/// Measures a read while the database grows by projects of 10,000 secrets.
 async fn by_secrets_of_others(program: &Path, effort: Effort) -> Result<Curve, Failure> {
     let server = Server::service("SQLite", program, "")?;
     let mut account = Account::new(&server).await?;
@@ -49,7 +49,7 @@ async fn by_secrets_of_others(program: &Path, effort: Effort) -> Result<Curve, F
     Ok(Curve { name: "read, by secrets in the database", unit: "secrets", points })
 }
 
-/// An export, as the environment grows.
+/// Measures an export while the environment grows.
 async fn by_secrets_of_the_environment(program: &Path, effort: Effort) -> Result<Curve, Failure> {
     let server = Server::service("SQLite", program, "")?;
     let mut account = Account::new(&server).await?;
@@ -65,7 +65,7 @@ async fn by_secrets_of_the_environment(program: &Path, effort: Effort) -> Result
     Ok(Curve { name: "export, per secret, by secrets of the environment", unit: "secrets", points })
 }
 
-/// A read of an inherited secret, as the chain of environments grows.
+/// Measures a read of an inherited secret while the chain of environments grows.
 async fn by_depth(program: &Path, effort: Effort) -> Result<Curve, Failure> {
     let server = Server::service("SQLite", program, "")?;
     let mut account = Account::new(&server).await?;

@@ -1,4 +1,4 @@
-//! Limits: servers that do the least that a response of this kind needs.
+//! Limits: minimal servers that do only the work that any server needs for such a response.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

@@ -13,7 +13,7 @@ use crate::server::Server;
 
 /// Requests of one kind, and their expected response.
 pub(crate) struct Work {
-    /// Returns the request with this number; the numbers of a process are never repeated.
+    /// Function that returns the request with this number. Numbers are never repeated in a process.
     pub(crate) call: Box<dyn Fn(u64) -> Call + Send + Sync>,
     pub(crate) status: StatusCode,
     /// Text that the response contains.

@@ -55,7 +55,7 @@ struct Arguments {
     charts: Option<PathBuf>,
 }
 
-/// A server that does nothing but the least work of a kind.
+/// Minimal server, with which the service is compared.
 #[derive(Clone, Copy, Subcommand)]
 enum Limit {
     /// hyper, which returns a response of one secret

@@ -8,8 +8,8 @@ use crate::Failure;
 use crate::cases::{COMMIT_LIMIT, Figures, LIMIT, LIST_LIMIT};
 use crate::growth::Curve;
 
-/// Formats the table. The ratios are those of the same kind of work: lists to the limit of lists, writes
-/// on SQLite to that of transactions, and everything else to the limit of one secret.
+/// Formats the table. Ratios are relative to the limit of the same kind of work: that of lists for
+/// lists, that of transactions for writes on SQLite, and that of one secret for everything else.
 pub(crate) fn table(figures: &[Figures]) -> String {
     let mut table = format!(
         "{:<12} {:<34} {:>10} {:>9} {:>9} {:>9} {:>10} {:>9}\n",

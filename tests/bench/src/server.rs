@@ -34,7 +34,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a limit: this program with a subcommand.
+    /// Starts a limit as a child process: this program with a subcommand.
     pub(crate) fn limit(name: &'static str, subcommand: &str) -> Result<Self, Failure> {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg(subcommand);
@@ -65,7 +65,7 @@ impl Server {
         Self::start(name, command, Some(folder))
     }
 
-    /// Names a peer that runs already. Its CPU time is unknown.
+    /// Returns a peer that is already running. Its CPU time is unknown.
     pub(crate) fn peer(name: &'static str, address: SocketAddr) -> Self {
         Self { name, address, child: None, folder: None }
     }
@@ -91,7 +91,7 @@ impl Server {
         Ok(Self { name, address, child: Some(child), folder })
     }
 
-    /// CPU time that the process has used; zero for a peer.
+    /// Returns the CPU time that the process has used; zero for a peer.
     pub(crate) fn cpu(&self) -> Result<Duration, Failure> {
         let Some(child) = &self.child else { return Ok(Duration::ZERO) };
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id()))?;
@@ -103,7 +103,7 @@ impl Server {
         Ok(Duration::from_secs_f64(times.iter().sum::<u64>() as f64 / per_second as f64))
     }
 
-    /// Resident memory in bytes; zero for a peer.
+    /// Returns the resident memory in bytes; zero for a peer.
     pub(crate) fn memory(&self) -> Result<u64, Failure> {
         let Some(child) = &self.child else { return Ok(0) };
         let statm = std::fs::read_to_string(format!("/proc/{}/statm", child.id()))?;
@@ -187,7 +187,7 @@ impl Account {
         Ok(())
     }
 
-    /// Path of the secrets of an environment.
+    /// Returns the path of the secrets of an environment.
     pub(crate) fn secrets(&self, environment: &str) -> String {
         format!("{}/environments/{environment}/secrets", self.project)
     }
@@ -198,12 +198,12 @@ impl Account {
     }
 }
 
-/// Body of a new secret, with a value of 66 bytes.
+/// Returns the body of a new secret, with a value of 66 bytes.
 pub(crate) fn secret(key: &str) -> Value {
     json!({ "key": key, "value": format!("postgres://app:{:0>40}@db.internal", key) })
 }
 
-/// Key of the secret with this number.
+/// Returns the key of the secret with this number.
 pub(crate) fn key(number: usize) -> String {
     format!("KEY_{number:06}")
 }

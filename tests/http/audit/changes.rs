@@ -4,7 +4,7 @@
 use secrets_tests::{App, Build, Failing, Kind, Outage, on_every_store, paths};
 use serde_json::{Value, json};
 
-/// Returns the contents of an entry besides ids: kind and name of the object, and details.
+/// Returns the content of an entry, without IDs: kind and name of the object, and details.
 async fn told(app: &App, team: &str, action: &str) -> (String, Option<String>, Value) {
     let entry = app.entry(team, action).await;
     (entry.resource_type, entry.resource_name, serde_json::from_str(&entry.metadata).unwrap())
@@ -101,7 +101,8 @@ async fn changes_of_tokens_and_teams_are_recorded(app: App) {
     assert_eq!(told(&app, team, "team.created").await, about("team", "Ops", json!({})));
 }
 
-/// A change for which the caller has no permission is recorded as denied (see `limits/refusals.rs`).
+/// Checks changes that fail for another reason than a missing permission. Changes without
+/// permission are recorded as denied (see `limits/refusals.rs`).
 async fn a_change_that_fails_is_not_recorded(kind: Kind) {
     let app = Build::on(kind).plan("free").start().await;
     let alice = app.person("alice").await;

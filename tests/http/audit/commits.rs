@@ -1,4 +1,4 @@
-//! Entries of reads that are written, and whose commit fails.
+//! Entries of reads whose commit fails.
 
 use secrets_tests::{App, Kind, on_sql_stores, paths};
 

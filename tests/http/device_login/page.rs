@@ -46,7 +46,8 @@ async fn the_page_shows_who_asks_and_takes_the_decision(app: App) {
     poll(&app, &login).await.is(200);
 }
 
-/// Browsers drop cookies of more than 4,096 bytes.
+/// Checks a token that does not fit into one cookie: browsers drop cookies of more than 4,096
+/// bytes.
 async fn the_page_keeps_a_long_token_in_several_cookies(app: App) {
     app.person("alice").await;
     let login = start(&app).await;
@@ -74,7 +75,8 @@ async fn the_page_keeps_a_long_token_in_several_cookies(app: App) {
     assert!(decided.is(200).text().contains("The login is approved"));
 }
 
-/// A cookie of an earlier visit does not decide for the user whom the proxy has signed in.
+/// Checks that a cookie of an earlier visit does not decide for the user whom the proxy has signed
+/// in.
 async fn the_page_forgets_a_cookie_when_a_proxy_signs_the_user_in(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let login = start(&app).await;
@@ -135,7 +137,7 @@ async fn the_page_does_not_help_to_guess(app: App) {
     assert!(!refused.text().contains("laptop") && !refused.text().contains("kvc_"));
 }
 
-/// A proxy in front of the service may add a path to its address.
+/// Checks pages behind a proxy that adds a path to the address of the service.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_pages_work_below_a_path() {
     let base = "https://secrets.example/base";

@@ -5,7 +5,7 @@ use super::principals::{Caller, May, Reach};
 use super::world::Home;
 
 impl Target {
-    /// Owner of the named team, project or token; `None` if unknown.
+    /// Returns the team that owns the target; `None` if the target is unknown.
     fn place(self) -> Option<Home> {
         match self {
             Self::Own | Self::UnknownEnvironment | Self::UnknownKey => Some(Home::First),
@@ -116,7 +116,7 @@ impl Rule {
         }
     }
 
-    /// An unknown team gives 404 only if the specification lists it for the endpoint.
+    /// Status for an unknown team: 404 only if the specification lists it for the endpoint.
     fn status_of_unknown(&self) -> u16 {
         if matches!(self.on, Level::NamedTeam | Level::UntoldTeam) { 403 } else { 404 }
     }

@@ -92,7 +92,7 @@ pub(super) enum Target {
     Own,
     /// Object of the other team.
     Foreign,
-    /// UUID that no object has.
+    /// UUID of no object.
     Unknown,
     /// Text that is neither a UUID nor the name of an object.
     Nonsense,

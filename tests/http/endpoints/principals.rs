@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::world::{Home, Tenant, id_in};
 
-/// Kind of caller, as far as the policy distinguishes.
+/// Kind of caller. The policy does not distinguish callers further.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Caller {
     /// No credential, or an invalid credential.
@@ -146,7 +146,7 @@ fn impostors(app: &App) -> Vec<Principal> {
     .collect()
 }
 
-/// Claims of the owner's token, with one claim changed.
+/// Returns the claims of the owner's token, with one claim changed.
 fn claims_of_the_owner(app: &App, claim: &str, value: &Value) -> Value {
     let now = app.clock.now();
     let mut claims = json!({

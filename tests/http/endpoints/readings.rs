@@ -99,7 +99,7 @@ async fn token(owner: &Person, permissions: &[&str]) -> String {
 }
 
 impl Reading {
-    /// Row of the authorization table.
+    /// Returns the row of the authorization table.
     fn rule(&self) -> &'static Rule {
         let is_this = |rule: &&Rule| rule.method == self.method && rule.template == self.template;
         POLICY.iter().find(is_this).unwrap()

@@ -267,7 +267,8 @@ fn defaults() -> Value {
     json!({ "defaults": [{ "environment_name": "*", "default_role": "write" }] })
 }
 
-/// Request body: a webhook, which receives nothing in this test because nothing is sent.
+/// Request body that creates a webhook. The webhook receives nothing in this test, because no
+/// deliveries are sent.
 pub(super) fn webhook() -> Value {
     json!({ "url": "https://hooks.example.com/kvc_table", "events": ["rotation.failed"] })
 }

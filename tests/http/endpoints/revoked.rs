@@ -1,6 +1,6 @@
-//! Rights that end while a request waits for a lock. Every request of the policy that changes
-//! something must then be refused, and must change nothing. A test holds the lock, so the order of
-//! events is certain.
+//! Permissions that end while a request waits for a lock. Every request of the policy that changes
+//! something must then be refused, and must change nothing. The test holds the lock, so the order
+//! of events is certain.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ const ACCOUNTS: usize = 10;
 /// revocation.
 const BATCH: usize = 3;
 
-/// Requests that change nothing except the audit log, and so wait for no lock.
+/// Requests that change nothing except the audit log, and therefore wait for no lock.
 const RECORDED_READS: [&str; 2] = [CONNECTION, TEST];
 
 /// Server without lock timeouts, and a connection of the test that holds locks in its database.
@@ -49,7 +49,7 @@ struct Race {
 /// Request of a rule, for an object that exists.
 type Request = (Arc<Names>, &'static Rule);
 
-/// Right of the racer that a round gives and takes away.
+/// Permission of the racer that a round gives and takes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Right {
     /// Role admin of the team; taken away by removing the member.
@@ -90,8 +90,8 @@ async fn a_token_that_is_deleted_meanwhile_changes_no_secret(app: App) {
     race.run(Right::Token, &rules, &[HOLD_ENVIRONMENTS]).await;
 }
 
-/// Two requests that change different fields of an object both succeed, and both changes stay. Their
-/// time is that of the change, not that of the request.
+/// Checks that two requests that change different fields of an object both succeed, and that both
+/// changes stay. The time of a change is that of its commit, not that of its request.
 async fn changes_of_different_fields_both_stay(app: App) {
     let mut race = Race::new(app).await;
     let owner = race.world.first.owner.clone();
@@ -132,7 +132,7 @@ async fn changes_of_different_fields_both_stay(app: App) {
     assert!(last.iter().all(|entry| entry["created_at"] == now), "{last:#?}");
 }
 
-/// The account is deleted while its person approves a login.
+/// Checks a login whose approving user deletes the account during the approval.
 async fn who_is_deleted_meanwhile_approves_nothing(app: App) {
     let mut race = Race::new(app).await;
 
@@ -151,7 +151,7 @@ async fn who_is_deleted_meanwhile_approves_nothing(app: App) {
     }
 }
 
-/// The account is deleted while a client redeems a login that its person has approved.
+/// Checks a login whose user deletes the account while the client redeems the approved login.
 async fn who_is_deleted_meanwhile_gets_no_session(app: App) {
     let mut race = Race::new(app).await;
 
@@ -241,7 +241,7 @@ impl Race {
         }
     }
 
-    /// True if a changed record is not one that the rounds themselves change.
+    /// True if a record was changed by something other than the rounds themselves.
     fn is_effect(&self, row: &str) -> bool {
         // `scan.created` records the first step of a scan, which only reads.
         let own =
@@ -252,8 +252,8 @@ impl Race {
         !is_own && !is_denial && !is_racers
     }
 
-    /// Gives the racer the right, lets the requests wait, takes the right away, and checks that all
-    /// requests are refused.
+    /// Gives the racer the permission, lets the requests wait for a lock, takes the permission
+    /// away, and checks that all requests are refused.
     async fn round(&mut self, right: Right, requests: &[Request], locks: &[&'static str]) {
         let (client, revocation) = self.grant(right).await;
         let owner = self.world.first.owner.clone();
@@ -294,8 +294,8 @@ impl Race {
         self.app.anonymous().post("/api/v1/auth/cli/token", &poll(login)).await
     }
 
-    /// Lets the deletion of an account and then a request wait for the user, and returns the reply
-    /// to the request.
+    /// Lets the deletion of an account wait for the lock of its user, and then a request. Returns
+    /// the reply to the request.
     async fn delete<F>(&mut self, person: &Person, round: usize, request: F) -> Reply
     where
         F: Future<Output = Reply> + Send + 'static,
@@ -350,7 +350,7 @@ fn poll(login: &Value) -> Value {
     })
 }
 
-/// Request of the owner that takes a right away.
+/// Request of the owner that takes a permission away.
 enum Revocation {
     Delete(String),
     Put(String, Value),

@@ -150,7 +150,8 @@ async fn any_member_creates_environments_and_nobody_else(app: App) {
     bob.post(&paths::environments(&web), &body).await.is(201);
 }
 
-/// Otherwise a new environment would show secrets of a parent that the caller cannot read.
+/// Checks that a parent whose secrets the caller cannot read is refused. Otherwise, the new
+/// environment would show these secrets.
 async fn a_parent_must_be_one_that_the_caller_may_read(kind: Kind) {
     let options = Options { member_access: MemberAccess::None, ..Options::default() };
     let app = Build::on(kind).options(options).start().await;

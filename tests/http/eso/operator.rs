@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 /// Values for a template, by object and field.
 pub(super) type Data = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Why the operator got no value.
+/// Reason why the operator got no value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoValue {
     /// The service answered 404. The operator applies the `deletionPolicy`.

@@ -18,7 +18,7 @@ async fn small(kind: Kind) -> App {
     Build::on(kind).options(Options { plans, ..Options::default() }).start().await
 }
 
-/// Value of this length.
+/// Returns a value of this length.
 fn value(length: usize) -> Value {
     json!({ "value": "v".repeat(length) })
 }
@@ -28,7 +28,7 @@ async fn used(person: &Person) -> Value {
     person.get(&usage).await.is(200).json()["usage"]["bytes"].clone()
 }
 
-/// The versions in the history of a secret, newest first.
+/// Returns the versions in the history of a secret, newest first.
 async fn history(person: &Person, web: &str, key: &str) -> Vec<u64> {
     let path = format!("{}/history", paths::secret(web, "staging", key));
     let listed = person.get(&path).await.is(200).json();

@@ -31,7 +31,8 @@ async fn the_21st_failed_credential_of_a_minute_is_429(kind: Kind) {
     fails(&app.bearer("nonsense"), 1).await;
 }
 
-/// Otherwise a client with a thousand requests a minute could try a thousand credentials.
+/// Checks that a valid credential is refused too after 20 failures. Otherwise, a client with a
+/// thousand requests a minute could try a thousand credentials.
 async fn a_good_credential_does_not_help_then(kind: Kind) {
     let app = server(kind).await;
     let alice = app.person("alice").await;
@@ -44,7 +45,8 @@ async fn a_good_credential_does_not_help_then(kind: Kind) {
     app.bearer(&token).get(ME).await.is(200);
 }
 
-/// So that one bad client behind an address does not block the good clients.
+/// Checks that a credential that was verified in the last minute is still accepted, so that one bad
+/// client behind an address does not block the good clients.
 async fn a_credential_that_was_good_a_minute_ago_is_good_still(kind: Kind) {
     let app = server(kind).await;
     let alice = app.person("alice").await;

@@ -29,7 +29,7 @@ fn exceeds(reply: &Reply, resource: &str, limit: u64, current: u64) {
     assert_eq!(reply.header("retry-after"), None);
 }
 
-/// Import of secrets numbered from `first`.
+/// Returns an import of secrets that are numbered from `first`.
 fn numbered(first: usize, count: usize) -> Value {
     let secret = |number| json!({ "key": format!("K{number}"), "value": canary("plan") });
     json!({ "secrets": (first..first + count).map(secret).collect::<Vec<_>>() })

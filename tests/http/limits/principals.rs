@@ -7,7 +7,7 @@ use serde_json::json;
 
 const ME: &str = "/api/v1/users/me";
 
-/// Start of the next window, 12:01:00; servers start at 12:00:10.
+/// Returns the start of the next window, 12:01:00. Servers start at 12:00:10.
 fn next_minute() -> i64 {
     DateTime::parse_from_rfc3339("2026-11-21T12:01:00Z").unwrap().timestamp()
 }
@@ -104,7 +104,7 @@ async fn a_person_is_counted_once_whatever_token_they_send(kind: Kind) {
     elsewhere.get(ME).await.is(429);
 }
 
-/// The first sign-in is a request of the same person.
+/// Checks that the first sign-in and later requests are counted for the same person.
 async fn a_person_is_counted_alike_before_and_after_signing_in(kind: Kind) {
     let app = three_a_minute(kind).await;
     let alice = app.bearer(&app.jwt("alice"));
@@ -130,7 +130,7 @@ async fn people_and_tokens_are_counted_apart(kind: Kind) {
     asks(&bob, 1).await.is(200);
 }
 
-/// A change that was refused by the rate limit did not happen.
+/// Checks that a change that the rate limit refused was not made.
 async fn over_the_limit_nothing_is_done(kind: Kind) {
     let app = three_a_minute(kind).await;
     let alice = app.person("alice").await;

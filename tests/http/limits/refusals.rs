@@ -26,7 +26,7 @@ async fn denied(app: &App, team: &str) -> Vec<AuditRecord> {
     entries
 }
 
-/// Number of refusals that an entry stands for.
+/// Returns the number of refusals that an entry stands for.
 fn count(entry: &AuditRecord) -> u64 {
     let details: Value = serde_json::from_str(&entry.metadata).unwrap();
     details["count"].as_u64().unwrap()
@@ -146,7 +146,8 @@ async fn a_refused_read_and_a_refused_change_are_in_the_log(kind: Kind) {
     assert_eq!(counts, 20);
 }
 
-/// The names of strangers are their own text, and do not get into the log of another team.
+/// Checks that the log of a team does not contain names of callers outside of the team, because the
+/// callers choose their names.
 async fn a_stranger_is_in_the_log_without_a_name(kind: Kind) {
     let app = server(kind).await;
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);

@@ -15,7 +15,7 @@ async fn small(kind: Kind) -> App {
     Build::on(kind).options(Options { plans, ..Options::default() }).start().await
 }
 
-/// Person with two projects, which hold about 7 KiB.
+/// Creates a person with two projects, which contain about 7 KiB.
 async fn filled(app: &App) -> (Person, String, String) {
     let alice = app.person("alice").await;
     let (web, shop) = (alice.project("Web").await, alice.project("Shop").await);

@@ -11,7 +11,7 @@ use secrets_core::runtime::TokioTimer;
 use secrets_core::secrets::{CreateSecret, NewSecret};
 use secrets_tests::{App, Build, Kind, on_every_store, paths};
 
-/// Opens the store of a server once more, with operations that end after this time.
+/// Opens a second service over the store of a server, with this time limit for operations.
 async fn limited(app: &App, limit: Duration) -> Service {
     let ports = Ports { timer: Some(Arc::new(TokioTimer)), ..app.ports() };
     let options = Options { time_limit: limit, ..Options::default() };

@@ -102,8 +102,8 @@ async fn an_address_that_nobody_vouches_for_is_nobodys(app: App) {
     accept(&bob, &token(&invitation)).await.is(200);
 }
 
-/// Others see an address only if the provider has verified it. An unverified address of a member
-/// does not keep its owner from being invited.
+/// Checks that only verified addresses are shown to others. An address that a member has not
+/// verified can still be invited, because it may belong to another person.
 async fn an_address_that_is_not_verified_is_shown_to_its_person_alone(app: App) {
     let alice = app.person("alice").await;
     let claims = json!({ "email": "bob@example.com", "email_verified": false });

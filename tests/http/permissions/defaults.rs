@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{NO_ACCESS, Team};
 
-/// Defaults by environment name.
+/// Returns a request body with defaults by environment name.
 fn defaults(roles: &[(&str, &str)]) -> Value {
     let of =
         |(name, role): &(&str, &str)| json!({ "environment_name": name, "default_role": role });

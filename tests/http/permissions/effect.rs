@@ -48,7 +48,8 @@ async fn a_role_holds_in_its_environment_alone(app: App) {
     assert_eq!(listed["environments"].as_array().unwrap().len(), 3);
 }
 
-/// If the value were decrypted, the tampered value would cause an internal error.
+/// Checks that a caller without access is refused before a value is decrypted: the value was
+/// tampered with, so decrypting it would cause an internal error.
 async fn who_may_nothing_is_refused_before_a_value_is_opened(app: App) {
     let team = Team::of(&app).await;
     let record = app.record(&team.web, "staging", "KEY").await;
@@ -70,7 +71,7 @@ async fn who_may_nothing_is_refused_before_a_value_is_opened(app: App) {
 /// Error for values that are inherited from `staging`.
 const NO_ACCESS_TO_STAGING: &str = "inherited from environments you have no access to: staging";
 
-/// Environment `preview`, which inherits from `staging`, where Bob has the role `none`.
+/// Creates the environment `preview`, which inherits from `staging`, where Bob has the role `none`.
 async fn restricted(app: &App) -> Team {
     let team = Team::of(app).await;
     team.alice.environment(&team.web, "preview", Some("staging")).await;

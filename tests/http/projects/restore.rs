@@ -221,7 +221,7 @@ async fn a_purge_leaves_nothing_but_the_slug(app: App) {
     app.restarted().await.anonymous().get("/health").await.is(200);
 }
 
-/// Uses the route table, so that new endpoints are tested too.
+/// Checks every endpoint of the route table, so that new endpoints are tested too.
 async fn a_walk_through_every_endpoint_finds_nothing_of_a_deleted_project(app: App) {
     let alice = app.person("alice").await;
     let web = full(&alice).await;

@@ -64,7 +64,7 @@ secrets_tests::on_every_store!(
     teams_of_one_name_get_addresses_of_their_own,
 );
 
-/// Teams in the response for a person, which are the same in each response.
+/// Returns the teams in the response for a person. They must be the same in each response.
 fn teams(reply: &Reply) -> serde_json::Value {
     reply.json()["teams"].clone()
 }

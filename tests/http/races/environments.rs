@@ -256,7 +256,7 @@ async fn parents(person: &Person, path: &str) -> BTreeMap<String, Option<String>
         .collect()
 }
 
-/// Number of environments in the chain from this environment on.
+/// Returns the number of environments in the chain that begins with this environment.
 fn length(parents: &BTreeMap<String, Option<String>>, environment: &str) -> usize {
     let first = Some(environment);
     std::iter::successors(first, |name| parents[*name].as_deref()).take(CROWD).count()

@@ -132,7 +132,7 @@ fn limits(replies: &[Reply], resource: &str, limit: u64) {
     }
 }
 
-/// Import of this number of secrets, with this key prefix.
+/// Returns an import of this number of secrets, whose keys begin with this prefix.
 fn import(prefix: &str, number: usize) -> Value {
     let secret = |index| json!({ "key": format!("{prefix}_{index}"), "value": "kvc_race" });
     json!({ "secrets": (0..number).map(secret).collect::<Vec<_>>() })
@@ -147,7 +147,7 @@ async fn fill(person: &Person, project: &str, number: usize) {
     }
 }
 
-/// Number of secrets in the first environment, counted in the store.
+/// Returns the number of secrets in the first environment, counted in the store.
 async fn secrets(app: &App, project: &str) -> u64 {
     let environment = app.resolve_environment(project, "development").await.chain[0].environment.id;
     reads(app).await.count_secrets(environment).await.unwrap()

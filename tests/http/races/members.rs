@@ -98,7 +98,7 @@ async fn an_invitation_is_sent_again_once_a_minute(app: App) {
     outcome(&replies, (200, 1), (429, CROWD - 1));
 }
 
-/// Half of the owners give up their role and half leave; the last owner must stay.
+/// Lets half of the owners give up their role while the other half leave. The last owner must stay.
 async fn owners_who_all_go_at_once_leave_one(app: App) {
     let alice = app.person("alice").await;
     let mut owners = Vec::new();
@@ -128,7 +128,8 @@ async fn owners_who_all_go_at_once_leave_one(app: App) {
     replies.iter().find(|reply| reply.status == 400).unwrap().code("sole_owner");
 }
 
-/// A team with a member in it keeps an owner, however many of its owners delete their accounts.
+/// Checks that a team with another member keeps an owner, however many owners delete their accounts
+/// at the same time.
 async fn owners_who_all_delete_their_accounts_leave_one(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&alice.team, &bob.id, Role::Member).await;
@@ -150,7 +151,8 @@ async fn owners_who_all_delete_their_accounts_leave_one(app: App) {
     assert_eq!(team(&bob, &alice.team).await["member_count"], 2);
 }
 
-/// Two owners remove each other: the second is no longer an owner.
+/// Lets two owners remove each other. Only one removal succeeds, because the other owner is then no
+/// longer an owner.
 async fn owners_who_remove_each_other_do_not_both(app: App) {
     let (ann, bea) = (app.person("ann").await, app.person("bea").await);
     app.join(&ann.team, &bea.id, Role::Owner).await;
@@ -167,7 +169,7 @@ async fn owners_who_remove_each_other_do_not_both(app: App) {
     outcome(&replies, (204, 1), (403, 1));
 }
 
-/// A removal waits for the lock on the team, and is then authorized again.
+/// Lets a removal wait for the lock on the team. It is authorized again after the wait.
 async fn an_owner_who_is_taken_out_meanwhile_removes_nobody(app: App) {
     let (ann, bea) = (app.person("ann").await, app.person("bea").await);
     let cyd = app.person("cyd").await;
@@ -212,8 +214,8 @@ async fn a_team_never_has_more_members_than_its_plan_allows(kind: Kind) {
     assert_eq!(listed.as_array().unwrap().len(), 4);
 }
 
-/// Invitations are accepted while others are created: members and invitations together never exceed
-/// the limit.
+/// Lets invitations be accepted while others are created. Members and invitations together never
+/// exceed the limit.
 async fn joining_makes_no_room(kind: Kind) {
     let app = Build::on(kind).plan("free").start().await;
     let alice = app.person("alice").await;

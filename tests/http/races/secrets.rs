@@ -200,7 +200,8 @@ secrets_tests::on_every_store!(
     imports_and_single_updates_wait_for_each_other,
 );
 
-/// Import that sets all keys to the value of this number; every second import in reverse order.
+/// Returns an import that sets all keys to the value of this number. Every second import has the
+/// keys in reverse order.
 fn import(number: usize, overwrite: bool) -> Value {
     let value = format!("kvc_race_{number}");
     let mut secrets: Vec<_> =

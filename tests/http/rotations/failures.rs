@@ -20,13 +20,13 @@ async fn served(app: &App) -> Rotated {
     main
 }
 
-/// Number of calls to the database.
+/// Returns the number of calls to the database.
 fn count(app: &App, call: &str) -> usize {
     app.database.calls().into_iter().filter(|known| *known == call).count()
 }
 
-/// Runs a rotation that fails this way. Returns the number of changes sent to the database, and the
-/// rotation afterwards. Readers must still get the previous credential, which must work.
+/// Runs a rotation that fails in this way. Returns the number of changes sent to the database, and
+/// the rotation afterwards. Readers must still get the previous credential, which must still work.
 async fn failing(app: &App, main: &Rotated, scripts: &[Script], status: &str) -> (usize, Value) {
     let (before, told) = (main.served().await, count(app, "apply"));
     app.database.script("apply", scripts.iter().copied());

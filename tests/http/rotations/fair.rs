@@ -46,7 +46,8 @@ async fn a_team_leaves_places_to_others(kind: Kind) {
     assert_eq!(claims.len(), 3, "two of one team, one of the other");
 }
 
-/// More than one call considers: the next call goes on after those of the first.
+/// Creates more due rotations than one call considers: the next call continues after those of the
+/// first call.
 async fn thousands_of_one_team_hold_up_nobody(kind: Kind) {
     let app = Build::on(kind).without_workers().start().await;
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);

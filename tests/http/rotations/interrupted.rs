@@ -121,7 +121,7 @@ async fn one_that_is_deleted_meanwhile_is_gone_and_harms_nobody(mut app: App) {
     main.person.post(&paths::rotations(&main.project, "staging"), &again).await.is(201);
 }
 
-/// Works on what is due, and returns how many rotations that were.
+/// Works on due rotations, and returns their number.
 async fn worked_on(app: &App) -> usize {
     let claims = rotations::claim_rotations(app.service.engine()).await.unwrap();
     let count = claims.len();

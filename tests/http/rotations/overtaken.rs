@@ -1,4 +1,5 @@
-//! Attempts that are overtaken after the new credential was verified and before it is served.
+//! Attempts during which something else happens after the new credential was verified and before it
+//! is served.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -16,8 +17,8 @@ use serde_json::json;
 
 type Act = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A store where something happens once: right before the first transaction that begins while an
-/// attempt of the rotation is verified.
+/// Store that runs an action once: right before the first transaction that begins while an attempt
+/// of the rotation is verified.
 struct Overtaken {
     inner: Arc<dyn Store>,
     rotation: RotationId,
@@ -46,7 +47,7 @@ impl Store for Overtaken {
     }
 }
 
-/// A rotation that has succeeded once and is due again, on a server that leaves it alone.
+/// Creates a rotation that has succeeded once and is due again, on a server without workers.
 async fn due(kind: Kind) -> (App, Rotated) {
     let app = Build::on(kind).without_workers().start().await;
     let mut main = Rotated::create(&app, "alice").await;
@@ -56,7 +57,8 @@ async fn due(kind: Kind) -> (App, Rotated) {
     (app, main)
 }
 
-/// Has another node do what is due, and this happen before it serves the new credential.
+/// Lets another node run the due rotation, and runs `act` before the node serves the new
+/// credential.
 async fn rotate_overtaken(
     app: &App,
     main: &Rotated,

@@ -33,7 +33,7 @@ async fn plan(client: &Client, project: &str, changes: &[Value]) -> Reply {
     client.post(&format!("{project}/changes"), &body).await
 }
 
-/// Result and versions of each change.
+/// Returns the result and the versions of each change.
 fn results(reply: &Reply) -> Value {
     let reply = reply.is(200).json();
     let changes = reply["changes"].as_array().unwrap().iter();

@@ -13,7 +13,7 @@ async fn compared(client: &Client, project: &str, query: &str) -> Value {
     client.get(&compare(project, query)).await.is(200).json()
 }
 
-/// Cells of a key, by environment.
+/// Returns the cells of a key, by environment.
 fn cells(comparison: &Value, key: &str) -> Value {
     let rows = comparison["keys"].as_array().unwrap();
     let row = rows.iter().find(|row| row["key"] == key).unwrap();
@@ -22,7 +22,7 @@ fn cells(comparison: &Value, key: &str) -> Value {
     names.map(str::to_owned).zip(row["cells"].as_array().unwrap().iter().cloned()).collect()
 }
 
-/// State and origin of each cell of a key, by environment.
+/// Returns state and origin of each cell of a key, by environment.
 fn states(comparison: &Value, key: &str) -> Value {
     let mut cells = cells(comparison, key);
     for (_, cell) in cells.as_object_mut().unwrap() {
@@ -33,7 +33,7 @@ fn states(comparison: &Value, key: &str) -> Value {
     cells
 }
 
-/// A field of each environment, by its name.
+/// Returns a field of each environment, by its name.
 fn columns(comparison: &Value, field: &str) -> Value {
     let environments = comparison["environments"].as_array().unwrap();
     let named = |environment: &Value| {

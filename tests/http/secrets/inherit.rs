@@ -148,8 +148,8 @@ async fn an_inherited_key_is_not_there_to_be_updated(app: App) {
     assert_eq!(exported(&alice, &web, "production").await, json!([["KEY", "kvc_far", null]]));
 }
 
-/// Read access to a child includes the inherited secrets: the permission for the parent was checked
-/// when the parent was set.
+/// Checks that read access to a child includes inherited secrets. The permission for the parent was
+/// checked when the parent was set.
 async fn a_token_reads_what_its_environment_inherits(app: App) {
     let (alice, web) = chain(&app).await;
     alice.secret(&web, "production", "KEY", "kvc_far").await;

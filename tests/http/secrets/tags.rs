@@ -6,7 +6,7 @@ use secrets_tests::{App, Client, Failing, Outage, Reply, on_every_store, on_sql_
 use serde_json::json;
 use std::sync::Arc;
 
-/// Paths of the three reads of an environment that have ETags.
+/// Returns the paths of the three reads of an environment that have ETags.
 fn readings(project: &str, environment: &str) -> [String; 3] {
     [
         paths::secrets(project, environment),
@@ -228,7 +228,8 @@ async fn an_operator_reads_all_secrets_with_a_tag(app: App) {
     );
 }
 
-/// A revision made again, as after a restored backup, is not the same revision.
+/// Checks that a write that is repeated, as after a restored backup, gives another revision and
+/// another ETag.
 async fn a_write_that_is_made_again_has_another_tag(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

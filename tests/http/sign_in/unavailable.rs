@@ -1,4 +1,4 @@
-//! Providers that do not answer as they should.
+//! Providers that do not respond as specified.
 
 use std::time::{Duration, Instant};
 

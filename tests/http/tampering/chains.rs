@@ -69,7 +69,7 @@ secrets_tests::on_every_store!(
 );
 
 impl Victim {
-    /// Returns the record of an environment of the project, as a template.
+    /// Returns the record of an environment of the project, to create others from.
     async fn template(&self) -> EnvironmentRecord {
         let resolved = self.app.resolve_environment(&self.project, "development").await;
         let environment = resolved.chain.into_iter().next().unwrap().environment;

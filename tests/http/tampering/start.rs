@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::Victim;
 
-/// Rows of an installation.
+/// Stored rows of an instance.
 type Rows = (InstanceRecord, Vec<InstanceKeyRecord>);
 
 async fn another_root_key_starts_nothing_and_writes_nothing(app: App) {
@@ -146,7 +146,7 @@ async fn insert(store: &dyn Store, (instance, keys): &Rows) {
     tx.commit().await.unwrap();
 }
 
-/// Returns variants of the rows of an installation, each with one change.
+/// Returns variants of the rows of an instance, each with one change.
 fn tampered(instance: &InstanceRecord, keys: &[InstanceKeyRecord]) -> Vec<(String, Rows)> {
     let whole = || (instance.clone(), keys.to_vec());
     let changed = |what: &str, change: &dyn Fn(&mut Rows)| {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{HERS, Twins};
 
-/// ID that no object has.
+/// ID of no object.
 const NOBODYS: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 async fn a_foreign_name_in_a_body_or_query_is_answered_like_an_unknown_one(app: App) {
@@ -120,7 +120,7 @@ secrets_tests::on_every_store!(
     a_foreign_project_that_was_deleted_is_answered_like_an_unknown_one,
 );
 
-/// Requests for an environment and its contents.
+/// Returns the requests for an environment and its contents.
 fn below_an_environment() -> Vec<(&'static str, &'static str, Value)> {
     let secret = json!({ "key": "MINE", "value": "kvc_a_mine" });
     vec![

@@ -1,4 +1,4 @@
-//! Every field for an id, a slug or a name of a team is filled with those of the other team.
+//! Requests of one team in which every ID, slug or name is replaced by those of the other team.
 
 use secrets_tests::{App, Client, Reply, connection, paths, postgresql};
 use serde_json::{Value, json};
@@ -87,7 +87,7 @@ impl Attempt {
 }
 
 impl Tenant {
-    /// Clients with the person and the service token of the team.
+    /// Returns the clients of the person and of the service token of the team.
     fn clients(&self) -> [&Client; 2] {
         [&self.person, &self.machine]
     }
@@ -136,7 +136,7 @@ fn attempt(method: &'static str, path: String, body: Value, expected: [u16; 2]) 
     Attempt { method, path, body, expected }
 }
 
-/// Requests for a project of the other team.
+/// Returns the requests for a project of the other team.
 fn of_project(project: &str) -> Vec<Attempt> {
     let path = format!("/api/v1/projects/{project}");
     let environments = paths::environments(&path);
@@ -150,7 +150,7 @@ fn of_project(project: &str) -> Vec<Attempt> {
     ]
 }
 
-/// Requests for an environment that is not the first team's.
+/// Returns the requests for an environment that does not belong to the first team.
 fn of_environment(project: &str, environment: &str, unseen: u16) -> Vec<Attempt> {
     let path = format!("/api/v1/projects/{project}");
     let (one, secrets) =
@@ -168,7 +168,7 @@ fn of_environment(project: &str, environment: &str, unseen: u16) -> Vec<Attempt>
     ]
 }
 
-/// Requests for the rotations of an environment that is not the first team's.
+/// Returns the requests for the rotations of an environment that does not belong to the first team.
 fn of_rotations(project: &str, environment: &str, unseen: u16) -> Vec<Attempt> {
     let path = format!("/api/v1/projects/{project}");
     let all = paths::rotations(&path, environment);
@@ -190,7 +190,7 @@ fn of_rotations(project: &str, environment: &str, unseen: u16) -> Vec<Attempt> {
     attempts.map(|(method, path, body)| attempt(method, path, body, [unseen, 403])).collect()
 }
 
-/// Requests for a secret that is not the first team's.
+/// Returns the requests for a secret that does not belong to the first team.
 fn of_key(project: &str, environment: &str, key: &str, unseen: u16) -> Vec<Attempt> {
     let path = paths::secret(&format!("/api/v1/projects/{project}"), environment, key);
     let value = json!({ "value": "kvc_a_mine" });
@@ -232,7 +232,7 @@ fn heir(parent: &str) -> Value {
     json!({ "name": "mine", "inherits_from": parent })
 }
 
-/// Token requests of the first team with scopes in the other team.
+/// Returns the token requests of the first team with scopes in the other team.
 fn scopes(twins: &Twins) -> Vec<Value> {
     let Twins { ann, bea } = twins;
     let (mine, hers) = (ann.project_id.as_str(), bea.project_id.as_str());

@@ -31,7 +31,8 @@ async fn a_token_is_used_from_its_networks_alone(kind: Kind) {
     }
 }
 
-/// A host that knows of no address proves nothing by leaving it out.
+/// Checks that a token with networks is refused if the client address is unknown, because a host
+/// could otherwise leave the address out.
 async fn a_token_with_networks_is_refused_where_no_address_is_known(kind: Kind) {
     let app = server(kind).await;
     let bound = Owned::of(&app, &json!({ "ip_allowlist": ["0.0.0.0/0", "::/0"] })).await;
@@ -95,7 +96,8 @@ async fn a_use_from_elsewhere_is_in_the_log_and_is_no_use(kind: Kind) {
     assert_eq!(owned.listed().await["last_used_at"], Value::Null);
 }
 
-/// Otherwise an attacker could learn the allowed addresses of an ended token.
+/// Checks that an ended token is refused with 401 from every address. Otherwise, an attacker could
+/// learn its allowed addresses.
 async fn what_proves_nothing_is_401_from_everywhere(kind: Kind) {
     let app = server(kind).await;
     let owned = Owned::of(&app, &json!({ "ip_allowlist": ["192.0.2.0/24"] })).await;

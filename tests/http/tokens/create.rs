@@ -153,7 +153,8 @@ async fn a_token_without_an_expiry_does_not_end(app: App) {
     assert!(token.get("expires_at").is_none());
 }
 
-/// Otherwise a misspelled restriction of the token would be ignored silently.
+/// Checks that unknown fields are refused. Otherwise, a misspelled restriction of the token would
+/// be ignored.
 async fn a_field_that_is_not_known_is_400(app: App) {
     let alice = app.person("alice").await;
 

@@ -55,7 +55,8 @@ async fn a_token_names_its_projects_or_reaches_all(app: App) {
     }
 }
 
-/// A token without read access learns from its writes neither descriptions nor authors of others.
+/// Checks that a token without read access gets neither descriptions nor authors in the responses
+/// to its writes.
 async fn a_token_that_may_only_write_is_told_no_descriptions(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
@@ -149,7 +150,7 @@ async fn an_environment_that_no_project_has_is_400_and_named_with_its_place(app:
     }
 }
 
-/// Names are resolved when the token is created.
+/// Checks that names in a scope are resolved when the token is created.
 async fn an_environment_made_later_under_the_same_name_is_not_meant(app: App) {
     let alice = app.person("alice").await;
     let (web, shop) = (alice.project("Web").await, alice.project("Shop").await);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Owned;
 
-/// A server that writes uses only when the test says so.
+/// Starts a server that writes uses of tokens only when the test calls for it.
 async fn quiet(kind: Kind) -> App {
     Build::on(kind).without_workers().start().await
 }

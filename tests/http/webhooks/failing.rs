@@ -16,7 +16,7 @@ fn now(app: &App) -> DateTime<Utc> {
     secrets_core::model::Clock::now(app.clock.as_ref())
 }
 
-/// Signs in again, since the token has expired.
+/// Signs in again, because the token has expired.
 async fn again(world: &mut World) -> &Person {
     world.alice = world.app.person("alice").await;
     &world.alice

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::sampler::Sampler;
 use super::world::{Rotated, World, until};
 
-/// Number of kills at each step; an environment variable sets a higher number.
+/// Returns the number of kills at each step. An environment variable sets a higher number.
 fn rounds() -> usize {
     #[expect(clippy::disallowed_methods, reason = "the only configuration of the tests")]
     let asked = std::env::var("SECRETS_TEST_KILL_ROUNDS").ok();
@@ -24,9 +24,9 @@ const TIMINGS: &str = "SECRETS_DEBUG_TIMINGS";
 /// Trigger of the rotation in which the program is killed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// A request to rotate.
+    /// A request starts the rotation.
     Asked,
-    /// The rotation is due.
+    /// The rotation starts because it is due.
     Due,
 }
 

@@ -96,20 +96,20 @@ impl World {
         }
     }
 
-    /// Number of times that the program has reached a stop.
+    /// Returns the number of times that the program has reached a failpoint.
     pub(crate) fn reached(&self, place: &str) -> usize {
         let log = std::fs::read_to_string(log_path(&self.name)).unwrap_or_default();
         log.lines().filter(|line| *line == format!("failpoint {place}")).count()
     }
 
-    /// Waits until the program has reached a stop this many times.
+    /// Waits until the program has reached a failpoint this many times.
     pub(crate) async fn until_reached(&self, place: &str, times: usize) {
         until(&format!("{place} is reached"), async || self.reached(place) >= times).await;
     }
 }
 
 impl Rotated {
-    /// Request body that creates the rotation.
+    /// Returns the request body that creates the rotation.
     pub(crate) fn body(&self) -> Value {
         let target = &self.database.target;
         json!({
@@ -138,12 +138,12 @@ impl Rotated {
         format!("/api/v1/projects/{}", self.name)
     }
 
-    /// Path of the secrets of the environment.
+    /// Returns the path of the secrets of the environment.
     pub(crate) fn secrets(&self) -> String {
         paths::secrets(&self.project(), "production")
     }
 
-    /// Path of the rotation, followed by a text.
+    /// Returns the path of the rotation, followed by a text.
     pub(crate) fn path(&self, rest: &str) -> String {
         paths::rotation(&self.project(), "production", &self.name) + rest
     }

@@ -8,10 +8,11 @@ use serde_json::json;
 use super::{Log, SECRETS, TIMEOUT, signal, staging};
 use crate::home::{Home, ended, wait};
 
-/// Options for tests that must not depend on the time between two writes.
+/// Options with a long delay, for tests that must not depend on the time between two writes.
 const PATIENT: [&str; 4] = ["run", "--mask", "--mask-delay", "1h"];
 
-/// Runs a script in Python with masking, however slowly it writes.
+/// Runs a Python script with masking, and returns its output. The output does not depend on the
+/// speed of the script.
 fn masked(home: &Home, script: &str) -> String {
     home.ok(&[&PATIENT[..], &["--", "python3", "-c", script]].concat())
 }
@@ -190,7 +191,7 @@ fn a_masked_command_in_a_pipe_ends_with_its_reader() {
     assert_eq!(ended(command, "").stdout, "y\n");
 }
 
-/// Texts that a reader receives.
+/// Receives texts from a reader, on another thread.
 fn receive(mut source: impl std::io::Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {

@@ -20,10 +20,11 @@ use serde_json::json;
 use crate::home::Home;
 use crate::server::Server;
 
-/// Path of the secrets of the environment of these tests.
+/// API path of the secrets in the environment of these tests.
 pub(crate) const SECRETS: &str = "/projects/web/environments/staging/secrets";
 
-/// Server with the project `web`, and a home that names its environment `staging`.
+/// Creates a server with the project `web`, and a home whose settings name the environment
+/// `staging`.
 pub(crate) fn staging(secrets: &[(&str, &str)]) -> (Server, Home) {
     let server = Server::start();
     let home = server.home().with("SECRETS_PROJECT", "web").with("SECRETS_ENVIRONMENT", "staging");
@@ -34,31 +35,31 @@ pub(crate) fn staging(secrets: &[(&str, &str)]) -> (Server, Home) {
     (server, home)
 }
 
-/// Time after which an expected change fails the test.
+/// Time after which a test fails that waits for a change.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// File to which commands under test append lines.
 pub(crate) struct Log(PathBuf);
 
 impl Log {
-    /// Names the file `log` in the working folder.
+    /// Creates a log with the path `log` in the working folder.
     pub(crate) fn new(home: &Home) -> Self {
         Self::at(home, "log")
     }
 
-    /// Names a file in the working folder.
+    /// Creates a log with this path in the working folder.
     pub(crate) fn at(home: &Home, name: &str) -> Self {
         Self(home.path(name))
     }
 
-    /// Lines that are complete.
+    /// Returns the complete lines.
     pub(crate) fn lines(&self) -> Vec<String> {
         let text = std::fs::read_to_string(&self.0).unwrap_or_default();
         let end = text.rfind('\n').map_or(0, |end| end + 1);
         text[..end].lines().map(str::to_owned).collect()
     }
 
-    /// Waits until the lines fulfill a condition.
+    /// Waits until the lines satisfy a condition.
     #[track_caller]
     pub(crate) fn wait_until(&self, what: &str, is_met: impl Fn(&[String]) -> bool) -> Vec<String> {
         let until = Instant::now() + TIMEOUT;
@@ -78,7 +79,7 @@ pub(crate) fn signal(child: &Child, name: &str) {
     Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap();
 }
 
-/// Changes a secret several times in one connection, as fast as possible.
+/// Changes a secret several times over one connection, as fast as possible.
 fn set_all(home: &Home, key: &str, values: &[String]) {
     let variable = |name: &str| {
         let mut command = home.program("printenv", [name]);

@@ -3,8 +3,8 @@
 use super::staging;
 use super::tmux::Tmux;
 
-/// Counts interrupts until it reads a line. The handler may interrupt a `print`, which is not
-/// reentrant, so it writes to the descriptor.
+/// Python script that counts interrupts until it reads a line. The signal handler writes to the
+/// file descriptor, because it may interrupt a `print`, which is not reentrant.
 pub(super) const COUNTING: &str = r"
 import os, signal, sys
 count = 0

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use crate::home::Home;
 
-/// Time after which a text that does not appear fails the test.
+/// Time after which a test fails that waits for a text.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 static SOCKETS: AtomicU32 = AtomicU32::new(0);
 
-/// Server of tmux with one window that runs bash. Ends when dropped.
+/// Server of tmux with one window that runs bash. Stopped when dropped.
 pub(crate) struct Tmux {
     socket: String,
 }
@@ -65,7 +65,7 @@ impl Tmux {
         self.tmux(&["resize-window", "-x", &columns, "-y", &lines]);
     }
 
-    /// Text of the window with its history.
+    /// Returns the text of the window with its history.
     pub(crate) fn screen(&self) -> String {
         self.tmux(&["capture-pane", "-p", "-J", "-S", "-"])
     }
@@ -76,7 +76,7 @@ impl Tmux {
         self.wait_until(text, |screen| screen.contains(text))
     }
 
-    /// Waits until the window fulfills a condition.
+    /// Waits until the window satisfies a condition.
     #[track_caller]
     pub(crate) fn wait_until(&self, what: &str, is_met: impl Fn(&str) -> bool) -> String {
         let until = Instant::now() + TIMEOUT;

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Log, SECRETS, signal, staging};
 use crate::home::{Home, wait};
 
-/// Command that appends its secret `A` to the log and runs until it is ended.
+/// Command that appends its secret `A` to the log, and then runs until it is stopped.
 const LOGGING: &str = "echo \"$A\" >> log; exec sleep 1000";
 
 /// Program under `--watch`, killed when dropped.
@@ -102,7 +102,7 @@ fn a_stubborn_group_is_killed_before_the_restart() {
     drop_stubborn(watched, &second[2..]);
 }
 
-/// Ends a group that ignores the signal of the supervisor.
+/// Stops a program whose process group ignores the signal of the supervisor.
 fn drop_stubborn(watched: Watched, ids: &[String]) {
     for id in ids {
         std::process::Command::new("kill").args(["-KILL", id]).status().unwrap();

@@ -58,7 +58,7 @@ const fn object(
     Reading { method, template, named: Named::Object(fields), both: Both::Object }
 }
 
-/// Object that no published client reads from `data`.
+/// Creates the reading of an object that no published client reads from `data`.
 const fn unwrapped(
     method: &'static str,
     template: &'static str,
