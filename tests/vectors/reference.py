@@ -1,5 +1,6 @@
-"""Independent implementation of the formats: keys, records and tokens as described in `encryption.md`,
-and messages to rotation functions as described in `secrets-core/src/rotators/envelope.rs`.
+"""Independent implementation of the formats: keys, records and tokens as described in
+`secrets-core/src/crypto/`, and messages to rotation functions as described in
+`secrets-core/src/rotators/envelope.rs`.
 
 It shares no code with the Rust crates, so that only a mistake made twice stays undetected. It follows
 only the text of the formats, and ignores speed and wiping of memory. Needs Python 3.11 and the package

@@ -89,7 +89,7 @@ pub async fn claim_due(
     let due = reads.due_deliveries(channel.kind(), now, after, MAX_CANDIDATES).await?;
     drop(reads);
     let is_full = due.len() == MAX_CANDIDATES as usize;
-    // Of several pages, those of the others still wait.
+    // If there are more pages, the deliveries on the other pages are due as well.
     if after.is_none() && !is_full {
         channel.consider(engine, &due);
     }
