@@ -185,7 +185,7 @@ async fn column(
 ) -> Result<Column> {
     let role = readable.role();
     let Readable { environment, view, rotations } = readable;
-    // Of the same statement as the secrets.
+    // From the same statement as the secrets.
     let record = view.as_ref().map_or(environment, |view| view.scope.environment.clone());
     let environment = ComparedEnvironment {
         id: record.id,

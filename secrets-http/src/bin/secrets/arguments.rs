@@ -103,11 +103,11 @@ impl OutputFormat {
 pub(crate) enum Command {
     /// Sign in to a service.
     Login(commands::login::Login),
-    /// Sign out: revoke the session and forget it.
+    /// Sign out: revoke the session, and delete the credential from this machine.
     Logout(commands::logout::Logout),
     /// Show who is signed in.
     Whoami(commands::whoami::Whoami),
-    /// Show every setting with its source, and the session.
+    /// Show every setting with its source, and the state of the session.
     Status(commands::status::Status),
     /// Create the project file of this folder.
     Init(commands::init::Init),
@@ -116,7 +116,7 @@ pub(crate) enum Command {
     /// List the secrets of the environment, without values.
     #[command(visible_alias = "ls")]
     List(commands::list::List),
-    /// Print the value of one secret, or several as KEY=VALUE lines.
+    /// Print the value of one secret, or of several secrets as KEY=VALUE lines.
     Get(commands::get::Get),
     /// Create or change secrets.
     Set(commands::set::Set),
@@ -173,7 +173,7 @@ pub(crate) enum Command {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 the answer is no (diff, check, scan); 64 invalid command line; 65 invalid input; \
-66 missing input file; 67 not signed in; 68 not found; 69 service unreachable; 70 defect of this program; \
+66 missing input file; 67 not signed in; 68 not found; 69 service unreachable; 70 bug in this program; \
 71 conflict; 73 output file cannot be created; 75 rate limited; 76 unreadable response; 77 forbidden; \
 78 invalid settings; 130 interrupted. `run` exits with the status of its command, with 128 plus the number of \
 the signal that ended it, or with 125 if this program failed, 126 and 127 if the command cannot be started.";

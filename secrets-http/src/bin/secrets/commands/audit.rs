@@ -71,7 +71,7 @@ struct Filter {
     /// ID of the user or token that acted.
     #[arg(long, value_name = "ID")]
     actor_id: Option<String>,
-    /// Kind of actor.
+    /// Type of actor.
     #[arg(long, value_parser = ["user", "service_token", "system", "anonymous"])]
     actor_type: Option<String>,
     /// Project ID.

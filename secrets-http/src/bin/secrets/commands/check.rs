@@ -14,7 +14,7 @@ use crate::secret_list;
 /// Options of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// Key that must exist. Without keys and --require, those of the project file.
+    /// Key that must exist. Without keys and --require, the keys that the project file requires.
     #[arg(value_name = "KEY")]
     keys: Vec<String>,
     /// Dotenv file whose keys must exist, such as `.env.example`; may be repeated.

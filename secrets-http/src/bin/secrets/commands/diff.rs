@@ -27,7 +27,7 @@ pub(crate) struct Diff {
     /// Compare the keys only, not the values.
     #[arg(long, conflicts_with = "values")]
     keys_only: bool,
-    /// Print the different values.
+    /// Print the values that are different.
     #[arg(long)]
     values: bool,
     /// Print equal keys too.

@@ -25,13 +25,13 @@ pub(crate) struct Import {
     /// Print what would change, and write nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Replace the values of existing secrets, which are kept otherwise.
+    /// Replace the values of existing secrets; by default, they are kept.
     #[arg(long)]
     overwrite: bool,
     /// Text to add before each key.
     #[arg(long, value_name = "TEXT", default_value = "")]
     prefix: String,
-    /// Import only names that a pattern matches, as they are in the file; may be repeated.
+    /// Import only names in the file that a pattern matches; may be repeated.
     #[arg(long, value_name = "GLOB")]
     only: Vec<String>,
     /// TOML file with new keys: lines such as `"user name" = "DB_USER"`.

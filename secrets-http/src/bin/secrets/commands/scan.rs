@@ -40,7 +40,7 @@ pub(crate) struct Scan {
     /// Send the scanned lines to the service, which compares them with the stored values.
     #[arg(long, conflicts_with = "history")]
     own_values: bool,
-    /// File with further rules, in the TOML format of gitleaks.
+    /// File with additional rules, in the TOML format of gitleaks.
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     /// File with accepted findings, which are not reported.

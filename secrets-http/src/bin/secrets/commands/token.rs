@@ -44,11 +44,11 @@ pub(crate) struct Token {
 enum Action {
     /// List the tokens of the teams that you administer.
     List(TeamOption),
-    /// Create a token, and print it: the only time that it is shown.
+    /// Create a token and print its text, which is shown only once.
     Create(Create),
-    /// Replace a token by a new one, and print it: the only time that it is shown.
+    /// Replace a token by a new one and print its text, which is shown only once.
     Rotate(Rotate),
-    /// Delete a token, which ends its access at once.
+    /// Delete a token, which immediately ends its access.
     Revoke {
         /// Token: the name, prefix or ID.
         token: String,
@@ -80,7 +80,7 @@ struct Create {
     /// Time of expiry, such as 2027-01-31T00:00:00Z.
     #[arg(long, value_name = "TIME")]
     expires_at: Option<String>,
-    /// Networks that the token may be used from, such as 10.0.0.0/8, separated by commas [default: all].
+    /// Networks from which the token may be used, such as 10.0.0.0/8, separated by commas [default: all].
     #[arg(long, value_delimiter = ',', value_name = "NETWORK")]
     ip_allowlist: Vec<String>,
     #[command(flatten)]

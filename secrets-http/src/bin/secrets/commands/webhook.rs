@@ -56,7 +56,7 @@ enum Action {
         /// Name of the rotation.
         rotation: String,
     },
-    /// Create a webhook, and print its signing secret: the only time that it is shown.
+    /// Create a webhook and print its signing secret, which is shown only once.
     Create {
         /// Name of the rotation.
         rotation: String,

@@ -18,7 +18,7 @@ use crate::settings::{Server, Setting, Source};
 /// Options of `login`.
 #[derive(Debug, Args)]
 pub(crate) struct Login {
-    /// Address of the service; default: the setting `server`.
+    /// Address of the service [default: the setting `server`].
     url: Option<String>,
     /// Print the address of the page, and open no browser.
     #[arg(long)]

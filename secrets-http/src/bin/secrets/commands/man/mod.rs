@@ -15,7 +15,7 @@ use crate::invocation::Invocation;
 #[derive(Debug, Args)]
 #[command(after_help = "Read a page with: secrets man list | man -l -")]
 pub(crate) struct Man {
-    /// Command whose page is printed, such as `env create`; default: the page of the program.
+    /// Command whose page is printed, such as `env create` [default: the page of the program].
     command: Vec<String>,
     /// Write the pages of all commands to this folder.
     #[arg(long, value_name = "FOLDER", conflicts_with = "command")]

@@ -28,7 +28,7 @@ pub(super) struct Create {
     /// Privileges of the database users that are created.
     #[arg(long, value_enum)]
     permission_level: Option<PermissionLevel>,
-    /// Rotate for the first time at once.
+    /// Rotate immediately after the creation.
     #[arg(long)]
     rotate_immediately: bool,
     /// Only test the connection: exit code 1 if the test fails.
@@ -54,10 +54,10 @@ struct ConnectionOptions {
     /// Name of the database.
     #[arg(long)]
     database: String,
-    /// User that creates and changes the other users.
+    /// Administrator, who creates and changes the database users of the rotation.
     #[arg(long, value_name = "USER")]
     admin_username: String,
-    /// File with the password of this user; `-` is standard input [default: ask].
+    /// File with the password of the administrator; `-` is standard input [default: ask].
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
     /// Use of TLS.
@@ -71,13 +71,13 @@ struct ConnectionOptions {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connection through an AWS Lambda function")]
 struct ProxyOptions {
-    /// ARN of the function; without one, the service connects directly.
+    /// ARN of a proxy function on AWS Lambda [default: the service connects directly].
     #[arg(long, value_name = "ARN", requires_all = ["region", "shared_secret_file"])]
     lambda_arn: Option<String>,
-    /// Region of the function.
+    /// AWS region of the proxy function.
     #[arg(long, requires = "lambda_arn")]
     region: Option<String>,
-    /// File with the secret that the function shares with the service.
+    /// File with the secret that the proxy function shares with the service.
     #[arg(long, value_name = "FILE", requires = "lambda_arn")]
     shared_secret_file: Option<PathBuf>,
 }
@@ -86,27 +86,27 @@ struct ProxyOptions {
 #[derive(Debug, Args, Serialize)]
 #[command(next_help_heading = "Keys of the secrets")]
 struct Mapping {
-    /// Key of the connection URL.
+    /// Secret key for the connection URL.
     #[arg(long = "url-key", value_name = "KEY")]
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
-    /// Key of the user name.
+    /// Secret key for the user name.
     #[arg(long = "username-key", value_name = "KEY")]
     #[serde(skip_serializing_if = "Option::is_none")]
     username: Option<String>,
-    /// Key of the password.
+    /// Secret key for the password.
     #[arg(long = "password-key", value_name = "KEY")]
     #[serde(skip_serializing_if = "Option::is_none")]
     password: Option<String>,
-    /// Key of the host.
+    /// Secret key for the host.
     #[arg(long = "host-key", value_name = "KEY")]
     #[serde(rename = "host", skip_serializing_if = "Option::is_none")]
     host_key: Option<String>,
-    /// Key of the port.
+    /// Secret key for the port.
     #[arg(long = "port-key", value_name = "KEY")]
     #[serde(rename = "port", skip_serializing_if = "Option::is_none")]
     port_key: Option<String>,
-    /// Key of the name of the database.
+    /// Secret key for the name of the database.
     #[arg(long = "database-key", value_name = "KEY")]
     #[serde(rename = "database", skip_serializing_if = "Option::is_none")]
     database_key: Option<String>,

@@ -98,7 +98,7 @@ enum Action {
     Delete {
         #[command(flatten)]
         name: Name,
-        /// Also delete its secrets, and disable its database users.
+        /// Also delete the secrets of the rotation, and disable its database users.
         #[arg(long)]
         revoke: bool,
         /// Do not ask.
