@@ -493,7 +493,9 @@ def docstring(operation):
     if told:
         lines.append("")
     for parameter in told:
-        about = parameter.about[0].lower() + parameter.about[1:] if not parameter.about.startswith("`") else parameter.about
+        about = parameter.about
+        if not about[:2].isupper():
+            about = about[0].lower() + about[1:]
         text = f"``{identifier(parameter.name)}``: {about.rstrip('.').replace('`', '``').replace('````', '``')}."
         lines += textwrap.wrap(text, 90, subsequent_indent="    ")
     if operation.name in EXAMPLES:

@@ -17,12 +17,12 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use tokio::runtime::{Builder, Runtime};
 
-/// Interval at which a waiting thread checks for signals, such as Ctrl-C. Time for which a thread
-/// drives an operation itself.
+/// Interval at which a waiting thread checks for signals, such as Ctrl-C. Also the maximum time for
+/// which the calling thread runs an operation before a worker continues it.
 const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Minimum stack of a thread that drives an operation itself, in bytes. Threads of Python can be given a
-/// smaller one, and some of their stack is in use.
+/// Minimum free stack, in bytes, of a calling thread that runs an operation. The stack of a Python
+/// thread can be smaller.
 const MIN_STACK: usize = 1024 * 1024;
 
 /// Maximum time that the shutdown of the interpreter waits for threads that are entering the

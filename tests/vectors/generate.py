@@ -524,7 +524,7 @@ def instance_keys() -> list[Vector]:
 
 
 def damaged_keys(wrapped: bytes) -> list[tuple[str, str, bytes]]:
-    """Changes to any wrapped key: a name, the reason for the refusal, the bytes."""
+    """Damaged copies of a wrapped key: a name of the damage, the reason for the refusal, the bytes."""
     return [
         ("first byte of the nonce", "tag", flipped(wrapped, 0)),
         ("last byte of the nonce", "tag", flipped(wrapped, 23)),

@@ -144,7 +144,8 @@ fn describe_callers(callers: Option<Callers>) -> Option<&'static str> {
 fn parameters(route: &Route) -> Vec<Value> {
     let in_path = route.template.split(['{', '}']).skip(1).step_by(2).map(|name| {
         json!({
-            "name": name, "in": "path", "required": true, "description": describe_path_parameter(name),
+            "name": name, "in": "path", "required": true,
+            "description": describe_path_parameter(route.template, name),
             "schema": path_parameter_form(name).schema(),
         })
     });
@@ -157,7 +158,7 @@ fn parameters(route: &Route) -> Vec<Value> {
     in_path.chain(in_query).collect()
 }
 
-fn describe_path_parameter(name: &str) -> &'static str {
+fn describe_path_parameter(template: &str, name: &str) -> &'static str {
     match name {
         "projectId" => "Project ID or slug",
         "environmentId" => "Environment ID or name",
@@ -165,6 +166,15 @@ fn describe_path_parameter(name: &str) -> &'static str {
         "rotationName" => "Rotation name",
         "token" => "Invitation token",
         "userCode" => "User code shown by the command-line client",
+        "teamId" => "Team ID",
+        "userId" => "User ID",
+        "invitationId" => "Invitation ID",
+        "webhookId" => "Webhook ID",
+        "deliveryId" => "Delivery ID",
+        "findingId" => "Finding ID",
+        "id" if template.contains("/tokens/") => "Service token ID",
+        "id" if template.contains("/sessions/") => "Session ID",
+        "id" if template.contains("/scans/") => "Scan ID",
         _ => "Resource ID",
     }
 }

@@ -46,7 +46,7 @@ impl Log {
         seal_batches(self.service.engine(), &mut *reads).await
     }
 
-    /// Actions of the entries in the order of their audit chain.
+    /// Actions of the entries of the team's audit chain, in its order.
     async fn chained(&self) -> Vec<String> {
         let mut reads = self.store.read().await.unwrap();
         let entries = reads.audit_chain(Some(self.world.team.id), 0, 100).await.unwrap();
@@ -61,7 +61,8 @@ impl Log {
         entries.into_iter().rev().map(|entry| entry.action).collect()
     }
 
-    /// Numbers of entries in intact chains, and in none.
+    /// Number of entries in audit chains, all of which are intact, and number of entries that are in
+    /// no audit chain yet.
     async fn verified(&self) -> (u64, u64) {
         let verified = verify(self.service.engine()).await.unwrap();
         assert_eq!(verified.broken, []);

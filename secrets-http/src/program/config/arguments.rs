@@ -78,7 +78,7 @@ Examples:
   secrets-http backup --database-url sqlite:///var/lib/secrets/secrets.db /backup/secrets.db
       Copy the database of a running service. Keep the root key in another place.
   secrets-http restore --config /etc/secrets.toml /backup/secrets.db
-      Verify a copy, and put it in the place of the database. Stop the service first.
+      Verify a copy, and replace the database by it. Stop the service first.
   secrets-http bundle open web.scb --key-file key.txt
       Print the secrets of a bundle, without connecting to a service.
 
@@ -174,9 +174,9 @@ fn database_commands() -> [Command; 3] {
         .about("Copy an SQLite database, which may be in use, to a new file")
         .arg(file("File to create; it must not exist"));
     let restore = Command::new("restore")
-        .about("Verify a backup of an SQLite database, and put it in the place of the database")
+        .about("Verify a backup of an SQLite database, and replace the database by it")
         .long_about(
-            "Verify a backup of an SQLite database, and put it in the place of the database. Every \
+            "Verify a backup of an SQLite database, and replace the database by it. Every \
              record is decrypted first. The service must be stopped. The earlier database is kept as \
              PATH.before-restore. If the backup is not usable, nothing is changed.",
         )

@@ -1,4 +1,4 @@
-//! File with an entry for each origin.
+//! The file `credentials.toml`: one entry for each origin (scheme, host and port of a service).
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -20,13 +20,13 @@ const LOCK_NAME: &str = "credentials.lock";
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// File with an entry for each origin, readable by its owner only.
+/// The file `credentials.toml`, readable by its owner only. Has one entry for each origin.
 #[derive(Debug)]
 pub(crate) struct CredentialFile {
     folder: PathBuf,
 }
 
-/// Entry of an origin. The credential is absent if the keychain holds it.
+/// Entry of one origin. The token and the private key are absent if the keychain holds them.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) store: StoreKind,
