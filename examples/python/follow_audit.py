@@ -43,7 +43,7 @@ def page(query: dict[str, str]) -> dict[str, Any]:
 
 
 def pages(state: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
-    """Follows the cursor from the time of the state to the newest entry."""
+    """Reads the audit log, page by page, from the time in the state up to the newest entry."""
     query = {"order": "asc", "limit": "200"}
     if state:
         query["from"] = state["from"]
@@ -57,7 +57,8 @@ def pages(state: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
 
 
 def advanced(state: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str, Any]:
-    """Moves the state to these entries, and keeps the IDs of those that the next run will see again."""
+    """Returns the state after these entries were read. It has the IDs of the entries that the next
+    run will read again, so that it can skip them."""
     times = {**state.get("seen", {}), **{entry["id"]: entry["created_at"] for entry in entries}}
     if not times:
         return state

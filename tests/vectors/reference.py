@@ -369,7 +369,7 @@ def open_proxy_answer(secret: bytes, heading: Mapping[str, str], payload: str) -
 
 
 def opened(key: bytes, bound: str, ct: str) -> bytes:
-    """Decrypts 12 bytes of nonce, a ciphertext and its tag."""
+    """Decrypts `ct`: a nonce of 12 bytes, the ciphertext and its tag."""
     sealed = from_base64url(ct)
     try:
         return AESGCM(key).decrypt(sealed[:12], sealed[12:], bound.encode())

@@ -33,7 +33,7 @@ pub(crate) const ASSET: &str = "/assets/{build}/{*file}";
 /// Paths at which the page is served. Its scripts choose the screen by the path.
 const PAGES: [&str; 4] = ["/projects", "/projects/{*rest}", "/teams/{*rest}", "/account"];
 
-/// Elements of the page before and after the import map.
+/// Opening and closing tag of the import map in the page.
 const IMPORT_MAP: (&str, &str) = ("<script type=\"importmap\">", "</script>");
 
 const HEADERS: [(HeaderName, &str); 4] = [

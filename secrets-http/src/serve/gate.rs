@@ -208,7 +208,8 @@ struct Verified {
     minutes: Mutex<Minutes>,
 }
 
-/// Principals by the hash of a credential, and by the hash of a credential and an address.
+/// Verified principals. Each is stored twice: by the hash of its credential, and by the hash of its
+/// credential and IP address.
 type Principals = HashMap<u64, PrincipalHash>;
 
 #[derive(Default)]

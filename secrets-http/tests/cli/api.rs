@@ -1,4 +1,4 @@
-//! `api`.
+//! Tests of the command `secrets api`.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `audit`.
+//! Tests of the command `secrets audit`.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! `bundle`.
+//! Tests of the command `secrets bundle`.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `check`.
+//! Tests of the command `secrets check`.
 
 use crate::project::Project;
 

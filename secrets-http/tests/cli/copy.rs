@@ -1,4 +1,4 @@
-//! `copy`.
+//! Tests of the command `secrets copy`.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `diff`.
+//! Tests of the command `secrets diff`.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `edit`.
+//! Tests of the command `secrets edit`.
 
 use std::fs;
 use std::time::{Duration, Instant};

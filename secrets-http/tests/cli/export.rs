@@ -1,4 +1,4 @@
-//! `export`.
+//! Tests of the command `secrets export`.
 
 use std::os::unix::fs::PermissionsExt as _;
 

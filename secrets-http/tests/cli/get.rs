@@ -1,4 +1,4 @@
-//! `get`.
+//! Tests of the command `secrets get`.
 
 use crate::project::Project;
 use crate::script::Script;

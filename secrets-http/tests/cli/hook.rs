@@ -1,4 +1,4 @@
-//! `scan hook`.
+//! Tests of the command `secrets scan hook`.
 
 use crate::home::{Home, ended};
 use crate::repository::credential;

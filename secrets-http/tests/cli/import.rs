@@ -1,4 +1,4 @@
-//! `import`.
+//! Tests of the command `secrets import`.
 
 use std::path::Path;
 

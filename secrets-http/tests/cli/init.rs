@@ -1,4 +1,4 @@
-//! `init`.
+//! Tests of the command `secrets init`.
 
 use std::os::unix::fs::MetadataExt as _;
 

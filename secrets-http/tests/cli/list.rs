@@ -1,4 +1,4 @@
-//! `list`.
+//! Tests of the command `secrets list`.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `scan`.
+//! Tests of the command `secrets scan`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

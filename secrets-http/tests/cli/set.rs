@@ -1,4 +1,4 @@
-//! `set`.
+//! Tests of the command `secrets set`.
 
 use serde_json::json;
 

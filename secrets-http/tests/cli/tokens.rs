@@ -1,4 +1,4 @@
-//! `token`.
+//! Tests of the command `secrets token`.
 
 use serde_json::{Value, json};
 

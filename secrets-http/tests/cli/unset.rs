@@ -1,4 +1,4 @@
-//! `unset`.
+//! Tests of the command `secrets unset`.
 
 use serde_json::json;
 

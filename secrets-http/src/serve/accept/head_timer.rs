@@ -15,7 +15,7 @@ use tokio::time;
 
 use super::guarded::Received;
 
-/// Timer of one connection.
+/// Timer of one connection: chooses between the idle timeout and the timeout for a request's head.
 pub(super) struct HeadTimer {
     received: Received,
     idle: Duration,

@@ -1,4 +1,4 @@
-//! `run`.
+//! Tests of the command `secrets run`.
 
 mod environment;
 mod mask;

@@ -1,4 +1,4 @@
-//! `--mount`.
+//! Tests of the option `--mount` of `secrets run`.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! `--watch`.
+//! Tests of the option `--watch` of `secrets run`.
 
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};

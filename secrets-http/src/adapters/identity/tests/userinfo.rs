@@ -1,4 +1,4 @@
-//! User data from the userinfo endpoint that is missing in the token.
+//! Tests of the userinfo endpoint, which provides the user data that a token lacks.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! `bws secret list`.
+//! Reader for the output of `bws secret list`.
 
 use serde::Deserialize;
 

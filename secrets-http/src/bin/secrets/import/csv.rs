@@ -1,4 +1,4 @@
-//! CSV (RFC 4180) with a header.
+//! Reader for CSV files (RFC 4180) with a header line.
 
 use super::{Entry, Found};
 

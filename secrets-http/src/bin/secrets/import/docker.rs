@@ -1,4 +1,4 @@
-//! File of `docker run --env-file`: `KEY=value` lines without quotes.
+//! Reader for the files of `docker run --env-file`: `KEY=value` lines without quotes.
 
 use super::{Entry, Found};
 

@@ -1,4 +1,4 @@
-//! `doppler secrets download --no-file --format json`.
+//! Reader for the output of `doppler secrets download --no-file --format json`.
 
 use secrets_core::formats::Form;
 

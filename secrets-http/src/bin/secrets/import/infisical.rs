@@ -1,4 +1,4 @@
-//! `infisical export --format json`.
+//! Reader for the output of `infisical export --format json`.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! Export with metadata of a `KeyEnv` service. This service exports in the same format.
+//! Reader for an export, with metadata, of a `KeyEnv` service. This service exports in the same format.
 
 use serde::Deserialize;
 

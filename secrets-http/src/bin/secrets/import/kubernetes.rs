@@ -1,4 +1,4 @@
-//! Manifest of a Kubernetes Secret, in YAML or JSON.
+//! Reader for the manifest of a Kubernetes Secret, in YAML or JSON.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `op item get ITEM --format json`.
+//! Reader for the output of `op item get ITEM --format json`.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! `export KEY=value` lines, quoted for a POSIX shell.
+//! Reader for `export KEY=value` lines, quoted for a POSIX shell.
 
 use super::{Entry, Found};
 

@@ -1,4 +1,4 @@
-//! `sops -d FILE`: the decrypted file in its own format.
+//! Reader for the output of `sops -d FILE`: the decrypted file, in the format it had before.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `vault kv get -format=json`.
+//! Reader for the output of `vault kv get -format=json`.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! `rotation create`.
+//! The command `rotation create`, and the options that describe the database connection.
 
 use std::path::{Path, PathBuf};
 
