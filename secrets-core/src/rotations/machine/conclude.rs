@@ -13,8 +13,8 @@ use crate::model::rotations::{AttemptState, Outcome, RotationStatus, WebhookEven
 use crate::notices;
 use crate::store::{AttemptRecord, Tx};
 
-/// Details of the audit entry at the end of an attempt: its number, its trigger, and the user who
-/// requested it.
+/// Returns the details of the audit entry at the end of an attempt: its number, its trigger, and
+/// the user who requested it.
 pub(super) fn attempt_details(attempt: &AttemptRecord) -> Vec<(&'static str, Value)> {
     let details =
         [("version", attempt.sequence.into()), ("trigger_type", attempt.trigger.as_str().into())];

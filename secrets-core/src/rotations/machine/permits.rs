@@ -10,7 +10,7 @@ pub(super) const MAX_SCHEDULED: usize = 4;
 /// delay other teams.
 const MAX_SCHEDULED_PER_TEAM: usize = 2;
 
-/// Maximum number of concurrent manual rotations, in all and of a team.
+/// Maximum number of concurrent manual rotations: of all teams together, and of one team.
 const MAX_MANUAL: usize = 8;
 const MAX_MANUAL_PER_TEAM: usize = 4;
 
@@ -26,7 +26,7 @@ pub(crate) enum PermitKind {
     Person,
 }
 
-/// Place of the work on a rotation.
+/// A resource that the work on a rotation uses. Each has a maximum number of concurrent rotations.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RotationPlace {
     /// Database host.
@@ -38,7 +38,8 @@ pub(super) enum RotationPlace {
 }
 
 impl RotationPlace {
-    /// Returns the place of a database host.
+    /// Creates the resource for a database host. Different spellings of a host name are the same
+    /// resource.
     pub(super) fn host(name: &str) -> Self {
         Self::Host(name.trim_end_matches('.').to_ascii_lowercase())
     }

@@ -126,8 +126,8 @@ impl Reason {
     }
 }
 
-/// Classifies an error: a reason to roll back (such as a plan limit), or a failure that stops the
-/// work.
+/// Classifies an error. A refusal, such as a plan limit, is a reason to roll back; any other
+/// failure stops the work.
 fn refused(error: Error) -> SwapError {
     match error {
         Error::NotFound(Subject::Environment | Subject::Project) => {

@@ -81,7 +81,7 @@ impl fmt::Display for Unproven {
 
 impl std::error::Error for Unproven {}
 
-/// Shows only the ID: the body may be confidential.
+/// Shows only the ID, because the body may be confidential.
 impl fmt::Debug for Delivered<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Delivered").field("id", &self.id).finish_non_exhaustive()

@@ -13,7 +13,7 @@ const MAX_PER_TEAM: usize = 16;
 /// Permits for deliveries.
 pub(super) type DeliveryPermits = QueuePermits<DeliveryId, DeliveryPlace>;
 
-/// Place of a delivery.
+/// A resource that a delivery uses. Each has a maximum number of concurrent deliveries.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum DeliveryPlace {
     /// Host of the receiver.

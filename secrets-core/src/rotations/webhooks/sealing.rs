@@ -47,7 +47,7 @@ impl Receiver {
         Ok(Self { url: read.url, secret })
     }
 
-    /// Headers of a signed message with the given timestamp.
+    /// Returns the HTTP headers of a signed message with the given timestamp.
     pub(super) fn headers(
         &self,
         id: String,
