@@ -91,7 +91,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         let window = now.timestamp().div_euclid(self.length);
         let index = usize::try_from(self.hasher.hash_one(&key) % SHARDS as u64).unwrap_or_default();
         let mut shard = lock(&self.shards[index]);
-        // A request that began in the window before may come late.
+        // A request that began in the previous window may get here late.
         if shard.window != window && shard.window != window + 1 {
             *shard = Shard { window, counts: HashMap::new(), overflow: 0 };
         }

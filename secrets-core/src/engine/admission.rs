@@ -34,7 +34,7 @@ struct Account {
 /// Permission to run an operation, held until the operation has ended.
 #[derive(Default)]
 pub(super) struct Admitted<'a> {
-    // The order of the fields is that of their release.
+    // Fields are dropped, and so released, in this order.
     _permits: [Option<SemaphoreGuardArc>; 2],
     _present: Option<Present<'a>>,
 }

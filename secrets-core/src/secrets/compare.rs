@@ -185,7 +185,7 @@ async fn column(
 ) -> Result<Column> {
     let role = readable.role();
     let Readable { environment, view, rotations } = readable;
-    // From the same statement as the secrets.
+    // The record that the same statement returned as the secrets is consistent with them.
     let record = view.as_ref().map_or(environment, |view| view.scope.environment.clone());
     let environment = ComparedEnvironment {
         id: record.id,

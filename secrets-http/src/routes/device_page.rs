@@ -146,7 +146,8 @@ impl Visit<'_> {
     ) -> Result<SignedIn, Error> {
         let signed_in = |caller| SignedIn::Caller(Box::new(caller));
         let has_code = !form.user_code.is_empty();
-        // The proxy is trusted before a cookie, which another site of the domain can set.
+        // A header, which a proxy may add, takes precedence over a cookie: another site of the domain
+        // can set a cookie.
         let bearer = typed.or_else(|| gate::credential(self.headers).ok()).filter(|_| has_code);
         if let Some(credential) = bearer {
             return authenticate(self.api, credential, origin).await.map(signed_in);

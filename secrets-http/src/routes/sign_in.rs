@@ -239,7 +239,7 @@ impl Visit {
 fn is_own_path(text: &str) -> bool {
     let is_absolute =
         text.starts_with('/') && !["//", "/.", "\\"].iter().any(|part| text.contains(part));
-    // Another sign-in would begin without end.
+    // A path that begins a sign-in would lead to an endless loop.
     let is_page = !text.starts_with(BEGIN);
     text.len() <= MAX_RETURN_PATH
         && is_absolute

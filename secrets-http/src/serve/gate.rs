@@ -286,7 +286,7 @@ impl Minutes {
 
     fn rotate_to(&mut self, now: Time) {
         let minute = now.timestamp().div_euclid(60);
-        // A request that began in the minute before may come late.
+        // A request that began in the previous minute may get here late.
         if minute == self.minute || minute + 1 == self.minute {
             return;
         }

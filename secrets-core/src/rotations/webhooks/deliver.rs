@@ -77,7 +77,7 @@ impl Channel for WebhookDeliveries {
         if permits.must_wait(&delivery.id) {
             return Ok(None);
         }
-        // A delivery that cannot be sent waits for nothing; its end is recorded.
+        // For a delivery that cannot be sent: it needs no real permit, and its end is recorded now.
         let unlimited: Option<DeliveryPermit> = Some(Box::new(()));
         let due = match due(engine, delivery).await {
             Ok(Some(due)) => due,

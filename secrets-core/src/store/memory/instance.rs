@@ -13,7 +13,7 @@ impl<S: Snapshot> InstanceReads for Session<S> {
 
     async fn has_data(&mut self) -> StoreResult<bool> {
         let state = self.state();
-        // `project_keys`, because it also has the keys of deleted projects.
+        // `project_keys` instead of `projects`, because it also has the keys of deleted projects.
         let is_empty = state.users.is_empty()
             && state.teams.is_empty()
             && state.project_keys.is_empty()

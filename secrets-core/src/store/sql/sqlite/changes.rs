@@ -56,8 +56,8 @@ fn triggers() -> String {
             let mut body = String::new();
             for row in rows {
                 let counter = counter(row, column);
-                // Deleted at once: a conflict with a row that is there already would depend on the
-                // statement that runs the trigger.
+                // The row is deleted at once. Otherwise the next insertion of the same row would
+                // conflict with it, and the outer statement would decide how that is resolved.
                 let _ = write!(
                     body,
                     "INSERT INTO {TABLE} VALUES ({counter});
