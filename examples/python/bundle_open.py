@@ -17,7 +17,7 @@ CHUNK = 65_536
 
 
 def best(work: Callable[[], object]) -> float:
-    """Milliseconds of the fastest round."""
+    """Returns the milliseconds of the fastest round."""
     times = []
     for _ in range(ROUNDS):
         began = time.perf_counter()

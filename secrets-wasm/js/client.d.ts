@@ -13,7 +13,7 @@ export interface FetchOptions {
   body?: string;
   signal: AbortSignal;
   redirect: "manual";
-  /** Left out on platforms without the option, as is `credentials`. */
+  /** Absent on platforms that lack this option; so is `credentials`. */
   cache?: "no-store";
   credentials?: "omit";
 }
