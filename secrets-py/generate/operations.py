@@ -494,7 +494,7 @@ def docstring(operation):
         lines.append("")
     for parameter in told:
         about = parameter.about
-        if not about[:2].isupper():
+        if not (about[:2].isalpha() and about[:2].isupper()):
             about = about[0].lower() + about[1:]
         text = f"``{identifier(parameter.name)}``: {about.rstrip('.').replace('`', '``').replace('````', '``')}."
         lines += textwrap.wrap(text, 90, subsequent_indent="    ")

@@ -1312,7 +1312,7 @@ export interface UserPermission {
 
 /** A session, without its credential. */
 export interface UserSession {
-  /** Name given by the client; of a browser, its product name. */
+  /** Name that the client gave; for a browser, its product name. */
   client_name?: string;
   /** Creation time. */
   created_at: string;
@@ -1352,11 +1352,11 @@ export interface UserTeam {
 
 /** Usage of each limited resource. */
 export interface Uses {
-  /** API requests. Not counted: a count per team would need a database write for each request. */
+  /** API requests. Never counted, so `used` is absent: a count would need a database write for each request. */
   api_requests: Use;
-  /** Size of secrets, in bytes. The limit applies to the encrypted secrets of each environment, so `used` is the highest size of any environment. `total` includes previous versions. */
+  /** Size of secrets, in bytes. The limit applies to the encrypted secrets of each environment, so `used` is the size of the largest environment. `total` includes previous versions. */
   bytes: Use;
-  /** Environments. The limit applies to each project, so `used` is the highest number in any project. */
+  /** Environments. The limit applies to each project, so `used` is the number in the project that has the most. */
   environments: Use;
   /** Members. */
   members: Use;
@@ -1364,7 +1364,7 @@ export interface Uses {
   projects: Use;
   /** Credential rotations. */
   rotations: Use;
-  /** Secrets. The limit applies to each environment, so `used` is the highest number in any environment. */
+  /** Secrets. The limit applies to each environment, so `used` is the number in the environment that has the most. */
   secrets: Use;
   /** Service tokens. */
   service_tokens: Use;

@@ -255,7 +255,7 @@ class AsyncBillingOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
+        ``team``: team ID.
         """
         made: types.Billing = await self._call(
             "billing.get",
@@ -275,7 +275,7 @@ class AsyncBillingOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
+        ``team``: team ID.
         ``plan``: name of the plan.
         """
         made: types.Billing = await self._call(
@@ -645,8 +645,8 @@ class AsyncFindingOperations:
 
         Requires a user credential.
 
-        ``scan``: resource ID.
-        ``finding``: resource ID.
+        ``scan``: scan ID.
+        ``finding``: finding ID.
         ``status``: new status.
         ``comment``: reason: at most 500 characters. If absent, the previous comment stays.
         """
@@ -698,7 +698,7 @@ class AsyncInvitationOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
+        ``team``: team ID.
         """
         made: builtins.list[types.TeamInvitation] = await self._call(
             "invitation.list",
@@ -745,8 +745,8 @@ class AsyncInvitationOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
-        ``invitation``: resource ID.
+        ``team``: team ID.
+        ``invitation``: invitation ID.
         """
         await self._call(
             "invitation.resend",
@@ -766,8 +766,8 @@ class AsyncInvitationOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
-        ``invitation``: resource ID.
+        ``team``: team ID.
+        ``invitation``: invitation ID.
         """
         await self._call(
             "invitation.revoke",
@@ -797,7 +797,7 @@ class AsyncMemberOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
+        ``team``: team ID.
         ``email``: e-mail address to invite. To accept, the person must prove that the address is
             theirs.
         ``role``: role of the person after joining; defaults to ``member``.
@@ -822,8 +822,8 @@ class AsyncMemberOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
-        ``user``: resource ID.
+        ``team``: team ID.
+        ``user``: user ID.
         """
         await self._call(
             "member.remove",
@@ -844,8 +844,8 @@ class AsyncMemberOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
-        ``user``: resource ID.
+        ``team``: team ID.
+        ``user``: user ID.
         ``role``: new role.
         """
         made: types.TeamMember = await self._call(
@@ -880,7 +880,7 @@ class AsyncPermissionOperations:
 
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
-        ``user``: resource ID.
+        ``user``: user ID.
         """
         await self._call(
             "permission.delete",
@@ -946,7 +946,7 @@ class AsyncPermissionOperations:
 
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
-        ``user``: resource ID.
+        ``user``: user ID.
         ``role``: access level: ``none``, ``read``, ``write`` or ``admin``.
         """
         made: types.EnvironmentPermission = await self._call(
@@ -1516,7 +1516,7 @@ class AsyncScanOperations:
 
         Requires a user credential.
 
-        ``scan``: resource ID.
+        ``scan``: scan ID.
         """
         await self._call(
             "scan.delete",
@@ -1534,7 +1534,7 @@ class AsyncScanOperations:
 
         Requires a user credential.
 
-        ``scan``: resource ID.
+        ``scan``: scan ID.
         """
         made: types.ScanWithFindings = await self._call(
             "scan.get",
@@ -2045,7 +2045,7 @@ class AsyncSessionOperations:
 
         Requires a user credential.
 
-        ``session``: resource ID.
+        ``session``: session ID.
         """
         await self._call(
             "session.revoke",
@@ -2106,7 +2106,7 @@ class AsyncTeamOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
+        ``team``: team ID.
         """
         made: types.TeamWithMembers = await self._call(
             "team.get",
@@ -2199,7 +2199,7 @@ class AsyncTokenOperations:
 
         Requires a user credential.
 
-        ``token``: resource ID.
+        ``token``: service token ID.
         """
         await self._call(
             "token.delete",
@@ -2237,7 +2237,7 @@ class AsyncTokenOperations:
 
         Requires a user credential.
 
-        ``token``: resource ID.
+        ``token``: service token ID.
         ``grace_period_seconds``: time in seconds during which the old token text is still
             accepted: 0 to 604,800. Defaults to 0.
         """
@@ -2268,7 +2268,7 @@ class AsyncUsageOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
+        ``team``: team ID.
         """
         made: types.TeamUse = await self._call(
             "usage.get",
@@ -2328,7 +2328,7 @@ class AsyncWebhookOperations:
         ``environment``: environment ID or name.
         ``rotation``: rotation name.
         ``events``: events to send: at least one, each once.
-        ``url``: uRL of the receiver.
+        ``url``: URL of the receiver.
         """
         made: types.RotationWebhookWithSecret = await self._call(
             "webhook.create",
@@ -2357,7 +2357,7 @@ class AsyncWebhookOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``rotation``: rotation name.
-        ``webhook``: resource ID.
+        ``webhook``: webhook ID.
         """
         await self._call(
             "webhook.delete",
@@ -2384,7 +2384,7 @@ class AsyncWebhookOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``rotation``: rotation name.
-        ``webhook``: resource ID.
+        ``webhook``: webhook ID.
         """
         made: builtins.list[types.WebhookDelivery] = await self._call(
             "webhook.deliveries",
@@ -2438,8 +2438,8 @@ class AsyncWebhookOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``rotation``: rotation name.
-        ``webhook``: resource ID.
-        ``delivery``: resource ID.
+        ``webhook``: webhook ID.
+        ``delivery``: delivery ID.
         """
         made: types.WebhookDelivery = await self._call(
             "webhook.redeliver",
@@ -2468,7 +2468,7 @@ class AsyncWebhookOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``rotation``: rotation name.
-        ``webhook``: resource ID.
+        ``webhook``: webhook ID.
         """
         made: types.WebhookDelivery = await self._call(
             "webhook.test",

@@ -254,7 +254,7 @@ class BillingOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
+        ``team``: team ID.
         """
         made: types.Billing = self._call(
             "billing.get",
@@ -274,7 +274,7 @@ class BillingOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
+        ``team``: team ID.
         ``plan``: name of the plan.
         """
         made: types.Billing = self._call(
@@ -644,8 +644,8 @@ class FindingOperations:
 
         Requires a user credential.
 
-        ``scan``: resource ID.
-        ``finding``: resource ID.
+        ``scan``: scan ID.
+        ``finding``: finding ID.
         ``status``: new status.
         ``comment``: reason: at most 500 characters. If absent, the previous comment stays.
         """
@@ -697,7 +697,7 @@ class InvitationOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
+        ``team``: team ID.
         """
         made: builtins.list[types.TeamInvitation] = self._call(
             "invitation.list",
@@ -744,8 +744,8 @@ class InvitationOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
-        ``invitation``: resource ID.
+        ``team``: team ID.
+        ``invitation``: invitation ID.
         """
         self._call(
             "invitation.resend",
@@ -765,8 +765,8 @@ class InvitationOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
-        ``invitation``: resource ID.
+        ``team``: team ID.
+        ``invitation``: invitation ID.
         """
         self._call(
             "invitation.revoke",
@@ -796,7 +796,7 @@ class MemberOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
+        ``team``: team ID.
         ``email``: e-mail address to invite. To accept, the person must prove that the address is
             theirs.
         ``role``: role of the person after joining; defaults to ``member``.
@@ -821,8 +821,8 @@ class MemberOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
-        ``user``: resource ID.
+        ``team``: team ID.
+        ``user``: user ID.
         """
         self._call(
             "member.remove",
@@ -843,8 +843,8 @@ class MemberOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
-        ``user``: resource ID.
+        ``team``: team ID.
+        ``user``: user ID.
         ``role``: new role.
         """
         made: types.TeamMember = self._call(
@@ -879,7 +879,7 @@ class PermissionOperations:
 
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
-        ``user``: resource ID.
+        ``user``: user ID.
         """
         self._call(
             "permission.delete",
@@ -945,7 +945,7 @@ class PermissionOperations:
 
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
-        ``user``: resource ID.
+        ``user``: user ID.
         ``role``: access level: ``none``, ``read``, ``write`` or ``admin``.
         """
         made: types.EnvironmentPermission = self._call(
@@ -1515,7 +1515,7 @@ class ScanOperations:
 
         Requires a user credential.
 
-        ``scan``: resource ID.
+        ``scan``: scan ID.
         """
         self._call(
             "scan.delete",
@@ -1533,7 +1533,7 @@ class ScanOperations:
 
         Requires a user credential.
 
-        ``scan``: resource ID.
+        ``scan``: scan ID.
         """
         made: types.ScanWithFindings = self._call(
             "scan.get",
@@ -2043,7 +2043,7 @@ class SessionOperations:
 
         Requires a user credential.
 
-        ``session``: resource ID.
+        ``session``: session ID.
         """
         self._call(
             "session.revoke",
@@ -2104,7 +2104,7 @@ class TeamOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
+        ``team``: team ID.
         """
         made: types.TeamWithMembers = self._call(
             "team.get",
@@ -2197,7 +2197,7 @@ class TokenOperations:
 
         Requires a user credential.
 
-        ``token``: resource ID.
+        ``token``: service token ID.
         """
         self._call(
             "token.delete",
@@ -2235,7 +2235,7 @@ class TokenOperations:
 
         Requires a user credential.
 
-        ``token``: resource ID.
+        ``token``: service token ID.
         ``grace_period_seconds``: time in seconds during which the old token text is still
             accepted: 0 to 604,800. Defaults to 0.
         """
@@ -2266,7 +2266,7 @@ class UsageOperations:
 
         Requires a user credential.
 
-        ``team``: resource ID.
+        ``team``: team ID.
         """
         made: types.TeamUse = self._call(
             "usage.get",
@@ -2326,7 +2326,7 @@ class WebhookOperations:
         ``environment``: environment ID or name.
         ``rotation``: rotation name.
         ``events``: events to send: at least one, each once.
-        ``url``: uRL of the receiver.
+        ``url``: URL of the receiver.
         """
         made: types.RotationWebhookWithSecret = self._call(
             "webhook.create",
@@ -2355,7 +2355,7 @@ class WebhookOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``rotation``: rotation name.
-        ``webhook``: resource ID.
+        ``webhook``: webhook ID.
         """
         self._call(
             "webhook.delete",
@@ -2382,7 +2382,7 @@ class WebhookOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``rotation``: rotation name.
-        ``webhook``: resource ID.
+        ``webhook``: webhook ID.
         """
         made: builtins.list[types.WebhookDelivery] = self._call(
             "webhook.deliveries",
@@ -2436,8 +2436,8 @@ class WebhookOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``rotation``: rotation name.
-        ``webhook``: resource ID.
-        ``delivery``: resource ID.
+        ``webhook``: webhook ID.
+        ``delivery``: delivery ID.
         """
         made: types.WebhookDelivery = self._call(
             "webhook.redeliver",
@@ -2466,7 +2466,7 @@ class WebhookOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``rotation``: rotation name.
-        ``webhook``: resource ID.
+        ``webhook``: webhook ID.
         """
         made: types.WebhookDelivery = self._call(
             "webhook.test",

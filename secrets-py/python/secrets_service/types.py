@@ -1977,7 +1977,7 @@ class UserSession(TypedDict):
     """A session, without its credential."""
 
     client_name: NotRequired[str]
-    """Name given by the client; of a browser, its product name."""
+    """Name that the client gave; for a browser, its product name."""
 
     created_at: str
     """Creation time."""
@@ -2033,16 +2033,18 @@ class Uses(TypedDict):
     """Usage of each limited resource."""
 
     api_requests: Use
-    """API requests. Not counted: a count per team would need a database write for each request."""
+    """API requests. Never counted, so `used` is absent: a count would need a database write for
+    each request.
+    """
 
     bytes: Use
     """Size of secrets, in bytes. The limit applies to the encrypted secrets of each environment,
-    so `used` is the highest size of any environment. `total` includes previous versions.
+    so `used` is the size of the largest environment. `total` includes previous versions.
     """
 
     environments: Use
-    """Environments. The limit applies to each project, so `used` is the highest number in any
-    project.
+    """Environments. The limit applies to each project, so `used` is the number in the project that
+    has the most.
     """
 
     members: Use
@@ -2055,8 +2057,8 @@ class Uses(TypedDict):
     """Credential rotations."""
 
     secrets: Use
-    """Secrets. The limit applies to each environment, so `used` is the highest number in any
-    environment.
+    """Secrets. The limit applies to each environment, so `used` is the number in the environment
+    that has the most.
     """
 
     service_tokens: Use

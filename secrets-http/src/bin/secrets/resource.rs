@@ -14,11 +14,11 @@ use crate::service::{Request, Service};
 pub(crate) struct Kind {
     /// Noun for one object, in messages.
     pub(crate) noun: &'static str,
-    /// Field of a list response with the objects.
+    /// Name of the field of a list response that has the objects.
     pub(crate) list: &'static str,
-    /// Field with the ID.
+    /// Name of the field that has the ID.
     pub(crate) id: &'static str,
-    /// Other fields that can identify an object on the command line.
+    /// Names of other fields that can identify an object on the command line.
     pub(crate) names: &'static [&'static str],
     /// Columns of a list; the first one is the name.
     pub(crate) columns: &'static [Column],
