@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 /// Maximum number of bytes read from a file with an encryption key or a passphrase.
 const MAX_KEY_FILE_BYTES: u64 = 8_192;
 
-/// Offline command.
+/// Open an exported bundle, or generate keys for bundles.
 #[derive(Debug, Subcommand)]
 pub enum BundleCommand {
     /// Verify a bundle completely, then print its secrets.
