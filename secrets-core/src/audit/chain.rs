@@ -27,7 +27,7 @@ pub struct VerifiedAudit {
     pub chains: u64,
     /// Number of entries in the audit chains that were verified as unchanged.
     pub entries: u64,
-    /// Number of entries not appended to an audit chain yet.
+    /// Number of entries that are not in an audit chain yet.
     pub unsealed: u64,
     /// Audit chains that were modified by anything other than the service.
     pub broken: Vec<BrokenChain>,
@@ -105,7 +105,8 @@ pub async fn seal(engine: &Engine) -> StoreResult<u64> {
     Ok(sealed)
 }
 
-/// Appends the entries of batches to the audit chains of their teams. Returns their number.
+/// Moves the entries of all batches to the audit log and appends them to the audit chains of their
+/// teams. Returns their number.
 async fn seal_batches(engine: &Engine) -> StoreResult<u64> {
     let mut reads = engine.store().read().await?;
     audit_chain::seal_batches(engine, &mut *reads).await
@@ -162,8 +163,8 @@ async fn audit_days(engine: &Engine, team: Option<TeamId>) -> StoreResult<i64> {
     Ok(team.map_or(YEAR, |team| engine.options().plans.of_team(&team.plan).audit_days.into()))
 }
 
-/// Deletes the oldest entries of a team's audit chain whose retention period has ended. Returns true
-/// if more of them are left.
+/// Deletes entries at the start of a team's audit chain whose retention period has ended, at most
+/// [`MAX_PRUNED`]. Returns true if there are more such entries.
 async fn prune_chain(engine: &Engine, team: Option<TeamId>) -> StoreResult<bool> {
     let cutoff = engine.now() - TimeDelta::days(audit_days(engine, team).await?);
     let mut reads = engine.store().read().await?;

@@ -1,5 +1,5 @@
-//! Audit chains: appending entries, with their hashes, and moving the entries of reads there from their
-//! batches.
+//! Audit chains: appending entries with their positions and hashes. The entries of reads are first
+//! written in batches; here they are moved from the batches to the chains.
 
 #[cfg(test)]
 #[cfg(feature = "testing")]
@@ -20,21 +20,23 @@ use crate::store::{
     AuditBatch, AuditHead, AuditRecord, AuditSeal, Reads, StoreError, StoreResult, Tx,
 };
 
-/// Maximum number of entries in the log that are appended to audit chains in one transaction. Other
+/// Maximum number of entries of the audit log that one transaction appends to audit chains. Other
 /// writers wait for the transaction.
 pub(crate) const MAX_SEALED: u32 = 500;
 
-/// Maximum number of batches in one transaction.
+/// Maximum number of batches that are moved in one transaction.
 const MAX_BATCHES: u32 = 4;
 
-/// Held by the task that moves batches. Others of this process wait, and then find nothing left to do.
+/// Lock held by the task that moves batches. Other tasks of this process wait for it and then
+/// usually find no batches left.
 #[derive(Default)]
 struct Moving(Mutex<()>);
 
-/// Appends the entries of all batches that were committed before to the audit chains of their teams.
-/// Returns their number.
+/// Appends the entries of all batches that were committed before the call to the audit chains of
+/// their teams. Returns the number of entries.
 ///
-/// Several nodes may call this function concurrently: each handles the batches that it deleted itself.
+/// Several nodes may call this function concurrently: each appends the entries of the batches that
+/// it deleted itself.
 pub(crate) async fn seal_batches(engine: &Engine, reads: &mut dyn Reads) -> StoreResult<u64> {
     let Some(last) = reads.last_audit_batch().await? else { return Ok(0) };
     let moving = engine.shared::<Moving>();
@@ -64,8 +66,8 @@ pub(crate) async fn seal_batches(engine: &Engine, reads: &mut dyn Reads) -> Stor
     Ok(count)
 }
 
-/// Moves the entries of batches to the audit log, in a transaction of their own, and to the chains of
-/// their teams if `sealed`. Returns their number.
+/// Moves the entries of batches to the audit log, in one transaction. If `sealed`, also appends
+/// them to the audit chains of their teams. Returns the number of entries.
 async fn move_batches(engine: &Engine, batches: &[AuditBatch], sealed: bool) -> StoreResult<u64> {
     if batches.is_empty() {
         return Ok(0);
@@ -81,7 +83,8 @@ async fn move_batches(engine: &Engine, batches: &[AuditBatch], sealed: bool) -> 
         let (mut appended, mut room) = (Vec::new(), MAX_SEALED);
         for (team, new) in teams {
             let head = head(&mut *tx, engine.keyring(), team).await?;
-            // A chain is in the order of time, besides what nodes write at once.
+            // Older entries of the team come first, so that the chain is in the order of time
+            // (except for entries that nodes write at the same time).
             let stored = tx.unsealed_audit(team, room).await?;
             room = room.saturating_sub(u32::try_from(stored.len()).unwrap_or(u32::MAX));
             appended.extend(append(&mut *tx, engine.keyring(), head, stored, new).await?);
@@ -94,8 +97,9 @@ async fn move_batches(engine: &Engine, batches: &[AuditBatch], sealed: bool) -> 
     Ok(count)
 }
 
-/// Moves the entries of batches to the audit log, each batch in a transaction of its own. They are sealed
-/// later, by team. Leaves a batch that cannot be moved, and reports it.
+/// Moves the entries of batches to the audit log, each batch in a transaction of its own. The
+/// entries are not appended to audit chains yet. Leaves and reports a batch that cannot be moved.
+/// Returns the number of entries.
 async fn move_one_by_one(engine: &Engine, batches: &[AuditBatch]) -> StoreResult<u64> {
     let (failures, mut count) = (engine.shared::<Failures>(), 0);
     for batch in batches {
@@ -114,8 +118,9 @@ async fn move_one_by_one(engine: &Engine, batches: &[AuditBatch]) -> StoreResult
     Ok(count)
 }
 
-/// Moves the entries of all batches that were committed before to the audit log, in a transaction. They
-/// are sealed later. Leaves batches that cannot be read.
+/// Moves the entries of all batches that were committed before the call to the audit log, as part
+/// of the given transaction. The entries are not appended to audit chains yet. Leaves batches that
+/// cannot be read.
 pub(crate) async fn expand_batches(tx: &mut dyn Tx) -> StoreResult<()> {
     let Some(last) = tx.last_audit_batch().await? else { return Ok(()) };
     let mut behind = AuditBatchId::NIL;
@@ -130,7 +135,7 @@ pub(crate) async fn expand_batches(tx: &mut dyn Tx) -> StoreResult<()> {
     Ok(())
 }
 
-/// Deletes batches and returns their entries, without those of batches that another transaction has
+/// Deletes batches and returns their entries. Omits batches that another transaction has already
 /// deleted. Fails if a batch cannot be read.
 async fn take(tx: &mut dyn Tx, batches: &[AuditBatch]) -> StoreResult<Vec<AuditRecord>> {
     let mut entries = BTreeMap::new();
@@ -166,8 +171,9 @@ pub(crate) async fn head(
     }
 }
 
-/// Appends entries of a team to the audit chain with this head: entries in the log, and new ones.
-/// Returns the new ones with their places, to be inserted.
+/// Appends entries of a team to the audit chain with this head: `stored` entries, which are in the
+/// audit log already, and `new` ones. Returns the new entries with their positions and hashes; the
+/// caller must insert them.
 pub(crate) async fn append(
     tx: &mut dyn Tx,
     keyring: &Keyring,
@@ -177,7 +183,7 @@ pub(crate) async fn append(
 ) -> StoreResult<Vec<AuditRecord>> {
     let new = new.into_iter().map(|entry| (true, entry));
     let all = new.chain(stored.into_iter().map(|entry| (false, entry)));
-    // A stored entry replaces a new one with its ID.
+    // If a new entry has the same ID as a stored one, the stored one is used.
     let all: BTreeMap<_, _> =
         all.map(|(is_new, entry)| ((entry.created_at, entry.id), (is_new, entry))).collect();
     let (mut end, mut seals, mut appended) = (head, Vec::new(), Vec::new());
@@ -206,7 +212,7 @@ fn authentic_head(keyring: &Keyring, head: AuditHead) -> StoreResult<AuditHead> 
     Err(StoreError::Corrupt("the head of an audit log chain was modified".into()))
 }
 
-/// Lets other tasks run. A store in memory never waits.
+/// Lets other tasks run. Needed because an in-memory store never waits.
 async fn yield_now() {
     let mut has_yielded = false;
     poll_fn(|cx| {

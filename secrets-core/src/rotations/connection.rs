@@ -145,7 +145,7 @@ impl Connection {
         self.ssl_mode.unwrap_or(SslMode::VerifyFull)
     }
 
-    /// Violations that apply to every connection method.
+    /// Returns the violations of rules that apply to every connection method.
     fn violations(&self) -> Vec<FieldError> {
         let is_pem = |text: &String| {
             text.len() <= MAX_CERTIFICATE_BYTES && text.contains("-----BEGIN CERTIFICATE-----")
@@ -170,7 +170,8 @@ impl Connection {
         violations.map(|(_, field, text)| violation(field, text)).collect()
     }
 
-    /// Violations of the egress policy, for connections made by this service itself.
+    /// Returns the violations of the egress policy. The policy applies to connections that this
+    /// service makes itself, not to those of a proxy function.
     fn egress_violations(&self, policy: &EgressPolicy) -> Vec<FieldError> {
         let mut violations = Vec::new();
         if !policy.admits(&self.host) {

@@ -22,8 +22,8 @@ pub struct ConcludeDeletion {
     pub name: String,
 }
 
-/// First step of a revocation: deletes the rotation's secrets and disables the rotation.
-/// [`DeleteRotation`] performs all steps.
+/// First step of a deletion with `revoke`: deletes the rotation's secrets and disables the
+/// rotation. [`DeleteRotation`] performs all steps.
 #[derive(Debug)]
 pub struct PlanRevocation {
     /// Environment.

@@ -199,7 +199,7 @@ fn success_message(ssl_mode: SslMode) -> &'static str {
     }
 }
 
-/// Serializes as null: the value is only used by the next step.
+/// Serializes as null. Only the next step uses the value; callers never see it.
 impl Serialize for PlannedTest {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.serialize_unit()

@@ -13,8 +13,8 @@ use crate::model::{AuditBatchId, AuditId, EnvironmentId, ProjectId, TeamId, Time
 /// An audit log entry. It holds names as well as IDs, so that it is readable after the resources
 /// are deleted. No field contains a secret value.
 ///
-/// Nodes of several versions read the batches of one another. A node leaves an entry with a field that
-/// it does not know to newer nodes.
+/// Nodes of different versions read each other's batches. If an entry has a field that a node does
+/// not know, the node leaves the entry to newer nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AuditRecord {
@@ -223,8 +223,8 @@ pub trait AuditReads: Send {
     /// in batches are not included.
     async fn audit_entries(&mut self, filter: &AuditFilter) -> StoreResult<Vec<AuditRecord>>;
 
-    /// Returns the last of the first `count` entries in the range of the filter, of which only scope,
-    /// times, cursor and order are used. `None` if there are fewer entries.
+    /// Returns time and ID of the entry at position `count` (from 1) in the range of the filter, of
+    /// which only scope, times, cursor and order are used. `None` if there are fewer entries.
     async fn audit_entry_at(
         &mut self,
         filter: &AuditFilter,
@@ -286,12 +286,13 @@ pub trait AuditWrites: Send {
     /// whether its commit succeeded can insert the same entries again.
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
-    /// Inserts entries as one record, a batch, which is quicker to write. Only the methods for batches
-    /// return or change them, but `count_unsealed_audit` counts them.
+    /// Inserts entries as one record (a batch), which is quicker than inserting each entry. Until
+    /// the batch is moved, its entries are returned and changed only by the methods for batches;
+    /// `count_unsealed_audit` counts them too.
     async fn insert_audit_batch(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
-    /// Deletes batches. Returns the IDs of those that existed; waits for other transactions that delete
-    /// them.
+    /// Deletes batches. Returns the IDs of the batches that existed. Waits for concurrent
+    /// transactions that delete the same batches.
     async fn delete_audit_batches(
         &mut self,
         batches: &[AuditBatchId],

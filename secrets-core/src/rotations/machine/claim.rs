@@ -24,15 +24,17 @@ use crate::store::{DueRotation, Lease, StoreResult};
 /// work resumes after the lease has ended.
 const MAX_WORK_TIME: Duration = Duration::from_mins(10);
 
-/// Maximum number of rotations with work considered per call. If more have work, the next call goes on
-/// after them.
+/// Maximum number of rotations with work that a call of [`claim_rotations`] considers. If there are
+/// more, the next call continues with the rest.
 const MAX_CANDIDATES: u32 = 4_096;
 
-/// Maximum number of rotations of a team that are refused a permit per call. Finding out costs
-/// statements.
+/// Maximum number of times that a call of [`claim_rotations`] tries to get a permit for rotations
+/// of the same team and fails. Each try costs database statements.
 const MAX_REFUSED: usize = 16;
 
-/// Last rotation that was considered, if others have work after it.
+/// Last rotation that the previous call of [`claim_rotations`] considered; the next call starts
+/// after it. `None` if the previous call considered all rotations with work, so the next one starts
+/// at the first.
 #[derive(Default)]
 struct Position(Mutex<Option<DueRotation>>);
 
@@ -68,8 +70,7 @@ impl Worker for RotationWorker {
     }
 }
 
-/// A claimed rotation, to be passed to [`work`]. No other node works on the rotation while the
-/// lease lasts.
+/// A claimed rotation, to be passed to [`work`]. No other node works on it while the lease lasts.
 #[derive(Debug)]
 pub struct Claim {
     lease: Lease,
@@ -238,8 +239,8 @@ impl Work<'_> {
     }
 }
 
-/// Rotations whose work was stopped by an error in this process. Resuming their attempts is not counted
-/// as a resumption after a crash.
+/// Rotations whose attempt was interrupted by an error in this process, not by a crash. Resuming
+/// such an attempt does not count towards its maximum number of resumptions.
 #[derive(Default)]
 struct Interrupted(Mutex<BTreeSet<RotationId>>);
 
@@ -255,8 +256,8 @@ impl Interrupted {
     }
 }
 
-/// True if the work on the rotation was stopped by an error in this process, not by a crash. Resets
-/// the flag.
+/// True if the attempt of the rotation was interrupted by an error in this process. Removes the
+/// rotation from [`Interrupted`].
 pub(super) fn take_unfinished(engine: &Engine, rotation: RotationId) -> bool {
     lock(&engine.shared::<Interrupted>().0).remove(&rotation)
 }

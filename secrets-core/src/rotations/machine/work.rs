@@ -95,8 +95,8 @@ impl<'a> Work<'a> {
         Ok(tx.update_rotation(&self.rotation).await?)
     }
 
-    /// Runs `work` while renewing the lease. First makes sure that the lease lasts long enough for
-    /// one command. Drops `work` if the lease is lost.
+    /// Runs `work` while renewing the lease. Before it starts, makes sure that the lease lasts long
+    /// enough for one command. Drops `work` if the lease is lost.
     pub(super) async fn under_lease<T>(&mut self, work: impl Future<Output = T>) -> WorkResult<T> {
         let timings = self.rotators.timings;
         if self.lease.until - self.engine.now() < span(timings.margin) {
