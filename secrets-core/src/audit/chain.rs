@@ -27,7 +27,7 @@ pub struct VerifiedAudit {
     pub chains: u64,
     /// Number of entries in the audit chains that were verified as unchanged.
     pub entries: u64,
-    /// Number of entries that are not in an audit chain yet.
+    /// Number of entries not appended to an audit chain yet.
     pub unsealed: u64,
     /// Audit chains that were modified by anything other than the service.
     pub broken: Vec<BrokenChain>,
@@ -105,8 +105,7 @@ pub async fn seal(engine: &Engine) -> StoreResult<u64> {
     Ok(sealed)
 }
 
-/// Moves the entries of all batches to the audit log and appends them to the audit chains of their
-/// teams. Returns their number.
+/// Appends the entries of batches to the audit chains of their teams. Returns their number.
 async fn seal_batches(engine: &Engine) -> StoreResult<u64> {
     let mut reads = engine.store().read().await?;
     audit_chain::seal_batches(engine, &mut *reads).await

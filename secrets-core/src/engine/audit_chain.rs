@@ -1,5 +1,5 @@
-//! Audit chains: appending entries with their positions and hashes. The entries of reads are first
-//! written in batches; here they are moved from the batches to the chains.
+//! Audit chains: appending entries, with their hashes, and moving the entries of reads there from their
+//! batches.
 
 #[cfg(test)]
 #[cfg(feature = "testing")]
@@ -20,23 +20,21 @@ use crate::store::{
     AuditBatch, AuditHead, AuditRecord, AuditSeal, Reads, StoreError, StoreResult, Tx,
 };
 
-/// Maximum number of entries of the audit log that one transaction appends to audit chains. Other
+/// Maximum number of entries in the log that are appended to audit chains in one transaction. Other
 /// writers wait for the transaction.
 pub(crate) const MAX_SEALED: u32 = 500;
 
-/// Maximum number of batches that are moved in one transaction.
+/// Maximum number of batches in one transaction.
 const MAX_BATCHES: u32 = 4;
 
-/// Lock held by the task that moves batches. Other tasks of this process wait for it and then
-/// usually find no batches left.
+/// Held by the task that moves batches. Others of this process wait, and then find nothing left to do.
 #[derive(Default)]
 struct Moving(Mutex<()>);
 
-/// Appends the entries of all batches that were committed before the call to the audit chains of
-/// their teams. Returns the number of entries.
+/// Appends the entries of all batches that were committed before to the audit chains of their teams.
+/// Returns their number.
 ///
-/// Several nodes may call this function concurrently: each appends the entries of the batches that
-/// it deleted itself.
+/// Several nodes may call this function concurrently: each handles the batches that it deleted itself.
 pub(crate) async fn seal_batches(engine: &Engine, reads: &mut dyn Reads) -> StoreResult<u64> {
     let Some(last) = reads.last_audit_batch().await? else { return Ok(0) };
     let moving = engine.shared::<Moving>();
@@ -66,8 +64,8 @@ pub(crate) async fn seal_batches(engine: &Engine, reads: &mut dyn Reads) -> Stor
     Ok(count)
 }
 
-/// Moves the entries of batches to the audit log, in one transaction. If `sealed`, also appends
-/// them to the audit chains of their teams. Returns the number of entries.
+/// Moves the entries of batches to the audit log, in a transaction of their own, and to the chains of
+/// their teams if `sealed`. Returns their number.
 async fn move_batches(engine: &Engine, batches: &[AuditBatch], sealed: bool) -> StoreResult<u64> {
     if batches.is_empty() {
         return Ok(0);
@@ -83,8 +81,7 @@ async fn move_batches(engine: &Engine, batches: &[AuditBatch], sealed: bool) -> 
         let (mut appended, mut room) = (Vec::new(), MAX_SEALED);
         for (team, new) in teams {
             let head = head(&mut *tx, engine.keyring(), team).await?;
-            // Older entries of the team come first, so that the chain is in the order of time
-            // (except for entries that nodes write at the same time).
+            // A chain is in the order of time, besides what nodes write at once.
             let stored = tx.unsealed_audit(team, room).await?;
             room = room.saturating_sub(u32::try_from(stored.len()).unwrap_or(u32::MAX));
             appended.extend(append(&mut *tx, engine.keyring(), head, stored, new).await?);
@@ -97,9 +94,8 @@ async fn move_batches(engine: &Engine, batches: &[AuditBatch], sealed: bool) -> 
     Ok(count)
 }
 
-/// Moves the entries of batches to the audit log, each batch in a transaction of its own. The
-/// entries are not appended to audit chains yet. Leaves and reports a batch that cannot be moved.
-/// Returns the number of entries.
+/// Moves the entries of batches to the audit log, each batch in a transaction of its own. They are sealed
+/// later, by team. Leaves a batch that cannot be moved, and reports it.
 async fn move_one_by_one(engine: &Engine, batches: &[AuditBatch]) -> StoreResult<u64> {
     let (failures, mut count) = (engine.shared::<Failures>(), 0);
     for batch in batches {
@@ -118,9 +114,8 @@ async fn move_one_by_one(engine: &Engine, batches: &[AuditBatch]) -> StoreResult
     Ok(count)
 }
 
-/// Moves the entries of all batches that were committed before the call to the audit log, as part
-/// of the given transaction. The entries are not appended to audit chains yet. Leaves batches that
-/// cannot be read.
+/// Moves the entries of all batches that were committed before to the audit log, in a transaction. They
+/// are sealed later. Leaves batches that cannot be read.
 pub(crate) async fn expand_batches(tx: &mut dyn Tx) -> StoreResult<()> {
     let Some(last) = tx.last_audit_batch().await? else { return Ok(()) };
     let mut behind = AuditBatchId::NIL;
@@ -135,7 +130,7 @@ pub(crate) async fn expand_batches(tx: &mut dyn Tx) -> StoreResult<()> {
     Ok(())
 }
 
-/// Deletes batches and returns their entries. Omits batches that another transaction has already
+/// Deletes batches and returns their entries, without those of batches that another transaction has
 /// deleted. Fails if a batch cannot be read.
 async fn take(tx: &mut dyn Tx, batches: &[AuditBatch]) -> StoreResult<Vec<AuditRecord>> {
     let mut entries = BTreeMap::new();
@@ -171,9 +166,8 @@ pub(crate) async fn head(
     }
 }
 
-/// Appends entries of a team to the audit chain with this head: `stored` entries, which are in the
-/// audit log already, and `new` ones. Returns the new entries with their positions and hashes; the
-/// caller must insert them.
+/// Appends entries of a team to the audit chain with this head: entries in the log, and new ones.
+/// Returns the new ones with their places, to be inserted.
 pub(crate) async fn append(
     tx: &mut dyn Tx,
     keyring: &Keyring,
@@ -183,7 +177,7 @@ pub(crate) async fn append(
 ) -> StoreResult<Vec<AuditRecord>> {
     let new = new.into_iter().map(|entry| (true, entry));
     let all = new.chain(stored.into_iter().map(|entry| (false, entry)));
-    // If a new entry has the same ID as a stored one, the stored one is used.
+    // A stored entry replaces a new one with its ID.
     let all: BTreeMap<_, _> =
         all.map(|(is_new, entry)| ((entry.created_at, entry.id), (is_new, entry))).collect();
     let (mut end, mut seals, mut appended) = (head, Vec::new(), Vec::new());
@@ -212,7 +206,7 @@ fn authentic_head(keyring: &Keyring, head: AuditHead) -> StoreResult<AuditHead> 
     Err(StoreError::Corrupt("the head of an audit log chain was modified".into()))
 }
 
-/// Lets other tasks run. Needed because an in-memory store never waits.
+/// Lets other tasks run. A store in memory never waits.
 async fn yield_now() {
     let mut has_yielded = false;
     poll_fn(|cx| {

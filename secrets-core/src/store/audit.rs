@@ -286,9 +286,8 @@ pub trait AuditWrites: Send {
     /// whether its commit succeeded can insert the same entries again.
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
-    /// Inserts entries as one record (a batch), which is quicker than inserting each entry. Until
-    /// the batch is moved, its entries are returned and changed only by the methods for batches;
-    /// `count_unsealed_audit` counts them too.
+    /// Inserts entries as one record, a batch, which is quicker to write. Only the methods for batches
+    /// return or change them, but `count_unsealed_audit` counts them.
     async fn insert_audit_batch(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
     /// Deletes batches. Returns the IDs of the batches that existed. Waits for concurrent

@@ -70,7 +70,8 @@ impl Worker for RotationWorker {
     }
 }
 
-/// A claimed rotation, to be passed to [`work`]. No other node works on it while the lease lasts.
+/// A claimed rotation, to be passed to [`work`]. No other node works on the rotation while the
+/// lease lasts.
 #[derive(Debug)]
 pub struct Claim {
     lease: Lease,
