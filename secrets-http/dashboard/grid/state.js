@@ -25,9 +25,9 @@ export class GridState {
   shows = signal(/** @type {ReadonlySet<Show>} */ (new Set(SHOWS.filter((show) => parameter("show").split(",").includes(show)))));
   isEqual = signal(false);
   isLegendOpen = signal(false);
-  /** Place of the environment all of whose values the person wants to reveal. */
+  /** Index of an environment, while the user is asked whether to reveal all its values. */
   asked = signal(/** @type {number | null} */ (null));
-  /** Place of the environment that a narrow window shows. */
+  /** Index of the one environment that a narrow window shows. */
   narrow = signal(0);
   /** Active cell: its key, and the number of its visible column. The first column contains the keys. */
   active = signal(/** @type {{ key: string, column: number }} */ ({ key: "", column: 1 }));
@@ -57,7 +57,7 @@ export class GridState {
   rows = computed(() => filtered(this.merged.value, this.text.value, this.shows.value));
   places = computed(() => new Map(this.rows.value.map((row, place) => [row.key, place])));
 
-  /** Places of the environments that are visible. */
+  /** Indexes of the environments that are visible. */
   columns = computed(() => {
     const all = this.environments.value.map((_, place) => place);
     return isNarrow.value ? all.slice(this.narrow.value, this.narrow.value + 1) : all;
@@ -69,7 +69,7 @@ export class GridState {
     return SHOWS.map((show) => keys.filter((row) => isShown(row, show, environments)).length);
   });
 
-  /** Place of the active cell; the first row if its key is not in the list. */
+  /** Row and column of the active cell; the first row if its key is not in the list. */
   place = computed(() => {
     const { key, column } = this.active.value;
     return { row: this.places.value.get(key) ?? 0, column: Math.min(column, this.columns.value.length) };
