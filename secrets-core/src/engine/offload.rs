@@ -26,7 +26,7 @@ struct Queue {
     limit: usize,
     running: Vec<Uuid>,
     waiting: VecDeque<(Uuid, oneshot::Sender<Permit>)>,
-    /// Number of the last turn of each account, without turns that are forgotten.
+    /// Turn number of the last job of each account that had one recently.
     served: HashMap<Uuid, u64>,
     turn: u64,
 }

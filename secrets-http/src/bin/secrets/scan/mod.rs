@@ -97,15 +97,15 @@ pub(crate) struct Finding {
 /// Numbers of scanned and skipped texts.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Counts {
-    /// Scanned texts.
+    /// Number of scanned texts.
     pub(crate) texts: u64,
-    /// Bytes of the scanned texts.
+    /// Number of bytes in the scanned texts.
     pub(crate) bytes: u64,
-    /// Binary files.
+    /// Number of binary files.
     pub(crate) binary: u64,
-    /// Files larger than the size limit.
+    /// Number of files larger than the size limit.
     pub(crate) too_large: u64,
-    /// Files that could not be read.
+    /// Number of files that could not be read.
     pub(crate) unreadable: u64,
     /// Findings accepted by the baseline.
     pub(crate) accepted: u64,
