@@ -26,7 +26,7 @@ struct Queue {
     limit: usize,
     running: Vec<Uuid>,
     waiting: VecDeque<(Uuid, oneshot::Sender<Permit>)>,
-    /// Turn number of the last job of each account that had one recently.
+    /// Number of the last turn of each account, without turns that are forgotten.
     served: HashMap<Uuid, u64>,
     turn: u64,
 }

@@ -94,7 +94,7 @@ pub(crate) struct Finding {
     pub(crate) secret_key: Option<String>,
 }
 
-/// Numbers of scanned and skipped texts.
+/// Numbers of scanned and skipped texts, and of accepted findings.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Counts {
     /// Number of scanned texts.
@@ -107,7 +107,7 @@ pub(crate) struct Counts {
     pub(crate) too_large: u64,
     /// Number of files that could not be read.
     pub(crate) unreadable: u64,
-    /// Findings accepted by the baseline.
+    /// Number of findings that the baseline accepts.
     pub(crate) accepted: u64,
 }
 
