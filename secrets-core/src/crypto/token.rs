@@ -1,6 +1,6 @@
 //! Service tokens and invitation tokens: their text, and the MAC that is stored instead.
 //!
-//! A service token is `env_` and 256 random bits as [`checked`](super::checked) text, so that most
+//! A service token is `env_` and 256 random bits as [`checked`] text, so that most
 //! typos are detected without a lookup.
 
 use std::fmt;

@@ -14,7 +14,7 @@ use crate::store::{EnvironmentCounters, Reads, StoreResult, Tx};
 /// Context that an operation runs in: the caller, the time, the store and the audit entry.
 ///
 /// Its methods are defined here and in [`access`](crate::access), which resolves paths and
-/// authorizes the caller. With the access [`Read`](super::Read), there is no method that writes.
+/// authorizes the caller. With the access [`Read`], there is no method that writes.
 pub struct Context<'a, A: Access> {
     pub(crate) caller: &'a Caller,
     pub(crate) audit: AuditContext,

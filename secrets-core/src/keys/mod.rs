@@ -1,7 +1,7 @@
 //! Replacement of encryption keys.
 //!
 //! The root key encrypts the instance key, the instance key encrypts the key of each project, and a
-//! project key encrypts the records of its project. [`rotate_root`] replaces the root key.
+//! project key encrypts the records of its project. [`rotate_root()`] replaces the root key.
 //! [`request_project_keys`] requests a new key for every project: the worker [`PROJECT_KEYS`] then
 //! creates the new keys and encrypts all records again.
 

@@ -1,7 +1,7 @@
 //! Rotators for PostgreSQL, MySQL and MariaDB.
 //!
 //! A tenant chooses the target, so the target may be hostile, or an attacker may control the
-//! network path. Connections are therefore made through the [`Dialer`](crate::egress::Dialer) only.
+//! network path. Connections are therefore made through the [`Dialer`] only.
 //! The administrator's password is sent only to a server that was verified by its certificate. The
 //! size of the server's messages is limited, and none of its texts are passed on, only an error
 //! code.
