@@ -2,7 +2,7 @@
 //!
 //! [`arguments`] parses the command line, [`settings`] combines it with variables and files, and
 //! [`commands`] has a file for each command. A command uses the [`service`] over HTTP and writes
-//! through [`output`]; it returns an [`Outcome`](failure::Outcome), or a [`Failure`](failure::Failure)
+//! through [`output`]; it returns an [`Outcome`], or a [`Failure`]
 //! with its exit code.
 
 mod arguments;

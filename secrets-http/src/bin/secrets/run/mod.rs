@@ -1,8 +1,8 @@
 //! Running a program with secrets as environment variables.
 //!
-//! Without supervision, [`replace`] replaces this process by the program: the program keeps the
+//! Without supervision, [`replace()`] replaces this process by the program: the program keeps the
 //! process ID, group, terminal and exit status. With supervision, the program is a child in its own
-//! process group: [`launch`] starts it, [`supervise`] passes on signals, takes part in the job
+//! process group: [`launch`] starts it, [`supervise()`] passes on signals, takes part in the job
 //! control of the shell, and restarts the program when [`watch`] reports new values. [`mask`]
 //! replaces values in the output; on a terminal, the program then has a pseudo-terminal ([`pty`])
 //! and a [`session`] of its own.
