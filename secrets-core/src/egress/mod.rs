@@ -6,8 +6,8 @@
 //! is the one that is connected to: a name is resolved once, all its addresses are checked, and the
 //! connection goes to one of exactly these ([`Dialer`], with the feature `rotators`).
 //!
-//! Addresses are classified by the IANA registries of special-purpose addresses (RFC 6890), read
-//! strictly.
+//! Addresses are classified by the IANA registries of special-purpose addresses (RFC 6890). An
+//! address that is not certainly globally reachable counts as not reachable.
 
 mod class;
 #[cfg(feature = "rotators")]

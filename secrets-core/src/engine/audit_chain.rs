@@ -27,7 +27,8 @@ pub(crate) const MAX_SEALED: u32 = 500;
 /// Maximum number of batches in one transaction.
 const MAX_BATCHES: u32 = 4;
 
-/// Held by the task that moves batches. Others of this process wait, and then find nothing left to do.
+/// Lock that a task holds while it moves batches. Other tasks of this process wait for it, and then
+/// find nothing left to move.
 #[derive(Default)]
 struct Moving(Mutex<()>);
 
@@ -81,7 +82,7 @@ async fn move_batches(engine: &Engine, batches: &[AuditBatch], sealed: bool) -> 
         let (mut appended, mut room) = (Vec::new(), MAX_SEALED);
         for (team, new) in teams {
             let head = head(&mut *tx, engine.keyring(), team).await?;
-            // A chain is in the order of time, besides what nodes write at once.
+            // A chain is in time order, except for entries that nodes write at the same time.
             let stored = tx.unsealed_audit(team, room).await?;
             room = room.saturating_sub(u32::try_from(stored.len()).unwrap_or(u32::MAX));
             appended.extend(append(&mut *tx, engine.keyring(), head, stored, new).await?);

@@ -258,7 +258,7 @@ mod tests {
     use std::sync::Arc;
     use uuid::Uuid;
 
-    /// Refusal of a token's use, from an address at a time.
+    /// Creates the audit entry of a refused request of a service token, with its creator.
     fn refusal(address: &str, seconds: i64) -> (UserId, AuditRecord) {
         let creator = user("alice");
         let token = token(&team(&creator, "ops"), &creator);

@@ -1,5 +1,5 @@
-//! Tests with valid and invalid tokens. Each invalid token has exactly one flaw, after which its
-//! test case is named. Its signature is valid, unless the signature is the flaw.
+//! Tests with valid and invalid tokens. Each invalid token has exactly one flaw, which is the name
+//! of its test case. Its signature is valid, unless the signature is the flaw.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -40,8 +40,9 @@ pub trait Channel: Send + Sync {
         Ok(Some(Box::new(())))
     }
 
-    /// Called with all due deliveries before they are admitted, so that the channel can drop what
-    /// it remembers of others. Not called if there are more due deliveries than one call considers.
+    /// Called with all due deliveries before they are admitted, so that the channel can discard its
+    /// state of all other deliveries. Not called if there are more due deliveries than one call
+    /// considers.
     fn consider(&self, _engine: &Engine, _due: &[DeliveryRecord]) {}
 
     /// Sends a claimed delivery once and records the outcome: done, to be retried, or given up.

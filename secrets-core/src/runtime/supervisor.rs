@@ -303,7 +303,7 @@ mod tests {
 
         supervisor.stop();
 
-        // The worker and the test hold the supervisor, its task does no more.
+        // The counter is held by the worker and the test only, the workers by the supervisor only.
         until(|| Arc::strong_count(&rounds) == 2 && Arc::strong_count(&supervisor.workers) == 1)
             .await;
     }

@@ -130,8 +130,8 @@ pub trait Store: Send + Sync {
         self.begin().await
     }
 
-    /// Closes the store after the last use. Of an SQLite database, the file alone is complete
-    /// afterwards.
+    /// Closes the store after the last use. Afterwards, the main file of an SQLite database holds
+    /// all data, and its `-wal` file is not needed.
     async fn close(&self) -> StoreResult<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Test records. Each is valid; tests change the fields that they are about.
+//! Test records. Each record is valid; a test changes the fields that it checks.
 
 use chrono::{DateTime, TimeDelta};
 

@@ -94,7 +94,7 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     let work = reads.due_rotations(engine.now(), after, MAX_CANDIDATES).await?;
     drop(reads);
     let is_full = work.len() == MAX_CANDIDATES as usize;
-    // Of several pages, those of the others still wait.
+    // If there are several pages, rotations on the other pages still wait for permits.
     if after.is_none() && !is_full {
         permits.forget_others(work.iter().map(|due| due.id));
     }

@@ -43,7 +43,7 @@ pub(super) enum Edit {
     Delete(Box<SecretRecord>),
 }
 
-/// Changes of one environment, with the stored secrets that they are about.
+/// Changes of one environment, with the stored secrets that they affect.
 struct Place {
     scope: EnvironmentScope,
     changes: Vec<Located>,
@@ -73,7 +73,7 @@ pub(super) async fn plan(
     Ok(planned)
 }
 
-/// Loads the secrets that the changes are about. Fails if one of them is managed by a rotation.
+/// Loads the secrets that the changes affect. Fails if one of them is managed by a rotation.
 async fn places(
     cx: &mut Context<'_, Write>,
     scopes: Vec<EnvironmentScope>,

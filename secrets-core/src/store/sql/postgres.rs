@@ -108,7 +108,7 @@ fn pool(connections: u32, acquire: Duration, ping: Duration) -> PoolOptions<Db> 
 
 /// Migrates the database. Nodes that start at the same time wait for each other.
 pub async fn migrate(url: &str) -> StoreResult<()> {
-    // Waits for other nodes, and takes as long as the tables are large.
+    // No timeouts: a migration waits for other nodes, and takes long if the tables are large.
     let connecting = connect_options(url)?.options([
         ("lock_timeout", "0"),
         ("statement_timeout", "0"),

@@ -1,4 +1,4 @@
-//! Rules for rotation attempts, and for what is deleted with a rotation.
+//! Rules for rotation attempts, and for the records that are deleted with a rotation.
 
 use super::rotations::elsewhere;
 use super::{assert_duplicate, assert_stale, begin, committed};

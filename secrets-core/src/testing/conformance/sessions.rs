@@ -23,7 +23,7 @@ fn session(user: &UserRecord, seconds: i64) -> SessionRecord {
     }
 }
 
-/// Returns a session of a browser that expires much later than its inactivity.
+/// Returns a session of a browser that becomes inactive long before its expiry time.
 fn browser_session(user: &UserRecord, seconds: i64) -> SessionRecord {
     SessionRecord {
         kind: SessionKind::Browser,

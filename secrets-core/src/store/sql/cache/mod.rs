@@ -213,8 +213,8 @@ impl Cache {
                 }
             }
         }
-        // Checked after everything was collected: whatever is still current now was current together
-        // when the check began.
+        // Checked after all entries were collected: those that are still current now were all
+        // current at the beginning of the check.
         let is_usable = size <= ResolvedEnvironment::MAX_BYTES && self.are_current(&used);
         is_usable.then_some(resolved)
     }

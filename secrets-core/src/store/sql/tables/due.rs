@@ -17,7 +17,7 @@ macro_rules! due {
 /// Selects at most $2 rotations that are due at $1 and not leased, along the index on `work_at`.
 pub(in super::super) const WORK: &str = concat!(due!(), " ORDER BY r.work_at, r.id LIMIT $2");
 
-/// Like [`WORK`], but starts after the rotation $4 that was due at $3.
+/// Selects rotations like [`WORK`], starting after the rotation that has ID $4 and is due at $3.
 pub(in super::super) const WORK_AFTER: &str =
     concat!(due!(), " AND (r.work_at, r.id) > ($3, $4) ORDER BY r.work_at, r.id LIMIT $2");
 
