@@ -88,7 +88,7 @@ export const words = {
     },
     equal: "Mark equal values",
     equalHint: "The service compares the values without sending them. The comparison is recorded in the audit log.",
-    legend: "Legend and keys",
+    legend: "Legend and shortcuts",
     noMatch: "No key matches the filter",
     noMatchText: "Change the text, or turn off the marks.",
     clear: "Clear the filter",
@@ -176,7 +176,7 @@ export const words = {
     description: (/** @type {string} */ text) => `Description: ${text || "none"}`,
     revealRecorded: "Reveal (recorded)",
     revealOf: (/** @type {boolean} */ isShown, /** @type {string} */ key) => `${isShown ? "Hide" : "Reveal"} ${key}`,
-    remove: (/** @type {string} */ key) => `Give up the change of ${key}`,
+    remove: (/** @type {string} */ key) => `Discard the change of ${key}`,
     conflicts: (/** @type {number} */ number) => `${plural(number, "secret was", "secrets were")} changed by someone else. Nothing was saved.`,
     conflict: (/** @type {number} */ version) => `Someone else saved version ${version} meanwhile.`,
     conflictGone: "Someone else deleted the secret meanwhile.",
@@ -196,15 +196,15 @@ export const words = {
     forbidden: "You may not make all of these changes. Nothing was saved.",
     forbiddenRow: "You may not write in this environment.",
     refused: (/** @type {string} */ text) => `Nothing was saved: ${text}`,
-    tooMany: (/** @type {number} */ most) => `At most ${count(most)} changes can be saved at once. Give up some of them.`,
+    tooMany: (/** @type {number} */ most) => `At most ${count(most)} changes can be saved at once. Discard some of them.`,
   },
   paste: {
     title: (/** @type {string} */ environment) => `Import into ${environment}`,
     plan: (/** @type {number} */ created, /** @type {number} */ changed) =>
-      `${plural(created, "new secret")} and ${plural(changed, "secret")} with another or the same value.`,
+      `${plural(created, "new secret")} and ${plural(changed, "secret")} that exist${changed === 1 ? "s" : ""} already.`,
     managed: (/** @type {string} */ keys) => `A rotation writes these keys, which are left out: ${keys}.`,
     errors: (/** @type {number} */ number, /** @type {string} */ lines, /** @type {boolean} */ isCut) =>
-      `${number === 1 ? "Line" : "Lines"} ${lines}${isCut ? ", …" : ""} left out: not understood with certainty, or a key for the second time.`,
+      `${number === 1 ? "Line" : "Lines"} ${lines}${isCut ? ", …" : ""} left out: unclear syntax, or a repeated key.`,
     errorsHint: "The command line reads the full format, with escapes and comments after values:",
     keep: (/** @type {number} */ number) => `Stage ${plural(number, "change")}`,
     nowhere: "You may not write in this environment.",
@@ -248,10 +248,10 @@ export const words = {
   changedSecrets: (/** @type {number} */ number, /** @type {string} */ environments) =>
     `${plural(number, "secret")} changed in ${environments}`,
   legend: {
-    title: "Legend and keys",
+    title: "Legend and shortcuts",
     marks: "Marks",
     keys: "Keys",
-    letters: "Keys of a single letter",
+    letters: "Single-letter shortcuts",
     list: [
       ["own", "own value of the environment"],
       ["override", "own value instead of an inherited one"],

@@ -1,4 +1,4 @@
-// Chromium, driven by playwright-core, with windows that report what must not happen.
+// Chromium, driven by playwright-core. Its windows record requests, errors and policy violations.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

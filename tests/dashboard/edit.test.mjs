@@ -304,7 +304,7 @@ test("pasted and dropped text is planned, then staged", async () => {
   await goTo(page, "REDIS_URL", "staging");
   await give("paste", text);
   const dialog = page.getByRole("dialog", { name: "Import into staging" });
-  await dialog.getByText("1 new secret and 1 secret with another").waitFor();
+  await dialog.getByText("1 new secret and 1 secret that exists already").waitFor();
   await dialog.getByText("Line 3 left out").waitFor();
   assert.doesNotMatch(await page.content(), /kvc_|\$LINE/);
   assert.deepEqual(await findings(page), []);

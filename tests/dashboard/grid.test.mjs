@@ -171,7 +171,7 @@ test("keys of a single letter can be turned off", async () => {
   const { page, seen } = await opened();
   await openGrid(page, server.url, slug);
   await page.locator("#grid").press("?");
-  await page.getByRole("checkbox", { name: "Keys of a single letter" }).uncheck();
+  await page.getByRole("checkbox", { name: "Single-letter shortcuts" }).uncheck();
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
   assert.equal(await page.evaluate(() => document.activeElement?.id), "grid");

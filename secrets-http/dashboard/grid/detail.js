@@ -1,4 +1,4 @@
-// The line below the grid: the active cell in words, its value while it is shown, and what one can do.
+// The line below the grid: the active cell in words, its value while it is shown, and buttons for its actions.
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-// The window in which a value is edited or a key is added. What it keeps is staged, not saved.
+// Dialog that edits a value or adds a key. It stages the change, and saves nothing.
 
 import { useId, useRef, useState } from "preact/hooks";
 

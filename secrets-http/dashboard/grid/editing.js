@@ -1,4 +1,4 @@
-// What can be changed in the active cell, and staging it.
+// Actions of editing: changes that the caller may make to the active cell, and staging them.
 
 import { notify } from "../parts/notice.js";
 import { words } from "../words.js";
@@ -11,7 +11,7 @@ import { changeId, heirsOf, ownVersion, redo, stage, undo, unstage } from "./sta
 /** True if the caller may change secrets of an environment. @param {{ role: string }} environment */
 export const isWritable = ({ role }) => role === "write" || role === "admin";
 
-/** Names of environments that real users depend on. */
+/** True if an environment has a name of production environments, whose changes need a confirmation. */
 export const isProduction = (/** @type {string} */ name) => ["production", "prod", "live"].includes(name.toLowerCase());
 
 /**

@@ -1,4 +1,4 @@
-// The grid of keys and environments (WAI-ARIA grid): one stop of the Tab key; the arrows move a cell.
+// The grid of keys and environments (WAI-ARIA grid): one stop of the Tab key; the arrow keys move the active cell.
 
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";

@@ -1,4 +1,4 @@
-// The heads of the columns, and in a narrow window the choice of the environment.
+// Column headers, and in a narrow window the tabs that select the environment.
 
 import { useComputed } from "@preact/signals";
 

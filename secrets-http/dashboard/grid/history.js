@@ -20,7 +20,7 @@ import { ownVersion } from "./staged.js";
  *   secret: import("./marks.js").Secret, reload: (options?: { isQuiet?: boolean }) => Promise<void>, read: any }} Own
  */
 
-/** The value of a version, which is read when it is asked for. @param {{ of: { version: number, environment: { name: string } }, load: () => Promise<string> }} properties */
+/** Value of a version, which is loaded on request. @param {{ of: { version: number, environment: { name: string } }, load: () => Promise<string> }} properties */
 function Value({ of, load }) {
   const [shown, setShown] = useState(/** @type {string | null} */ (null));
   const [error, setError] = useState("");

@@ -1,4 +1,4 @@
-// Keyboard of the grid: which key does what. Pure functions.
+// Keyboard of the grid: the action of each key. Pure functions.
 
 /**
  * @typedef {{ key: string, ctrlKey: boolean, metaKey: boolean, altKey: boolean, shiftKey: boolean }} Key

@@ -1,4 +1,4 @@
-// Pasting or dropping a `.env` file: what it would change is shown first, then staged.
+// Pasting or dropping a `.env` file: its changes are shown first, then staged.
 
 import { useEffect } from "preact/hooks";
 
@@ -17,7 +17,7 @@ const MAX_BYTES = 4 * 1024 * 1024;
 /** @typedef {import("./state.js").GridState} GridState */
 
 /**
- * What a text would change in an environment.
+ * Returns the changes that a text would make to an environment.
  * @param {GridState} grid @param {number} place @param {string} text
  */
 export function planOfText(grid, place, text) {

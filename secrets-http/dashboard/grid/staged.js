@@ -1,4 +1,4 @@
-// Changes that are not saved yet. Pure functions: changes in, plan out. They are only in the memory of the page.
+// Staged changes, which are not saved yet and exist only in the memory of the page. Pure functions.
 
 /**
  * @typedef {{ environment: string, key: string, action: "set" | "copy" | "hide" | "delete" | "describe", base: number,

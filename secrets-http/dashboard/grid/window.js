@@ -1,4 +1,4 @@
-// Which rows of a long list are rendered. Pure functions.
+// Selection of the rows of a long list that are rendered. Pure functions.
 
 /** Rows rendered beyond the visible ones, above and below together. */
 const OVERSCAN = 12;

@@ -1,4 +1,4 @@
-// Preferences of this browser: theme, and keys of a single letter.
+// Preferences of this browser: theme, and single-letter shortcuts.
 
 import { signal } from "@preact/signals";
 

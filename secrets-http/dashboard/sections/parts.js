@@ -1,4 +1,4 @@
-// What the sections share: their frame, loading, and the words about who may do something.
+// Shared parts of the sections: frame, loading, and the text for people without permission.
 
 import { useEffect, useState } from "preact/hooks";
 
@@ -73,11 +73,11 @@ export const Heading = ({ title, about, children }) => html`<div class="heading"
 /** A time as its age, with the exact time as title. @param {{ time: string }} properties */
 export const Age = ({ time }) => html`<time datetime=${time} title=${exactly(time)}>${ago(time)}</time>`;
 
-/** Returns the names of the owners and admins of a team. @param {any} team */
+/** Returns the owners and admins of a team. @param {any} team */
 const adminsOf = (team) =>
   team.members.filter((/** @type {any} */ { role, status }) => role !== "member" && status === "active");
 
-/** Text in place of a section that only owners and admins may see. It names them. @param {{ title: string, team: any }} properties */
+/** Text that replaces a section which only owners and admins may see. Lists their names. @param {{ title: string, team: any }} properties */
 export const AdminsOnly = ({ title, team }) => html`<${Heading} title=${title} />
   <${Empty} title=${words.adminsOnly.title}>
     <p>${words.adminsOnly.text(team.name)}</p>

@@ -35,7 +35,7 @@ function Expiry({ token }) {
   return html`<time class=${isSoon ? "tag soon" : ""} datetime=${expires_at} title=${exactly(expires_at)}>${said}</time>`;
 }
 
-/** Names what a token may use. @param {any} token @param {Map<string, string>} projects @param {any} project */
+/** Describes the scope of a token: its projects and environments. @param {any} token @param {Map<string, string>} projects @param {any} project */
 function scopeOf(token, projects, project) {
   const known = token.project_ids.map((/** @type {string} */ id) => projects.get(id));
   const where = token.all_projects

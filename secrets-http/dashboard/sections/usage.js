@@ -1,4 +1,4 @@
-// Use of a team within the limits of its plan.
+// Resource usage of a team, compared with the limits of its plan.
 
 import { html } from "../parts/html.js";
 import { words as shared } from "../words.js";

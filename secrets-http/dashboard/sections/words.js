@@ -202,7 +202,7 @@ export const words = {
     none: "This project has no other members.",
   },
   rotations: {
-    about: "Passwords of databases that the service replaces at intervals.",
+    about: "Database passwords that the service replaces regularly.",
     none: "No rotations",
     noneText: "A rotation replaces the password of a database user at an interval, and writes it as secrets.",
     create: "New rotation",
@@ -283,6 +283,6 @@ export const words = {
     team: "Team",
     description: "Description",
     create: "Create",
-    hint: "Development, staging and production come with it.",
+    hint: "The environments development, staging and production are created with it.",
   },
 };
