@@ -148,7 +148,7 @@ impl Api {
             _ => None,
         };
         let task = task.await?;
-        // After the body was read, so that a slow client keeps no one else from preparing a response.
+        // After the body was read, so that a slow client does not occupy one of the few places.
         let prepared = match account {
             Some(account) if T::HAS_LARGE_OUTPUT => Some(self.memory.prepare(account).await?),
             _ => None,

@@ -276,7 +276,7 @@ fn each_unusable_copy_has_its_own_message() {
     offline().fails(125, "signed by another service");
     fs::remove_file(user.bundle()).unwrap();
     offline().fails(125, "there is none");
-    // Without the service, both reasons are told.
+    // If the service is unreachable, the message contains both reasons.
     user.home.run(&PRINT).fails(125, "refused").fails(125, "there is none");
 }
 

@@ -1,4 +1,4 @@
-//! Environment of the command.
+//! Environment variables of the command that `run` starts.
 
 use super::staging;
 use crate::home::Home;

@@ -55,7 +55,7 @@ enum Action {
     Delete {
         /// Environment: its name or ID.
         name: String,
-        /// Do not ask.
+        /// Do not ask for confirmation.
         #[arg(long)]
         yes: bool,
     },

@@ -75,7 +75,7 @@ enum Action {
         invitation: String,
         #[command(flatten)]
         team: TeamOption,
-        /// Do not ask.
+        /// Do not ask for confirmation.
         #[arg(long)]
         yes: bool,
     },

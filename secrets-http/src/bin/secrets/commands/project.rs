@@ -48,7 +48,7 @@ enum Action {
     Delete {
         /// Project: its slug or ID.
         project: String,
-        /// Do not ask.
+        /// Do not ask for confirmation.
         #[arg(long)]
         yes: bool,
     },

@@ -52,7 +52,7 @@ enum Action {
     Revoke {
         /// Token: the name, prefix or ID.
         token: String,
-        /// Do not ask.
+        /// Do not ask for confirmation.
         #[arg(long)]
         yes: bool,
     },

@@ -16,7 +16,7 @@ pub(crate) struct Unset {
     /// Hide the keys, so that inherited values do not become effective.
     #[arg(long)]
     hide: bool,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(short, long)]
     yes: bool,
 }

@@ -78,7 +78,7 @@ enum Action {
     Delete {
         #[command(flatten)]
         webhook: One,
-        /// Do not ask.
+        /// Do not ask for confirmation.
         #[arg(long)]
         yes: bool,
     },

@@ -59,7 +59,7 @@ pub(crate) enum StoreKind {
     File,
 }
 
-/// Choice of the place for a credential.
+/// Place in which `login` is to store the credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum StoreChoice {
     /// Keychain if it is unlocked and responds within a second, otherwise a file.

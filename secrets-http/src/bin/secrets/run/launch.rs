@@ -92,7 +92,7 @@ pub(crate) fn launch_if_asked() -> Option<ExitCode> {
 }
 
 fn launch(program: &Program, place: Place, supervisor: i32) -> ExitCode {
-    // A program without a supervisor would be left alone.
+    // If the supervisor ends, nothing else would stop the program.
     let _ = set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
     if getppid().as_raw() != supervisor {
         return ExitCode::from(128 + Signal::SIGTERM as u8);

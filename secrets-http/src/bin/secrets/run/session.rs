@@ -34,7 +34,7 @@ impl Report {
         Ok(Self { reader, writer })
     }
 
-    /// Returns the place of the program, for the launcher.
+    /// Returns the session and process group in which the launcher starts the program.
     pub(super) fn place(&self) -> Place {
         Place::Session { report: self.writer.as_raw_fd() }
     }

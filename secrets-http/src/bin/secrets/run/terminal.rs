@@ -27,7 +27,7 @@ impl Terminal {
     /// Returns the controlling terminal of this process, which need not be standard input. Reads do
     /// not block.
     pub(super) fn controlling() -> Option<Self> {
-        // A description of its own: that of standard input is shared with other processes.
+        // Opened separately, because other processes share the file description of standard input.
         Self::on(open().ok()?.into())
     }
 

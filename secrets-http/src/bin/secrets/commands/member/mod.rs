@@ -55,7 +55,7 @@ enum Action {
         member: String,
         #[command(flatten)]
         team: TeamOption,
-        /// Do not ask.
+        /// Do not ask for confirmation.
         #[arg(long)]
         yes: bool,
     },

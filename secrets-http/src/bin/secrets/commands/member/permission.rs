@@ -61,7 +61,7 @@ enum Action {
     Remove {
         /// Member: the email address or ID.
         member: String,
-        /// Do not ask.
+        /// Do not ask for confirmation.
         #[arg(long)]
         yes: bool,
     },
@@ -73,7 +73,7 @@ enum Action {
         /// Remove all defaults.
         #[arg(long)]
         clear: bool,
-        /// Do not ask.
+        /// Do not ask for confirmation.
         #[arg(long)]
         yes: bool,
     },

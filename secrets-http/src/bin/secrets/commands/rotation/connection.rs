@@ -60,7 +60,7 @@ struct ConnectionOptions {
     /// File with the password of the administrator; `-` is standard input [default: ask].
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// Use of TLS.
+    /// TLS mode of the connection.
     #[arg(long, value_enum)]
     ssl_mode: Option<SslMode>,
     /// PEM file with the certificate authority of the database.

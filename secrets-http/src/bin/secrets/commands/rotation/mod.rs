@@ -101,7 +101,7 @@ enum Action {
         /// Also delete the secrets of the rotation, and disable its database users.
         #[arg(long)]
         revoke: bool,
-        /// Do not ask.
+        /// Do not ask for confirmation.
         #[arg(long)]
         yes: bool,
     },
