@@ -159,8 +159,8 @@ class Host(ThreadingHTTPServer):
     def take(
         self, request: tuple[str, str, bytes, dict[str, str]], peer: Any
     ) -> tuple[bool, tuple[int | None, dict[str, str], bytes]]:
-        """Takes the response to a request. A test that finds the request in ``asked`` can change the
-        next response, and no longer that of the request."""
+        """Records a request and returns its response. Once the request is in ``asked``, a test can
+        change only the responses to later requests."""
         key = request[1].rpartition("/")[2]
         named = json.dumps({"secret": {"key": key, "value": f"kvc_{key}"}}).encode()
         with self._lock:

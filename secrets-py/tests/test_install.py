@@ -73,7 +73,7 @@ def interpreters() -> list[str]:
 
 
 def home() -> Path:
-    """A folder under the target folder; where somebody else cannot reach that, /tmp must do."""
+    """Creates a folder under the target folder, or in /tmp if other users cannot access the target folder."""
     base = TARGET / "test/tmp"
     base.mkdir(parents=True, exist_ok=True)
     path = [base, *base.parents]

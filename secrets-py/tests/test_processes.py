@@ -47,7 +47,7 @@ def store(url: str, context: ssl.SSLContext | None = None) -> Stored:
 
 @contextmanager
 def reading(kind: type[Client] | type[AsyncClient], url: str, token: str, **options: Any) -> Iterator[Any]:
-    """Client whose calls are awaited if it is one of asyncio."""
+    """Function that reads a secret with a new client. The calls of an asyncio client are awaited."""
     session = kind(url, token=token, **options)
     loop = asyncio.new_event_loop()
 
@@ -90,7 +90,7 @@ def test_a_proxy_forwards_to_the_service(
 
 @pytest.fixture(scope="module")
 def secure(authority: Authority) -> Iterator[Any]:
-    """Service with a certificate of the authority, and secrets in it."""
+    """Service over TLS, with a certificate of the authority, and the secrets stored in the service."""
     files = {"SECRETS_TLS_CERT": authority.certificate, "SECRETS_TLS_KEY": authority.key}
     with Program(**files) as service:
         yield service, store(service.url, authority.trusted())

@@ -11,10 +11,10 @@ use serde_json::json;
 
 const SYNC: &str = "/api/v1/auth/sync";
 
-/// Provider whose tokens have no address. Every credential is the subject of its person.
+/// Provider whose tokens have no address. Every text is a valid token, and the subject of its user.
 #[derive(Default)]
 struct Provider {
-    /// Address that the provider has for everyone; `None` if it does not answer.
+    /// E-mail address that the provider returns for every user; `None` if it does not respond.
     address: Mutex<Option<&'static str>>,
     asked: AtomicUsize,
 }

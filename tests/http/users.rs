@@ -1,4 +1,5 @@
-//! `/api/v1/auth/sync` and `/api/v1/users/me`: signing in, and reading the own profile.
+//! `/api/v1/auth/sync` and `/api/v1/users/me`: signing in, and reading the caller's own
+//! profile.
 
 use chrono::TimeDelta;
 use hyper::Method;

@@ -2,8 +2,8 @@
 // names a signing key, which is stored in FOLDER. The first key signs, all keys are published. A
 // restart on the same port with other numbers is a key rollover.
 //
-// Browsers sign in to the clients `confidential` and `public` if REDIRECT_URI is set: whoever opens the
-// login page is Alice. AUTH_METHOD is the way in which confidential clients authenticate.
+// Browsers sign in to the clients `confidential` and `public` if REDIRECT_URI is set. The
+// login page signs every user in as Alice. AUTH_METHOD is the way in which confidential clients authenticate.
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-//! Backups of a running database, the file that a stop leaves, and commands that change nothing.
+//! Backups of a running database, the database file after a stop, and commands that change nothing.
 
 use std::fs;
 use std::path::Path;

@@ -86,7 +86,7 @@ impl Proxy {
             || number < self.0.silent_below.load(Ordering::SeqCst)
     }
 
-    /// Silences all connections for good; new ones work.
+    /// Stops forwarding on all open connections, permanently. New connections work.
     fn silence(&self) {
         let connections = self.0.connections.load(Ordering::SeqCst);
         self.0.silent_below.store(connections, Ordering::SeqCst);

@@ -34,7 +34,7 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-/// Secret of the symmetric issuer that the programs trust.
+/// HMAC secret of the token issuer that the programs trust.
 pub(crate) const ISSUER_SECRET: &str = "a secret of the test suite, of 32 bytes or more";
 
 /// Creates a folder in `target/test/data`, which the test runner searches for secret values.

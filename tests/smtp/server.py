@@ -1,7 +1,7 @@
 """Mail server for tests: stores each accepted message as a file. Usage: server.py PORT FOLDER [REFUSE]
 
-REFUSE is how many recipients are put off with 451 before one is taken; `for-good` answers 550 to all.
-Prints "listening" once it does.
+REFUSE is the number of recipients that are refused temporarily (451) before the first is accepted;
+`for-good` refuses all recipients permanently (550). Prints "listening" when it accepts connections.
 """
 
 import itertools

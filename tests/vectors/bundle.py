@@ -273,7 +273,7 @@ def identifier(value: Any) -> str:
 
 
 def moment(value: Any) -> datetime:
-    """RFC 3339 in UTC: no fraction, or one of three or six digits, not three where six end in 000."""
+    """Parses RFC 3339 in UTC, with no, three or six digits of a fraction, as few as represent the time."""
     match = re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3}|\.\d{6})?Z", text(value))
     fraction = match[1] if match else None
     if not match or (fraction and fraction.endswith("000")):

@@ -540,7 +540,7 @@ def refuse_costs(make: Maker) -> None:
 
 
 def signed_by_strangers(make: Maker) -> None:
-    """Headers changed by somebody who has no key to the bundle: the mac stays, the signer is theirs."""
+    """Headers changed by an attacker without a key of the bundle: with the old mac, signed by the attacker."""
     forger = make.fixed("bundle forger", 32)
 
     def signed_anew(writer: bundle.Writer, **header: object) -> bytes:

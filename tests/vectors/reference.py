@@ -387,7 +387,7 @@ def as_json(names: Sequence[str], values: Sequence[str]) -> str:
 
 
 def from_json(names: Sequence[str], payload: str) -> dict[str, str]:
-    """Returns the fields of an object, which must have exactly these fields, as written."""
+    """Returns the fields of a JSON object as text. The object must have exactly these fields."""
     fields = json.loads(payload)
     kinds = {name: int if name in NUMBERS else str for name in names}
     if len(payload) > PROXY_LIMIT or fields.keys() != kinds.keys() or fields["v"] != 1:

@@ -237,7 +237,7 @@ def is_local(host: str) -> bool:
 
 
 def checked_proxy(proxy: str) -> str:
-    """Returns the URL of a proxy. A URL without a scheme is one of HTTP."""
+    """Returns the URL of a proxy, with ``http://`` if it has no scheme. Raises a ValueError if it is invalid."""
     proxy = proxy if "://" in proxy else f"http://{proxy}"
     try:
         parts = urlsplit(proxy)

@@ -126,7 +126,7 @@ async fn a_submitted_secret_is_compared_too(app: App) {
     assert_eq!(scan["findings"][0]["redacted"], "…");
 }
 
-/// Checks old scans, in more than one batch.
+/// Creates more scans than `retention` deletes in one batch.
 async fn scans_are_deleted_after_a_year(app: App) {
     let alice = app.person("alice").await;
     let count = async || {
