@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_does_not_count_and_tells_whether_one_more_would_pass() {
+    fn look_returns_the_state_without_counting() {
         let limiter = RateLimiter::new(1);
 
         assert!(limiter.look("a", at(0)).unwrap().admitted);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limiter_may_admit_the_keys_beyond_its_table() {
+    fn a_limiter_can_admit_new_keys_when_its_table_is_full() {
         let limiter = RateLimiter::new(1).admitting_overflow();
         let keys = 0..SHARDS * KEYS_PER_SHARD * 2;
 

@@ -58,7 +58,7 @@ fn apply() -> Apply {
 }
 
 #[tokio::test]
-async fn what_was_sent_is_done_and_what_was_not_is_not() {
+async fn a_sent_change_is_made_and_an_unsent_one_is_not() {
     let gate = Arc::new(Dialer::new(EgressPolicy::parse("127.0.0.0/8").unwrap()));
     for target in targets() {
         let rotator = driver(target.integration, Arc::clone(&gate));

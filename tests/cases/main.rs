@@ -73,16 +73,16 @@ async fn sign_in(host: &dyn Host, name: &str, number: usize, variables: &mut Var
 }
 
 #[tokio::test]
-async fn the_registry_over_memory_behaves_so() {
+async fn the_cases_hold_for_the_registry_over_memory() {
     run(&Registry::start(Kind::Memory).await).await;
 }
 
 #[tokio::test]
-async fn the_registry_over_sqlite_behaves_so() {
+async fn the_cases_hold_for_the_registry_over_sqlite() {
     run(&Registry::start(Kind::Sqlite).await).await;
 }
 
 #[tokio::test]
-async fn http_behaves_so() {
+async fn the_cases_hold_over_http() {
     run(&Http::start().await).await;
 }

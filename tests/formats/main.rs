@@ -179,7 +179,7 @@ fn python(reader: &str) -> Command {
 const ALL: usize = 54 * 54 + 54;
 
 #[test]
-fn shells_source_what_is_written_for_them() {
+fn shells_source_exported_files() {
     let written = Written::new(Format::Shell, ALL);
 
     written.is_sourced_by("dash");

@@ -19,7 +19,7 @@ async fn operated(kind: Kind) -> App {
     Build::on(kind).options(options).start().await
 }
 
-async fn a_member_is_told_what_the_team_uses(kind: Kind) {
+async fn a_member_reads_the_usage_of_the_team(kind: Kind) {
     let app = Build::on(kind).plan("free").start().await;
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&alice.team, &bob.id, Role::Member).await;
@@ -60,7 +60,7 @@ async fn a_member_is_told_what_the_team_uses(kind: Kind) {
     );
 }
 
-async fn what_is_not_limited_has_no_limit(app: App) {
+async fn an_unlimited_resource_has_no_limit(app: App) {
     let alice = app.person("alice").await;
 
     let told = alice.get(&usage(&alice)).await.is(200).json();
@@ -70,7 +70,7 @@ async fn what_is_not_limited_has_no_limit(app: App) {
     assert_eq!(told["usage"]["members"], json!({ "used": 1, "limit": null }));
 }
 
-async fn who_runs_a_team_is_told_what_it_pays(kind: Kind) {
+async fn owners_and_admins_read_the_billing_of_the_team(kind: Kind) {
     let app = Build::on(kind).plan("free").start().await;
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&alice.team, &bob.id, Role::Member).await;
@@ -112,7 +112,7 @@ async fn an_operator_puts_any_team_on_another_plan(kind: Kind) {
     ops.get(&usage(&alice)).await.is(403);
 }
 
-async fn nobody_else_changes_a_plan(kind: Kind) {
+async fn only_an_operator_changes_a_plan(kind: Kind) {
     let app = operated(kind).await;
     let alice = app.person("alice").await;
     let claims = json!({
@@ -166,7 +166,7 @@ async fn a_plan_is_one_of_this_service(kind: Kind) {
     }
 }
 
-async fn what_is_beyond_a_smaller_plan_stays(kind: Kind) {
+async fn resources_over_the_limits_of_a_smaller_plan_stay(kind: Kind) {
     let app = operated(kind).await;
     let (alice, ops) = (app.person("alice").await, app.person("ops").await);
     let mut projects = Vec::new();
@@ -186,7 +186,7 @@ async fn what_is_beyond_a_smaller_plan_stays(kind: Kind) {
     alice.post("/api/v1/projects", &more).await.is(201);
 }
 
-async fn a_plan_of_the_operators_own_is_held(kind: Kind) {
+async fn the_limits_of_a_custom_plan_apply(kind: Kind) {
     let small = Plan::new("small".parse().unwrap(), [(Quota::Projects, 1)]).unwrap();
     let plans = Plans::with([small]).by_default("small").unwrap();
     let app = Build::on(kind).options(Options { plans, ..Options::default() }).start().await;
@@ -200,7 +200,7 @@ async fn a_plan_of_the_operators_own_is_held(kind: Kind) {
     assert_eq!(alice.get(&usage(&alice)).await.json()["usage"]["secrets"]["limit"], Value::Null);
 }
 
-async fn a_team_whose_plan_is_gone_has_that_of_new_teams(kind: Kind) {
+async fn a_team_with_a_removed_plan_has_the_default_plan(kind: Kind) {
     let app = Build::on(kind).plan("free").start().await;
     let alice = app.person("alice").await;
     let team = ids::parse(&alice.team).unwrap().into();
@@ -222,14 +222,14 @@ fn team_time(app: &App) -> secrets_core::model::Time {
 }
 
 on_every_store![
-    what_is_not_limited_has_no_limit;
-    a_member_is_told_what_the_team_uses,
-    who_runs_a_team_is_told_what_it_pays,
+    an_unlimited_resource_has_no_limit;
+    a_member_reads_the_usage_of_the_team,
+    owners_and_admins_read_the_billing_of_the_team,
     an_operator_puts_any_team_on_another_plan,
     an_operator_is_known_by_the_address_of_the_credential,
-    nobody_else_changes_a_plan,
+    only_an_operator_changes_a_plan,
     a_plan_is_one_of_this_service,
-    what_is_beyond_a_smaller_plan_stays,
-    a_plan_of_the_operators_own_is_held,
-    a_team_whose_plan_is_gone_has_that_of_new_teams,
+    resources_over_the_limits_of_a_smaller_plan_stay,
+    the_limits_of_a_custom_plan_apply,
+    a_team_with_a_removed_plan_has_the_default_plan,
 ];

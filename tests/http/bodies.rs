@@ -64,7 +64,7 @@ async fn an_import_may_have_16_mebibytes(app: App) {
     too_large.is(413).says("the body must be at most 16777216 bytes");
 }
 
-async fn a_body_is_not_read_for_whoever_may_not_send_it(app: App) {
+async fn a_body_is_not_read_for_a_caller_of_the_wrong_kind(app: App) {
     let head = format!(
         "POST {TEAMS} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 9999999\r\n\r\n"
     );
@@ -74,7 +74,7 @@ async fn a_body_is_not_read_for_whoever_may_not_send_it(app: App) {
     reply.is(401);
 }
 
-async fn what_is_not_json_is_400(app: App) {
+async fn invalid_json_is_400(app: App) {
     let alice = app.person("alice").await;
     let cases: [(&str, &[u8]); 14] = [
         ("nothing", b""),
@@ -159,7 +159,7 @@ async fn unknown_fields_are_ignored(app: App) {
     alice.post(&paths::secret(&web, "staging", "bulk"), &also(secrets)).await.is(200);
 }
 
-async fn a_wrong_type_is_400_and_what_was_sent_is_not_repeated(app: App) {
+async fn a_wrong_type_is_400_and_the_value_is_not_repeated(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
@@ -210,7 +210,7 @@ async fn a_wrong_type_is_400_and_what_was_sent_is_not_repeated(app: App) {
     }
 }
 
-async fn a_rule_is_told_in_the_words_of_the_interface(app: App) {
+async fn an_error_uses_the_terms_of_the_api(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
@@ -274,7 +274,7 @@ async fn a_body_is_not_unpacked(app: App) {
     }
 }
 
-async fn escapes_in_json_mean_what_they_stand_for(app: App) {
+async fn escapes_in_json_are_decoded(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let body = r#"{"\u006bey":"\u004bEY","value":"kvc_\ud83d\udd11\/\n"}"#;
@@ -310,16 +310,16 @@ on_every_store![
     a_body_of_more_than_a_mebibyte_is_413,
     a_chunked_body_is_counted_as_it_arrives,
     an_import_may_have_16_mebibytes,
-    a_body_is_not_read_for_whoever_may_not_send_it,
-    what_is_not_json_is_400,
+    a_body_is_not_read_for_a_caller_of_the_wrong_kind,
+    invalid_json_is_400,
     a_body_is_an_object,
     depth_does_no_harm,
     a_field_given_twice_is_400,
     unknown_fields_are_ignored,
-    a_wrong_type_is_400_and_what_was_sent_is_not_repeated,
-    a_rule_is_told_in_the_words_of_the_interface,
+    a_wrong_type_is_400_and_the_value_is_not_repeated,
+    an_error_uses_the_terms_of_the_api,
     json_may_be_named_in_any_way_or_not_at_all,
     another_kind_of_body_is_400,
     a_body_is_not_unpacked,
-    escapes_in_json_mean_what_they_stand_for,
+    escapes_in_json_are_decoded,
 ];

@@ -167,7 +167,7 @@ async fn a_jwt_of_another_issuer_is_401(app: App) {
     }
 }
 
-async fn a_jwt_that_does_not_say_who_or_until_when_is_401(app: App) {
+async fn a_jwt_without_subject_or_expiry_is_401(app: App) {
     app.person("alice").await;
 
     for claim in ["sub", "exp"] {
@@ -217,7 +217,7 @@ fn parts(jwt: &str) -> [&str; 3] {
     parts.try_into().unwrap()
 }
 
-async fn what_is_too_long_or_not_text_is_no_credential(app: App) {
+async fn a_credential_that_is_too_long_or_not_text_is_refused(app: App) {
     let long = "x".repeat(12_000);
     let bytes: &[u8] =
         b"GET /api/v1/users/me HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer \xff\xfe\r\n\r\n";
@@ -235,7 +235,7 @@ async fn a_service_token_is_a_credential(app: App) {
     assert_eq!(reply.is(200).json()["auth_type"], "service_token");
 }
 
-async fn a_service_token_that_nobody_made_is_401(app: App) {
+async fn an_unknown_service_token_is_401(app: App) {
     let alice = app.person("alice").await;
     let token = alice.token(&json!({ "all_projects": true })).await;
     let last = if token.ends_with('0') { '1' } else { '0' };
@@ -257,7 +257,7 @@ async fn a_service_token_that_nobody_made_is_401(app: App) {
     }
 }
 
-async fn a_service_token_ends_when_it_was_said_to(app: App) {
+async fn a_service_token_ends_at_its_expiry_time(app: App) {
     let alice = app.person("alice").await;
     let token = alice.token(&json!({ "all_projects": true, "expires_in_days": 1 })).await;
 
@@ -278,14 +278,14 @@ async fn a_deleted_service_token_is_401_at_once(app: App) {
     refuses(&app.bearer(&token).get(ME).await);
 }
 
-async fn whoever_never_signed_in_is_404_to_themselves(app: App) {
+async fn users_me_is_404_before_the_first_sign_in(app: App) {
     let reply = app.bearer(&app.jwt("alice")).get(ME).await;
 
     let error = "no account yet: call POST /api/v1/auth/sync once to sign in";
     assert_eq!(reply.is(404).json(), json!({ "error": error, "code": "not_found" }));
 }
 
-async fn whoever_never_signed_in_is_401_elsewhere_and_told_how(app: App) {
+async fn other_requests_are_401_before_the_first_sign_in(app: App) {
     let alice = app.bearer(&app.jwt("alice"));
     let error = "no account yet: call POST /api/v1/auth/sync once to sign in";
 
@@ -318,7 +318,7 @@ async fn the_credential_is_judged_before_the_body(app: App) {
     alice.raw(Method::POST, "/api/v1/projects", &[], "{").await.is(400);
 }
 
-async fn a_malformed_body_is_told_before_what_the_path_names(app: App) {
+async fn a_malformed_body_is_reported_before_an_unknown_object_of_the_path(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let project = alice.project("Web").await;
     let reader = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
@@ -372,18 +372,18 @@ on_every_store![
     a_jwt_is_refused_before_it_begins_with_a_minute_of_leeway,
     a_jwt_for_another_audience_is_401,
     a_jwt_of_another_issuer_is_401,
-    a_jwt_that_does_not_say_who_or_until_when_is_401,
+    a_jwt_without_subject_or_expiry_is_401,
     a_jwt_signed_with_another_key_is_401,
     a_jwt_whose_parts_do_not_belong_together_is_401,
-    what_is_too_long_or_not_text_is_no_credential,
+    a_credential_that_is_too_long_or_not_text_is_refused,
     a_service_token_is_a_credential,
-    a_service_token_that_nobody_made_is_401,
-    a_service_token_ends_when_it_was_said_to,
+    an_unknown_service_token_is_401,
+    a_service_token_ends_at_its_expiry_time,
     a_deleted_service_token_is_401_at_once,
-    whoever_never_signed_in_is_404_to_themselves,
-    whoever_never_signed_in_is_401_elsewhere_and_told_how,
+    users_me_is_404_before_the_first_sign_in,
+    other_requests_are_401_before_the_first_sign_in,
     a_credential_without_the_permission_is_403,
     the_credential_is_judged_before_the_body,
-    a_malformed_body_is_told_before_what_the_path_names,
+    a_malformed_body_is_reported_before_an_unknown_object_of_the_path,
     levels_are_decided_from_the_outside_in,
 ];

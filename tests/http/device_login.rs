@@ -39,7 +39,7 @@ pub(super) async fn session(app: &App, person: &Person) -> (Client, Value) {
     (app.bearer(granted["access_token"].as_str().unwrap()), granted)
 }
 
-async fn a_person_lets_a_client_in_that_then_counts_as_them(app: App) {
+async fn an_approved_client_acts_as_its_user(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.secret(&web, "production", "KEY", "kvc_device").await;
@@ -122,7 +122,7 @@ async fn one_of_many_decisions_counts(app: App) {
     assert!(statuses[1..].iter().all(|status| *status == 404), "{statuses:?}");
 }
 
-async fn who_asks_too_often_is_slowed_down(app: App) {
+async fn a_client_that_polls_too_often_is_slowed_down(app: App) {
     let login = start(&app).await;
 
     poll(&app, &login).await.is(400).says("authorization_pending");
@@ -145,7 +145,7 @@ async fn codes_end_after_ten_minutes(app: App) {
     alice.get(&format!("{CLI}/device/{code}")).await.is(404);
 }
 
-async fn what_is_not_a_device_grant_is_refused_as_oauth_does(app: App) {
+async fn another_grant_is_refused_with_an_oauth_error(app: App) {
     let client = app.anonymous();
     for (body, error) in [
         (json!({}), "invalid_request"),
@@ -166,7 +166,7 @@ async fn what_is_not_a_device_grant_is_refused_as_oauth_does(app: App) {
     client.post(&format!("{CLI}/device"), &long).await.is(400).names("hostname");
 }
 
-async fn a_client_may_speak_in_forms(app: App) {
+async fn a_client_may_send_forms(app: App) {
     let (alice, client) = (app.person("alice").await, app.anonymous());
     let kind = [("content-type", "application/x-www-form-urlencoded")];
     let path = format!("{CLI}/device");
@@ -237,14 +237,14 @@ async fn a_session_lasts_thirty_days_and_through_a_restart(app: App) {
     app.bearer(&token).get("/api/v1/users/me").await.is(401);
 }
 
-async fn a_session_cannot_let_another_in(app: App) {
+async fn a_session_cannot_approve_a_login(app: App) {
     let alice = app.person("alice").await;
     let (client, _) = session(&app, &alice).await;
 
     decide(&client, "approve", &start(&app).await).await.is(403);
 }
 
-async fn a_session_makes_nobody_an_operator(kind: Kind) {
+async fn a_session_does_not_make_its_user_an_operator(kind: Kind) {
     let options = Options { operators: vec!["ops@example.com".to_owned()], ..Options::default() };
     let app = Build::on(kind).options(options).start().await;
     let ops = app.person("ops").await;
@@ -270,18 +270,18 @@ async fn a_session_and_its_person_are_counted_as_one(kind: Kind) {
 }
 
 on_every_store!(
-    a_person_lets_a_client_in_that_then_counts_as_them,
+    an_approved_client_acts_as_its_user,
     a_login_is_denied,
     a_code_gives_one_session_however_many_ask,
     one_of_many_decisions_counts,
-    who_asks_too_often_is_slowed_down,
+    a_client_that_polls_too_often_is_slowed_down,
     codes_end_after_ten_minutes,
-    what_is_not_a_device_grant_is_refused_as_oauth_does,
-    a_client_may_speak_in_forms,
+    another_grant_is_refused_with_an_oauth_error,
+    a_client_may_send_forms,
     guessed_codes_are_throttled_by_person,
     sessions_are_listed_and_revoked_by_their_person_only,
     a_session_lasts_thirty_days_and_through_a_restart,
-    a_session_cannot_let_another_in;
-    a_session_makes_nobody_an_operator,
+    a_session_cannot_approve_a_login;
+    a_session_does_not_make_its_user_an_operator,
     a_session_and_its_person_are_counted_as_one,
 );

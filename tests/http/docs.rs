@@ -2,7 +2,7 @@
 
 use secrets_tests::{App, on_every_store};
 
-async fn the_page_loads_nothing_from_elsewhere(app: App) {
+async fn the_page_loads_nothing_from_other_origins(app: App) {
     let reader = app.anonymous();
 
     let page = reader.get("/api/docs").await;
@@ -41,7 +41,7 @@ async fn the_document_is_the_same_for_everyone(app: App) {
 }
 
 on_every_store!(
-    the_page_loads_nothing_from_elsewhere,
+    the_page_loads_nothing_from_other_origins,
     no_other_file_is_given,
     the_document_is_the_same_for_everyone,
 );

@@ -40,7 +40,7 @@ fn contents(message: &Value) -> impl Iterator<Item = (&String, &Value)> {
 }
 
 #[tokio::test]
-async fn the_document_tells_of_the_endpoints_that_are_served_and_of_no_others() {
+async fn the_document_describes_exactly_the_served_endpoints() {
     let (document, served) = told().await;
     let described: BTreeSet<_> =
         operations(&document).into_iter().map(|(method, path, _)| (method, path)).collect();
@@ -57,7 +57,7 @@ async fn the_document_tells_of_the_endpoints_that_are_served_and_of_no_others() 
 }
 
 #[tokio::test]
-async fn the_document_says_of_each_operation_what_it_does_and_how_it_ends_well() {
+async fn each_operation_has_a_summary_and_a_successful_response() {
     let (document, _) = told().await;
 
     for (method, path, told) in operations(&document) {

@@ -30,7 +30,7 @@ struct Table<'a> {
     wrong: Vec<String>,
 }
 
-async fn each_endpoint_answers_everyone_as_the_policy_says(app: App) {
+async fn each_endpoint_answers_each_caller_as_the_policy_requires(app: App) {
     let world = World::build(&app).await;
     assert_eq!(world.principals.len(), 30);
 
@@ -62,7 +62,7 @@ async fn a_restart_changes_no_answer(app: App) {
     table.must_be_right();
 }
 
-async fn a_token_that_is_deleted_is_nobodys(app: App) {
+async fn a_deleted_token_is_refused_by_every_endpoint(app: App) {
     let mut world = World::build(&app).await;
     world.principals.retain(|principal| principal.token.is_some());
     for principal in &mut world.principals {
@@ -83,25 +83,27 @@ async fn a_token_that_is_deleted_is_nobodys(app: App) {
     table.must_be_right();
 }
 
-secrets_tests::on_every_store!(a_token_that_is_deleted_is_nobodys);
+secrets_tests::on_every_store!(a_deleted_token_is_refused_by_every_endpoint);
 
 // Thousands of requests. What differs between the databases is in the conformance rules.
 mod whole_table {
     secrets_tests::on_store!(
         memory,
         Memory,
-        [each_endpoint_answers_everyone_as_the_policy_says],
+        [each_endpoint_answers_each_caller_as_the_policy_requires],
         []
     );
     secrets_tests::on_store!(
         postgres,
         Postgres,
-        [each_endpoint_answers_everyone_as_the_policy_says],
+        [each_endpoint_answers_each_caller_as_the_policy_requires],
         []
     );
     secrets_tests::on_store!(sqlite, Sqlite, [a_restart_changes_no_answer], []);
 
-    use super::{a_restart_changes_no_answer, each_endpoint_answers_everyone_as_the_policy_says};
+    use super::{
+        a_restart_changes_no_answer, each_endpoint_answers_each_caller_as_the_policy_requires,
+    };
 }
 
 impl<'a> Table<'a> {

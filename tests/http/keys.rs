@@ -172,7 +172,7 @@ async fn a_damaged_record_stays_and_holds_up_no_other(app: App) {
     assert_eq!(counts(&app).await, ProjectKeyCounts { current: 1, replaced: 1, retired: 0 });
 }
 
-async fn changes_go_on_meanwhile_and_none_is_lost(app: App) {
+async fn concurrent_changes_are_not_lost(app: App) {
     let alice = app.person("alice").await;
     let project = alice.project("Web").await;
     let names: Vec<_> = (0..20).map(|number| format!("KEY_{number}")).collect();
@@ -220,5 +220,5 @@ on_every_store![
     a_second_replacement_follows_the_first,
     a_deleted_project_gets_a_new_key_and_can_be_restored,
     a_damaged_record_stays_and_holds_up_no_other,
-    changes_go_on_meanwhile_and_none_is_lost,
+    concurrent_changes_are_not_lost,
 ];

@@ -19,7 +19,7 @@ async fn world(kind: Kind, member_access: MemberAccess) -> (App, Person, Person,
     (app, alice, bob, web)
 }
 
-async fn members_write_unless_the_operator_says_otherwise(app: App) {
+async fn members_can_write_by_default(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&alice.team, &bob.id, Role::Member).await;
     let web = alice.project("Web").await;
@@ -51,7 +51,7 @@ async fn members_who_may_read_cannot_write(kind: Kind) {
     bob.delete(&key).await.is(403).says(NO_ACCESS);
 }
 
-async fn members_who_may_nothing_are_told_that_an_environment_is_there_and_no_more(kind: Kind) {
+async fn members_without_access_see_only_the_name_of_an_environment(kind: Kind) {
     let (_app, alice, bob, web) = world(kind, MemberAccess::None).await;
     let secrets = paths::secrets(&web, "staging");
 
@@ -65,7 +65,7 @@ async fn members_who_may_nothing_are_told_that_an_environment_is_there_and_no_mo
     alice.get(&secrets).await.is(200);
 }
 
-async fn owners_and_admins_may_everything_everywhere(kind: Kind) {
+async fn owners_and_admins_have_full_access(kind: Kind) {
     let (app, alice, _bob, web) = world(kind, MemberAccess::None).await;
     let admin = app.person("ada").await;
     app.join(&alice.team, &admin.id, Role::Admin).await;
@@ -80,8 +80,8 @@ async fn owners_and_admins_may_everything_everywhere(kind: Kind) {
 }
 
 on_every_store![
-    members_write_unless_the_operator_says_otherwise;
+    members_can_write_by_default;
     members_who_may_read_cannot_write,
-    members_who_may_nothing_are_told_that_an_environment_is_there_and_no_more,
-    owners_and_admins_may_everything_everywhere,
+    members_without_access_see_only_the_name_of_an_environment,
+    owners_and_admins_have_full_access,
 ];

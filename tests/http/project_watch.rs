@@ -89,7 +89,7 @@ async fn a_project_watch_begins_with_an_event_for_each_environment(app: App) {
     assert!(!events.last().unwrap().id.is_empty());
 }
 
-async fn a_change_is_told_for_the_environment_and_its_children(app: App) {
+async fn a_change_is_an_event_for_the_environment_and_its_children(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.environment(&web, "parent", None).await;
@@ -107,7 +107,7 @@ async fn a_change_is_told_for_the_environment_and_its_children(app: App) {
     assert!(watch.is_silent(3).await);
 }
 
-async fn environments_that_come_change_and_go_are_told(app: App) {
+async fn created_changed_and_deleted_environments_are_events(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let (mut watch, _) = begin(&alice, &web).await;
@@ -134,7 +134,7 @@ async fn environments_that_come_change_and_go_are_told(app: App) {
     assert_eq!(removed, expected);
 }
 
-async fn only_environments_that_the_caller_may_read_are_told(app: App) {
+async fn only_readable_environments_have_events(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&alice.team, &bob.id, Role::Member).await;
     let web = alice.project("Web").await;
@@ -162,7 +162,7 @@ async fn only_environments_that_the_caller_may_read_are_told(app: App) {
     assert!(watch.is_silent(4).await);
 }
 
-async fn a_token_is_told_of_the_environments_in_its_scope(app: App) {
+async fn a_token_gets_events_for_the_environments_in_its_scope(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let scope = json!({ "project_ids": [web.rsplit('/').next()], "environments": ["staging"] });
@@ -195,7 +195,7 @@ async fn a_caller_without_an_environment_waits_for_the_first(app: App) {
     assert_eq!(batch(&mut watch, LATER).await.1, ["environment.added staging"]);
 }
 
-async fn a_client_that_reconnects_is_told_what_it_missed(app: App) {
+async fn a_client_that_reconnects_gets_the_missed_events(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let mut watch = alice.watch(&path(&web), &[]).await;
@@ -216,7 +216,7 @@ async fn a_client_that_reconnects_is_told_what_it_missed(app: App) {
     assert_ne!(id, seen);
 }
 
-async fn a_change_on_another_node_is_told_to_the_watchers_of_a_project(app: App) {
+async fn a_change_on_another_node_reaches_the_watchers_of_a_project(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let (mut watch, _) = begin(&alice, &web).await;
@@ -302,13 +302,13 @@ async fn a_project_watch_is_refused_without_access(app: App) {
 
 on_every_store![
     a_project_watch_begins_with_an_event_for_each_environment,
-    a_change_is_told_for_the_environment_and_its_children,
-    environments_that_come_change_and_go_are_told,
-    only_environments_that_the_caller_may_read_are_told,
-    a_token_is_told_of_the_environments_in_its_scope,
+    a_change_is_an_event_for_the_environment_and_its_children,
+    created_changed_and_deleted_environments_are_events,
+    only_readable_environments_have_events,
+    a_token_gets_events_for_the_environments_in_its_scope,
     a_caller_without_an_environment_waits_for_the_first,
-    a_client_that_reconnects_is_told_what_it_missed,
-    a_change_on_another_node_is_told_to_the_watchers_of_a_project,
+    a_client_that_reconnects_gets_the_missed_events,
+    a_change_on_another_node_reaches_the_watchers_of_a_project,
     a_project_watch_ends_with_the_project_and_the_membership,
     a_project_watch_ends_when_its_token_does,
     a_project_watch_takes_one_place_like_that_of_an_environment,

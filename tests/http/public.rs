@@ -114,14 +114,14 @@ async fn the_greeting_has_a_message_the_version_of_the_interface_and_the_signer_
     assert_eq!(reply.is(200).json(), expected);
 }
 
-async fn public_endpoints_do_not_look_at_credentials(app: App) {
+async fn public_endpoints_ignore_credentials(app: App) {
     let stranger = app.bearer("nonsense");
 
     stranger.get("/health").await.is(200);
     stranger.get("/api/v1").await.is(200);
 }
 
-async fn a_path_that_is_none_is_404(app: App) {
+async fn an_unknown_path_is_404(app: App) {
     let paths = ["/api", "/api/v2/projects", "/api/v1/nothing", "/health/ready", "/metrics"];
 
     for path in paths {
@@ -132,7 +132,7 @@ async fn a_path_that_is_none_is_404(app: App) {
     }
 }
 
-async fn another_method_is_405_and_names_those_that_are_there(app: App) {
+async fn another_method_is_405_with_the_allowed_methods(app: App) {
     let alice = app.person("alice").await;
     let project = alice.project("Web").await;
     let cases = [
@@ -288,7 +288,7 @@ async fn an_error_is_an_object_with_a_text_and_a_code(app: App) {
     );
 }
 
-async fn a_fault_of_the_service_is_500_and_does_not_say_which(app: App) {
+async fn an_internal_error_is_500_without_its_cause(app: App) {
     let outage = Outage::of(&app.store);
     let broken = app.over(outage.clone()).await;
 
@@ -300,7 +300,7 @@ async fn a_fault_of_the_service_is_500_and_does_not_say_which(app: App) {
     assert!(reply.header("retry-after").is_none() && !reply.text().contains(CAUSE));
 }
 
-async fn a_store_that_cannot_be_reached_is_503_and_worth_another_try(app: App) {
+async fn an_unreachable_store_is_503_with_retry_after(app: App) {
     let outage = Outage::of(&app.store);
     let broken = app.over(outage.clone()).await;
 
@@ -317,9 +317,9 @@ on_every_store![
     a_process_is_alive_without_its_database,
     health_is_503_degraded_while_the_database_does_not_answer,
     the_greeting_has_a_message_the_version_of_the_interface_and_the_signer_of_bundles,
-    public_endpoints_do_not_look_at_credentials,
-    a_path_that_is_none_is_404,
-    another_method_is_405_and_names_those_that_are_there,
+    public_endpoints_ignore_credentials,
+    an_unknown_path_is_404,
+    another_method_is_405_with_the_allowed_methods,
     pages_of_other_origins_may_not_ask,
     head_is_get_without_the_body,
     every_body_is_json,
@@ -328,6 +328,6 @@ on_every_store![
     every_answer_has_an_id_of_its_own,
     times_are_utc_in_rfc_3339_and_ids_are_uuids,
     an_error_is_an_object_with_a_text_and_a_code,
-    a_fault_of_the_service_is_500_and_does_not_say_which,
-    a_store_that_cannot_be_reached_is_503_and_worth_another_try,
+    an_internal_error_is_500_without_its_cause,
+    an_unreachable_store_is_503_with_retry_after,
 ];

@@ -138,7 +138,7 @@ async fn the_registry_and_the_endpoints_name_the_same_operations() {
 }
 
 #[tokio::test]
-async fn what_a_path_names_is_asked_for_by_name() {
+async fn path_parameters_are_required_fields() {
     let tried = Tried::new().await;
 
     for (name, endpoint) in tried.shared() {
@@ -151,7 +151,7 @@ async fn what_a_path_names_is_asked_for_by_name() {
 }
 
 #[tokio::test]
-async fn what_a_query_names_is_taken_under_that_name() {
+async fn query_parameters_are_fields_of_the_same_name() {
     let tried = Tried::new().await;
 
     for (name, endpoint) in tried.shared() {
@@ -171,7 +171,7 @@ fn is_of_texts(name: &str, query: &str) -> bool {
 }
 
 #[tokio::test]
-async fn what_nobody_asked_for_is_refused() {
+async fn unknown_fields_are_refused() {
     let tried = Tried::new().await;
     let input = Map::from_iter([("projekt".to_owned(), json!("x"))]);
 
@@ -179,7 +179,7 @@ async fn what_nobody_asked_for_is_refused() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_none_names_nothing() {
+async fn an_unknown_operation_is_not_found() {
     let tried = Tried::new().await;
 
     let answer = registry::call(&tried.app.service, &tried.alice, "secret.steal", json!({})).await;

@@ -11,7 +11,7 @@ async fn ask(app: &App, credential: &str, target: &str) -> Reply {
     app.wire(&[request.as_bytes()]).await
 }
 
-async fn a_path_that_could_be_read_in_two_ways_is_400(app: App) {
+async fn an_ambiguous_path_is_400(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
@@ -48,7 +48,7 @@ async fn a_path_that_could_be_read_in_two_ways_is_400(app: App) {
     }
 }
 
-async fn a_path_that_is_not_one_is_400(app: App) {
+async fn an_invalid_path_is_400(app: App) {
     let jwt = app.jwt("alice");
 
     for target in
@@ -157,8 +157,8 @@ async fn a_request_may_name_the_whole_address(app: App) {
 }
 
 on_every_store![
-    a_path_that_could_be_read_in_two_ways_is_400,
-    a_path_that_is_not_one_is_400,
+    an_ambiguous_path_is_400,
+    an_invalid_path_is_400,
     a_path_is_decoded_once,
     a_slash_at_the_end_names_nothing,
     a_path_is_read_in_its_own_case,

@@ -32,7 +32,7 @@ async fn a_created_team_is_answered(app: App) {
     );
 }
 
-async fn whoever_creates_a_team_becomes_its_owner(app: App) {
+async fn the_creator_of_a_team_is_its_owner(app: App) {
     let alice = app.person("alice").await;
     let team = alice.post(TEAMS, &json!({ "name": "Ops" })).await.is(201).json();
 
@@ -120,7 +120,7 @@ async fn every_member_sees_all_members_and_their_own_role(app: App) {
     assert_eq!(team["members"][1]["joined_at"], "2026-11-21T12:00:11Z");
 }
 
-async fn a_team_of_others_is_403(app: App) {
+async fn another_team_is_403(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
 
     let reply = bob.get(&format!("{TEAMS}/{}", alice.team)).await;
@@ -129,7 +129,7 @@ async fn a_team_of_others_is_403(app: App) {
     assert_eq!(reply.is(403).json(), json!({ "error": error, "code": "forbidden" }));
 }
 
-async fn a_team_that_is_none_is_404(app: App) {
+async fn an_unknown_team_is_404(app: App) {
     let alice = app.person("alice").await;
 
     for id in ["0190f1f3-7b1c-7000-8000-000000000000", "ops", "1"] {
@@ -152,14 +152,14 @@ async fn new_teams_are_on_the_plan_the_operator_chose(kind: Kind) {
 
 on_every_store![
     a_created_team_is_answered,
-    whoever_creates_a_team_becomes_its_owner,
+    the_creator_of_a_team_is_its_owner,
     a_team_has_a_name_of_1_to_100_characters,
     a_team_needs_a_name_that_is_text,
     space_around_a_name_is_cut_off,
     teams_may_have_the_same_name_and_then_differ_in_their_slugs,
     the_list_holds_the_teams_of_the_caller_and_no_others,
     every_member_sees_all_members_and_their_own_role,
-    a_team_of_others_is_403,
-    a_team_that_is_none_is_404;
+    another_team_is_403,
+    an_unknown_team_is_404;
     new_teams_are_on_the_plan_the_operator_chose,
 ];

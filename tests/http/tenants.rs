@@ -127,7 +127,7 @@ impl Tenant {
     }
 }
 
-async fn teams_that_name_everything_alike_see_each_their_own(app: App) {
+async fn teams_with_the_same_names_see_only_their_own_data(app: App) {
     let Twins { ann, bea } = Twins::build(&app).await;
     assert_ne!(ann.slug, bea.slug);
 
@@ -149,4 +149,4 @@ async fn teams_that_name_everything_alike_see_each_their_own(app: App) {
     }
 }
 
-secrets_tests::on_every_store!(teams_that_name_everything_alike_see_each_their_own);
+secrets_tests::on_every_store!(teams_with_the_same_names_see_only_their_own_data);

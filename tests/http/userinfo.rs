@@ -92,7 +92,7 @@ async fn a_new_address_of_the_provider_replaces_the_stored_one(app: App) {
     alice.post(&accept, &json!({})).await.is(404);
 }
 
-async fn a_provider_that_does_not_answer_fails_the_sign_in_alone(app: App) {
+async fn a_provider_that_does_not_answer_fails_only_the_sign_in(app: App) {
     let (app, provider) = serve(&app).await;
     provider.says(Some("alice@example.com"));
     sync(&app, "alice").await.is(200);
@@ -110,5 +110,5 @@ async fn a_provider_that_does_not_answer_fails_the_sign_in_alone(app: App) {
 secrets_tests::on_every_store!(
     only_a_sign_in_asks_the_provider,
     a_new_address_of_the_provider_replaces_the_stored_one,
-    a_provider_that_does_not_answer_fails_the_sign_in_alone,
+    a_provider_that_does_not_answer_fails_only_the_sign_in,
 );

@@ -74,7 +74,7 @@ async fn a_further_sync_refreshes_the_user_and_makes_no_team(app: App) {
     assert_eq!(second, expected);
 }
 
-async fn a_sync_that_tells_nothing_new_is_only_a_sign_in(app: App) {
+async fn a_sync_without_changes_is_recorded_as_a_sign_in(app: App) {
     let alice = app.bearer(&app.jwt("alice"));
     sync(&alice).await;
     app.wait(TimeDelta::seconds(30));
@@ -96,7 +96,7 @@ async fn a_sync_needs_no_body(app: App) {
     alice.raw(Method::POST, SYNC, &[], "").await.is(200);
 }
 
-async fn what_the_provider_tells_of_a_person_is_kept(app: App) {
+async fn claims_of_the_provider_are_stored(app: App) {
     let profile = json!({
         "email": "Alice@Example.COM",
         "email_verified": true,
@@ -117,7 +117,7 @@ async fn what_the_provider_tells_of_a_person_is_kept(app: App) {
     assert_eq!(user["teams"][0]["team"]["slug"], "alice-liddell-s-team");
 }
 
-async fn what_the_provider_leaves_out_stays_as_it_was(app: App) {
+async fn missing_claims_keep_their_values(app: App) {
     let profile = json!({ "email": "alice@example.com", "name": "Alice", "given_name": "Alice" });
     let first = sync(&told(&app, "1", &profile)).await;
 
@@ -169,7 +169,7 @@ async fn personal_teams_of_namesakes_differ_in_their_slugs(app: App) {
     assert!(suffix.len() == 4 && suffix.chars().all(|c| c.is_ascii_lowercase()), "{slug}");
 }
 
-async fn a_name_is_kept_without_what_cannot_be_seen(app: App) {
+async fn a_name_is_stored_without_invisible_characters(app: App) {
     let profile = json!({ "email": "alice@example.com", "name": " Al\u{202e}ice\u{200b} " });
 
     let user = sync(&told(&app, "1", &profile)).await;
@@ -201,7 +201,7 @@ async fn users_me_is_the_user(app: App) {
     assert_eq!(me["teams"][1]["role"], "owner");
 }
 
-async fn users_me_is_what_a_token_may_do(app: App) {
+async fn users_me_describes_a_service_token(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let staging = alice.get(&paths::environment(&web, "staging")).await.is(200).json();
@@ -235,16 +235,16 @@ async fn users_me_is_what_a_token_may_do(app: App) {
 on_every_store![
     the_first_sync_creates_the_user_and_a_personal_team,
     a_further_sync_refreshes_the_user_and_makes_no_team,
-    a_sync_that_tells_nothing_new_is_only_a_sign_in,
+    a_sync_without_changes_is_recorded_as_a_sign_in,
     a_sync_needs_no_body,
-    what_the_provider_tells_of_a_person_is_kept,
-    what_the_provider_leaves_out_stays_as_it_was,
+    claims_of_the_provider_are_stored,
+    missing_claims_keep_their_values,
     a_first_sync_without_an_address_is_401_and_names_the_claim,
     a_claim_that_is_no_address_is_401,
     a_person_is_their_issuers_subject_and_not_their_address,
     personal_teams_of_namesakes_differ_in_their_slugs,
-    a_name_is_kept_without_what_cannot_be_seen,
+    a_name_is_stored_without_invisible_characters,
     a_service_token_cannot_sync,
     users_me_is_the_user,
-    users_me_is_what_a_token_may_do,
+    users_me_describes_a_service_token,
 ];

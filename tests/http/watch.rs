@@ -23,7 +23,7 @@ async fn told(watch: &mut Watch) -> String {
     event.id
 }
 
-async fn a_watch_begins_with_the_revision_and_tells_of_changes(app: App) {
+async fn a_watch_sends_the_revision_and_then_changes(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.environment(&web, "parent", None).await;
@@ -46,7 +46,7 @@ async fn a_watch_begins_with_the_revision_and_tells_of_changes(app: App) {
     assert!(watch.is_silent(5).await);
 }
 
-async fn a_watch_tells_of_changes_however_far_they_are_inherited_from(app: App) {
+async fn a_watch_sends_changes_of_every_ancestor(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.environment(&web, "root", None).await;
@@ -64,7 +64,7 @@ async fn a_watch_tells_of_changes_however_far_they_are_inherited_from(app: App) 
     assert_ne!(of_grandparent, of_root);
 }
 
-async fn a_watch_is_a_stream_of_events_that_nobody_keeps(app: App) {
+async fn a_watch_is_a_stream_of_events_that_is_not_cached(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
 
@@ -75,7 +75,7 @@ async fn a_watch_is_a_stream_of_events_that_nobody_keeps(app: App) {
     assert!(reply.header("x-request-id").is_some());
 }
 
-async fn a_change_on_another_node_is_told(app: App) {
+async fn a_change_on_another_node_is_sent(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let (mut watch, _) = begin(&alice, &paths::watch(&web, "staging")).await;
@@ -88,7 +88,7 @@ async fn a_change_on_another_node_is_told(app: App) {
     told(&mut watch).await;
 }
 
-async fn who_comes_back_is_told_what_was_missed(app: App) {
+async fn a_client_that_reconnects_gets_the_missed_change(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let path = paths::watch(&web, "staging");
@@ -141,7 +141,7 @@ async fn a_watch_ends_when_the_sign_in_does(app: App) {
     assert_eq!(watch.next(20).await, None);
 }
 
-async fn a_watch_ends_when_the_right_to_read_does(app: App) {
+async fn a_watch_ends_when_the_permission_to_read_does(app: App) {
     let alice = app.person("alice").await;
     let (bob, carol) = (app.person("bob").await, app.person("carol").await);
     for member in [&bob, &carol] {
@@ -163,7 +163,7 @@ async fn a_watch_ends_when_the_right_to_read_does(app: App) {
     told(&mut of_alice).await;
 }
 
-async fn five_watches_of_one_are_enough(app: App) {
+async fn a_principal_has_at_most_five_watches(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&alice.team, &bob.id, Role::Member).await;
     let web = alice.project("Web").await;
@@ -191,7 +191,7 @@ async fn five_watches_of_one_are_enough(app: App) {
     }
 }
 
-async fn who_may_not_read_does_not_watch(app: App) {
+async fn a_caller_without_read_access_cannot_watch(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let web = alice.project("Web").await;
     let writer = json!({ "all_projects": true, "permissions": ["write"] });
@@ -217,17 +217,17 @@ async fn a_key_may_be_called_watch(app: App) {
 }
 
 on_every_store![
-    a_watch_begins_with_the_revision_and_tells_of_changes,
-    a_watch_tells_of_changes_however_far_they_are_inherited_from,
-    a_watch_is_a_stream_of_events_that_nobody_keeps,
-    a_change_on_another_node_is_told,
-    who_comes_back_is_told_what_was_missed,
+    a_watch_sends_the_revision_and_then_changes,
+    a_watch_sends_changes_of_every_ancestor,
+    a_watch_is_a_stream_of_events_that_is_not_cached,
+    a_change_on_another_node_is_sent,
+    a_client_that_reconnects_gets_the_missed_change,
     a_watch_ends_with_its_environment,
     a_watch_ends_when_its_token_does,
     a_watch_ends_when_the_sign_in_does,
-    a_watch_ends_when_the_right_to_read_does,
-    five_watches_of_one_are_enough,
-    who_may_not_read_does_not_watch,
+    a_watch_ends_when_the_permission_to_read_does,
+    a_principal_has_at_most_five_watches,
+    a_caller_without_read_access_cannot_watch,
     a_key_may_be_called_watch,
 ];
 
@@ -244,7 +244,7 @@ async fn a_watch_without_changes_is_kept_alive() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hundred_watches_are_enough() {
+async fn a_process_has_at_most_a_hundred_watches() {
     let app = App::start(Kind::Memory).await;
     let mut watches = Vec::new();
     for name in ["alice", "bob", "carol", "dave"] {

@@ -48,7 +48,7 @@ async fn a_function_keeps_the_rules_of_rotators_on_mysql() {
 }
 
 #[tokio::test]
-async fn a_server_proves_who_it_is_as_far_as_the_mode_asks() {
+async fn a_server_must_prove_what_the_tls_mode_requires() {
     let endpoint = Endpoint::start();
     let rotator = rotator(&endpoint);
     for kind in Kind::all() {
@@ -77,7 +77,7 @@ async fn a_server_proves_who_it_is_as_far_as_the_mode_asks() {
 }
 
 #[tokio::test]
-async fn what_became_of_a_call_is_told_by_how_it_failed() {
+async fn each_failure_of_a_call_has_its_own_fault() {
     let endpoint = Endpoint::start();
     let rotator = rotator(&endpoint);
     for (function, expected) in [
@@ -107,7 +107,7 @@ async fn an_endpoint_that_is_not_there_is_unavailable() {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_given_before_is_not_believed() {
+async fn a_replayed_answer_is_refused() {
     let endpoint = Endpoint::start();
     let rotator = rotator(&endpoint);
     let target = server(Kind::Postgres);
@@ -119,7 +119,7 @@ async fn an_answer_that_was_given_before_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_function_refuses_who_has_another_secret_or_another_time() {
+async fn a_function_refuses_another_secret_or_another_time() {
     let endpoint = Endpoint::start();
     let target = server(Kind::Postgres);
     let stranger = Target {
@@ -140,7 +140,7 @@ async fn a_function_refuses_who_has_another_secret_or_another_time() {
 }
 
 #[tokio::test]
-async fn nothing_secret_is_in_what_passes_or_is_logged() {
+async fn messages_and_logs_contain_no_secret() {
     let endpoint = Endpoint::start();
     let target = server(Kind::Postgres);
     let wrong = Plaintext::new("kvc_wrong_password_0123456789".to_owned()).unwrap();

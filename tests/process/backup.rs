@@ -41,7 +41,7 @@ async fn started(alice: &Person) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_backup_under_load_holds_what_was_acknowledged_before_it() {
+async fn a_backup_under_load_contains_all_acknowledged_writes() {
     let folder = folder("backup_load");
     let database = folder.join("secrets.db");
     let mut program = Program::serve("backup_load", &database).start();
@@ -94,7 +94,7 @@ async fn a_backup_does_not_overwrite_a_file() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_file_alone_is_complete_after_a_stop() {
+async fn the_database_file_is_complete_after_a_stop() {
     let folder = folder("backup_stop");
     let database = folder.join("secrets.db");
     let mut program = Program::serve("backup_stop", &database).start();
@@ -111,7 +111,7 @@ async fn the_file_alone_is_complete_after_a_stop() {
 }
 
 #[test]
-fn commands_that_only_look_create_nothing() {
+fn read_only_commands_create_nothing() {
     let folder = folder("backup_nothing");
     let database = folder.join("missing.db");
 

@@ -78,7 +78,7 @@ async fn a_bundle_is_printed_in_the_format_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_bundle_opens_with_its_passphrase_alone() {
+async fn a_bundle_opens_only_with_its_passphrase() {
     let name = "bundle_passphrase";
     let bundle = made(name, json!([{ "type": "passphrase", "passphrase": PASSPHRASE }])).await;
     assert_eq!(bundle.get("key"), None);
@@ -97,7 +97,7 @@ async fn a_bundle_opens_with_its_passphrase_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pair_of_keys_opens_what_its_public_key_was_given_for() {
+async fn a_key_pair_opens_a_bundle_for_its_public_key() {
     let name = "bundle_pair";
     let pair = Program::new(name, &["bundle", "keygen"]).run();
     let (public, private) = pair.stdout.split_once('\n').unwrap();
@@ -126,7 +126,7 @@ async fn a_pair_of_keys_opens_what_its_public_key_was_given_for() {
 }
 
 #[test]
-fn what_opens_a_bundle_is_no_argument() {
+fn keys_and_passphrases_are_no_arguments() {
     for arguments in [
         &["bundle"][..],
         &["bundle", "open"],

@@ -194,7 +194,7 @@ async fn a_node_that_stalls_in_a_transaction_stops_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connections_that_fall_silent_are_replaced_under_load() {
+async fn silent_connections_are_replaced_under_load() {
     let store = TestDatabase::create().await;
     let (proxy, url) = Proxy::start(&store.url()).await;
     let program = node("database_silent", &url).start();
@@ -220,7 +220,7 @@ async fn connections_that_fall_silent_are_replaced_under_load() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_frozen_database_is_an_answer_within_five_seconds() {
+async fn a_frozen_database_gives_an_answer_within_five_seconds() {
     let store = TestDatabase::create().await;
     let (proxy, url) = Proxy::start(&store.url()).await;
     let program = node("database_frozen", &url).start();

@@ -39,7 +39,7 @@ fn verify(name: &str, database: &std::path::Path) -> Ended {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_nobody_changed_is_found_well() {
+async fn an_unchanged_database_is_valid() {
     let database = filled("doctor_well").await;
 
     let ended = verify("doctor_well", &database);
@@ -61,7 +61,7 @@ async fn an_older_version_that_was_changed_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_project_without_a_key_is_found_and_the_rest_is_looked_at() {
+async fn a_project_without_a_key_is_found_and_the_rest_is_verified() {
     let database = folder("doctor_key").join("secrets.db");
     let mut program = Program::serve("doctor_key", &database).start();
     let client = program.bearer(&jwt("alice"));

@@ -33,7 +33,7 @@ fn import(prefix: &str, size: usize) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn exports_that_nobody_reads_stop_no_exports_of_another() {
+async fn unread_exports_do_not_delay_other_accounts() {
     let file = folder("unread_exports").join("secrets.db");
     let program =
         Program::serve("unread_exports", &file).with("SECRETS_MEMORY_BUDGET", "16").start();
@@ -101,13 +101,13 @@ async fn reads_beside_imports(program: Running) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn imports_of_one_account_stop_no_reads_of_another_on_sqlite() {
+async fn imports_do_not_delay_reads_of_other_accounts_on_sqlite() {
     let file = folder("imports_sqlite").join("secrets.db");
     reads_beside_imports(Program::serve("imports_sqlite", &file).start()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn imports_of_one_account_stop_no_reads_of_another_on_postgres() {
+async fn imports_do_not_delay_reads_of_other_accounts_on_postgres() {
     let store = TestDatabase::create().await;
     let program = Program::serve("imports_postgres", "unused".as_ref())
         .with("SECRETS_DATABASE_URL", &store.url());

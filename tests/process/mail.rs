@@ -33,7 +33,7 @@ fn unfolded(message: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_invitation_arrives_and_is_accepted_by_what_it_says() {
+async fn an_invitation_arrives_and_is_accepted_with_its_link() {
     let folder = folder("mail");
     let port = free_port();
     let server = MailServer::start(port, &folder, "0");
@@ -51,7 +51,7 @@ async fn an_invitation_arrives_and_is_accepted_by_what_it_says() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_promised_before_a_kill_is_sent_after_it_and_once() {
+async fn an_enqueued_mail_is_sent_once_after_a_kill() {
     let folder = folder("mail_kill");
     let port = free_port();
     let program = serve("mail_kill", &folder, port);
@@ -71,7 +71,7 @@ async fn what_was_promised_before_a_kill_is_sent_after_it_and_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_puts_us_off_is_asked_again() {
+async fn a_temporary_refusal_is_retried() {
     let folder = folder("mail_later");
     let port = free_port();
     let server = MailServer::start(port, &folder, "1");
@@ -87,7 +87,7 @@ async fn a_server_that_puts_us_off_is_asked_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_refuses_for_good_is_not_asked_again() {
+async fn a_permanent_refusal_is_not_retried() {
     let folder = folder("mail_never");
     let port = free_port();
     let server = MailServer::start(port, &folder, "for-good");

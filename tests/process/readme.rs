@@ -46,7 +46,7 @@ fn walk(name: &str, blocks: &[String]) -> (OrdinaryUser, String) {
 }
 
 #[test]
-fn the_walk_through_works_as_it_stands() {
+fn the_readme_works_unchanged() {
     let blocks = blocks("README.md");
     let (run, commands) = blocks.split_first().unwrap();
     let (test, commands) = commands.split_last().unwrap();
@@ -72,7 +72,7 @@ fn the_walk_through_works_as_it_stands() {
 }
 
 #[test]
-fn the_walk_with_curl_works_as_it_stands() {
+fn the_http_guide_works_unchanged() {
     let (_user, stdout) = walk("http", &blocks("docs/http.md"));
 
     let lines: Vec<_> = stdout.lines().collect();
@@ -119,7 +119,7 @@ systemctl stop
 "#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_guide_for_operators_works_as_it_stands() {
+async fn the_guide_for_operators_works_unchanged() {
     let user = OrdinaryUser::new("guide");
     let folder = &user.folder;
     user.run("mkdir etc var backup");

@@ -63,7 +63,7 @@ async fn keys_roll_over_without_a_refused_token() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keys_are_used_on_while_the_provider_is_away() {
+async fn cached_keys_are_used_while_the_provider_is_unavailable() {
     let provider = Provider::start(free_port(), &["1"]);
     let program = serve("away", &provider);
     let client = program.bearer(&provider.token(AUDIENCE).await);
@@ -75,7 +75,7 @@ async fn keys_are_used_on_while_the_provider_is_away() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_provider_that_was_never_reached_makes_nobody_a_stranger() {
+async fn a_provider_that_was_never_reached_gives_503_and_not_401() {
     let provider = Provider::start(free_port(), &["1"]);
     let token = provider.token(AUDIENCE).await;
     let issuer = provider.issuer();

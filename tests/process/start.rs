@@ -164,7 +164,7 @@ fn a_wrong_command_line_is_a_usage_error() {
 }
 
 #[test]
-fn check_and_migrate_say_what_they_found() {
+fn check_and_migrate_report_the_state_of_the_database() {
     let database = folder("check").join("secrets.db");
 
     let migrated = Program::configured("check", "migrate", &database).run();
@@ -225,7 +225,7 @@ fn dev_refuses_an_address_that_others_reach() {
 }
 
 #[test]
-fn dev_token_without_a_signing_key_says_where_to_run_it() {
+fn dev_token_without_a_signing_key_names_the_folder() {
     let folder = folder("dev_token");
     let data = folder.to_str().unwrap();
 
@@ -324,7 +324,7 @@ async fn the_operator_gives_a_team_an_owner() {
 }
 
 #[test]
-fn a_wrong_password_of_the_database_is_said_without_the_place_in_its_source() {
+fn a_wrong_password_of_the_database_is_reported_without_the_source_line() {
     let server = Target::postgres();
     let address =
         format!("postgres://{}:kvc_wrong@{}:{}/postgres", server.user, server.host, server.port);

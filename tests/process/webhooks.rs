@@ -99,7 +99,7 @@ async fn the_published_libraries_verify_what_is_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_sent_before_a_kill_and_not_settled_is_sent_again_under_its_id() {
+async fn an_unsettled_delivery_is_sent_again_with_its_id_after_a_kill() {
     let folder = folder("webhooks_kill");
     let receiver = Receiver::start().await;
     let world = world("webhooks_kill", &folder, &receiver.url("/")).await;
@@ -120,7 +120,7 @@ async fn what_was_sent_before_a_kill_and_not_settled_is_sent_again_under_its_id(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_log_names_no_address_and_nothing_that_signs() {
+async fn a_log_contains_no_url_and_no_signing_secret() {
     let folder = folder("webhooks_log");
     let receiver = Receiver::start().await;
     receiver.answer(500, &[]);
@@ -142,7 +142,7 @@ async fn a_log_names_no_address_and_nothing_that_signs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_list_that_cannot_be_one_stops_the_start() {
+async fn an_invalid_list_stops_the_start() {
     let folder = folder("webhooks_list");
     let program = Program::configured("webhooks_list", "check", &folder.join("secrets.db"));
 

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_target_takes_the_right_password_alone() {
+    async fn a_target_accepts_only_the_right_password() {
         for target in Target::all() {
             let user = user(&target, &canary("target")).await;
 

@@ -115,7 +115,7 @@ fn vectors() -> Vec<Vector> {
 }
 
 #[test]
-fn a_bundle_opens_to_what_it_was_made_of() {
+fn a_bundle_opens_to_its_contents() {
     let vectors = vectors();
     for vector in vectors.iter().filter(|vector| vector.valid) {
         let file = vector.bytes(&vectors);

@@ -63,7 +63,7 @@ fn a_request_is_made_as_published() {
 }
 
 #[test]
-fn an_answer_opens_to_what_it_says() {
+fn an_answer_opens_to_its_contents() {
     for vector in section::<Vector>("proxy.json", "answers", |vector| vector.valid) {
         let told = vector.heading().open(&vector.proxy(), vector.payload.as_bytes());
 
@@ -74,7 +74,7 @@ fn an_answer_opens_to_what_it_says() {
 }
 
 #[test]
-fn an_answer_that_proves_nothing_is_refused() {
+fn an_unproven_answer_is_refused() {
     for vector in section::<Vector>("proxy.json", "answers", |vector| !vector.valid) {
         let told = vector.heading().open(&vector.proxy(), vector.payload.as_bytes());
 

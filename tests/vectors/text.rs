@@ -84,16 +84,16 @@ fn check(file: &str, section: &str, outcome: fn(&Vector) -> (&'static str, Value
 }
 
 #[test]
-fn a_text_is_read_as_it_is_meant_or_refused_by_rule() {
+fn a_text_is_parsed_or_refused_by_rule() {
     check("formats.json", "read", read);
 }
 
 #[test]
-fn a_text_is_written_as_its_readers_want_it_or_refused_by_rule() {
+fn a_text_is_written_or_refused_by_rule() {
     check("formats.json", "write", write);
 }
 
 #[test]
-fn a_scan_tells_where_what_is() {
+fn a_scan_finds_credentials_at_their_positions() {
     check("scan.json", "vectors", found);
 }

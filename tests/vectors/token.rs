@@ -33,7 +33,7 @@ fn a_token_is_made_of_its_entropy_and_known_by_its_mac() {
 }
 
 #[test]
-fn a_text_that_is_no_token_is_refused_unless_only_its_length_says_so() {
+fn a_text_that_is_no_token_is_refused_unless_only_its_length_is_wrong() {
     for vector in section::<Vector>("token.json", "vectors", |vector| !vector.valid) {
         let looked_up = vector.reason == "length";
 

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_told_apart_wherever_chunks_end() {
+    fn objects_are_split_at_any_chunk_boundary() {
         for room in 65_500..65_540 {
             let first = format!(r#"{{"a":"{}"}}"#, "x".repeat(room - 9));
             let second = r#"{"}":"\\\"{","b":{"c":[]}}"#;

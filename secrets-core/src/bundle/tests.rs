@@ -68,7 +68,7 @@ fn all(opener: &Opener, file: &[u8]) -> Result<Vec<BundledSecret>, &'static str>
 }
 
 #[test]
-fn a_bundle_opens_to_what_was_sealed() {
+fn a_bundle_opens_to_the_sealed_secrets() {
     for sealed in [Vec::new(), secrets(), many()] {
         let made = made(&about(), &sealed);
 
@@ -81,7 +81,7 @@ fn a_bundle_opens_to_what_was_sealed() {
 }
 
 #[test]
-fn a_bundle_is_opened_from_where_its_source_stands() {
+fn a_bundle_is_opened_at_the_current_position_of_its_source() {
     let made = made(&about(), &many());
     let mut file = b"before it".to_vec();
     file.extend_from_slice(&made.file);
@@ -143,7 +143,7 @@ fn another_key_opens_nothing() {
 }
 
 #[test]
-fn a_bundle_opens_for_each_whom_it_was_made_for() {
+fn a_bundle_opens_for_each_recipient() {
     let (one, two, signing) =
         (RecipientKey::generate(), RecipientKey::generate(), SigningKey::generate());
     let passphrase = || Passphrase::new("correct horse".to_owned()).unwrap();
@@ -168,7 +168,7 @@ fn a_bundle_opens_for_each_whom_it_was_made_for() {
 }
 
 #[test]
-fn a_recipient_is_there_once() {
+fn a_recipient_cannot_occur_twice() {
     let public_key = RecipientKey::generate().public();
     let passphrase = || Passphrase::new("correct horse".to_owned()).unwrap();
     let public = |key| NewRecipient::X25519 { public_key: key };
@@ -188,7 +188,7 @@ fn a_recipient_is_there_once() {
 }
 
 #[test]
-fn a_signer_that_is_named_must_be_the_one() {
+fn the_signer_must_be_the_expected_one() {
     let made = made(&about(), &secrets());
     let other = Some(SigningKey::generate().signer());
 
@@ -214,7 +214,7 @@ fn signed_anew(file: &[u8], change: impl FnOnce(&mut About)) -> Vec<u8> {
 }
 
 #[test]
-fn a_bundle_that_a_stranger_signed_anew_is_tampered() {
+fn a_bundle_with_the_signature_of_another_signer_is_tampered() {
     let passphrase = || Passphrase::new("correct horse".to_owned()).unwrap();
     let wanted = vec![NewRecipient::Raw {}, NewRecipient::Passphrase { passphrase: passphrase() }];
     let (recipients, key) = Recipients::prepare(wanted).unwrap();
@@ -251,7 +251,7 @@ fn a_private_key_opens_nothing_unless_a_signer_is_named() {
 }
 
 #[test]
-fn a_bundle_ends_when_it_says() {
+fn a_bundle_expires_at_its_expiry_time() {
     let expires_at = Some(now() + TimeDelta::seconds(60));
     let made = made(&About { expires_at, ..about() }, &secrets());
     let at = |seconds| Opener { now: now() + TimeDelta::seconds(seconds), ..made.opener() };
@@ -261,7 +261,7 @@ fn a_bundle_ends_when_it_says() {
 }
 
 #[test]
-fn an_older_bundle_than_one_that_was_seen_is_refused() {
+fn a_bundle_with_a_lower_number_than_required_is_refused() {
     let made = made(&about(), &secrets());
 
     assert!(all(&Opener { at_least: 3, ..made.opener() }, &made.file).is_ok());
@@ -314,7 +314,7 @@ fn nothing_is_given_after_an_error() {
 }
 
 #[test]
-fn keys_are_read_back_from_their_texts_alone() {
+fn only_valid_texts_are_parsed_as_keys() {
     let (key, private, signing) =
         (BundleKey::generate(), RecipientKey::generate(), SigningKey::generate());
     let (public, signer) = (private.public().to_string(), signing.signer().to_string());
@@ -331,7 +331,7 @@ fn keys_are_read_back_from_their_texts_alone() {
 }
 
 #[test]
-fn points_with_which_everybody_shares_a_secret_are_no_keys() {
+fn points_of_low_order_are_refused_as_keys() {
     let text = |prefix: &str, bytes: &[u8; 32]| crate::crypto::checked::write(prefix, bytes);
     let mut one = [0; 32];
     one[0] = 1;

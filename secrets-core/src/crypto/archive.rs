@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_opens_with_its_passphrase_alone() {
+    fn a_file_opens_only_with_its_passphrase() {
         let file = sealed(b"kvc_value");
 
         let opened = Archive::open(&file, &passphrase("correct horse")).unwrap();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_argon2id_and_the_seal_is_the_houses() {
+    fn an_archive_uses_argon2id_and_xaes_256_gcm() {
         let file = sealed(b"kvc");
         let mut key = Zeroizing::new([0; 32]);
         Argon2::new(

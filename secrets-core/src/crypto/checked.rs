@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_says_more_than_256_bits_is_refused() {
+    fn a_text_of_more_than_256_bits_is_refused() {
         let mut text = format!("kvc_{}", "z".repeat(43));
         let checksum = crc32(text.as_bytes());
         push_base62(&mut text, &checksum.to_be_bytes(), 6);

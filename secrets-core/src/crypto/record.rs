@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_opens_in_its_own_context_alone() {
+    fn a_record_opens_only_in_its_own_context() {
         let bits = Key::generate();
         let key = |version| ProjectKey::new(&bits, version);
         let own = RecordContext {

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret_is_not_signed_with() {
+    fn an_invalid_signing_secret_is_refused() {
         for text in ["", "whsec_", "whsec_AAAA", "whsec_!", "AAAA"] {
             assert!(WebhookSecret::kept(text.to_owned()).is_err(), "{text}");
         }

@@ -39,7 +39,7 @@ fn ip(text: &str) -> IpAddr {
 }
 
 #[test]
-fn what_is_listed_is_permitted() {
+fn listed_destinations_are_permitted() {
     let policy = EgressPolicy::parse("10.0.0.0/8, db.Internal. 127.1\n[::1],fd00::/8").unwrap();
 
     for (host, address) in [
@@ -57,7 +57,7 @@ fn what_is_listed_is_permitted() {
 }
 
 #[test]
-fn what_is_not_listed_is_not() {
+fn unlisted_destinations_are_not_permitted() {
     let policy = EgressPolicy::parse("10.0.0.0/8 db.internal 64:ff9b::/96").unwrap();
 
     for (host, address) in [
@@ -77,7 +77,7 @@ fn what_is_not_listed_is_not() {
 }
 
 #[test]
-fn what_is_never_reached_is_not_reached_by_listing_it() {
+fn forbidden_addresses_are_not_permitted_when_listed() {
     let everything = EgressPolicy::parse("0.0.0.0/0 ::/0 metadata").unwrap();
 
     for address in [
@@ -105,7 +105,7 @@ fn what_is_never_reached_is_not_reached_by_listing_it() {
 }
 
 #[test]
-fn plaintext_is_for_what_is_listed_alone() {
+fn plaintext_is_permitted_for_listed_destinations_only() {
     let policy = EgressPolicy::parse("10.0.0.0/8 db.internal 8.8.8.8").unwrap();
 
     assert!(policy.admits_plaintext("10.1.2.3"));
@@ -119,7 +119,7 @@ fn plaintext_is_for_what_is_listed_alone() {
 }
 
 #[test]
-fn an_entry_that_cannot_be_one_is_named_by_its_number() {
+fn an_invalid_entry_is_named_by_its_number() {
     for (list, said) in [
         ("10.0.0.0/8, 10.0.0.0/33", "entry 2 must be a network such as"),
         ("http://x", "entry 1 must be a network such as"),
@@ -188,12 +188,12 @@ mod dialling {
         (listener, port)
     }
 
-    async fn nobody_came(listener: &TcpListener) -> bool {
+    async fn has_no_connection(listener: &TcpListener) -> bool {
         tokio::time::timeout(Duration::from_millis(50), listener.accept()).await.is_err()
     }
 
     #[tokio::test]
-    async fn a_name_is_asked_for_once_and_dialled_as_it_was_judged() {
+    async fn a_name_is_resolved_once_and_its_checked_address_is_dialled() {
         let (listener, port) = listener().await;
         let resolver = resolver(&[&["127.0.0.1"], &["10.9.9.9"]]);
         let policy = EgressPolicy::parse("127.0.0.1").unwrap();
@@ -209,7 +209,7 @@ mod dialling {
     }
 
     #[tokio::test]
-    async fn one_address_that_may_not_be_reached_refuses_all_of_them() {
+    async fn one_forbidden_address_refuses_the_whole_name() {
         let (listener, port) = listener().await;
         for answer in [
             &["192.0.2.1", "127.0.0.1"][..],
@@ -227,11 +227,11 @@ mod dialling {
             assert_eq!(resolved, Err(DialError::NotAllowed), "{answer:?}");
             assert_eq!(dialled, Some(DialError::NotAllowed), "{answer:?}");
         }
-        assert!(nobody_came(&listener).await);
+        assert!(has_no_connection(&listener).await);
     }
 
     #[tokio::test]
-    async fn no_way_to_write_this_machine_reaches_it() {
+    async fn no_spelling_of_a_loopback_address_is_dialled() {
         let (listener, port) = listener().await;
         // If a resolver treats the text as a name, it returns the loopback address.
         let gate = Dialer::with_resolver(EgressPolicy::default(), resolver(&[&["127.0.0.1"]]));
@@ -243,11 +243,11 @@ mod dialling {
             }
         }
 
-        assert!(nobody_came(&listener).await);
+        assert!(has_no_connection(&listener).await);
     }
 
     #[tokio::test]
-    async fn an_address_is_not_asked_for() {
+    async fn an_address_is_not_resolved() {
         let resolver = resolver(&[&["8.8.8.8"]]);
         let gate = Dialer::with_resolver(EgressPolicy::default(), resolver.clone());
 
@@ -259,7 +259,7 @@ mod dialling {
     }
 
     #[tokio::test]
-    async fn a_resolver_that_is_silent_is_not_waited_for() {
+    async fn a_silent_resolver_reaches_a_timeout() {
         let gate = Dialer::with_resolver(EgressPolicy::default(), Arc::new(Silent));
 
         let dialled = gate.dial("slow.example", 80, Duration::from_millis(50)).await.err();
@@ -268,7 +268,7 @@ mod dialling {
     }
 
     #[tokio::test]
-    async fn a_name_without_addresses_is_told_from_one_that_does_not_answer() {
+    async fn a_name_without_addresses_differs_from_an_unreachable_one() {
         let gate = Dialer::with_resolver(EgressPolicy::default(), resolver(&[&[]]));
 
         assert_eq!(gate.resolve("none.example", 80).await, Err(DialError::Unresolved));
@@ -276,7 +276,7 @@ mod dialling {
     }
 
     #[tokio::test]
-    async fn what_does_not_answer_leaves_time_for_what_does() {
+    async fn an_address_that_does_not_respond_leaves_time_for_others() {
         let (listener, port) = listener().await;
         // Nothing listens there.
         let resolver = resolver(&[&["127.0.0.2", "127.0.0.1"]]);
@@ -288,7 +288,7 @@ mod dialling {
     }
 
     #[test]
-    fn a_refusal_names_nobody() {
+    fn a_refusal_contains_no_name_and_no_address() {
         for refused in [DialError::Unreachable, DialError::Unresolved, DialError::NotAllowed] {
             assert!(!refused.to_string().contains(|c: char| c.is_ascii_digit()));
         }

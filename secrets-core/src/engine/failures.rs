@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_nobody_tries_again_is_forgotten() {
+    fn an_item_that_is_not_retried_is_forgotten() {
         let failures = Failures::default();
         failures.report(WorkItem::AuditSeal(None), &Error::internal("test"), at(0));
         let forgotten = 60 + FORGOTTEN_AFTER.num_seconds();

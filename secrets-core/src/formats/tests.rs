@@ -234,7 +234,7 @@ fn json_yaml_csv_and_manifests_carry_every_value() {
 }
 
 #[test]
-fn what_a_format_cannot_carry_is_named_without_its_value() {
+fn an_unrepresentable_secret_is_named_without_its_value() {
     for (format, key, value) in [
         (Format::Dotenv, "a.b", "kvc_x"),
         (Format::Dotenv, "A", "kvc_\r"),

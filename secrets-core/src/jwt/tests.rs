@@ -130,7 +130,7 @@ fn each_kind_of_published_key_is_accepted() {
 }
 
 #[test]
-fn an_identity_is_what_the_token_says() {
+fn an_identity_has_the_claims_of_the_token() {
     let mut claims = claims();
     claims["email"] = json!("alice@example.com");
     claims["email_verified"] = json!(true);
@@ -156,7 +156,7 @@ fn an_identity_is_what_the_token_says() {
 }
 
 #[test]
-fn an_address_is_unverified_unless_the_issuer_says_otherwise() {
+fn an_address_is_unverified_without_the_claim() {
     let verified = |value: Value| {
         let mut claims = claiming("email", json!("alice@example.com"));
         claims["email_verified"] = value;
@@ -180,7 +180,7 @@ fn a_profile_that_is_not_text_counts_as_missing() {
 }
 
 #[test]
-fn what_a_token_lacks_is_completed_and_what_it_has_is_kept() {
+fn missing_claims_are_completed_and_others_kept() {
     let mut identity = verdict(&by_rsa(&header(), &claiming("name", json!("Alice")))).unwrap();
     let profile = |json: Value| serde_json::from_value::<Profile>(json).unwrap();
 
@@ -218,7 +218,7 @@ fn times_with_fractions_and_audiences_in_lists_are_fine() {
 }
 
 #[test]
-fn a_shared_secret_is_for_hs256_alone() {
+fn a_shared_secret_is_used_for_hs256_only() {
     let keys = Keys::One(VerificationKey::shared(SECRET).unwrap());
     let secret = EncodingKey::from_secret(SECRET);
     let check = |token: &str| verify(token, &keys, &expectations(), now());

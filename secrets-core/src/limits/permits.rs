@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn work_needs_a_free_permit_in_each_of_its_places() {
+    fn a_job_needs_a_free_permit_of_each_of_its_resources() {
         let permits = Permits::default();
         let acquire = |team| permits.acquire(vec![Test::Process, Test::Team(team)]);
 
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_work_that_was_refused_waits_until_its_places_are_free() {
+    fn a_refused_job_waits_until_its_resources_are_free() {
         let queue = QueuePermits::<u8, Test>::default();
         let working: Vec<_> = [1, 2].map(|work| queue.acquire(work, vec![Test::Team(1)])).into();
         assert!(queue.acquire(3, vec![Test::Team(1)]).is_none());

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_lead_elsewhere_is_no_base() {
+    fn an_ambiguous_url_is_no_base() {
         let cases = [
             "",
             "example.com",

@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_no_other_in_lower_case() {
+    fn lower_case_does_not_merge_different_addresses() {
         let address = |text: &str| EmailAddress::try_from(text.to_owned()).unwrap();
 
         assert_eq!(address("Kate@Example.COM"), address("kate@example.com"));

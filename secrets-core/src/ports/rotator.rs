@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_told_apart() {
+    fn each_fault_has_its_own_code() {
         let codes: std::collections::BTreeSet<_> = Fault::ALL.iter().map(|f| f.code()).collect();
 
         assert_eq!(codes.len(), Fault::ALL.len());

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_read_once_and_in_one_way() {
+    fn a_url_has_one_interpretation() {
         let cases = [
             ("https://hooks.example.com", "hooks.example.com", 443, "hooks.example.com", "/"),
             ("https://EXAMPLE.com:443/a?b=c", "example.com", 443, "example.com", "/a?b=c"),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_plainly_an_address_is_none() {
+    fn an_ambiguous_url_is_refused() {
         let long = format!("https://example.com/{}", "a".repeat(MAX_LENGTH));
         let cases = [
             "",

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_arn_of_a_function_is_refused() {
+    fn an_invalid_function_arn_is_refused() {
         let (name, qualifier) = ("n".repeat(65), "q".repeat(129));
         for arn in [
             "",

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_fails_is_tried_later_and_later() {
+    fn a_failing_worker_is_retried_with_growing_delays() {
         let delays = [1, 2, 3, 20].map(|failures| backoff(failures).as_secs());
 
         assert_eq!(delays, [2, 4, 8, 30]);

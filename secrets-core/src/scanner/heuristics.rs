@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_a_credential_is_told_from_one() {
+    fn placeholders_differ_from_credentials() {
         for text in ["<token>", "${TOKEN}", "YOUR_TOKEN", "changeme", "xxxxxxxx", "--------"] {
             assert!(is_stand_in(text), "{text}");
         }
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_only_speaks_of_a_credential_is_known() {
+    fn names_of_metadata_are_recognized() {
         for name in [
             "token_hash",
             "tokenHash",

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_says_so_is_left_alone() {
+    fn a_line_with_an_allow_comment_is_skipped() {
         let mut places = Places::new("a\nb # secrets:allow\nc // gitleaks:allow\nd");
 
         assert!(places.at(0).is_some());

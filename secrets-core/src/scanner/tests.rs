@@ -54,14 +54,14 @@ fn several_credentials_come_in_the_order_of_the_text() {
 }
 
 #[test]
-fn what_two_rules_find_is_told_once_by_the_more_specific() {
+fn overlapping_matches_are_reported_once_by_the_more_specific_rule() {
     let text = format!("api_token = \"{}\"", github());
 
     assert_eq!(ids(&scan(&text, "", Rules::built_in())), ["github-personal-access-token"]);
 }
 
 #[test]
-fn a_line_that_says_so_is_left_alone() {
+fn a_line_with_an_allow_comment_is_skipped() {
     for note in ["# secrets:allow", "// gitleaks:allow"] {
         let text = format!("a = {} {note}\nb = {}", github(), github());
 
@@ -108,7 +108,7 @@ fn a_putty_key_is_found_by_its_private_lines() {
 }
 
 #[test]
-fn rules_of_ones_own_are_added_and_replace_ours() {
+fn custom_rules_are_added_and_replace_built_in_rules() {
     let rules = Rules::with(file(&json!({ "title": "ours", "rules": [
         { "id": "acme", "description": "Acme", "regex": "acme-([a-z]{4})-x", "keywords": ["ACME"],
           "severity": "high" },
@@ -125,7 +125,7 @@ fn rules_of_ones_own_are_added_and_replace_ours() {
 }
 
 #[test]
-fn ours_can_be_left_out() {
+fn built_in_rules_can_be_turned_off() {
     let text = format!("{} sk_live_{}", github(), draw(LETTERS, 24));
     let own = json!([{ "id": "acme", "regex": "acme" }]);
     let alone = json!({ "rules": own.clone(), "extend": { "useDefault": false } });
@@ -151,7 +151,7 @@ fn a_rule_may_ask_for_entropy_a_group_and_a_path() {
 }
 
 #[test]
-fn what_an_allowlist_holds_is_left_out() {
+fn allowlisted_matches_are_ignored() {
     let rule = |allowlist| {
         json!({ "extend": { "useDefault": false }, "rules": [
             { "id": "r", "regex": "key=(\\w+)", "allowlists": [allowlist] },

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_rotation_keeps_opens() {
+    async fn all_records_of_a_rotation_can_be_decrypted() {
         let service = service().await;
         create_rotation(&service).await;
 
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_record_of_another_place_does_not_open() {
+    async fn a_record_of_another_location_does_not_open() {
         let service = service().await;
         let (record, created) = create_rotation(&service).await;
         let mut tx = service.engine().store().begin().await.unwrap();

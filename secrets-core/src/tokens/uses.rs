@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_write_that_is_given_up_loses_no_use() {
+    async fn a_cancelled_write_loses_no_use() {
         let (uses, creator) = (CredentialUses::default(), user("alice"));
         let token = token(&team(&creator, "ops"), &creator);
         uses.remember_token(&token, TokenUse { at: at(1), address: None });

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_trusted_proxy_says_must_be_an_address() {
+    fn an_entry_of_a_trusted_proxy_must_be_an_address() {
         assert_eq!(seen("10.0.0.1", &["unknown"]), Err(BadForwarding));
         assert_eq!(seen("10.0.0.1", &[""]), Err(BadForwarding));
         assert_eq!(seen("10.0.0.1", &["198.51.100.7, "]), Err(BadForwarding));

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tag_is_no_condition() {
+    fn an_invalid_tag_is_ignored() {
         for value in ["", "a", "\"a", "w/\"a\"", "W/a"] {
             assert_eq!(
                 conditions(&[("if-none-match", value)]).precondition(),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_expected_by_header_or_by_what_is_stated() {
+    fn a_version_is_expected_by_header_or_body() {
         for (headers, stated, expected) in [
             (&[][..], None, None),
             (&[][..], Some(2), Some(2)),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_is_none_or_two_of_them_are_refused() {
+    fn invalid_and_contradicting_versions_are_refused() {
         for value in
             ["3", "W/\"3\"", "\"x\"", "\"\"", "\"+3\"", "\"-1\"", "\"3\", \"4\"", "\"4294967296\""]
         {

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_configured_goes_before_what_a_request_says() {
+    fn a_configured_base_url_takes_precedence_over_the_request() {
         let configured = Some("https://secrets.example/base/".parse().unwrap());
         let links = Links { configured, is_tls: false };
 
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_trusted_proxy_says_how_the_client_spoke_to_it() {
+    fn only_a_trusted_proxy_can_forward_the_scheme() {
         let headers = [("host", "secrets.example"), (FORWARDED_PROTO, "https")];
 
         assert_eq!(seen(&OWN, &headers, true).unwrap(), "https://secrets.example");
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_cannot_stand_in_a_link_gives_none() {
+    fn an_invalid_host_gives_no_link() {
         let cases = ["", "a b", "u@evil.example", "evil.example/path", "evil.example?", "h:99999"];
 
         for host in cases {

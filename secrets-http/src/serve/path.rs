@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_read_in_two_ways_is_malformed() {
+    fn an_ambiguous_path_is_malformed() {
         let cases = [
             ("nothing", ""),
             ("no slash", "health"),

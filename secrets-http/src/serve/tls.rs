@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_the_files_is_said() {
+    fn an_error_names_the_wrong_file() {
         let cases = [
             ("certificate.pem", "key.pem", ""),
             ("missing.pem", "key.pem", "the TLS certificate file cannot be opened"),

@@ -281,7 +281,7 @@ fn each_unusable_copy_has_its_own_message() {
 }
 
 #[test]
-fn copies_are_kept_only_where_they_are_wanted() {
+fn copies_are_kept_only_if_the_project_file_enables_them() {
     let (_server, user) = start();
 
     user.home.ok(&["--no-offline", "run", "--", "true"]);

@@ -17,7 +17,7 @@ async fn leave(person: &Person, name: &str) -> Reply {
     delete(person, &json!(format!("{name}@example.com"))).await
 }
 
-async fn whoever_deletes_their_account_is_unknown(app: App) {
+async fn a_deleted_user_is_unknown(app: App) {
     let alice = app.person("alice").await;
 
     leave(&alice, "alice").await.is(204);
@@ -74,7 +74,7 @@ async fn a_slug_of_a_deleted_project_is_not_given_again(app: App) {
     eve.post("/api/v1/projects", &body).await.is(400).names("slug");
 }
 
-async fn whoever_signs_in_again_is_somebody_new(app: App) {
+async fn a_deleted_user_who_signs_in_again_is_a_new_user(app: App) {
     let alice = app.person("alice").await;
     alice.project("Web").await;
     leave(&alice, "alice").await.is(204);
@@ -111,7 +111,7 @@ async fn a_team_with_others_keeps_an_owner(app: App) {
     assert_eq!((&team["member_count"], &team["members"][0]["name"]), (&json!(1), &json!("bob")));
 }
 
-async fn a_team_that_nobody_else_is_in_goes_too(app: App) {
+async fn a_team_without_other_members_is_deleted_too(app: App) {
     let alice = app.person("alice").await;
     let ops = alice.post("/api/v1/teams", &json!({ "name": "Ops" })).await.is(201).id();
     let body = json!({ "name": "ci", "team_id": ops, "all_projects": true });
@@ -122,7 +122,7 @@ async fn a_team_that_nobody_else_is_in_goes_too(app: App) {
     app.bearer(token["token"].as_str().unwrap()).get("/api/v1/projects").await.is(401);
 }
 
-async fn what_was_made_for_others_stays(app: App) {
+async fn objects_created_for_other_teams_stay(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&bob.team, &alice.id, Role::Admin).await;
     let body = json!({ "name": "Shared", "team_id": bob.team });
@@ -146,7 +146,7 @@ async fn what_was_made_for_others_stays(app: App) {
     assert_eq!(invitations, json!([]));
 }
 
-async fn the_log_forgets_who_and_not_what(app: App) {
+async fn the_log_keeps_the_entries_without_the_name(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&bob.team, &alice.id, Role::Admin).await;
     let body = json!({ "name": "Shared", "team_id": bob.team });
@@ -224,15 +224,15 @@ async fn an_account_stays_deleted_after_a_restart(app: App) {
 }
 
 on_every_store![
-    whoever_deletes_their_account_is_unknown,
+    a_deleted_user_is_unknown,
     an_account_is_deleted_only_by_its_address,
     the_personal_team_goes_with_everything_in_it,
     a_slug_of_a_deleted_project_is_not_given_again,
-    whoever_signs_in_again_is_somebody_new,
+    a_deleted_user_who_signs_in_again_is_a_new_user,
     a_team_with_others_keeps_an_owner,
-    a_team_that_nobody_else_is_in_goes_too,
-    what_was_made_for_others_stays,
-    the_log_forgets_who_and_not_what,
+    a_team_without_other_members_is_deleted_too,
+    objects_created_for_other_teams_stay,
+    the_log_keeps_the_entries_without_the_name,
     a_deleted_person_accepts_nothing,
     sessions_of_command_lines_end_with_the_account,
     an_account_stays_deleted_after_a_restart,

@@ -23,7 +23,7 @@ fn opened(reply: &Reply) -> Value {
     serde_json::from_slice(&contents).unwrap()
 }
 
-async fn an_export_holds_what_is_kept_of_a_person(app: App) {
+async fn an_export_contains_the_data_stored_about_a_user(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
@@ -101,7 +101,7 @@ async fn an_archive_holds_the_values_that_the_person_can_read(app: App) {
     assert_eq!(child["inherited_from"], "staging");
 }
 
-async fn an_archive_opens_with_its_passphrase_alone(app: App) {
+async fn an_archive_opens_only_with_its_passphrase(app: App) {
     let alice = app.person("alice").await;
 
     let reply = archive(&alice).await;
@@ -111,7 +111,7 @@ async fn an_archive_opens_with_its_passphrase_alone(app: App) {
     assert!(reply.body.starts_with(b"SCEXPORT\x01"));
 }
 
-async fn an_archive_leaves_out_what_the_person_may_not_read(kind: Kind) {
+async fn an_archive_leaves_out_secrets_that_the_user_may_not_read(kind: Kind) {
     let options = Options { member_access: MemberAccess::None, ..Options::default() };
     let app = Build::on(kind).options(options).start().await;
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
@@ -136,7 +136,7 @@ async fn an_archive_leaves_out_what_the_person_may_not_read(kind: Kind) {
     assert!(contents.contains("kvc_own") && !contents.contains("kvc_value"), "{contents}");
 }
 
-async fn exports_are_recorded_with_every_environment_whose_values_left(app: App) {
+async fn exports_are_recorded_for_every_exported_environment(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&bob.team, &alice.id, Role::Admin).await;
     let theirs = bob.project("Theirs").await;
@@ -201,12 +201,12 @@ async fn an_archive_needs_a_passphrase_of_12_characters(app: App) {
 }
 
 on_every_store![
-    an_export_holds_what_is_kept_of_a_person,
+    an_export_contains_the_data_stored_about_a_user,
     an_export_leaves_out_invitations_that_expired,
     an_archive_holds_the_values_that_the_person_can_read,
-    an_archive_opens_with_its_passphrase_alone,
-    exports_are_recorded_with_every_environment_whose_values_left,
+    an_archive_opens_only_with_its_passphrase,
+    exports_are_recorded_for_every_exported_environment,
     a_person_exports_five_times_an_hour,
     an_archive_needs_a_passphrase_of_12_characters;
-    an_archive_leaves_out_what_the_person_may_not_read,
+    an_archive_leaves_out_secrets_that_the_user_may_not_read,
 ];

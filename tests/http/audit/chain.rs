@@ -23,7 +23,7 @@ async fn sealed(app: &App) -> Person {
     alice
 }
 
-async fn a_log_that_nobody_changed_is_whole(app: App) {
+async fn an_unchanged_log_is_valid(app: App) {
     sealed(&app).await;
 
     let verified = audit::verify(app.service.engine()).await.unwrap();
@@ -44,7 +44,7 @@ async fn a_log_goes_on_after_a_restart(app: App) {
     drop(alice);
 }
 
-async fn many_who_seal_at_once_make_one_chain(app: App) {
+async fn concurrent_sealing_makes_one_chain(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.secret(&web, "production", "ONE", "kvc_value").await;
@@ -115,7 +115,7 @@ async fn a_log_that_was_cut_at_either_end_is_found(app: App) {
     assert_eq!(audit::verify(app.service.engine()).await.unwrap().broken, []);
 }
 
-async fn a_chain_whose_end_was_changed_is_not_made_good_by_going_on(app: App) {
+async fn a_chain_with_a_changed_end_stays_invalid_when_it_grows(app: App) {
     let alice = sealed(&app).await;
     app.sql(
         "DELETE FROM audit_log WHERE position > 6; UPDATE audit_heads SET position = 6,
@@ -175,7 +175,7 @@ async fn everything_past_retention_goes_in_one_round(kind: Kind) {
     assert_eq!((verified.entries, verified.broken.len()), (1, 0));
 }
 
-async fn entries_go_when_the_plan_keeps_them_no_longer(kind: Kind) {
+async fn entries_are_deleted_after_the_retention_of_the_plan(kind: Kind) {
     let app = Build::on(kind).plan("free").start().await;
     let alice = sealed(&app).await;
     app.wait(TimeDelta::days(7) - TimeDelta::seconds(1));
@@ -193,10 +193,10 @@ async fn entries_go_when_the_plan_keeps_them_no_longer(kind: Kind) {
 }
 
 on_every_store!(
-    a_log_that_nobody_changed_is_whole,
+    an_unchanged_log_is_valid,
     a_log_goes_on_after_a_restart,
-    many_who_seal_at_once_make_one_chain;
-    entries_go_when_the_plan_keeps_them_no_longer,
+    concurrent_sealing_makes_one_chain;
+    entries_are_deleted_after_the_retention_of_the_plan,
     everything_past_retention_goes_in_one_round,
 );
 
@@ -206,7 +206,7 @@ mod changed {
     on_sql_stores!(
         every_change_of_an_entry_is_found,
         a_log_that_was_cut_at_either_end_is_found,
-        a_chain_whose_end_was_changed_is_not_made_good_by_going_on,
+        a_chain_with_a_changed_end_stays_invalid_when_it_grows,
         names_of_actors_may_be_erased;
         a_broken_chain_holds_up_no_other,
     );

@@ -27,7 +27,7 @@ async fn changes_of_projects_are_recorded(app: App) {
     assert_eq!(told(&app, team, "project.deleted").await, about("project", "Shop", json!({})));
 }
 
-async fn changes_of_environments_are_recorded_with_what_they_inherit_from(app: App) {
+async fn changes_of_environments_are_recorded_with_their_parents(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
 
@@ -140,7 +140,7 @@ async fn a_change_that_cannot_be_recorded_does_not_happen(app: App) {
 
 on_every_store![
     changes_of_projects_are_recorded,
-    changes_of_environments_are_recorded_with_what_they_inherit_from,
+    changes_of_environments_are_recorded_with_their_parents,
     changes_of_secrets_are_recorded_with_their_versions,
     a_secret_created_hidden_is_recorded_as_hidden,
     an_import_is_one_entry_with_its_counts,

@@ -2,7 +2,7 @@
 
 use secrets_tests::{App, Kind, on_sql_stores, paths};
 
-async fn a_value_whose_entry_is_not_committed_is_not_told(app: App) {
+async fn a_value_is_not_returned_if_its_entry_is_not_committed(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.secret(&web, "production", "KEY", "kvc_value").await;
@@ -34,4 +34,4 @@ async fn a_value_whose_entry_is_not_committed_is_not_told(app: App) {
     alice.get(&path).await.is(200);
 }
 
-on_sql_stores![a_value_whose_entry_is_not_committed_is_not_told];
+on_sql_stores![a_value_is_not_returned_if_its_entry_is_not_committed];

@@ -6,7 +6,7 @@ use secrets_core::model::Clock as _;
 use secrets_tests::{App, canary, on_every_store, paths};
 use serde_json::json;
 
-async fn an_entry_says_who_did_what_where_when_and_from_where(app: App) {
+async fn an_entry_has_actor_action_object_time_and_address(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let staging = alice.get(&paths::environment(&web, "staging")).await.is(200).json();
@@ -66,7 +66,7 @@ async fn entries_are_kept_apart_by_team(app: App) {
     assert_eq!((names(hers), names(his)), (vec!["Web".to_owned()], vec!["Shop".to_owned()]));
 }
 
-async fn an_entry_outlives_what_it_is_about(app: App) {
+async fn an_entry_outlives_its_object(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.environment(&web, "preview", None).await;
@@ -110,9 +110,9 @@ async fn no_value_is_in_any_field_of_any_entry(app: App) {
 }
 
 on_every_store![
-    an_entry_says_who_did_what_where_when_and_from_where,
+    an_entry_has_actor_action_object_time_and_address,
     a_long_agent_is_cut,
     entries_are_kept_apart_by_team,
-    an_entry_outlives_what_it_is_about,
+    an_entry_outlives_its_object,
     no_value_is_in_any_field_of_any_entry,
 ];

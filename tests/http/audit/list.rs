@@ -27,7 +27,7 @@ fn texts(page: &Value, field: &str) -> Vec<String> {
     logs.iter().map(|entry| entry[field].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-async fn the_newest_entries_come_first_and_tell_everything_but_values(app: App) {
+async fn the_newest_entries_come_first_with_all_fields_and_no_values(app: App) {
     let (alice, web) = world(&app).await;
     app.seal().await;
 
@@ -54,7 +54,7 @@ async fn the_newest_entries_come_first_and_tell_everything_but_values(app: App) 
     assert!(!page.to_string().contains("kvc_"));
 }
 
-async fn signing_in_is_told_in_the_log_of_ones_own_team(app: App) {
+async fn a_sign_in_is_recorded_in_the_personal_team(app: App) {
     let alice = app.person("alice").await;
     app.wait(TimeDelta::seconds(1));
     app.person("alice").await;
@@ -152,7 +152,7 @@ async fn the_oldest_come_first_where_that_is_asked(app: App) {
     assert_eq!(oldest_first, newest_first);
 }
 
-async fn what_is_asked_for_comes(app: App) {
+async fn filters_select_entries(app: App) {
     let (alice, web) = world(&app).await;
     app.wait(TimeDelta::seconds(5));
     let operator = alice.token(&serde_json::json!({ "all_projects": true })).await;
@@ -181,7 +181,7 @@ async fn what_is_asked_for_comes(app: App) {
     }
 }
 
-async fn a_page_goes_back_thirty_days_where_nothing_is_said(app: App) {
+async fn a_query_covers_thirty_days_by_default(app: App) {
     let (alice, _) = world(&app).await;
     app.wait(TimeDelta::days(31));
     let later = app.bearer(&app.jwt("alice"));
@@ -191,7 +191,7 @@ async fn a_page_goes_back_thirty_days_where_nothing_is_said(app: App) {
     drop(alice);
 }
 
-async fn what_no_entry_holds_is_not_found(app: App) {
+async fn a_filter_without_a_match_finds_nothing(app: App) {
     let alice = app.person("alice").await;
 
     for query in ["key=%00", "resource_type=%00", "key=%F0%9F%94%91"] {
@@ -201,7 +201,7 @@ async fn what_no_entry_holds_is_not_found(app: App) {
     alice.get(&format!("/api/v1/audit?{far}")).await.is(400).names("cursor");
 }
 
-async fn what_cannot_be_asked_is_refused_by_name(app: App) {
+async fn an_invalid_parameter_is_named(app: App) {
     let alice = app.person("alice").await;
 
     for (query, field) in [
@@ -229,7 +229,7 @@ async fn what_cannot_be_asked_is_refused_by_name(app: App) {
     }
 }
 
-async fn only_those_who_run_a_team_read_its_log(app: App) {
+async fn only_owners_and_admins_read_the_log_of_a_team(app: App) {
     let (alice, _) = world(&app).await;
     let (admin, member) = (app.person("admin").await, app.person("member").await);
     app.join(&alice.team, &admin.id, Role::Admin).await;
@@ -275,18 +275,18 @@ async fn a_log_can_be_had_as_a_table_without_formulas(app: App) {
 }
 
 on_every_store!(
-    the_newest_entries_come_first_and_tell_everything_but_values,
-    signing_in_is_told_in_the_log_of_ones_own_team,
+    the_newest_entries_come_first_with_all_fields_and_no_values,
+    a_sign_in_is_recorded_in_the_personal_team,
     pages_lead_to_each_other_though_entries_come_meanwhile,
     pages_miss_nothing_that_is_a_microsecond_apart,
     a_page_covers_a_part_of_the_log_and_its_cursor_goes_on,
     more_than_a_hundred_teams_are_not_read_at_once,
     the_oldest_come_first_where_that_is_asked,
-    what_is_asked_for_comes,
-    a_page_goes_back_thirty_days_where_nothing_is_said,
-    what_cannot_be_asked_is_refused_by_name,
-    what_no_entry_holds_is_not_found,
-    only_those_who_run_a_team_read_its_log,
+    filters_select_entries,
+    a_query_covers_thirty_days_by_default,
+    an_invalid_parameter_is_named,
+    a_filter_without_a_match_finds_nothing,
+    only_owners_and_admins_read_the_log_of_a_team,
     a_log_can_be_had_as_lines,
     a_log_can_be_had_as_a_table_without_formulas,
 );

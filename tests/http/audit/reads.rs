@@ -83,7 +83,7 @@ async fn an_operators_reads_are_recorded_with_its_token(app: App) {
     );
 }
 
-async fn what_gives_no_value_is_not_recorded(app: App) {
+async fn reads_without_values_are_not_recorded(app: App) {
     let (alice, web) = world(&app).await;
     let before = app.actions(&alice.team).await;
 
@@ -113,7 +113,7 @@ async fn reads_at_the_same_time_have_an_entry_each(app: App) {
     assert_eq!(reads.count(), 50);
 }
 
-async fn a_value_whose_reading_cannot_be_recorded_is_not_told(app: App) {
+async fn a_value_is_not_returned_if_its_read_cannot_be_recorded(app: App) {
     let (alice, web) = world(&app).await;
     let outage = Outage::of(&app.store);
     let server = app.over(outage.clone()).await;
@@ -163,8 +163,8 @@ on_every_store![
     an_export_is_one_entry_with_its_counts,
     an_export_as_text_is_recorded_with_its_format,
     an_operators_reads_are_recorded_with_its_token,
-    what_gives_no_value_is_not_recorded,
+    reads_without_values_are_not_recorded,
     reads_at_the_same_time_have_an_entry_each,
-    a_value_whose_reading_cannot_be_recorded_is_not_told;
+    a_value_is_not_returned_if_its_read_cannot_be_recorded;
     single_reads_may_be_left_out_and_exports_never,
 ];

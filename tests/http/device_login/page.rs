@@ -11,7 +11,7 @@ async fn send(client: &Client, fields: &[(&str, &str)]) -> Reply {
     client.raw("POST".parse().unwrap(), "/device", &kind, body).await
 }
 
-async fn the_page_shows_who_asks_and_takes_the_decision(app: App) {
+async fn the_page_shows_the_client_and_accepts_the_decision(app: App) {
     app.person("alice").await;
     let login = start(&app).await;
     let (browser, code) = (app.anonymous(), login["user_code"].as_str().unwrap());
@@ -122,7 +122,7 @@ async fn the_page_takes_a_token_from_a_proxy_but_not_from_another_site(app: App)
     poll(&app, &login).await.is(400).says("authorization_pending");
 }
 
-async fn the_page_does_not_help_to_guess(app: App) {
+async fn the_page_limits_invalid_tokens(app: App) {
     app.person("alice").await;
     let login = start(&app).await;
     let (browser, code) = (app.anonymous(), login["user_code"].as_str().unwrap());
@@ -167,9 +167,9 @@ async fn the_pages_work_below_a_path() {
 }
 
 on_every_store!(
-    the_page_shows_who_asks_and_takes_the_decision,
+    the_page_shows_the_client_and_accepts_the_decision,
     the_page_keeps_a_long_token_in_several_cookies,
     the_page_forgets_a_cookie_when_a_proxy_signs_the_user_in,
     the_page_takes_a_token_from_a_proxy_but_not_from_another_site,
-    the_page_does_not_help_to_guess,
+    the_page_limits_invalid_tokens,
 );

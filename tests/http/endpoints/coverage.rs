@@ -194,7 +194,7 @@ async fn the_endpoints_are_those_of_the_specification_and_ours_each_once() {
 }
 
 #[tokio::test]
-async fn only_what_the_policy_gives_to_anyone_asks_for_no_credential() {
+async fn only_public_endpoints_of_the_policy_need_no_credential() {
     let served = served().await;
     let public: BTreeSet<_> =
         served.iter().filter(|(_, _, public)| *public).map(|(_, template, _)| *template).collect();

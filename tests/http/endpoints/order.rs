@@ -13,7 +13,7 @@ const MALFORMED: [&str; 3] = [
     r#"{"name":7,"key":7,"value":7,"secrets":7,"changes":7,"team_id":7,"project_ids":7,"email":7,"role":7,"url":7,"events":7,"include_secrets":7}"#,
 ];
 
-async fn what_is_malformed_is_told_after_who_may_call_and_before_what_is_named(app: App) {
+async fn a_malformed_request_is_reported_after_authentication_and_before_lookups(app: App) {
     let world = World::build(&app).await;
     let before = world.dump(&app).await;
 
@@ -38,7 +38,7 @@ async fn what_is_malformed_is_told_after_who_may_call_and_before_what_is_named(a
 }
 
 secrets_tests::on_every_store!(
-    what_is_malformed_is_told_after_who_may_call_and_before_what_is_named
+    a_malformed_request_is_reported_after_authentication_and_before_lookups
 );
 
 /// True if an endpoint takes a body or a required query.

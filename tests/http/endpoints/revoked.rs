@@ -60,21 +60,21 @@ enum Right {
     Token,
 }
 
-async fn who_is_removed_meanwhile_changes_no_project(app: App) {
+async fn a_member_removed_meanwhile_changes_no_project(app: App) {
     let mut race = Race::new(app).await;
     let rules = rules(|rule| !locks_team(rule));
 
     race.run(Right::Membership, &rules, &[HOLD_PROJECTS, HOLD_ENVIRONMENTS]).await;
 }
 
-async fn who_is_removed_meanwhile_changes_no_team(app: App) {
+async fn a_member_removed_meanwhile_changes_no_team(app: App) {
     let mut race = Race::new(app).await;
     let rules = rules(locks_team);
 
     race.run(Right::Membership, &rules, &[HOLD_TEAM]).await;
 }
 
-async fn who_may_no_longer_write_changes_no_secret(app: App) {
+async fn a_member_who_lost_write_access_changes_no_secret(app: App) {
     let mut race = Race::new(app).await;
     app_join(&race).await;
     let rules = rules(|rule| rule.who == Who::Writers || rule.who == Who::Editors);
@@ -133,7 +133,7 @@ async fn changes_of_different_fields_both_stay(app: App) {
 }
 
 /// Checks a login whose approving user deletes the account during the approval.
-async fn who_is_deleted_meanwhile_approves_nothing(app: App) {
+async fn a_user_deleted_meanwhile_approves_nothing(app: App) {
     let mut race = Race::new(app).await;
 
     for round in 0..ACCOUNTS {
@@ -152,7 +152,7 @@ async fn who_is_deleted_meanwhile_approves_nothing(app: App) {
 }
 
 /// Checks a login whose user deletes the account while the client redeems the approved login.
-async fn who_is_deleted_meanwhile_gets_no_session(app: App) {
+async fn a_user_deleted_meanwhile_gets_no_session(app: App) {
     let mut race = Race::new(app).await;
 
     for round in 0..ACCOUNTS {
@@ -174,13 +174,13 @@ secrets_tests::on_store!(
     postgres,
     Postgres,
     [
-        who_is_removed_meanwhile_changes_no_project
-        who_is_removed_meanwhile_changes_no_team
-        who_may_no_longer_write_changes_no_secret
+        a_member_removed_meanwhile_changes_no_project
+        a_member_removed_meanwhile_changes_no_team
+        a_member_who_lost_write_access_changes_no_secret
         a_token_that_is_deleted_meanwhile_changes_no_secret
         changes_of_different_fields_both_stay
-        who_is_deleted_meanwhile_approves_nothing
-        who_is_deleted_meanwhile_gets_no_session
+        a_user_deleted_meanwhile_approves_nothing
+        a_user_deleted_meanwhile_gets_no_session
     ],
     []
 );

@@ -138,7 +138,7 @@ async fn a_chain_holds_16_environments(app: App) {
     assert_eq!(secret["secret"]["inherited_from"], "production");
 }
 
-async fn any_member_creates_environments_and_nobody_else(app: App) {
+async fn only_members_create_environments(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let web = alice.project("Web").await;
     let body = json!({ "name": "preview" });
@@ -176,6 +176,6 @@ on_every_store![
     a_name_is_required,
     a_name_is_unique_in_its_project_ignoring_case,
     a_chain_holds_16_environments,
-    any_member_creates_environments_and_nobody_else;
+    only_members_create_environments;
     a_parent_must_be_one_that_the_caller_may_read,
 ];

@@ -55,7 +55,7 @@ async fn an_environment_that_others_inherit_from_stays_and_they_are_named(app: A
     }
 }
 
-async fn only_owners_and_admins_delete_and_that_is_told_first(app: App) {
+async fn a_missing_permission_to_delete_is_reported_first(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let admin = app.person("ada").await;
     app.join(&alice.team, &bob.id, Role::Member).await;
@@ -73,7 +73,7 @@ async fn only_owners_and_admins_delete_and_that_is_told_first(app: App) {
     admin.delete(&paths::environment(&web, "preview")).await.is(204);
 }
 
-async fn a_scope_that_lost_its_environment_means_nothing(app: App) {
+async fn a_scope_without_its_deleted_environment_grants_nothing(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.environment(&web, "preview", None).await;
@@ -93,6 +93,6 @@ on_every_store![
     a_deleted_environment_is_gone_with_its_secrets,
     the_default_environments_cannot_be_deleted,
     an_environment_that_others_inherit_from_stays_and_they_are_named,
-    only_owners_and_admins_delete_and_that_is_told_first,
-    a_scope_that_lost_its_environment_means_nothing,
+    a_missing_permission_to_delete_is_reported_first,
+    a_scope_without_its_deleted_environment_grants_nothing,
 ];

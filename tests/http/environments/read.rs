@@ -39,7 +39,7 @@ async fn an_environment_is_named_by_its_id_or_its_name(app: App) {
     assert_eq!(by_id["name"], "Preview");
 }
 
-async fn an_environment_that_is_none_is_404(app: App) {
+async fn an_unknown_environment_is_404(app: App) {
     let alice = app.person("alice").await;
     let (web, shop) = (alice.project("Web").await, alice.project("Shop").await);
     let foreign = alice.environment(&shop, "preview", None).await;
@@ -52,7 +52,7 @@ async fn an_environment_that_is_none_is_404(app: App) {
     }
 }
 
-async fn environments_of_a_project_of_others_are_403(app: App) {
+async fn environments_of_another_teams_project_are_403(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let web = alice.project("Web").await;
 
@@ -80,7 +80,7 @@ async fn a_token_sees_the_environments_of_its_scope(app: App) {
 on_every_store![
     the_list_is_in_the_order_of_creation,
     an_environment_is_named_by_its_id_or_its_name,
-    an_environment_that_is_none_is_404,
-    environments_of_a_project_of_others_are_403,
+    an_unknown_environment_is_404,
+    environments_of_another_teams_project_are_403,
     a_token_sees_the_environments_of_its_scope,
 ];

@@ -64,7 +64,7 @@ async fn a_parent_is_given_by_id_or_name_and_taken_away_by_null(app: App) {
     assert_eq!(entries, [r#"{"inherits_from":"base"}"#, r#"{"inherits_from":null}"#]);
 }
 
-async fn what_is_not_given_stays(app: App) {
+async fn fields_that_are_not_given_stay(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.environment(&web, "preview", Some("staging")).await;
@@ -139,7 +139,7 @@ async fn a_circle_is_refused(app: App) {
     assert_eq!(shown(&alice, &web, "a").await.get("inherits_from"), None);
 }
 
-async fn a_chain_counts_those_who_inherit_too(app: App) {
+async fn the_limit_of_a_chain_counts_descendants(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let mut parent = None;
@@ -164,7 +164,7 @@ async fn a_chain_counts_those_who_inherit_too(app: App) {
     alice.post(&paths::environments(&web), &body).await.is(400);
 }
 
-async fn a_parent_of_elsewhere_is_400(app: App) {
+async fn a_parent_in_another_project_is_400(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let (web, shop) = (alice.project("Web").await, bob.project("Shop").await);
     let foreign = bob.environment(&shop, "foreign", None).await;
@@ -193,12 +193,12 @@ async fn only_owners_and_admins_change_an_environment(app: App) {
 on_every_store![
     an_environment_is_renamed_with_all_it_holds,
     a_parent_is_given_by_id_or_name_and_taken_away_by_null,
-    what_is_not_given_stays,
+    fields_that_are_not_given_stay,
     a_change_of_nothing_is_400,
     default_environments_keep_their_names,
     a_name_that_is_taken_is_400_in_any_case_of_letters,
     a_circle_is_refused,
-    a_chain_counts_those_who_inherit_too,
-    a_parent_of_elsewhere_is_400,
+    the_limit_of_a_chain_counts_descendants,
+    a_parent_in_another_project_is_400,
     only_owners_and_admins_change_an_environment,
 ];

@@ -234,7 +234,7 @@ async fn an_external_secret_gets_all_keys_or_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn only_what_does_not_exist_is_missing_for_the_operator() {
+async fn only_a_404_means_missing_for_the_operator() {
     let (app, alice, _web) = world().await;
     let token = reader(&alice).await;
 

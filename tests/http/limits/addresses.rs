@@ -68,7 +68,7 @@ async fn a_valid_credential_is_not_counted_by_its_address(kind: Kind) {
     assert_eq!(asks(&app.anonymous(), 1).await.is(200).number("x-ratelimit-remaining"), 2);
 }
 
-async fn public_endpoints_are_counted_by_address_whoever_asks(kind: Kind) {
+async fn public_endpoints_are_counted_by_address_for_every_caller(kind: Kind) {
     let app = three_a_minute(kind).await;
     let alice = app.person("alice").await;
 
@@ -94,7 +94,7 @@ async fn health_is_counted_and_never_refused(kind: Kind) {
     asks(&anyone, 1).await.is(429);
 }
 
-async fn a_forwarded_address_is_not_believed(kind: Kind) {
+async fn an_untrusted_forwarded_address_is_ignored(kind: Kind) {
     let app = three_a_minute(kind).await;
 
     for number in 1..=3 {
@@ -141,9 +141,9 @@ on_every_store![
     the_101st_request_of_a_minute_is_429,
     a_request_without_a_credential_is_429_and_not_401,
     a_valid_credential_is_not_counted_by_its_address,
-    public_endpoints_are_counted_by_address_whoever_asks,
+    public_endpoints_are_counted_by_address_for_every_caller,
     health_is_counted_and_never_refused,
-    a_forwarded_address_is_not_believed,
+    an_untrusted_forwarded_address_is_ignored,
     a_trusted_proxy_is_believed_about_the_hop_before_it,
     an_ipv6_network_is_counted_as_one,
     a_trusted_proxy_that_names_no_address_is_400,

@@ -92,7 +92,7 @@ async fn less_may_be_written_and_deleted_above_the_limit(kind: Kind) {
     assert!((10..200).contains(&left), "{left}");
 }
 
-async fn a_secret_has_at_most_so_many_previous_versions(kind: Kind) {
+async fn the_number_of_previous_versions_is_limited(kind: Kind) {
     let app = small(kind).await;
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
@@ -143,7 +143,7 @@ async fn a_rotation_is_not_refused_for_its_size(kind: Kind) {
 on_every_store![;
     secrets_that_are_too_large_together_are_429,
     less_may_be_written_and_deleted_above_the_limit,
-    a_secret_has_at_most_so_many_previous_versions,
+    the_number_of_previous_versions_is_limited,
     the_oldest_versions_of_an_environment_give_way,
     a_rotation_is_not_refused_for_its_size,
 ];

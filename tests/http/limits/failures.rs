@@ -33,7 +33,7 @@ async fn the_21st_failed_credential_of_a_minute_is_429(kind: Kind) {
 
 /// Checks that a valid credential is refused too after 20 failures. Otherwise, a client with a
 /// thousand requests a minute could try a thousand credentials.
-async fn a_good_credential_does_not_help_then(kind: Kind) {
+async fn a_valid_credential_is_refused_after_20_failures(kind: Kind) {
     let app = server(kind).await;
     let alice = app.person("alice").await;
     let token = alice.token(&json!({ "all_projects": true })).await;
@@ -47,7 +47,7 @@ async fn a_good_credential_does_not_help_then(kind: Kind) {
 
 /// Checks that a credential that was verified in the last minute is still accepted, so that one bad
 /// client behind an address does not block the good clients.
-async fn a_credential_that_was_good_a_minute_ago_is_good_still(kind: Kind) {
+async fn a_recently_verified_credential_is_still_accepted(kind: Kind) {
     let app = server(kind).await;
     let alice = app.person("alice").await;
     app.wait(TimeDelta::seconds(55));
@@ -87,8 +87,8 @@ async fn a_token_that_was_deleted_is_a_failure(kind: Kind) {
 on_every_store![
     ;
     the_21st_failed_credential_of_a_minute_is_429,
-    a_good_credential_does_not_help_then,
-    a_credential_that_was_good_a_minute_ago_is_good_still,
+    a_valid_credential_is_refused_after_20_failures,
+    a_recently_verified_credential_is_still_accepted,
     a_missing_credential_is_no_failure,
     where_addresses_are_not_limited_failures_are_not_counted,
     a_token_that_was_deleted_is_a_failure,

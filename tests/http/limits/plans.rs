@@ -134,7 +134,7 @@ async fn hidden_secrets_are_counted(kind: Kind) {
     );
 }
 
-async fn an_import_counts_what_is_new_and_is_429_as_a_whole(kind: Kind) {
+async fn an_import_counts_new_secrets_and_is_429_as_a_whole(kind: Kind) {
     let (_app, alice) = free(kind).await;
     let web = almost_full(&alice).await;
     let bulk = paths::secret(&web, "staging", "bulk");
@@ -198,7 +198,7 @@ async fn a_member_too_many_is_429_and_invitations_count(kind: Kind) {
     }
 }
 
-async fn the_plan_is_told_after_rules_and_before_conflicts(kind: Kind) {
+async fn plan_limits_are_reported_after_rules_and_before_conflicts(kind: Kind) {
     let (_app, alice) = free(kind).await;
     let web = almost_full(&alice).await;
     alice.environment(&web, "four", None).await;
@@ -234,9 +234,9 @@ on_every_store![
     an_environment_too_many_is_429,
     a_secret_too_many_is_429,
     hidden_secrets_are_counted,
-    an_import_counts_what_is_new_and_is_429_as_a_whole,
+    an_import_counts_new_secrets_and_is_429_as_a_whole,
     inherited_secrets_are_not_counted,
     a_service_token_too_many_is_429,
     a_member_too_many_is_429_and_invitations_count,
-    the_plan_is_told_after_rules_and_before_conflicts,
+    plan_limits_are_reported_after_rules_and_before_conflicts,
 ];

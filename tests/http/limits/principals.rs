@@ -45,7 +45,7 @@ async fn the_61st_request_of_a_minute_is_429(kind: Kind) {
     assert_eq!(over.header("retry-after"), Some("50"));
 }
 
-async fn every_answer_says_where_the_window_stands(kind: Kind) {
+async fn every_answer_has_the_state_of_the_window(kind: Kind) {
     let app = Build::on(kind).rates(100, 60).start().await;
     let alice = app.bearer(&app.jwt("alice"));
     let too_large = vec![b' '; 1_048_577];
@@ -80,7 +80,7 @@ async fn a_window_begins_with_the_minute(kind: Kind) {
     assert_eq!(window(begin.is(200)), [3, 2, next_minute() + 60]);
 }
 
-async fn retrying_after_what_was_said_helps(kind: Kind) {
+async fn a_retry_after_the_given_time_succeeds(kind: Kind) {
     let app = three_a_minute(kind).await;
     let alice = app.person("alice").await;
     app.wait(TimeDelta::milliseconds(500));
@@ -105,7 +105,7 @@ async fn a_person_is_counted_once_whatever_token_they_send(kind: Kind) {
 }
 
 /// Checks that the first sign-in and later requests are counted for the same person.
-async fn a_person_is_counted_alike_before_and_after_signing_in(kind: Kind) {
+async fn a_person_is_counted_the_same_before_and_after_signing_in(kind: Kind) {
     let app = three_a_minute(kind).await;
     let alice = app.bearer(&app.jwt("alice"));
 
@@ -131,7 +131,7 @@ async fn people_and_tokens_are_counted_apart(kind: Kind) {
 }
 
 /// Checks that a change that the rate limit refused was not made.
-async fn over_the_limit_nothing_is_done(kind: Kind) {
+async fn a_request_over_the_limit_changes_nothing(kind: Kind) {
     let app = three_a_minute(kind).await;
     let alice = app.person("alice").await;
     asks(&alice, 2).await.is(200);
@@ -156,11 +156,11 @@ async fn without_limits_there_are_no_headers(app: App) {
 on_every_store![
     without_limits_there_are_no_headers;
     the_61st_request_of_a_minute_is_429,
-    every_answer_says_where_the_window_stands,
+    every_answer_has_the_state_of_the_window,
     a_window_begins_with_the_minute,
-    retrying_after_what_was_said_helps,
+    a_retry_after_the_given_time_succeeds,
     a_person_is_counted_once_whatever_token_they_send,
-    a_person_is_counted_alike_before_and_after_signing_in,
+    a_person_is_counted_the_same_before_and_after_signing_in,
     people_and_tokens_are_counted_apart,
-    over_the_limit_nothing_is_done,
+    a_request_over_the_limit_changes_nothing,
 ];

@@ -53,7 +53,7 @@ async fn refused_uses_of_a_token_leave_one_entry_a_minute(kind: Kind) {
     assert!(later.iter().all(|entry| entry.action == "token.used_denied"));
 }
 
-async fn uses_from_elsewhere_are_failures_of_the_address(kind: Kind) {
+async fn uses_from_other_networks_are_failures_of_the_address(kind: Kind) {
     let app = Build::on(kind).rates(1_000, 60).proxies("127.0.0.1").start().await;
     let alice = app.person("alice").await;
     let token = app.bearer(&bound_token(&alice).await);
@@ -88,7 +88,7 @@ async fn an_ended_token_is_in_the_log(kind: Kind) {
     assert!(entries[0].metadata.contains(r#""reason":"expired""#), "{}", entries[0].metadata);
 }
 
-async fn a_token_that_does_what_only_users_may_do_is_in_the_log(kind: Kind) {
+async fn a_token_that_calls_an_operation_for_users_is_in_the_log(kind: Kind) {
     let app = server(kind).await;
     let alice = app.person("alice").await;
     let token = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
@@ -148,7 +148,7 @@ async fn a_refused_read_and_a_refused_change_are_in_the_log(kind: Kind) {
 
 /// Checks that the log of a team does not contain names of callers outside of the team, because the
 /// callers choose their names.
-async fn a_stranger_is_in_the_log_without_a_name(kind: Kind) {
+async fn a_caller_outside_of_the_team_is_in_the_log_without_a_name(kind: Kind) {
     let app = server(kind).await;
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let web = alice.project("Web").await;
@@ -167,9 +167,9 @@ async fn a_stranger_is_in_the_log_without_a_name(kind: Kind) {
 on_every_store![
     ;
     refused_uses_of_a_token_leave_one_entry_a_minute,
-    uses_from_elsewhere_are_failures_of_the_address,
+    uses_from_other_networks_are_failures_of_the_address,
     an_ended_token_is_in_the_log,
-    a_token_that_does_what_only_users_may_do_is_in_the_log,
+    a_token_that_calls_an_operation_for_users_is_in_the_log,
     a_refused_read_and_a_refused_change_are_in_the_log,
-    a_stranger_is_in_the_log_without_a_name,
+    a_caller_outside_of_the_team_is_in_the_log_without_a_name,
 ];

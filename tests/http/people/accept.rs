@@ -18,7 +18,7 @@ async fn told(app: &App, subject: &str, profile: &Value) -> Client {
     client
 }
 
-async fn whoever_accepts_joins_in_the_role_they_were_invited_to(app: App) {
+async fn an_accepted_invitation_gives_its_role(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let body = json!({ "email": "bob@example.com", "role": "admin" });
     let invitation = alice.post(&members(&alice), &body).await.is(201).json();
@@ -45,7 +45,7 @@ async fn an_invitation_is_used_once(app: App) {
     bob.get(&team(&alice)).await.is(403);
 }
 
-async fn an_invitation_ends_with_the_right_to_invite(app: App) {
+async fn an_invitation_ends_when_its_sender_may_no_longer_invite(app: App) {
     let (alice, bob, zed) =
         (app.person("alice").await, app.person("bob").await, app.person("zed").await);
     let zeds = json!({ "email": "zed@example.com", "role": "admin" });
@@ -68,7 +68,7 @@ async fn an_invitation_ends_with_the_right_to_invite(app: App) {
     }
 }
 
-async fn nobody_else_accepts_or_sees_an_invitation(app: App) {
+async fn only_the_invited_person_sees_and_accepts_an_invitation(app: App) {
     let (alice, eve) = (app.person("alice").await, app.person("eve").await);
     let invitation = invite(&alice, "bob").await;
     let path = format!("/api/v1/invitations/{}", token(&invitation));
@@ -87,7 +87,7 @@ async fn nobody_else_accepts_or_sees_an_invitation(app: App) {
     accept(&bob, &token(&invitation)).await.is(200);
 }
 
-async fn an_address_that_nobody_vouches_for_is_nobodys(app: App) {
+async fn an_unverified_address_accepts_no_invitation(app: App) {
     let alice = app.person("alice").await;
     let invitation = invite(&alice, "bob").await;
     let claims =
@@ -104,7 +104,7 @@ async fn an_address_that_nobody_vouches_for_is_nobodys(app: App) {
 
 /// Checks that only verified addresses are shown to others. An address that a member has not
 /// verified can still be invited, because it may belong to another person.
-async fn an_address_that_is_not_verified_is_shown_to_its_person_alone(app: App) {
+async fn an_unverified_address_is_shown_to_its_person_only(app: App) {
     let alice = app.person("alice").await;
     let claims = json!({ "email": "bob@example.com", "email_verified": false });
     let pretender = told(&app, "1", &claims).await;
@@ -140,7 +140,7 @@ async fn the_address_of_the_credential_counts_and_not_that_of_an_earlier_one(app
     accept(&renamed, &token(&new)).await.is(200);
 }
 
-async fn whoever_is_a_member_already_accepts_and_stays_what_they_are(app: App) {
+async fn a_member_who_accepts_an_invitation_keeps_their_role(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let invitation = invite(&alice, "bob").await;
     app.join(&alice.team, &bob.id, Role::Admin).await;
@@ -179,14 +179,14 @@ async fn an_invitation_outlives_a_restart(app: App) {
 }
 
 on_every_store![
-    whoever_accepts_joins_in_the_role_they_were_invited_to,
+    an_accepted_invitation_gives_its_role,
     an_invitation_is_used_once,
-    an_invitation_ends_with_the_right_to_invite,
-    nobody_else_accepts_or_sees_an_invitation,
-    an_address_that_is_not_verified_is_shown_to_its_person_alone,
-    an_address_that_nobody_vouches_for_is_nobodys,
+    an_invitation_ends_when_its_sender_may_no_longer_invite,
+    only_the_invited_person_sees_and_accepts_an_invitation,
+    an_unverified_address_is_shown_to_its_person_only,
+    an_unverified_address_accepts_no_invitation,
     the_address_of_the_credential_counts_and_not_that_of_an_earlier_one,
-    whoever_is_a_member_already_accepts_and_stays_what_they_are,
+    a_member_who_accepts_an_invitation_keeps_their_role,
     one_person_may_be_invited_by_several_teams,
     an_invitation_outlives_a_restart,
 ];

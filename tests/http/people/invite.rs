@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{UNKNOWN, accept, invitations, invite, members, roles, team, token, unknown};
 
-async fn whoever_is_invited_is_shown_as_pending_and_is_no_member(app: App) {
+async fn an_invited_person_is_pending_and_no_member(app: App) {
     let alice = app.person("alice").await;
 
     let body = json!({ "email": " Bob@Example.COM ", "role": "admin" });
@@ -63,7 +63,7 @@ async fn a_team_lists_its_pending_invitations(app: App) {
     );
 }
 
-async fn whoever_is_invited_finds_the_invitation_without_a_mail(app: App) {
+async fn an_invited_person_finds_the_invitation_without_a_mail(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let invitation = invite(&alice, "bob").await;
     invite(&alice, "carol").await;
@@ -89,7 +89,7 @@ async fn whoever_is_invited_finds_the_invitation_without_a_mail(app: App) {
     assert_eq!(bob.get(&path).await.is(200).json(), info);
 }
 
-async fn whoever_is_in_the_team_or_invited_is_not_invited_again(app: App) {
+async fn members_and_invited_persons_are_not_invited_again(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&alice.team, &bob.id, Role::Member).await;
     invite(&alice, "carol").await;
@@ -102,7 +102,7 @@ async fn whoever_is_in_the_team_or_invited_is_not_invited_again(app: App) {
     assert_eq!(alice.get(&invitations(&alice)).await.json().as_array().unwrap().len(), 1);
 }
 
-async fn whoever_is_invited_needs_an_address_and_a_role_that_can_be_given(app: App) {
+async fn an_invitation_needs_a_valid_address_and_role(app: App) {
     let alice = app.person("alice").await;
     let long = format!("{}@example.com", "x".repeat(243));
     let emails = [
@@ -132,7 +132,7 @@ async fn whoever_is_invited_needs_an_address_and_a_role_that_can_be_given(app: A
     assert_eq!((&odd["email"], &odd["role"]), (&json!("o'néill+x@exämple.com"), &json!("member")));
 }
 
-async fn only_owners_and_admins_invite_and_see_who_is_invited(app: App) {
+async fn only_owners_and_admins_invite_and_list_invitations(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let (ada, eve) = (app.person("ada").await, app.person("eve").await);
     app.join(&alice.team, &bob.id, Role::Member).await;
@@ -150,7 +150,7 @@ async fn only_owners_and_admins_invite_and_see_who_is_invited(app: App) {
     ada.get(&invitations(&alice)).await.is(200);
 }
 
-async fn a_team_that_is_none_is_403_where_404_is_not_listed(app: App) {
+async fn an_unknown_team_is_403_where_404_is_not_specified(app: App) {
     let alice = app.person("alice").await;
     let body = json!({ "email": "bob@example.com" });
 
@@ -211,7 +211,7 @@ async fn an_invitation_expires_after_seven_days(app: App) {
     drop(bob);
 }
 
-async fn links_begin_where_the_operator_says(kind: Kind) {
+async fn links_begin_with_the_public_url(kind: Kind) {
     let app = Build::on(kind).public_url("https://secrets.example/base").start().await;
     let alice = app.person("alice").await;
 
@@ -220,7 +220,7 @@ async fn links_begin_where_the_operator_says(kind: Kind) {
     assert!(url.as_str().unwrap().starts_with("https://secrets.example/base/invitations/"));
 }
 
-async fn a_link_never_leads_to_a_host_that_cannot_be_one(app: App) {
+async fn an_invalid_host_is_in_no_link(app: App) {
     let alice = app.person("alice").await;
     let headers = [("content-type", "application/json"), ("host", "evil.example/x?")];
 
@@ -269,18 +269,18 @@ async fn an_invitation_is_recorded_and_its_token_is_not(app: App) {
 }
 
 on_every_store![
-    whoever_is_invited_is_shown_as_pending_and_is_no_member,
+    an_invited_person_is_pending_and_no_member,
     a_team_lists_its_pending_invitations,
-    whoever_is_invited_finds_the_invitation_without_a_mail,
-    whoever_is_in_the_team_or_invited_is_not_invited_again,
-    whoever_is_invited_needs_an_address_and_a_role_that_can_be_given,
-    only_owners_and_admins_invite_and_see_who_is_invited,
-    a_team_that_is_none_is_403_where_404_is_not_listed,
+    an_invited_person_finds_the_invitation_without_a_mail,
+    members_and_invited_persons_are_not_invited_again,
+    an_invitation_needs_a_valid_address_and_role,
+    only_owners_and_admins_invite_and_list_invitations,
+    an_unknown_team_is_403_where_404_is_not_specified,
     a_revoked_invitation_is_gone,
     an_invitation_of_another_team_is_unknown,
     an_invitation_expires_after_seven_days,
-    a_link_never_leads_to_a_host_that_cannot_be_one,
+    an_invalid_host_is_in_no_link,
     the_page_of_an_invitation_discloses_nothing,
     an_invitation_is_recorded_and_its_token_is_not;
-    links_begin_where_the_operator_says,
+    links_begin_with_the_public_url,
 ];

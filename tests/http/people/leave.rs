@@ -20,7 +20,7 @@ async fn remove(by: &Person, of: &Person, whom: &Person) -> Reply {
     by.delete(&format!("{}/{}", members(of), whom.id)).await
 }
 
-async fn whoever_was_removed_sees_nothing_of_the_team_any_more(app: App) {
+async fn a_removed_member_sees_nothing_of_the_team(app: App) {
     let (alice, ada, bob) = staff(&app).await;
     let web = alice.project("Web").await;
     bob.get(&web).await.is(200);
@@ -46,7 +46,7 @@ async fn a_member_may_leave_and_be_invited_again(app: App) {
     invite(&alice, "bob").await;
 }
 
-async fn a_member_removes_nobody_else(app: App) {
+async fn a_member_cannot_remove_others(app: App) {
     let (alice, ada, bob) = staff(&app).await;
     let eve = app.person("eve").await;
 
@@ -79,7 +79,7 @@ async fn the_last_owner_cannot_leave(app: App) {
     assert_eq!(roles(&ada, &team(&alice)).await, ["ada admin", "bob owner"]);
 }
 
-async fn whoever_is_not_there_cannot_be_removed(app: App) {
+async fn an_unknown_member_cannot_be_removed(app: App) {
     let (alice, _, _) = staff(&app).await;
     let eve = app.person("eve").await;
 
@@ -93,7 +93,7 @@ async fn whoever_is_not_there_cannot_be_removed(app: App) {
     }
 }
 
-async fn tokens_of_whoever_was_removed_go_on(app: App) {
+async fn tokens_of_a_removed_member_stay_valid(app: App) {
     let (alice, ada, _) = staff(&app).await;
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
@@ -107,11 +107,11 @@ async fn tokens_of_whoever_was_removed_go_on(app: App) {
 }
 
 on_every_store![
-    whoever_was_removed_sees_nothing_of_the_team_any_more,
+    a_removed_member_sees_nothing_of_the_team,
     a_member_may_leave_and_be_invited_again,
-    a_member_removes_nobody_else,
+    a_member_cannot_remove_others,
     an_admin_removes_no_owner,
     the_last_owner_cannot_leave,
-    whoever_is_not_there_cannot_be_removed,
-    tokens_of_whoever_was_removed_go_on,
+    an_unknown_member_cannot_be_removed,
+    tokens_of_a_removed_member_stay_valid,
 ];

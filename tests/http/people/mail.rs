@@ -73,7 +73,7 @@ async fn where_mail_is_sent_the_inviter_is_given_no_link(kind: Kind) {
     assert_eq!(list[0]["email"], "bob@example.com");
 }
 
-async fn what_waits_to_be_sent_holds_no_token_and_no_address(kind: Kind) {
+async fn a_pending_mail_contains_no_token_and_no_address(kind: Kind) {
     let (app, alice) = world(kind).await;
     app.mailer.answer(Answer::Fails);
 
@@ -177,7 +177,7 @@ async fn an_invitation_that_is_sent_again_is_mailed_with_its_new_token(kind: Kin
     accept(&bob, &messages[1].token()).await.is(200);
 }
 
-async fn what_was_revoked_before_it_was_sent_is_not_sent(kind: Kind) {
+async fn a_revoked_invitation_is_not_sent(kind: Kind) {
     let (app, alice) = world(kind).await;
     app.mailer.answer(Answer::Fails);
     let place = invite(&alice, "bob").await;
@@ -190,7 +190,7 @@ async fn what_was_revoked_before_it_was_sent_is_not_sent(kind: Kind) {
     sent(&app, 0).await;
 }
 
-async fn what_failed_is_tried_again_later_and_later(kind: Kind) {
+async fn a_failed_mail_is_retried_with_growing_delays(kind: Kind) {
     let (app, alice) = world(kind).await;
     app.mailer.answer(Answer::Fails);
     invite(&alice, "bob").await;
@@ -217,7 +217,7 @@ async fn what_failed_is_tried_again_later_and_later(kind: Kind) {
 /// Duration of a claim.
 const CLAIM: TimeDelta = TimeDelta::minutes(2);
 
-async fn what_never_arrives_is_given_up(kind: Kind) {
+async fn a_mail_that_always_fails_is_given_up(kind: Kind) {
     let (app, alice) = world(kind).await;
     app.mailer.answer(Answer::Fails);
     invite(&alice, "bob").await;
@@ -232,7 +232,7 @@ async fn what_never_arrives_is_given_up(kind: Kind) {
     assert!(app.mailer.tried() <= 8, "{}", app.mailer.tried());
 }
 
-async fn what_is_refused_for_good_is_not_tried_again(kind: Kind) {
+async fn a_permanently_refused_mail_is_not_retried(kind: Kind) {
     let (app, alice) = world(kind).await;
     app.mailer.answer(Answer::Refuses);
 
@@ -258,7 +258,7 @@ async fn two_nodes_send_nothing_twice(kind: Kind) {
     assert_eq!((recipients.len(), app.mailer.tried()), (20, 20));
 }
 
-async fn a_claim_that_nobody_settles_ends(kind: Kind) {
+async fn an_abandoned_claim_ends(kind: Kind) {
     let (app, alice) = world(kind).await;
     app.mailer.answer(Answer::Fails);
     invite(&alice, "bob").await;
@@ -292,16 +292,16 @@ async fn a_claim_that_nobody_settles_ends(kind: Kind) {
 on_every_store![without_mail_invitations_are_not_limited;
     an_invitation_is_mailed_with_the_link_that_accepts_it,
     where_mail_is_sent_the_inviter_is_given_no_link,
-    what_waits_to_be_sent_holds_no_token_and_no_address,
+    a_pending_mail_contains_no_token_and_no_address,
     a_refused_request_leaves_nothing_to_be_sent,
     names_in_mail_are_no_links,
     a_user_sends_100_invitations_a_day,
     an_address_is_sent_10_invitations_a_day,
     an_invitation_that_is_sent_again_is_mailed_with_its_new_token,
-    what_was_revoked_before_it_was_sent_is_not_sent,
-    what_failed_is_tried_again_later_and_later,
-    what_never_arrives_is_given_up,
-    what_is_refused_for_good_is_not_tried_again,
+    a_revoked_invitation_is_not_sent,
+    a_failed_mail_is_retried_with_growing_delays,
+    a_mail_that_always_fails_is_given_up,
+    a_permanently_refused_mail_is_not_retried,
     two_nodes_send_nothing_twice,
-    a_claim_that_nobody_settles_ends,
+    an_abandoned_claim_ends,
 ];

@@ -51,7 +51,7 @@ async fn the_first_resend_is_never_refused_and_the_next_waits_a_minute(app: App)
     resend(&alice, &sent).await.is(429);
 }
 
-async fn invitations_wait_apart(app: App) {
+async fn each_invitation_has_its_own_resend_interval(app: App) {
     let alice = app.person("alice").await;
     let (bob, carol) = (invite(&alice, "bob").await, invite(&alice, "carol").await);
     resend(&alice, &bob).await.is(200);
@@ -74,7 +74,7 @@ async fn only_owners_and_admins_send_again_or_revoke(app: App) {
     assert_eq!(token(&listed(&alice).await), token(&sent));
 }
 
-async fn what_was_never_sent_is_not_sent_again(app: App) {
+async fn an_unknown_invitation_is_not_sent_again(app: App) {
     let alice = app.person("alice").await;
 
     for id in [super::UNKNOWN, "nonsense"] {
@@ -87,7 +87,7 @@ async fn what_was_never_sent_is_not_sent_again(app: App) {
 on_every_store![
     an_invitation_that_is_sent_again_has_a_new_token_and_a_new_week,
     the_first_resend_is_never_refused_and_the_next_waits_a_minute,
-    invitations_wait_apart,
+    each_invitation_has_its_own_resend_interval,
     only_owners_and_admins_send_again_or_revoke,
-    what_was_never_sent_is_not_sent_again,
+    an_unknown_invitation_is_not_sent_again,
 ];

@@ -73,7 +73,7 @@ async fn an_admin_may_step_down(app: App) {
     give(&ada, &alice, &bob, "admin").await.is(403);
 }
 
-async fn an_owner_makes_owners_and_unmakes_them(app: App) {
+async fn an_owner_adds_and_removes_owners(app: App) {
     let (alice, ada, bob) = staff(&app).await;
 
     give(&alice, &alice, &bob, "owner").await.is(200);
@@ -93,7 +93,7 @@ async fn the_last_owner_stays_one(app: App) {
     give(&alice, &alice, &alice, "owner").await.is(200);
 }
 
-async fn a_member_changes_nobodys_role(app: App) {
+async fn a_member_cannot_change_roles(app: App) {
     let (alice, ada, bob) = staff(&app).await;
     let eve = app.person("eve").await;
 
@@ -103,7 +103,7 @@ async fn a_member_changes_nobodys_role(app: App) {
     }
 }
 
-async fn whoever_is_not_in_the_team_has_no_role_to_change(app: App) {
+async fn the_role_of_a_person_outside_of_the_team_cannot_be_changed(app: App) {
     let (alice, _, _) = staff(&app).await;
     let eve = app.person("eve").await;
 
@@ -134,9 +134,9 @@ on_every_store![
     a_member_with_a_new_role_is_answered,
     an_admin_makes_members_admins_and_back_and_no_owners,
     an_admin_may_step_down,
-    an_owner_makes_owners_and_unmakes_them,
+    an_owner_adds_and_removes_owners,
     the_last_owner_stays_one,
-    a_member_changes_nobodys_role,
-    whoever_is_not_in_the_team_has_no_role_to_change,
+    a_member_cannot_change_roles,
+    the_role_of_a_person_outside_of_the_team_cannot_be_changed,
     a_new_role_counts_from_the_next_request_on,
 ];

@@ -12,7 +12,7 @@ fn defaults(roles: &[(&str, &str)]) -> Value {
     json!({ "defaults": roles.iter().map(of).collect::<Vec<_>>() })
 }
 
-async fn a_default_is_the_operators_until_it_is_set(app: App) {
+async fn the_operators_default_applies_until_one_is_set(app: App) {
     let team = Team::of(&app).await;
     let path = format!("{}/permissions/defaults", team.web);
     let project = paths::last(&team.web);
@@ -75,7 +75,7 @@ async fn a_default_ends_with_its_environment(app: App) {
     team.bob.get(&paths::secrets(&team.web, "short")).await.is(200);
 }
 
-async fn what_is_said_of_a_person_goes_before_the_default(app: App) {
+async fn a_permission_of_a_person_takes_precedence_over_the_default(app: App) {
     let team = Team::of(&app).await;
     let path = format!("{}/permissions/defaults", team.web);
     team.alice.put(&path, &defaults(&[("staging", "none"), ("*", "none")])).await.is(200);
@@ -95,10 +95,10 @@ async fn the_earlier_body_with_one_role_is_refused(app: App) {
 }
 
 on_every_store![
-    a_default_is_the_operators_until_it_is_set,
+    the_operators_default_applies_until_one_is_set,
     a_default_for_all_holds_in_every_environment_of_its_project,
     the_default_of_an_environment_goes_before_the_default_for_all,
     a_default_ends_with_its_environment,
-    what_is_said_of_a_person_goes_before_the_default,
+    a_permission_of_a_person_takes_precedence_over_the_default,
     the_earlier_body_with_one_role_is_refused,
 ];

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{NO_ACCESS, Team};
 
-async fn each_role_allows_what_it_says(app: App) {
+async fn each_role_allows_its_operations(app: App) {
     let team = Team::of(&app).await;
     let secrets = paths::secrets(&team.web, "staging");
     let key = paths::secret(&team.web, "staging", "KEY");
@@ -35,7 +35,7 @@ async fn each_role_allows_what_it_says(app: App) {
     }
 }
 
-async fn a_role_holds_in_its_environment_alone(app: App) {
+async fn a_role_applies_to_its_environment_only(app: App) {
     let team = Team::of(&app).await;
     let other = team.alice.project("Other").await;
     team.grant("staging", "none").await;
@@ -50,7 +50,7 @@ async fn a_role_holds_in_its_environment_alone(app: App) {
 
 /// Checks that a caller without access is refused before a value is decrypted: the value was
 /// tampered with, so decrypting it would cause an internal error.
-async fn who_may_nothing_is_refused_before_a_value_is_opened(app: App) {
+async fn a_caller_without_access_is_refused_before_a_value_is_decrypted(app: App) {
     let team = Team::of(&app).await;
     let record = app.record(&team.web, "staging", "KEY").await;
     app.rewrite(&[secrets_core::store::SecretRecord {
@@ -122,7 +122,7 @@ async fn a_restricted_secret_is_listed_without_details(app: App) {
     assert_eq!((key.get("restricted"), &key["description"]), (None, &json!("kvc_description")));
 }
 
-async fn what_would_export_a_restricted_secret_is_refused(app: App) {
+async fn an_export_with_a_restricted_secret_is_refused(app: App) {
     let team = restricted(&app).await;
     let secrets = paths::secrets(&team.web, "preview");
     let bundle = json!({ "recipients": [{ "type": "raw" }] });
@@ -157,7 +157,7 @@ async fn an_etag_of_another_permission_does_not_match(app: App) {
     assert_eq!(again.is(200).header("etag"), Some(&*full));
 }
 
-async fn a_token_reads_what_its_environment_inherits_whoever_created_it(app: App) {
+async fn a_token_reads_inherited_secrets_whoever_created_it(app: App) {
     let team = restricted(&app).await;
     let token = json!({ "project_ids": ["web"], "environments": ["preview"] });
     let token = app.bearer(&team.alice.token(&token).await);
@@ -182,7 +182,7 @@ async fn a_parent_needs_read_on_it_and_on_every_ancestor(app: App) {
     team.bob.post(&path, &inherit("mine", "low")).await.is(201);
 }
 
-async fn who_leaves_and_comes_back_has_no_old_rights(app: App) {
+async fn a_member_who_rejoins_has_no_old_permissions(app: App) {
     let team = Team::of(&app).await;
     team.grant("staging", "admin").await;
     team.grant("production", "none").await;
@@ -219,15 +219,15 @@ async fn roles_outlive_a_restart(app: App) {
 }
 
 on_every_store![
-    each_role_allows_what_it_says,
-    a_role_holds_in_its_environment_alone,
-    who_may_nothing_is_refused_before_a_value_is_opened,
+    each_role_allows_its_operations,
+    a_role_applies_to_its_environment_only,
+    a_caller_without_access_is_refused_before_a_value_is_decrypted,
     an_inherited_value_is_read_with_access_to_the_environment_that_holds_it,
     a_restricted_secret_is_listed_without_details,
-    what_would_export_a_restricted_secret_is_refused,
+    an_export_with_a_restricted_secret_is_refused,
     an_etag_of_another_permission_does_not_match,
-    a_token_reads_what_its_environment_inherits_whoever_created_it,
+    a_token_reads_inherited_secrets_whoever_created_it,
     a_parent_needs_read_on_it_and_on_every_ancestor,
-    who_leaves_and_comes_back_has_no_old_rights,
+    a_member_who_rejoins_has_no_old_permissions,
     roles_outlive_a_restart,
 ];

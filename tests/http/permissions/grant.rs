@@ -9,7 +9,7 @@ use super::{NO_ACCESS, Team};
 
 const NOBODYS: &str = "0191d0a0-0000-7000-8000-000000000000";
 
-async fn what_is_said_is_answered_and_listed(app: App) {
+async fn a_set_permission_is_returned_and_listed(app: App) {
     let team = Team::of(&app).await;
 
     let said = team.grant("staging", "read").await;
@@ -24,7 +24,7 @@ async fn what_is_said_is_answered_and_listed(app: App) {
     assert_eq!(none, json!({ "permissions": [] }));
 }
 
-async fn what_is_said_again_keeps_its_beginning(app: App) {
+async fn a_changed_permission_keeps_its_creation_time(app: App) {
     let team = Team::of(&app).await;
     let first = team.grant("staging", "read").await;
     app.wait(TimeDelta::hours(1));
@@ -49,7 +49,7 @@ async fn a_role_is_none_read_write_or_admin(app: App) {
     team.alice.put(&path, &json!({ "role": "read", "until": "tomorrow" })).await.is(400);
 }
 
-async fn nobody_changes_their_own(app: App) {
+async fn a_permission_of_ones_own_cannot_be_changed(app: App) {
     let team = Team::of(&app).await;
     team.grant("staging", "admin").await;
 
@@ -63,7 +63,7 @@ async fn nobody_changes_their_own(app: App) {
     assert_eq!(team.mine("staging").await["role"], "admin");
 }
 
-async fn only_members_of_the_team_are_spoken_of(app: App) {
+async fn only_members_of_the_team_get_permissions(app: App) {
     let team = Team::of(&app).await;
     let eve = app.person("eve").await;
 
@@ -75,7 +75,7 @@ async fn only_members_of_the_team_are_spoken_of(app: App) {
     }
 }
 
-async fn nothing_is_taken_from_who_runs_the_team(app: App) {
+async fn owners_and_admins_cannot_be_restricted(app: App) {
     let team = Team::of(&app).await;
     let ada = app.person("ada").await;
     app.join(&team.alice.team, &ada.id, Role::Admin).await;
@@ -87,7 +87,7 @@ async fn nothing_is_taken_from_who_runs_the_team(app: App) {
     ada.get(&paths::secret(&team.web, "staging", "KEY")).await.is(200);
 }
 
-async fn an_admin_of_an_environment_says_who_may_there_and_nowhere_else(app: App) {
+async fn an_admin_of_an_environment_grants_permissions_only_there(app: App) {
     let team = Team::of(&app).await;
     let carol = team.member(&app, "carol").await;
     team.grant("staging", "admin").await;
@@ -108,7 +108,7 @@ async fn an_admin_of_an_environment_says_who_may_there_and_nowhere_else(app: App
     carol.put(&paths::permission(&team.web, "staging", &team.bob.id), &read).await.is(403);
 }
 
-async fn what_is_taken_back_gives_way_to_what_holds_for_all(app: App) {
+async fn the_default_applies_after_a_permission_was_removed(app: App) {
     let team = Team::of(&app).await;
     team.grant("staging", "none").await;
     let key = paths::secret(&team.web, "staging", "KEY");
@@ -121,7 +121,7 @@ async fn what_is_taken_back_gives_way_to_what_holds_for_all(app: App) {
     team.alice.delete(&path).await.is(404).says("permission not found");
 }
 
-async fn many_are_said_at_once_or_none(app: App) {
+async fn several_permissions_are_set_together_or_not_at_all(app: App) {
     let team = Team::of(&app).await;
     let carol = team.member(&app, "carol").await;
     let eve = app.person("eve").await;
@@ -183,14 +183,14 @@ async fn each_change_is_in_the_log(app: App) {
 }
 
 on_every_store![
-    what_is_said_is_answered_and_listed,
-    what_is_said_again_keeps_its_beginning,
+    a_set_permission_is_returned_and_listed,
+    a_changed_permission_keeps_its_creation_time,
     a_role_is_none_read_write_or_admin,
-    nobody_changes_their_own,
-    only_members_of_the_team_are_spoken_of,
-    nothing_is_taken_from_who_runs_the_team,
-    an_admin_of_an_environment_says_who_may_there_and_nowhere_else,
-    what_is_taken_back_gives_way_to_what_holds_for_all,
-    many_are_said_at_once_or_none,
+    a_permission_of_ones_own_cannot_be_changed,
+    only_members_of_the_team_get_permissions,
+    owners_and_admins_cannot_be_restricted,
+    an_admin_of_an_environment_grants_permissions_only_there,
+    the_default_applies_after_a_permission_was_removed,
+    several_permissions_are_set_together_or_not_at_all,
     each_change_is_in_the_log,
 ];

@@ -13,7 +13,7 @@ fn roles(mine: &Value) -> Vec<(&str, &str)> {
     all.iter().map(|one| (text(one, "environment_name"), text(one, "role"))).collect()
 }
 
-async fn everybody_is_told_what_they_may_in_each_environment(app: App) {
+async fn a_caller_reads_their_permission_for_each_environment(app: App) {
     let team = Team::of(&app).await;
     team.grant("production", "none").await;
     let path = format!("{}/my-permissions", team.web);
@@ -38,7 +38,7 @@ async fn everybody_is_told_what_they_may_in_each_environment(app: App) {
     );
 }
 
-async fn who_runs_the_team_may_everything(app: App) {
+async fn owners_and_admins_may_do_everything(app: App) {
     let team = Team::of(&app).await;
 
     let mine = team.alice.get(&format!("{}/my-permissions", team.web)).await.is(200).json();
@@ -49,7 +49,7 @@ async fn who_runs_the_team_may_everything(app: App) {
     assert!(mine["permissions"][0]["created_at"].as_str().unwrap() >= STARTED);
 }
 
-async fn a_service_token_is_told_what_it_may(app: App) {
+async fn a_service_token_reads_its_permissions(app: App) {
     let team = Team::of(&app).await;
     let slug = secrets_tests::paths::last(&team.web);
     let everywhere = ["development", "staging", "production"];
@@ -78,7 +78,7 @@ async fn a_service_token_is_told_what_it_may(app: App) {
     }
 }
 
-async fn a_permission_keeps_its_id_whoever_tells_it(app: App) {
+async fn a_permission_has_the_same_id_in_every_response(app: App) {
     let team = Team::of(&app).await;
     let before = team.mine("staging").await;
 
@@ -91,7 +91,7 @@ async fn a_permission_keeps_its_id_whoever_tells_it(app: App) {
     assert_ne!(team.mine("production").await["id"], before["id"]);
 }
 
-async fn what_the_operator_chose_holds_where_nothing_is_said(kind: Kind) {
+async fn the_operators_default_applies_without_a_permission(kind: Kind) {
     let options = Options { member_access: MemberAccess::Read, ..Options::default() };
     let app = Build::on(kind).options(options).start().await;
     let team = Team::of(&app).await;
@@ -102,9 +102,9 @@ async fn what_the_operator_chose_holds_where_nothing_is_said(kind: Kind) {
 }
 
 on_every_store![
-    everybody_is_told_what_they_may_in_each_environment,
-    who_runs_the_team_may_everything,
-    a_service_token_is_told_what_it_may,
-    a_permission_keeps_its_id_whoever_tells_it;
-    what_the_operator_chose_holds_where_nothing_is_said,
+    a_caller_reads_their_permission_for_each_environment,
+    owners_and_admins_may_do_everything,
+    a_service_token_reads_its_permissions,
+    a_permission_has_the_same_id_in_every_response;
+    the_operators_default_applies_without_a_permission,
 ];

@@ -70,7 +70,7 @@ async fn any_member_of_the_team_may_create_one(app: App) {
     assert_eq!((&project["team_id"], &project["created_by"]), (&json!(alice.team), &json!(bob.id)));
 }
 
-async fn a_team_of_others_or_of_nobody_is_403(app: App) {
+async fn another_or_unknown_team_is_403(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let body = json!({ "error": "you are not a member of this team", "code": "forbidden" });
 
@@ -190,7 +190,7 @@ on_every_store![
     a_project_begins_with_three_environments,
     a_project_without_a_team_is_in_the_callers_own,
     any_member_of_the_team_may_create_one,
-    a_team_of_others_or_of_nobody_is_403,
+    another_or_unknown_team_is_403,
     a_team_that_is_no_uuid_is_400,
     a_project_has_a_name_of_1_to_100_characters,
     a_description_has_at_most_500_characters,

@@ -46,7 +46,7 @@ async fn a_deleted_project_takes_no_changes(app: App) {
     alice.delete(&paths::secret(&web, "staging", "KEY")).await.is(404);
 }
 
-async fn a_deleted_project_is_unknown_to_whoever_could_not_see_it(app: App) {
+async fn a_deleted_project_is_unknown_to_other_teams(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let web = alice.project("Web").await;
     bob.get(&web).await.is(403);
@@ -101,7 +101,7 @@ async fn only_owners_and_admins_delete(app: App) {
 on_every_store![
     a_deleted_project_is_gone_with_all_it_held,
     a_deleted_project_takes_no_changes,
-    a_deleted_project_is_unknown_to_whoever_could_not_see_it,
+    a_deleted_project_is_unknown_to_other_teams,
     a_token_reaches_a_deleted_project_no_more,
     the_slug_of_a_deleted_project_is_never_given_again,
     only_owners_and_admins_delete,

@@ -11,7 +11,7 @@ fn names(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect()
 }
 
-async fn the_list_holds_what_the_callers_teams_own_oldest_first(app: App) {
+async fn the_list_has_the_projects_of_the_callers_teams_oldest_first(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&alice.team, &bob.id, Role::Member).await;
     bob.project("First").await;
@@ -65,7 +65,7 @@ async fn a_project_is_named_by_its_id_or_its_slug(app: App) {
     assert_eq!(by_id, by_capitals.is(200).json());
 }
 
-async fn a_project_that_is_none_is_404(app: App) {
+async fn an_unknown_project_is_404(app: App) {
     let alice = app.person("alice").await;
     alice.project("Web").await;
     let body = json!({ "error": "project not found", "code": "not_found" });
@@ -75,7 +75,7 @@ async fn a_project_that_is_none_is_404(app: App) {
     }
 }
 
-async fn a_project_of_others_is_403(app: App) {
+async fn another_teams_project_is_403(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let web = alice.project("Web").await;
     let body = json!({ "error": "you are not a member of this team", "code": "forbidden" });
@@ -103,11 +103,11 @@ async fn a_token_sees_only_the_environments_of_its_scope(app: App) {
 }
 
 on_every_store![
-    the_list_holds_what_the_callers_teams_own_oldest_first,
+    the_list_has_the_projects_of_the_callers_teams_oldest_first,
     a_token_lists_the_projects_of_its_scope,
     a_project_is_read_with_its_environments,
     a_project_is_named_by_its_id_or_its_slug,
-    a_project_that_is_none_is_404,
-    a_project_of_others_is_403,
+    an_unknown_project_is_404,
+    another_teams_project_is_403,
     a_token_sees_only_the_environments_of_its_scope,
 ];

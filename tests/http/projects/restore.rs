@@ -50,7 +50,7 @@ async fn full(person: &Person) -> String {
     project
 }
 
-async fn what_was_deleted_comes_back_as_it_was(app: App) {
+async fn a_restored_project_is_unchanged(app: App) {
     let alice = app.person("alice").await;
     let web = full(&alice).await;
     let before = seen(&alice, &web).await;
@@ -93,7 +93,7 @@ async fn a_token_that_named_the_project_does_not_reach_it_again(app: App) {
     all.get(&path).await.is(200);
 }
 
-async fn only_what_is_deleted_is_restored_by_its_id_and_once(app: App) {
+async fn a_deleted_project_is_restored_once_by_its_id(app: App) {
     let alice = app.person("alice").await;
     let web = full(&alice).await;
     alice.post(&restore(&web), &json!({})).await.is(404).says("project not found");
@@ -222,7 +222,7 @@ async fn a_purge_leaves_nothing_but_the_slug(app: App) {
 }
 
 /// Checks every endpoint of the route table, so that new endpoints are tested too.
-async fn a_walk_through_every_endpoint_finds_nothing_of_a_deleted_project(app: App) {
+async fn no_endpoint_shows_a_deleted_project(app: App) {
     let alice = app.person("alice").await;
     let web = full(&alice).await;
     let names = Names::of(&alice, &web).await;
@@ -333,13 +333,13 @@ const BODY: &str = r#"{"name":"again","key":"NEW","value":"kvc_new","version":1,
     "secrets":[{"key":"NEW","value":"kvc_new"}]}"#;
 
 on_every_store![
-    what_was_deleted_comes_back_as_it_was,
+    a_restored_project_is_unchanged,
     a_token_that_named_the_project_does_not_reach_it_again,
-    only_what_is_deleted_is_restored_by_its_id_and_once,
+    a_deleted_project_is_restored_once_by_its_id,
     only_owners_and_admins_of_the_team_restore,
     after_thirty_days_it_is_too_late,
     a_purge_leaves_nothing_but_the_slug,
-    a_walk_through_every_endpoint_finds_nothing_of_a_deleted_project;
+    no_endpoint_shows_a_deleted_project;
     a_plan_must_have_room,
 ];
 

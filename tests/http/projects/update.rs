@@ -45,7 +45,7 @@ async fn a_change_of_nothing_is_400(app: App) {
     }
 }
 
-async fn a_name_that_is_none_is_400(app: App) {
+async fn an_invalid_name_is_400(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
 
@@ -69,7 +69,7 @@ async fn only_owners_and_admins_rename(app: App) {
     bob.patch(&web, &json!({})).await.is(403);
 }
 
-async fn a_project_that_is_none_cannot_be_renamed(app: App) {
+async fn an_unknown_project_cannot_be_renamed(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let web = alice.project("Web").await;
 
@@ -81,7 +81,7 @@ on_every_store![
     a_new_name_keeps_the_slug,
     a_description_is_changed_alone,
     a_change_of_nothing_is_400,
-    a_name_that_is_none_is_400,
+    an_invalid_name_is_400,
     only_owners_and_admins_rename,
-    a_project_that_is_none_cannot_be_renamed,
+    an_unknown_project_cannot_be_renamed,
 ];

@@ -26,7 +26,7 @@ async fn a_new_person_who_signs_in_many_times_gets_one_account_and_one_team(app:
     assert!(memberships[0].team.is_personal);
 }
 
-async fn a_name_that_was_chosen_is_not_lost_to_a_sign_in_beside_it(app: App) {
+async fn a_concurrent_sign_in_does_not_overwrite_a_chosen_name(app: App) {
     let alice = app.person("alice").await;
     let nothing = json!({});
 
@@ -59,7 +59,7 @@ async fn teams_of_one_name_get_addresses_of_their_own(app: App) {
 }
 
 secrets_tests::on_every_store!(
-    a_name_that_was_chosen_is_not_lost_to_a_sign_in_beside_it,
+    a_concurrent_sign_in_does_not_overwrite_a_chosen_name,
     a_new_person_who_signs_in_many_times_gets_one_account_and_one_team,
     teams_of_one_name_get_addresses_of_their_own,
 );

@@ -110,7 +110,7 @@ async fn of_many_deletions_of_an_environment_one_happens(app: App) {
     outcome(&replies, (204, 1), (404, 63));
 }
 
-async fn what_inherits_from_each_other_is_never_made(app: App) {
+async fn environments_never_inherit_from_each_other(app: App) {
     let person = app.person("ann").await;
     let path = paths::environments(&person.project("web").await);
     let crowd = Crowd::of(&app, &app.jwt("ann")).await;
@@ -165,7 +165,7 @@ async fn parents_that_would_close_a_circle_together_never_do(app: App) {
     }
 }
 
-async fn of_many_who_take_a_name_one_has_it(app: App) {
+async fn of_many_renames_to_a_name_one_happens(app: App) {
     let person = app.person("ann").await;
     let project = person.project("web").await;
     let path = paths::environments(&project);
@@ -216,9 +216,9 @@ secrets_tests::on_every_store!(
     an_environment_is_deleted_or_inherited_from_and_never_both,
     nothing_is_written_to_an_environment_once_it_is_deleted,
     of_many_deletions_of_an_environment_one_happens,
-    what_inherits_from_each_other_is_never_made,
+    environments_never_inherit_from_each_other,
     parents_that_would_close_a_circle_together_never_do,
-    of_many_who_take_a_name_one_has_it,
+    of_many_renames_to_a_name_one_happens,
     a_chain_that_grows_at_many_places_stays_a_chain_of_sixteen,
 );
 

@@ -20,7 +20,7 @@ async fn team(person: &Person, id: &str) -> Value {
     person.get(&format!("/api/v1/teams/{id}")).await.is(200).json()
 }
 
-async fn of_many_who_accept_an_invitation_one_does(app: App) {
+async fn of_many_acceptances_of_an_invitation_one_happens(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let token = invite(&alice, "bob@example.com").await;
     let crowd = Crowd::of(&app, &app.jwt("bob")).await;
@@ -99,7 +99,7 @@ async fn an_invitation_is_sent_again_once_a_minute(app: App) {
 }
 
 /// Lets half of the owners give up their role while the other half leave. The last owner must stay.
-async fn owners_who_all_go_at_once_leave_one(app: App) {
+async fn concurrent_departures_leave_an_owner(app: App) {
     let alice = app.person("alice").await;
     let mut owners = Vec::new();
     for number in 0..8 {
@@ -130,7 +130,7 @@ async fn owners_who_all_go_at_once_leave_one(app: App) {
 
 /// Checks that a team with another member keeps an owner, however many owners delete their accounts
 /// at the same time.
-async fn owners_who_all_delete_their_accounts_leave_one(app: App) {
+async fn concurrent_account_deletions_leave_an_owner(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&alice.team, &bob.id, Role::Member).await;
     let mut clients = vec![app.bearer(&app.jwt("alice"))];
@@ -153,7 +153,7 @@ async fn owners_who_all_delete_their_accounts_leave_one(app: App) {
 
 /// Lets two owners remove each other. Only one removal succeeds, because the other owner is then no
 /// longer an owner.
-async fn owners_who_remove_each_other_do_not_both(app: App) {
+async fn of_two_owners_who_remove_each_other_one_succeeds(app: App) {
     let (ann, bea) = (app.person("ann").await, app.person("bea").await);
     app.join(&ann.team, &bea.id, Role::Owner).await;
     let clients = vec![app.bearer(&app.jwt("ann")), app.bearer(&app.jwt("bea"))];
@@ -170,7 +170,7 @@ async fn owners_who_remove_each_other_do_not_both(app: App) {
 }
 
 /// Lets a removal wait for the lock on the team. It is authorized again after the wait.
-async fn an_owner_who_is_taken_out_meanwhile_removes_nobody(app: App) {
+async fn an_owner_removed_meanwhile_cannot_remove_others(app: App) {
     let (ann, bea) = (app.person("ann").await, app.person("bea").await);
     let cyd = app.person("cyd").await;
     app.join(&ann.team, &bea.id, Role::Owner).await;
@@ -216,7 +216,7 @@ async fn a_team_never_has_more_members_than_its_plan_allows(kind: Kind) {
 
 /// Lets invitations be accepted while others are created. Members and invitations together never
 /// exceed the limit.
-async fn joining_makes_no_room(kind: Kind) {
+async fn accepting_an_invitation_makes_no_room(kind: Kind) {
     let app = Build::on(kind).plan("free").start().await;
     let alice = app.person("alice").await;
     let mut tokens = Vec::new();
@@ -249,14 +249,14 @@ async fn joining_makes_no_room(kind: Kind) {
 }
 
 secrets_tests::on_every_store!(
-    of_many_who_accept_an_invitation_one_does,
+    of_many_acceptances_of_an_invitation_one_happens,
     of_accepting_and_revoking_one_happens,
     of_many_invitations_of_one_address_one_is_made,
     an_invitation_is_sent_again_once_a_minute,
-    owners_who_all_go_at_once_leave_one,
-    owners_who_all_delete_their_accounts_leave_one,
-    owners_who_remove_each_other_do_not_both,
-    an_owner_who_is_taken_out_meanwhile_removes_nobody;
+    concurrent_departures_leave_an_owner,
+    concurrent_account_deletions_leave_an_owner,
+    of_two_owners_who_remove_each_other_one_succeeds,
+    an_owner_removed_meanwhile_cannot_remove_others;
     a_team_never_has_more_members_than_its_plan_allows,
-    joining_makes_no_room,
+    accepting_an_invitation_makes_no_room,
 );

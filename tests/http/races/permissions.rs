@@ -54,7 +54,7 @@ async fn nothing_is_read_after_it_was_forbidden(app: App) {
     }
 }
 
-async fn of_what_many_say_of_one_person_one_thing_stays(app: App) {
+async fn concurrent_permissions_of_a_person_leave_one(app: App) {
     let (ann, bob, project) = world(&app).await;
     let crowd = Crowd::of(&app, &app.jwt("ann")).await;
     let roles = ["none", "read", "write", "admin"];
@@ -73,7 +73,7 @@ async fn of_what_many_say_of_one_person_one_thing_stays(app: App) {
     assert!(roles.contains(&listed[0]["role"].as_str().unwrap()));
 }
 
-async fn nothing_is_said_of_an_environment_that_is_gone(app: App) {
+async fn a_deleted_environment_gets_no_permission(app: App) {
     let (ann, bob, project) = world(&app).await;
     for pair in 0..CROWD / 2 {
         ann.environment(&project, &format!("env-{pair}"), None).await;
@@ -104,6 +104,6 @@ async fn nothing_is_said_of_an_environment_that_is_gone(app: App) {
 
 secrets_tests::on_every_store!(
     nothing_is_read_after_it_was_forbidden,
-    of_what_many_say_of_one_person_one_thing_stays,
-    nothing_is_said_of_an_environment_that_is_gone,
+    concurrent_permissions_of_a_person_leave_one,
+    a_deleted_environment_gets_no_permission,
 );

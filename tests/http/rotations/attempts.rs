@@ -37,7 +37,7 @@ async fn a_database_that_never_answers_is_waited_for_45_seconds(kind: Kind) {
     assert_eq!(main.history().await, [entry]);
 }
 
-async fn what_was_served_works_after_a_time_out_and_the_next_one_goes_on(kind: Kind) {
+async fn the_served_credential_works_after_a_timeout_and_the_next_attempt_succeeds(kind: Kind) {
     for call in ["apply", "verify"] {
         let app = waiting(kind, 2_000).await;
         let main = Rotated::create(&app, "alice").await;
@@ -55,7 +55,7 @@ async fn what_was_served_works_after_a_time_out_and_the_next_one_goes_on(kind: K
     }
 }
 
-async fn two_who_ask_at_once_are_told_of_the_same_attempt(kind: Kind) {
+async fn two_concurrent_requests_share_an_attempt(kind: Kind) {
     let app = waiting(kind, 2_000).await;
     let main = Rotated::create(&app, "alice").await;
     app.database.script("apply", [Script::Hang]);
@@ -97,7 +97,7 @@ async fn a_client_that_hangs_up_stops_nothing(kind: Kind) {
 
 on_every_store![;
     a_database_that_never_answers_is_waited_for_45_seconds,
-    what_was_served_works_after_a_time_out_and_the_next_one_goes_on,
-    two_who_ask_at_once_are_told_of_the_same_attempt,
+    the_served_credential_works_after_a_timeout_and_the_next_attempt_succeeds,
+    two_concurrent_requests_share_an_attempt,
     a_client_that_hangs_up_stops_nothing,
 ];

@@ -18,7 +18,7 @@ fn time(value: &Value) -> DateTime<Utc> {
     value.as_str().unwrap().parse().unwrap()
 }
 
-async fn a_created_rotation_is_answered_without_how_its_database_is_reached(app: App) {
+async fn a_created_rotation_is_returned_without_its_connection(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let staging = alice.get(&paths::environment(&web, "staging")).await.is(200).json();
@@ -59,7 +59,7 @@ async fn the_first_rotation_is_an_interval_away_give_or_take_an_hour(app: App) {
     }
 }
 
-async fn one_that_is_to_rotate_immediately_is_due_at_once(app: App) {
+async fn an_immediate_rotation_is_due_at_once(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let mut body = postgresql("main-db");
@@ -70,7 +70,7 @@ async fn one_that_is_to_rotate_immediately_is_due_at_once(app: App) {
     assert_eq!(told["next_rotation_at"], STARTED);
 }
 
-async fn creating_dials_nobody(app: App) {
+async fn creating_a_rotation_makes_no_connection(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let path = paths::rotations(&web, "staging");
@@ -81,7 +81,7 @@ async fn creating_dials_nobody(app: App) {
     assert_eq!(app.database.calls(), [""; 0]);
 }
 
-async fn one_that_goes_through_a_function_says_so(app: App) {
+async fn a_proxied_rotation_has_its_connection_method(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
 
@@ -93,7 +93,7 @@ async fn one_that_goes_through_a_function_says_so(app: App) {
     assert_eq!(told.get("proxy"), None);
 }
 
-async fn a_port_and_how_it_is_protected_have_defaults(app: App) {
+async fn port_and_tls_mode_have_defaults(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let token = alice.token(&json!({ "all_projects": true })).await;
@@ -167,12 +167,12 @@ async fn creating_is_in_the_log_by_name_and_kind(app: App) {
 }
 
 on_every_store![
-    a_created_rotation_is_answered_without_how_its_database_is_reached,
+    a_created_rotation_is_returned_without_its_connection,
     the_first_rotation_is_an_interval_away_give_or_take_an_hour,
-    one_that_is_to_rotate_immediately_is_due_at_once,
-    creating_dials_nobody,
-    one_that_goes_through_a_function_says_so,
-    a_port_and_how_it_is_protected_have_defaults,
+    an_immediate_rotation_is_due_at_once,
+    creating_a_rotation_makes_no_connection,
+    a_proxied_rotation_has_its_connection_method,
+    port_and_tls_mode_have_defaults,
     a_name_is_taken_in_its_own_environment_only,
     keys_can_be_given_other_names,
     creating_is_in_the_log_by_name_and_kind,

@@ -5,7 +5,7 @@ use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Rotated, on_every_store, paths, postgresql};
 use serde_json::{Value, json};
 
-async fn what_a_rotation_made_stays_when_it_is_deleted(app: App) {
+async fn secrets_and_users_stay_when_a_rotation_is_deleted(app: App) {
     let main = Rotated::create(&app, "alice").await;
     main.succeed().await;
     let previous = main.served().await;
@@ -22,7 +22,7 @@ async fn what_a_rotation_made_stays_when_it_is_deleted(app: App) {
     assert_eq!(main.person.get(&all).await.is(200).json(), json!({ "rotations": [] }));
 }
 
-async fn deleting_says_in_the_log_which_users_are_left(app: App) {
+async fn a_deletion_is_recorded_with_the_remaining_users(app: App) {
     let main = Rotated::create(&app, "alice").await;
     main.succeed().await;
     let user = main.served().await.0;
@@ -58,7 +58,7 @@ async fn revoking_deletes_the_secrets_and_shuts_both_users_out(app: App) {
     app.entry(&main.person.team, "rotation.deleted").await;
 }
 
-async fn one_that_never_rotated_can_be_revoked(app: App) {
+async fn a_rotation_that_never_ran_can_be_revoked(app: App) {
     let main = Rotated::create(&app, "alice").await;
 
     main.person.delete(&format!("{}?revoke=true", main.path)).await.is(204);
@@ -67,7 +67,7 @@ async fn one_that_never_rotated_can_be_revoked(app: App) {
     main.person.secret(&main.project, "staging", "MAIN_DB_URL", "kvc_mine").await;
 }
 
-async fn what_could_not_be_revoked_can_be_asked_again(app: App) {
+async fn a_failed_revocation_can_be_repeated(app: App) {
     let main = Rotated::create(&app, "alice").await;
     main.succeed().await;
     let (username, password) = main.served().await;
@@ -96,7 +96,7 @@ async fn whether_to_revoke_is_true_or_false(app: App) {
     main.person.delete(&format!("{}?revoke=false", main.path)).await.is(204);
 }
 
-async fn what_is_not_there_is_not_deleted(app: App) {
+async fn an_unknown_rotation_is_not_deleted(app: App) {
     let main = Rotated::create(&app, "alice").await;
     let path = paths::rotation(&main.project, "staging", "none");
 
@@ -104,7 +104,7 @@ async fn what_is_not_there_is_not_deleted(app: App) {
     main.person.delete(&format!("{path}?revoke=true")).await.is(404).says("rotation not found");
 }
 
-async fn its_name_is_free_again_and_its_keys_are_not(app: App) {
+async fn the_name_of_a_deleted_rotation_is_free_and_its_keys_are_not(app: App) {
     let main = Rotated::create(&app, "alice").await;
     main.succeed().await;
     main.person.delete(&main.path).await.is(204);
@@ -123,12 +123,12 @@ async fn its_name_is_free_again_and_its_keys_are_not(app: App) {
 }
 
 on_every_store![
-    what_a_rotation_made_stays_when_it_is_deleted,
-    deleting_says_in_the_log_which_users_are_left,
+    secrets_and_users_stay_when_a_rotation_is_deleted,
+    a_deletion_is_recorded_with_the_remaining_users,
     revoking_deletes_the_secrets_and_shuts_both_users_out,
-    one_that_never_rotated_can_be_revoked,
-    what_could_not_be_revoked_can_be_asked_again,
+    a_rotation_that_never_ran_can_be_revoked,
+    a_failed_revocation_can_be_repeated,
     whether_to_revoke_is_true_or_false,
-    what_is_not_there_is_not_deleted,
-    its_name_is_free_again_and_its_keys_are_not,
+    an_unknown_rotation_is_not_deleted,
+    the_name_of_a_deleted_rotation_is_free_and_its_keys_are_not,
 ];

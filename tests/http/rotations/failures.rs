@@ -83,7 +83,7 @@ async fn a_name_that_does_not_resolve_is_tried_once_like_an_address_that_is_not_
     assert!((pause - TimeDelta::minutes(5)).abs() <= TimeDelta::seconds(30), "{pause}");
 }
 
-async fn one_that_answers_at_the_fourth_try_is_rotated(app: App) {
+async fn a_database_that_answers_at_the_fourth_try_is_rotated(app: App) {
     let main = served(&app).await;
     let before = main.served().await;
     app.database.script("apply", [Script::Fail(Fault::Unreachable); 3]);
@@ -109,7 +109,7 @@ async fn five_failures_in_a_row_are_an_error(app: App) {
     assert_eq!(until_next(&app, &shown), TimeDelta::days(1));
 }
 
-async fn a_success_between_them_counts_anew(app: App) {
+async fn a_success_resets_the_number_of_failures(app: App) {
     let main = served(&app).await;
     for _ in 0..4 {
         failing(&app, &main, &[Script::Fail(Fault::Unreachable); 4], "active").await;
@@ -120,7 +120,7 @@ async fn a_success_between_them_counts_anew(app: App) {
     failing(&app, &main, &[Script::Fail(Fault::Unreachable); 4], "active").await;
 }
 
-async fn what_only_a_person_can_mend_is_an_error_at_once(app: App) {
+async fn a_failure_that_needs_a_user_is_an_error_at_once(app: App) {
     let main = served(&app).await;
     let faults = [
         Fault::AdminRejected,
@@ -147,7 +147,7 @@ async fn what_only_a_person_can_mend_is_an_error_at_once(app: App) {
     assert_eq!(main.shown().await["status"], "active");
 }
 
-async fn a_password_that_a_policy_refuses_is_drawn_anew_twice(app: App) {
+async fn a_password_that_a_policy_refuses_is_generated_again_twice(app: App) {
     let main = served(&app).await;
     app.database.script("apply", [Script::Fail(Fault::PasswordPolicy); 2]);
     let told = count(&app, "apply");
@@ -173,7 +173,7 @@ async fn a_lock_that_is_held_is_tried_three_times_at_once(app: App) {
     assert_eq!(tries, 3);
 }
 
-async fn a_change_whose_answer_was_lost_is_made_again_and_served(app: App) {
+async fn a_change_without_an_answer_is_repeated_and_served(app: App) {
     let main = served(&app).await;
     app.database.script("apply", [Script::Lose(Fault::Interrupted)]);
     main.succeed().await;
@@ -184,7 +184,7 @@ async fn a_change_whose_answer_was_lost_is_made_again_and_served(app: App) {
     main.works(&app).await;
 }
 
-async fn a_change_whose_answers_are_all_lost_fails_and_harms_nobody(app: App) {
+async fn a_change_that_never_gets_an_answer_fails_without_effect(app: App) {
     let main = served(&app).await;
 
     let lost = [Script::Lose(Fault::Interrupted); 3];
@@ -195,7 +195,7 @@ async fn a_change_whose_answers_are_all_lost_fails_and_harms_nobody(app: App) {
     main.works(&app).await;
 }
 
-async fn a_credential_that_does_not_work_is_shut_out_again(app: App) {
+async fn a_credential_that_does_not_work_is_disabled_again(app: App) {
     let main = served(&app).await;
     let before = main.served().await;
     let other = user(&main.shown().await, Slot::B);
@@ -227,7 +227,7 @@ async fn a_credential_that_works_after_a_while_is_served(app: App) {
     main.works(&app).await;
 }
 
-async fn a_failure_is_in_the_log_as_one_of_who_asked(app: App) {
+async fn a_failure_is_recorded_with_the_requesting_user(app: App) {
     let main = served(&app).await;
     failing(&app, &main, &[Script::Fail(Fault::AdminRejected)], "error").await;
 
@@ -244,7 +244,7 @@ async fn a_failure_is_in_the_log_as_one_of_who_asked(app: App) {
     );
 }
 
-async fn three_in_a_row_that_are_rolled_back_are_an_error(app: App) {
+async fn three_rollbacks_in_a_row_are_an_error(app: App) {
     let main = served(&app).await;
     let mut statuses = Vec::new();
 
@@ -259,7 +259,7 @@ async fn three_in_a_row_that_are_rolled_back_are_an_error(app: App) {
     main.works(&app).await;
 }
 
-async fn one_that_cannot_be_shut_out_is_an_error_and_tried_again_later(app: App) {
+async fn a_login_that_cannot_be_disabled_is_an_error_and_retried_later(app: App) {
     let main = served(&app).await;
     let other = user(&main.shown().await, Slot::B);
     app.database.script("verify", [Script::Fail(Fault::ProbeRefused); LOGINS]);
@@ -278,7 +278,7 @@ async fn one_that_cannot_be_shut_out_is_an_error_and_tried_again_later(app: App)
     main.works(&app).await;
 }
 
-async fn a_server_that_lets_anybody_in_is_a_success_with_a_warning(app: App) {
+async fn a_server_that_accepts_any_password_is_a_success_with_a_warning(app: App) {
     let main = Rotated::create(&app, "alice").await;
     app.database.trust();
 
@@ -290,7 +290,7 @@ async fn a_server_that_lets_anybody_in_is_a_success_with_a_warning(app: App) {
     assert_eq!([&shown["status"], &shown["error_message"]], ["active", warning]);
 }
 
-async fn another_server_is_not_touched_until_a_person_accepts_it(app: App) {
+async fn another_server_is_not_changed_until_the_rotation_is_resumed(app: App) {
     let main = Rotated::create(&app, "alice").await;
     app.database.become_another("first");
     main.succeed().await;
@@ -308,7 +308,7 @@ async fn another_server_is_not_touched_until_a_person_accepts_it(app: App) {
     main.works(&app).await;
 }
 
-async fn what_cannot_be_decrypted_is_an_error(app: App) {
+async fn a_record_that_cannot_be_decrypted_is_an_error(app: App) {
     let main = served(&app).await;
     let mut record = main.record(&app).await;
     record.settings.connection = secrets_tests::flipped(&record.settings.connection, 40);
@@ -327,20 +327,20 @@ async fn what_cannot_be_decrypted_is_an_error(app: App) {
 on_every_store![
     a_database_that_cannot_be_reached_is_tried_four_times,
     a_name_that_does_not_resolve_is_tried_once_like_an_address_that_is_not_permitted,
-    one_that_answers_at_the_fourth_try_is_rotated,
+    a_database_that_answers_at_the_fourth_try_is_rotated,
     five_failures_in_a_row_are_an_error,
-    a_success_between_them_counts_anew,
-    what_only_a_person_can_mend_is_an_error_at_once,
-    a_password_that_a_policy_refuses_is_drawn_anew_twice,
+    a_success_resets_the_number_of_failures,
+    a_failure_that_needs_a_user_is_an_error_at_once,
+    a_password_that_a_policy_refuses_is_generated_again_twice,
     a_lock_that_is_held_is_tried_three_times_at_once,
-    a_change_whose_answer_was_lost_is_made_again_and_served,
-    a_change_whose_answers_are_all_lost_fails_and_harms_nobody,
-    a_credential_that_does_not_work_is_shut_out_again,
+    a_change_without_an_answer_is_repeated_and_served,
+    a_change_that_never_gets_an_answer_fails_without_effect,
+    a_credential_that_does_not_work_is_disabled_again,
     a_credential_that_works_after_a_while_is_served,
-    a_failure_is_in_the_log_as_one_of_who_asked,
-    three_in_a_row_that_are_rolled_back_are_an_error,
-    one_that_cannot_be_shut_out_is_an_error_and_tried_again_later,
-    a_server_that_lets_anybody_in_is_a_success_with_a_warning,
-    another_server_is_not_touched_until_a_person_accepts_it,
-    what_cannot_be_decrypted_is_an_error,
+    a_failure_is_recorded_with_the_requesting_user,
+    three_rollbacks_in_a_row_are_an_error,
+    a_login_that_cannot_be_disabled_is_an_error_and_retried_later,
+    a_server_that_accepts_any_password_is_a_success_with_a_warning,
+    another_server_is_not_changed_until_the_rotation_is_resumed,
+    a_record_that_cannot_be_decrypted_is_an_error,
 ];

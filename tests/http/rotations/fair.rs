@@ -5,7 +5,7 @@ use secrets_core::rotations;
 use secrets_core::testing::fixtures;
 use secrets_tests::{Build, Kind, on_every_store, paths, postgresql};
 
-async fn many_at_one_host_hold_up_nobody(kind: Kind) {
+async fn many_rotations_at_one_host_do_not_delay_others(kind: Kind) {
     let app = Build::on(kind).without_workers().start().await;
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
@@ -27,7 +27,7 @@ async fn many_at_one_host_hold_up_nobody(kind: Kind) {
     assert_eq!((first.len(), second.len()), (2, 0), "one at each host");
 }
 
-async fn a_team_leaves_places_to_others(kind: Kind) {
+async fn a_team_leaves_permits_to_others(kind: Kind) {
     let app = Build::on(kind).without_workers().start().await;
     for (name, hosts) in [("alice", 6), ("bob", 1)] {
         let person = app.person(name).await;
@@ -48,7 +48,7 @@ async fn a_team_leaves_places_to_others(kind: Kind) {
 
 /// Creates more due rotations than one call considers: the next call continues after those of the
 /// first call.
-async fn thousands_of_one_team_hold_up_nobody(kind: Kind) {
+async fn thousands_of_rotations_of_one_team_do_not_delay_others(kind: Kind) {
     let app = Build::on(kind).without_workers().start().await;
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let web = alice.project("Web").await;
@@ -74,7 +74,7 @@ async fn thousands_of_one_team_hold_up_nobody(kind: Kind) {
 }
 
 on_every_store!(;
-    many_at_one_host_hold_up_nobody,
-    a_team_leaves_places_to_others,
-    thousands_of_one_team_hold_up_nobody,
+    many_rotations_at_one_host_do_not_delay_others,
+    a_team_leaves_permits_to_others,
+    thousands_of_rotations_of_one_team_do_not_delay_others,
 );

@@ -27,13 +27,13 @@ async fn a_history_is_a_bare_list_newest_first(app: App) {
     assert_eq!(history[0].get("error_message"), None);
 }
 
-async fn a_rotation_that_did_nothing_has_none(app: App) {
+async fn a_rotation_without_attempts_has_no_history(app: App) {
     let main = Rotated::create(&app, "alice").await;
 
     assert!(main.history().await.is_empty());
 }
 
-async fn an_entry_says_who_asked(app: App) {
+async fn an_entry_names_the_requesting_user(app: App) {
     let main = Rotated::create(&app, "alice").await;
     let bob = app.person("bob").await;
     app.join(&main.person.team, &bob.id, secrets_core::model::Role::Member).await;
@@ -43,14 +43,14 @@ async fn an_entry_says_who_asked(app: App) {
     assert_eq!(main.history().await[0]["triggered_by"], json!(bob.id));
 }
 
-async fn what_is_not_there_has_no_history(app: App) {
+async fn an_unknown_rotation_has_no_history(app: App) {
     let main = Rotated::create(&app, "alice").await;
     let path = paths::rotation(&main.project, "staging", "none");
 
     main.person.get(&format!("{path}/history")).await.is(404).says("rotation not found");
 }
 
-async fn another_rotation_of_the_name_begins_anew(app: App) {
+async fn a_new_rotation_of_the_same_name_has_no_history(app: App) {
     let main = Rotated::create(&app, "alice").await;
     main.succeed().await;
     main.person.delete(&format!("{}?revoke=true", main.path)).await.is(204);
@@ -65,8 +65,8 @@ async fn another_rotation_of_the_name_begins_anew(app: App) {
 
 on_every_store![
     a_history_is_a_bare_list_newest_first,
-    a_rotation_that_did_nothing_has_none,
-    an_entry_says_who_asked,
-    what_is_not_there_has_no_history,
-    another_rotation_of_the_name_begins_anew,
+    a_rotation_without_attempts_has_no_history,
+    an_entry_names_the_requesting_user,
+    an_unknown_rotation_has_no_history,
+    a_new_rotation_of_the_same_name_has_no_history,
 ];

@@ -24,7 +24,7 @@ async fn restarted(app: &App, main: &mut Rotated) -> App {
     restarted
 }
 
-async fn an_attempt_that_was_left_is_taken_up_after_its_lease(mut app: App) {
+async fn an_interrupted_attempt_is_resumed_after_its_lease(mut app: App) {
     for call in ["apply", "verify"] {
         let mut main = served(&mut app).await;
         main.die_at(&app, call).await;
@@ -43,7 +43,7 @@ async fn an_attempt_that_was_left_is_taken_up_after_its_lease(mut app: App) {
     }
 }
 
-async fn whoever_asks_joins_an_attempt_that_was_left(mut app: App) {
+async fn a_request_joins_an_interrupted_attempt(mut app: App) {
     let mut main = served(&mut app).await;
     main.die_at(&app, "apply").await;
     app.wait(LEASE);
@@ -56,7 +56,7 @@ async fn whoever_asks_joins_an_attempt_that_was_left(mut app: App) {
     main.works(&app).await;
 }
 
-async fn an_attempt_of_which_four_have_died_is_an_error(mut app: App) {
+async fn an_attempt_whose_worker_crashed_four_times_is_an_error(mut app: App) {
     let mut main = served(&mut app).await;
     for _ in 0..4 {
         main.die_at(&app, "apply").await;
@@ -74,7 +74,7 @@ async fn an_attempt_of_which_four_have_died_is_an_error(mut app: App) {
     main.succeed().await;
 }
 
-async fn one_that_is_paused_meanwhile_ends_and_stays_paused(mut app: App) {
+async fn a_rotation_paused_meanwhile_completes_and_stays_paused(mut app: App) {
     let mut main = served(&mut app).await;
     main.die_at(&app, "verify").await;
     let app = restarted(&app, &mut main).await;
@@ -88,7 +88,7 @@ async fn one_that_is_paused_meanwhile_ends_and_stays_paused(mut app: App) {
     main.works(&app).await;
 }
 
-async fn one_whose_project_is_deleted_meanwhile_is_rolled_back(mut app: App) {
+async fn an_attempt_is_rolled_back_if_its_project_is_deleted_meanwhile(mut app: App) {
     let mut main = served(&mut app).await;
     main.die_at(&app, "verify").await;
     let app = restarted(&app, &mut main).await;
@@ -107,7 +107,7 @@ async fn one_whose_project_is_deleted_meanwhile_is_rolled_back(mut app: App) {
     main.works(&app).await;
 }
 
-async fn one_that_is_deleted_meanwhile_is_gone_and_harms_nobody(mut app: App) {
+async fn a_rotation_deleted_meanwhile_stays_deleted(mut app: App) {
     let mut main = served(&mut app).await;
     main.die_at(&app, "verify").await;
     let app = restarted(&app, &mut main).await;
@@ -158,10 +158,10 @@ mod damaged {
 }
 
 on_every_store![
-    an_attempt_that_was_left_is_taken_up_after_its_lease,
-    whoever_asks_joins_an_attempt_that_was_left,
-    an_attempt_of_which_four_have_died_is_an_error,
-    one_that_is_paused_meanwhile_ends_and_stays_paused,
-    one_whose_project_is_deleted_meanwhile_is_rolled_back,
-    one_that_is_deleted_meanwhile_is_gone_and_harms_nobody,
+    an_interrupted_attempt_is_resumed_after_its_lease,
+    a_request_joins_an_interrupted_attempt,
+    an_attempt_whose_worker_crashed_four_times_is_an_error,
+    a_rotation_paused_meanwhile_completes_and_stays_paused,
+    an_attempt_is_rolled_back_if_its_project_is_deleted_meanwhile,
+    a_rotation_deleted_meanwhile_stays_deleted,
 ];

@@ -39,7 +39,7 @@ async fn a_rotation_too_many_is_429(kind: Kind) {
     bob.succeed().await;
 }
 
-async fn a_deleted_one_makes_room(kind: Kind) {
+async fn a_deleted_rotation_makes_room(kind: Kind) {
     let app = small(kind, 100).await;
     let main = Rotated::create(&app, "alice").await;
     let path = paths::rotations(&main.project, "staging");
@@ -51,7 +51,7 @@ async fn a_deleted_one_makes_room(kind: Kind) {
     main.person.post(&path, &postgresql("third")).await.is(201);
 }
 
-async fn two_who_ask_at_once_do_not_pass_it(kind: Kind) {
+async fn concurrent_requests_do_not_exceed_the_limit(kind: Kind) {
     let app = small(kind, 100).await;
     let main = Rotated::create(&app, "alice").await;
     let path = paths::rotations(&main.project, "staging");
@@ -65,7 +65,7 @@ async fn two_who_ask_at_once_do_not_pass_it(kind: Kind) {
     assert_eq!(statuses, [201, 429]);
 }
 
-async fn usage_tells_how_many_there_are(kind: Kind) {
+async fn usage_has_the_number_of_rotations(kind: Kind) {
     let app = small(kind, 100).await;
     let main = Rotated::create(&app, "alice").await;
     let usage = format!("/api/v1/teams/{}/usage", main.person.team);
@@ -95,8 +95,8 @@ async fn secrets_that_the_plan_has_no_room_for_are_not_written(kind: Kind) {
 
 on_every_store![;
     a_rotation_too_many_is_429,
-    a_deleted_one_makes_room,
-    two_who_ask_at_once_do_not_pass_it,
-    usage_tells_how_many_there_are,
+    a_deleted_rotation_makes_room,
+    concurrent_requests_do_not_exceed_the_limit,
+    usage_has_the_number_of_rotations,
     secrets_that_the_plan_has_no_room_for_are_not_written,
 ];

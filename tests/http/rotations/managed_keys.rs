@@ -12,7 +12,7 @@ const KEYS: [&str; 6] = [
     "MAIN_DB_URL",
 ];
 
-async fn its_keys_are_reserved_before_it_writes_them(app: App) {
+async fn keys_are_reserved_before_a_rotation_writes_them(app: App) {
     let main = Rotated::create(&app, "alice").await;
 
     for key in KEYS {
@@ -54,7 +54,7 @@ async fn two_rotations_do_not_write_the_same_key(app: App) {
     reply.is(400).code("already_exists");
 }
 
-async fn nobody_else_changes_what_it_wrote(app: App) {
+async fn a_secret_that_a_rotation_wrote_cannot_be_changed(app: App) {
     let main = Rotated::create(&app, "alice").await;
     main.succeed().await;
     main.succeed().await;
@@ -72,7 +72,7 @@ async fn nobody_else_changes_what_it_wrote(app: App) {
     main.works(&app).await;
 }
 
-async fn an_import_that_would_change_one_changes_nothing(app: App) {
+async fn an_import_that_would_change_a_managed_secret_changes_nothing(app: App) {
     let main = Rotated::create(&app, "alice").await;
     main.succeed().await;
     let before = main.served().await;
@@ -102,7 +102,7 @@ async fn an_import_does_not_take_a_key_before_it_is_written(app: App) {
     main.succeed().await;
 }
 
-async fn an_import_that_leaves_what_is_there_leaves_it(app: App) {
+async fn an_import_without_overwrite_skips_managed_secrets(app: App) {
     let main = Rotated::create(&app, "alice").await;
     main.succeed().await;
     let before = main.served().await;
@@ -119,7 +119,7 @@ async fn an_import_that_leaves_what_is_there_leaves_it(app: App) {
     main.person.get(&paths::secret(&main.project, "staging", "MINE")).await.is(200);
 }
 
-async fn a_child_environment_may_have_its_own(app: App) {
+async fn a_child_environment_may_override_a_managed_secret(app: App) {
     let main = Rotated::create(&app, "alice").await;
     main.succeed().await;
     let (person, project) = (&main.person, &main.project);
@@ -135,7 +135,7 @@ async fn a_child_environment_may_have_its_own(app: App) {
     assert_eq!(value(person, &path).await, "db.example.com");
 }
 
-async fn they_are_ordinary_once_the_rotation_is_deleted(app: App) {
+async fn secrets_are_ordinary_once_their_rotation_is_deleted(app: App) {
     let main = Rotated::create(&app, "alice").await;
     main.succeed().await;
     main.person.delete(&main.path).await.is(204);
@@ -152,13 +152,13 @@ async fn value(person: &Person, path: &str) -> serde_json::Value {
 }
 
 on_every_store![
-    its_keys_are_reserved_before_it_writes_them,
+    keys_are_reserved_before_a_rotation_writes_them,
     a_rotation_does_not_take_a_key_that_is_there,
     two_rotations_do_not_write_the_same_key,
-    nobody_else_changes_what_it_wrote,
-    an_import_that_would_change_one_changes_nothing,
+    a_secret_that_a_rotation_wrote_cannot_be_changed,
+    an_import_that_would_change_a_managed_secret_changes_nothing,
     an_import_does_not_take_a_key_before_it_is_written,
-    an_import_that_leaves_what_is_there_leaves_it,
-    a_child_environment_may_have_its_own,
-    they_are_ordinary_once_the_rotation_is_deleted,
+    an_import_without_overwrite_skips_managed_secrets,
+    a_child_environment_may_override_a_managed_secret,
+    secrets_are_ordinary_once_their_rotation_is_deleted,
 ];

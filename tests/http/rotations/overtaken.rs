@@ -98,7 +98,7 @@ async fn a_pause_right_before_the_swap_stays(kind: Kind) {
     main.works(&app).await;
 }
 
-async fn whoever_lost_the_lease_does_not_swap(kind: Kind) {
+async fn a_worker_that_lost_the_lease_does_not_swap(kind: Kind) {
     let (app, main) = due(kind).await;
     let before = main.served().await;
     let (store, rotation) = (Arc::clone(&app.store), main.record(&app).await.id);
@@ -121,5 +121,5 @@ async fn whoever_lost_the_lease_does_not_swap(kind: Kind) {
 
 on_every_store![;
     a_pause_right_before_the_swap_stays,
-    whoever_lost_the_lease_does_not_swap,
+    a_worker_that_lost_the_lease_does_not_swap,
 ];

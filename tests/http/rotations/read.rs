@@ -49,7 +49,7 @@ async fn a_child_environment_has_none_of_its_parents(app: App) {
     main.person.get(&paths::rotation(&main.project, "preview", "main-db")).await.is(404);
 }
 
-async fn whoever_may_read_sees_and_changes_nothing(app: App) {
+async fn readers_see_rotations_and_change_nothing(app: App) {
     let main = Rotated::create(&app, "alice").await;
     main.succeed().await;
     let reader = member(&app, &main, "reader", "read").await;
@@ -70,7 +70,7 @@ async fn whoever_may_read_sees_and_changes_nothing(app: App) {
     assert_eq!(main.shown().await["status"], "active");
 }
 
-async fn whoever_may_write_does_everything(app: App) {
+async fn writers_manage_rotations(app: App) {
     let main = Rotated::create(&app, "alice").await;
     let writer = member(&app, &main, "writer", "write").await;
     let all = paths::rotations(&main.project, "staging");
@@ -84,7 +84,7 @@ async fn whoever_may_write_does_everything(app: App) {
     writer.delete(&main.path).await.is(204);
 }
 
-async fn whoever_may_nothing_sees_nothing(app: App) {
+async fn members_without_access_see_no_rotations(app: App) {
     let main = Rotated::create(&app, "alice").await;
     let barred = member(&app, &main, "barred", "none").await;
     let stranger = app.person("stranger").await;
@@ -117,7 +117,7 @@ async fn a_service_token_is_not_for_rotations(app: App) {
     machine.post(&format!("{all}/test"), &json!({})).await.is(403).says(says);
 }
 
-async fn what_a_path_names_is_told_from_outside_in(app: App) {
+async fn the_objects_of_a_path_are_checked_from_the_outside_in(app: App) {
     let main = Rotated::create(&app, "alice").await;
     let of = |project: &str, environment: &str| paths::rotation(project, environment, "main-db");
 
@@ -131,9 +131,9 @@ on_every_store![
     an_environment_lists_its_rotations_by_name,
     an_environment_without_rotations_lists_none,
     a_child_environment_has_none_of_its_parents,
-    whoever_may_read_sees_and_changes_nothing,
-    whoever_may_write_does_everything,
-    whoever_may_nothing_sees_nothing,
+    readers_see_rotations_and_change_nothing,
+    writers_manage_rotations,
+    members_without_access_see_no_rotations,
     a_service_token_is_not_for_rotations,
-    what_a_path_names_is_told_from_outside_in,
+    the_objects_of_a_path_are_checked_from_the_outside_in,
 ];

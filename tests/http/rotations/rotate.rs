@@ -47,7 +47,7 @@ async fn a_success_is_shown_with_the_keys_it_wrote(app: App) {
     );
 }
 
-async fn readers_are_given_what_logs_in(app: App) {
+async fn readers_get_a_credential_that_logs_in(app: App) {
     let main = Rotated::create(&app, "alice").await;
 
     main.succeed().await;
@@ -152,7 +152,7 @@ async fn no_body_is_needed_and_none_is_read(app: App) {
     main.person.raw(http::Method::POST, &path, &[], "{").await.is(200);
 }
 
-async fn what_is_not_there_is_not_rotated(app: App) {
+async fn an_unknown_rotation_is_not_rotated(app: App) {
     let main = Rotated::create(&app, "alice").await;
 
     for name in ["none", "Main-db", "a b"] {
@@ -162,7 +162,7 @@ async fn what_is_not_there_is_not_rotated(app: App) {
     }
 }
 
-async fn rotating_is_in_the_log_as_begun_by_a_person_and_ended_by_the_service(app: App) {
+async fn a_rotation_is_recorded_as_begun_by_a_person_and_ended_by_the_service(app: App) {
     let main = Rotated::create(&app, "alice").await;
 
     main.succeed().await;
@@ -180,13 +180,13 @@ async fn rotating_is_in_the_log_as_begun_by_a_person_and_ended_by_the_service(ap
 on_every_store![
     a_rotation_that_succeeds_is_answered_as_an_entry_of_the_history,
     a_success_is_shown_with_the_keys_it_wrote,
-    readers_are_given_what_logs_in,
+    readers_get_a_credential_that_logs_in,
     the_two_users_take_turns,
     each_success_is_a_version_of_each_secret,
     a_rotation_that_is_paused_rotates_when_asked_and_stays_paused,
     a_rotation_that_is_disabled_is_not_rotated,
     a_rotation_in_error_rotates_when_asked_and_is_active_again,
     no_body_is_needed_and_none_is_read,
-    what_is_not_there_is_not_rotated,
-    rotating_is_in_the_log_as_begun_by_a_person_and_ended_by_the_service,
+    an_unknown_rotation_is_not_rotated,
+    a_rotation_is_recorded_as_begun_by_a_person_and_ended_by_the_service,
 ];

@@ -45,7 +45,7 @@ async fn refused(person: &Person, cases: impl IntoIterator<Item = (&str, Value)>
     assert_eq!(list, json!({ "rotations": [] }));
 }
 
-async fn what_is_required_is_named_where_it_is_missing(app: App) {
+async fn missing_fields_are_named(app: App) {
     let alice = app.person("alice").await;
     let fields = [
         "name",
@@ -106,7 +106,7 @@ async fn an_interval_is_1_to_365_whole_days(app: App) {
     .await;
 }
 
-async fn kinds_are_those_there_are(app: App) {
+async fn unknown_kinds_are_refused(app: App) {
     let alice = app.person("alice").await;
     let cases = [
         ("integration_type", but("/integration_type", json!("kvc_oracle"))),
@@ -119,7 +119,7 @@ async fn kinds_are_those_there_are(app: App) {
     refused(&alice, cases).await;
 }
 
-async fn a_connection_is_made_of_what_can_be_one(app: App) {
+async fn invalid_connections_are_refused(app: App) {
     let alice = app.person("alice").await;
     let long = "h".repeat(254);
     let hosts = ["", "kvc host", "kvc/host", "kvc@host", long.as_str()]
@@ -158,7 +158,7 @@ async fn a_function_is_named_exactly_where_one_is_asked(app: App) {
     refused(&alice, cases).await;
 }
 
-async fn what_is_not_known_is_refused_at_any_depth(app: App) {
+async fn unknown_fields_are_refused_at_any_depth(app: App) {
     let alice = app.person("alice").await;
     let cases = [
         ("body", but("/kvc_extra", json!("kvc_value"))),
@@ -239,14 +239,14 @@ async fn each_key_is_a_key_and_named_once(app: App) {
 }
 
 on_every_store![
-    what_is_required_is_named_where_it_is_missing,
+    missing_fields_are_named,
     a_name_is_letters_digits_underscores_and_hyphens,
     a_name_may_look_like_an_id_and_an_id_names_nothing,
     an_interval_is_1_to_365_whole_days,
-    kinds_are_those_there_are,
-    a_connection_is_made_of_what_can_be_one,
+    unknown_kinds_are_refused,
+    invalid_connections_are_refused,
     a_function_is_named_exactly_where_one_is_asked,
-    what_is_not_known_is_refused_at_any_depth,
+    unknown_fields_are_refused_at_any_depth,
     an_address_that_is_not_of_the_internet_is_refused,
     all_fields_that_break_a_rule_are_named_at_once,
     each_key_is_a_key_and_named_once;

@@ -7,7 +7,7 @@ use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Rotated, on_every_store, postgresql};
 use serde_json::{Value, json};
 
-async fn what_is_due_is_rotated_and_nobody_triggered_it(app: App) {
+async fn a_due_rotation_runs_without_a_user(app: App) {
     let mut main = Rotated::create(&app, "alice").await;
 
     app.wait(TimeDelta::days(30) + TimeDelta::hours(1));
@@ -22,7 +22,7 @@ async fn what_is_due_is_rotated_and_nobody_triggered_it(app: App) {
     main.works(&app).await;
 }
 
-async fn what_is_not_due_is_not_rotated(app: App) {
+async fn a_rotation_that_is_not_due_does_not_run(app: App) {
     let mut main = Rotated::create(&app, "alice").await;
 
     app.wait(TimeDelta::days(29));
@@ -33,7 +33,7 @@ async fn what_is_not_due_is_not_rotated(app: App) {
     assert_eq!(app.database.calls(), [""; 0]);
 }
 
-async fn one_that_is_to_rotate_immediately_does(app: App) {
+async fn an_immediate_rotation_runs_at_once(app: App) {
     let mut body = postgresql("main-db");
     body["rotate_immediately"] = json!(true);
     let main = Rotated::create_as(&app, "alice", &body).await;
@@ -44,7 +44,7 @@ async fn one_that_is_to_rotate_immediately_does(app: App) {
     main.works(&app).await;
 }
 
-async fn one_that_is_paused_is_not_rotated(app: App) {
+async fn a_paused_rotation_does_not_run(app: App) {
     let mut main = Rotated::create(&app, "alice").await;
     main.person.put(&main.path, &json!({ "status": "paused" })).await.is(200);
 
@@ -89,7 +89,7 @@ async fn a_grace_is_at_most_half_an_interval(app: App) {
     main.works(&app).await;
 }
 
-async fn a_user_that_could_not_be_shut_out_is_shut_out_later(app: App) {
+async fn a_login_that_could_not_be_disabled_is_disabled_later(app: App) {
     let mut main = Rotated::create(&app, "alice").await;
     main.succeed().await;
     let previous = main.served().await;
@@ -107,7 +107,7 @@ async fn a_user_that_could_not_be_shut_out_is_shut_out_later(app: App) {
     main.works(&app).await;
 }
 
-async fn a_user_that_cannot_be_shut_out_for_a_day_is_reported(app: App) {
+async fn a_login_that_cannot_be_disabled_for_a_day_is_reported(app: App) {
     let mut main = Rotated::create(&app, "alice").await;
     main.succeed().await;
     let previous = main.served().await;
@@ -139,7 +139,7 @@ async fn a_user_that_cannot_be_shut_out_for_a_day_is_reported(app: App) {
     assert_eq!(main.shown().await.get("error_message"), None);
 }
 
-async fn a_credential_that_somebody_else_changed_is_replaced(app: App) {
+async fn a_credential_changed_outside_of_the_service_is_replaced(app: App) {
     let main = Rotated::create(&app, "alice").await;
     main.succeed().await;
     let (username, password) = main.served().await;
@@ -171,7 +171,7 @@ async fn a_credential_that_cannot_be_tried_is_not_replaced(app: App) {
     assert_eq!(main.shown().await.get("error_message"), None);
 }
 
-async fn one_that_is_paused_tells_of_a_credential_that_somebody_else_changed(app: App) {
+async fn a_paused_rotation_reports_a_credential_changed_outside_of_the_service(app: App) {
     let main = Rotated::create(&app, "alice").await;
     main.succeed().await;
     main.person.put(&main.path, &json!({ "status": "paused" })).await.is(200);
@@ -187,7 +187,7 @@ async fn one_that_is_paused_tells_of_a_credential_that_somebody_else_changed(app
     assert_eq!(main.history().await.len(), 1);
 }
 
-async fn an_error_is_tried_once_a_day_and_given_up_after_30(app: App) {
+async fn an_error_is_retried_once_a_day_for_30_days(app: App) {
     let mut main = Rotated::create(&app, "alice").await;
     app.database.script("apply", [Script::Fail(Fault::Privilege); 31]);
     main.rotate().await;
@@ -210,7 +210,7 @@ async fn an_error_is_tried_once_a_day_and_given_up_after_30(app: App) {
     assert_eq!(main.history().await.len(), 31);
 }
 
-async fn what_the_service_does_is_in_the_log_as_its_own(app: App) {
+async fn actions_of_the_service_are_recorded_as_its_own(app: App) {
     let main = Rotated::create(&app, "alice").await;
     app.wait(TimeDelta::days(30) + TimeDelta::hours(1));
     main.settle(&app).await;
@@ -228,17 +228,17 @@ async fn what_the_service_does_is_in_the_log_as_its_own(app: App) {
 }
 
 on_every_store![
-    what_is_due_is_rotated_and_nobody_triggered_it,
-    what_is_not_due_is_not_rotated,
-    one_that_is_to_rotate_immediately_does,
-    one_that_is_paused_is_not_rotated,
+    a_due_rotation_runs_without_a_user,
+    a_rotation_that_is_not_due_does_not_run,
+    an_immediate_rotation_runs_at_once,
+    a_paused_rotation_does_not_run,
     the_previous_credential_works_for_a_day_and_no_longer,
     a_grace_is_at_most_half_an_interval,
-    a_user_that_could_not_be_shut_out_is_shut_out_later,
-    a_user_that_cannot_be_shut_out_for_a_day_is_reported,
-    a_credential_that_somebody_else_changed_is_replaced,
+    a_login_that_could_not_be_disabled_is_disabled_later,
+    a_login_that_cannot_be_disabled_for_a_day_is_reported,
+    a_credential_changed_outside_of_the_service_is_replaced,
     a_credential_that_cannot_be_tried_is_not_replaced,
-    one_that_is_paused_tells_of_a_credential_that_somebody_else_changed,
-    an_error_is_tried_once_a_day_and_given_up_after_30,
-    what_the_service_does_is_in_the_log_as_its_own,
+    a_paused_rotation_reports_a_credential_changed_outside_of_the_service,
+    an_error_is_retried_once_a_day_for_30_days,
+    actions_of_the_service_are_recorded_as_its_own,
 ];

@@ -20,7 +20,7 @@ async fn worn(app: &App) -> Rotated {
     main
 }
 
-async fn no_answer_but_that_of_a_secret_has_any_of_it(app: App) {
+async fn only_answers_with_secrets_contain_a_credential(app: App) {
     let main = worn(&app).await;
     let all = paths::rotations(&main.project, "staging");
     let mut body = postgresql("other");
@@ -60,7 +60,7 @@ async fn no_answer_but_that_of_a_secret_has_any_of_it(app: App) {
     }
 }
 
-async fn no_row_has_any_of_it(app: App) {
+async fn no_row_contains_a_credential(app: App) {
     let main = worn(&app).await;
     let password = main.served().await.1;
 
@@ -72,7 +72,7 @@ async fn no_row_has_any_of_it(app: App) {
     }
 }
 
-async fn no_entry_of_the_log_has_any_of_it(app: App) {
+async fn no_audit_entry_contains_a_credential(app: App) {
     let main = worn(&app).await;
     let candidate = secrets_tests::connection();
     let all = paths::rotations(&main.project, "staging");
@@ -91,7 +91,7 @@ async fn no_entry_of_the_log_has_any_of_it(app: App) {
 }
 
 on_every_store![
-    no_answer_but_that_of_a_secret_has_any_of_it,
-    no_row_has_any_of_it,
-    no_entry_of_the_log_has_any_of_it,
+    only_answers_with_secrets_contain_a_credential,
+    no_row_contains_a_credential,
+    no_audit_entry_contains_a_credential,
 ];

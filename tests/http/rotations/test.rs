@@ -18,7 +18,7 @@ async fn a_connection_that_works_is_a_success(app: App) {
     assert_eq!(list, json!({ "rotations": [] }));
 }
 
-async fn what_is_wrong_with_a_connection_is_told_in_our_words(app: App) {
+async fn connection_errors_have_texts_of_the_service(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let path = format!("{}/test", paths::rotations(&web, "staging"));
@@ -31,7 +31,7 @@ async fn what_is_wrong_with_a_connection_is_told_in_our_words(app: App) {
     }
 }
 
-async fn a_server_that_proves_nothing_is_a_success_with_a_remark(app: App) {
+async fn an_unverified_server_is_a_success_with_a_warning(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let path = format!("{}/test", paths::rotations(&web, "staging"));
@@ -76,7 +76,7 @@ async fn the_rules_of_a_connection_are_those_of_a_rotation(app: App) {
     assert_eq!(app.database.calls(), [""; 0]);
 }
 
-async fn the_connection_of_a_rotation_is_tried_as_it_is_kept(app: App) {
+async fn the_stored_connection_of_a_rotation_is_tested(app: App) {
     let main = Rotated::create(&app, "alice").await;
     let path = format!("{}/test", main.path);
     let works = json!({ "success": true, "message": "the connection works" });
@@ -92,7 +92,7 @@ async fn the_connection_of_a_rotation_is_tried_as_it_is_kept(app: App) {
     main.person.post(&format!("{unknown}/test"), &json!({})).await.is(404);
 }
 
-async fn what_was_tried_is_in_the_log(app: App) {
+async fn connection_tests_are_recorded(app: App) {
     let main = Rotated::create(&app, "alice").await;
 
     main.person.post(&format!("{}/test", main.path), &json!({})).await.is(200);
@@ -104,9 +104,9 @@ async fn what_was_tried_is_in_the_log(app: App) {
 
 on_every_store![
     a_connection_that_works_is_a_success,
-    what_is_wrong_with_a_connection_is_told_in_our_words,
-    a_server_that_proves_nothing_is_a_success_with_a_remark,
+    connection_errors_have_texts_of_the_service,
+    an_unverified_server_is_a_success_with_a_warning,
     the_rules_of_a_connection_are_those_of_a_rotation,
-    the_connection_of_a_rotation_is_tried_as_it_is_kept,
-    what_was_tried_is_in_the_log,
+    the_stored_connection_of_a_rotation_is_tested,
+    connection_tests_are_recorded,
 ];

@@ -78,7 +78,7 @@ async fn both_can_change_at_once(app: App) {
     assert!((away - TimeDelta::days(7)).abs() <= TimeDelta::hours(1), "{away}");
 }
 
-async fn the_interval_of_one_that_is_paused_can_change(app: App) {
+async fn the_interval_of_a_paused_rotation_can_change(app: App) {
     let main = Rotated::create(&app, "alice").await;
     put(&main, json!({ "status": "paused" })).await;
 
@@ -90,7 +90,7 @@ async fn the_interval_of_one_that_is_paused_can_change(app: App) {
     assert!((away - TimeDelta::days(7)).abs() <= TimeDelta::hours(1), "{away}");
 }
 
-async fn one_in_error_can_be_paused_and_set_to_go_on(app: App) {
+async fn a_rotation_in_error_can_be_paused_and_resumed(app: App) {
     let main = Rotated::create(&app, "alice").await;
     app.database.script("apply", [Script::Fail(Fault::AdminRejected)]);
     main.rotate().await;
@@ -105,7 +105,7 @@ async fn one_in_error_can_be_paused_and_set_to_go_on(app: App) {
     assert!((away - TimeDelta::days(30)).abs() <= TimeDelta::hours(1), "{away}");
 }
 
-async fn an_error_goes_on_when_it_is_set_to(app: App) {
+async fn a_rotation_in_error_can_be_resumed(app: App) {
     let main = Rotated::create(&app, "alice").await;
     app.database.script("apply", [Script::Fail(Fault::AdminRejected)]);
     main.rotate().await;
@@ -116,7 +116,7 @@ async fn an_error_goes_on_when_it_is_set_to(app: App) {
     assert_eq!(resumed.get("error_message"), None);
 }
 
-async fn what_cannot_be_is_refused_and_changes_nothing(app: App) {
+async fn an_invalid_change_is_refused_and_changes_nothing(app: App) {
     let main = Rotated::create(&app, "alice").await;
     let before = main.shown().await;
     let cases = [
@@ -140,14 +140,14 @@ async fn what_cannot_be_is_refused_and_changes_nothing(app: App) {
     assert_eq!(main.shown().await, before);
 }
 
-async fn what_is_not_there_is_not_changed(app: App) {
+async fn an_unknown_rotation_is_not_changed(app: App) {
     let main = Rotated::create(&app, "alice").await;
     let path = paths::rotation(&main.project, "staging", "none");
 
     main.person.put(&path, &json!({ "status": "paused" })).await.is(404).says("rotation not found");
 }
 
-async fn changes_are_in_the_log_by_what_they_are(app: App) {
+async fn changes_are_recorded_by_their_kind(app: App) {
     let main = Rotated::create(&app, "alice").await;
 
     put(&main, json!({ "rotation_interval_days": 7 })).await;
@@ -170,10 +170,10 @@ on_every_store![
     pausing_and_resuming_twice_is_the_same_as_once,
     an_interval_is_counted_from_the_last_rotation,
     both_can_change_at_once,
-    the_interval_of_one_that_is_paused_can_change,
-    one_in_error_can_be_paused_and_set_to_go_on,
-    an_error_goes_on_when_it_is_set_to,
-    what_cannot_be_is_refused_and_changes_nothing,
-    what_is_not_there_is_not_changed,
-    changes_are_in_the_log_by_what_they_are,
+    the_interval_of_a_paused_rotation_can_change,
+    a_rotation_in_error_can_be_paused_and_resumed,
+    a_rotation_in_error_can_be_resumed,
+    an_invalid_change_is_refused_and_changes_nothing,
+    an_unknown_rotation_is_not_changed,
+    changes_are_recorded_by_their_kind,
 ];

@@ -14,7 +14,7 @@ fn findings(finding: &Value, count: usize) -> Value {
     json!({ "source": { "type": "findings" }, "findings": vec![finding.clone(); count] })
 }
 
-async fn what_breaks_a_rule_is_named(app: App) {
+async fn an_error_names_the_field(app: App) {
     let alice = app.person("alice").await;
     let text = json!({ "type": "text" });
     let long = "x".repeat(1_025);
@@ -48,7 +48,7 @@ async fn what_breaks_a_rule_is_named(app: App) {
     assert_eq!(alice.get(SCANS).await.is(200).json(), json!({ "scans": [] }));
 }
 
-async fn a_refusal_does_not_repeat_what_was_sent(app: App) {
+async fn an_error_does_not_repeat_the_input(app: App) {
     let alice = app.person("alice").await;
     let body = json!({ "source": { "type": "kvc_kind" }, "content": ["kvc_content"] });
 
@@ -95,8 +95,8 @@ async fn a_scan_outlives_a_restart(app: App) {
 }
 
 on_every_store!(
-    what_breaks_a_rule_is_named,
-    a_refusal_does_not_repeat_what_was_sent,
+    an_error_names_the_field,
+    an_error_does_not_repeat_the_input,
     a_team_and_a_project_must_belong_together,
     a_service_token_may_not_scan,
     a_scan_outlives_a_restart,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::SCANS;
 
-async fn a_scan_tells_what_it_found_and_where(app: App) {
+async fn a_scan_returns_findings_with_their_positions(app: App) {
     let alice = app.person("alice").await;
     let source = json!({ "type": "text", "name": "build.log", "commit": "0f1e2d" });
     let text = format!("ok\nschlüssel {} end", credential());
@@ -53,7 +53,7 @@ async fn a_scan_tells_what_it_found_and_where(app: App) {
     assert_eq!(alice.get(&path).await.is(200).json(), expected);
 }
 
-async fn nothing_of_what_was_scanned_is_kept(app: App) {
+async fn scanned_content_is_not_stored(app: App) {
     let alice = app.person("alice").await;
 
     alice.scan_text(&format!("kvc_surroundings {} kvc_more", credential())).await;
@@ -152,7 +152,7 @@ async fn scans_are_listed_newest_first(app: App) {
     assert_eq!(list("").await, [first]);
 }
 
-async fn who_made_a_scan_may_delete_it_and_so_may_admins(app: App) {
+async fn a_scan_is_deleted_by_its_creator_or_an_admin(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&alice.team, &bob.id, Role::Member).await;
     let body = json!({ "team_id": alice.team, "source": { "type": "text" }, "content": "" });
@@ -168,12 +168,12 @@ async fn who_made_a_scan_may_delete_it_and_so_may_admins(app: App) {
 }
 
 on_every_store!(
-    a_scan_tells_what_it_found_and_where,
-    nothing_of_what_was_scanned_is_kept,
+    a_scan_returns_findings_with_their_positions,
+    scanned_content_is_not_stored,
     a_scan_is_recorded_twice_and_without_content,
     files_keep_their_paths_however_odd,
     findings_of_another_scanner_are_kept,
     a_finding_is_known_again_by_its_fingerprint,
     scans_are_listed_newest_first,
-    who_made_a_scan_may_delete_it_and_so_may_admins,
+    a_scan_is_deleted_by_its_creator_or_an_admin,
 );

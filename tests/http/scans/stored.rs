@@ -44,7 +44,7 @@ async fn a_stored_value_that_a_rule_knows_is_one_finding(app: App) {
     assert_eq!(scan["findings"][0]["redacted"], "…");
 }
 
-async fn an_inherited_value_is_told_where_it_is_held_and_a_hidden_one_is_not_found(app: App) {
+async fn an_inherited_value_is_found_where_it_is_stored_and_a_hidden_one_is_not_found(app: App) {
     let alice = app.person("alice").await;
     let project = alice.project("main").await;
     let parent = alice.environment(&project, "base", None).await;
@@ -60,7 +60,7 @@ async fn an_inherited_value_is_told_where_it_is_held_and_a_hidden_one_is_not_fou
     assert_eq!(scan["findings"][0]["matches_secret"]["environment_id"], parent);
 }
 
-async fn a_scan_of_one_project_does_not_look_into_another(app: App) {
+async fn a_scan_of_a_project_compares_only_the_values_of_the_project(app: App) {
     let alice = app.person("alice").await;
     let (first, second) = (alice.project("first").await, alice.project("second").await);
     let value = canary("elsewhere");
@@ -150,8 +150,8 @@ on_every_store!(
     scans_are_deleted_after_a_year,
     a_stored_value_is_found_and_named,
     a_stored_value_that_a_rule_knows_is_one_finding,
-    an_inherited_value_is_told_where_it_is_held_and_a_hidden_one_is_not_found,
-    a_scan_of_one_project_does_not_look_into_another,
+    an_inherited_value_is_found_where_it_is_stored_and_a_hidden_one_is_not_found,
+    a_scan_of_a_project_compares_only_the_values_of_the_project,
     another_teams_value_is_not_found,
     a_submitted_secret_is_compared_too;
     an_environment_the_caller_may_not_read_takes_no_part,

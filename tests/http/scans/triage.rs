@@ -14,7 +14,7 @@ async fn found(person: &Person, project: &str) -> (String, Value) {
     (format!("{SCANS}/{scan}/findings/{id}"), finding)
 }
 
-async fn a_finding_is_what_was_said_of_it(app: App) {
+async fn a_finding_has_the_status_that_was_set(app: App) {
     let alice = app.person("alice").await;
     let (path, before) = found(&alice, &alice.project("main").await).await;
 
@@ -49,7 +49,7 @@ async fn a_false_positive_is_one_in_later_scans_of_the_project(app: App) {
     assert_eq!(found(&alice, &main).await.1["status"], "ignored");
 }
 
-async fn what_was_resolved_or_taken_back_is_unresolved_when_it_is_found_again(app: App) {
+async fn a_resolved_finding_that_is_found_again_is_unresolved(app: App) {
     let alice = app.person("alice").await;
     let project = alice.project("main").await;
     let (path, _) = found(&alice, &project).await;
@@ -62,7 +62,7 @@ async fn what_was_resolved_or_taken_back_is_unresolved_when_it_is_found_again(ap
     }
 }
 
-async fn another_teams_word_does_not_count(app: App) {
+async fn the_status_of_another_team_does_not_apply(app: App) {
     let (alice, eve) = (app.person("alice").await, app.person("eve").await);
     let (path, _) = found(&alice, &alice.project("main").await).await;
     let (theirs, _) = found(&eve, &eve.project("theirs").await).await;
@@ -78,7 +78,7 @@ async fn another_teams_word_does_not_count(app: App) {
     assert_eq!(found(&alice, &project).await.1["status"], "unresolved");
 }
 
-async fn any_member_says_what_a_finding_is(app: App) {
+async fn any_member_sets_the_status_of_a_finding(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&alice.team, &bob.id, Role::Member).await;
     let (path, _) = found(&alice, &alice.project("main").await).await;
@@ -106,10 +106,10 @@ fn parts(path: &str) -> [&str; 2] {
 }
 
 on_every_store!(
-    a_finding_is_what_was_said_of_it,
+    a_finding_has_the_status_that_was_set,
     a_false_positive_is_one_in_later_scans_of_the_project,
-    what_was_resolved_or_taken_back_is_unresolved_when_it_is_found_again,
-    another_teams_word_does_not_count,
-    any_member_says_what_a_finding_is,
+    a_resolved_finding_that_is_found_again_is_unresolved,
+    the_status_of_another_team_does_not_apply,
+    any_member_sets_the_status_of_a_finding,
     a_status_is_one_of_four,
 );

@@ -27,7 +27,7 @@ fn opened(bundle: &Value, unlock: Unlock) -> Result<Vec<BundledSecret>, BundleEr
     opener.open_bytes(&file)?.collect()
 }
 
-async fn a_bundle_holds_what_the_environment_sees(app: App) {
+async fn a_bundle_contains_the_effective_secrets(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.environment(&web, "preview", Some("staging")).await;
@@ -55,7 +55,7 @@ async fn a_bundle_holds_what_the_environment_sees(app: App) {
     assert_eq!(secrets[1]["inherited_from"], "staging");
 }
 
-async fn a_bundle_opens_for_each_whom_it_was_made_for(app: App) {
+async fn a_bundle_opens_for_each_recipient(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "KEY", &canary("value")).await;
@@ -78,7 +78,7 @@ async fn a_bundle_opens_for_each_whom_it_was_made_for(app: App) {
     assert_eq!(other.kind(), "no_recipient");
 }
 
-async fn a_key_is_told_only_where_one_is_asked_for(app: App) {
+async fn a_raw_key_is_returned_only_if_requested(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let path = paths::secret(&web, "staging", "bundle");
@@ -93,7 +93,7 @@ async fn a_key_is_told_only_where_one_is_asked_for(app: App) {
     assert_eq!(bundle.get("expires_at"), None);
 }
 
-async fn an_installation_signs_and_counts_its_bundles(app: App) {
+async fn an_instance_signs_and_numbers_its_bundles(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let path = paths::secret(&web, "staging", "bundle");
@@ -144,7 +144,7 @@ async fn a_bundle_needs_the_permission_to_read(app: App) {
     bob.post(&path, &json!({ "recipients": [] })).await.is(403);
 }
 
-async fn what_is_wrong_with_recipients_is_told_by_field(app: App) {
+async fn invalid_recipients_are_named_by_field(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let path = paths::secret(&web, "staging", "bundle");
@@ -199,12 +199,12 @@ async fn a_secret_may_be_called_bundle(app: App) {
 }
 
 on_every_store![
-    a_bundle_holds_what_the_environment_sees,
-    a_bundle_opens_for_each_whom_it_was_made_for,
-    a_key_is_told_only_where_one_is_asked_for,
-    an_installation_signs_and_counts_its_bundles,
+    a_bundle_contains_the_effective_secrets,
+    a_bundle_opens_for_each_recipient,
+    a_raw_key_is_returned_only_if_requested,
+    an_instance_signs_and_numbers_its_bundles,
     a_bundle_is_recorded_as_an_export,
     a_bundle_needs_the_permission_to_read,
-    what_is_wrong_with_recipients_is_told_by_field,
+    invalid_recipients_are_named_by_field,
     a_secret_may_be_called_bundle,
 ];

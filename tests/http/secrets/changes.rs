@@ -167,7 +167,7 @@ async fn each_changed_secret_has_an_entry_like_that_of_a_single_change(app: App)
     assert!(entries.iter().all(is_alices), "{entries:#?}");
 }
 
-async fn what_is_the_same_is_not_written(app: App) {
+async fn an_unchanged_secret_is_not_written(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let body = json!({ "key": "KEY", "value": "kvc_one", "description": "One" });
@@ -255,7 +255,7 @@ async fn a_dry_run_writes_nothing(app: App) {
     assert_eq!(made, expected);
 }
 
-async fn a_copy_takes_what_the_source_sees(app: App) {
+async fn a_copy_takes_the_effective_value_of_the_source(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.environment(&web, "middle", Some("production")).await;
@@ -366,10 +366,10 @@ on_every_store![
     a_change_set_changes_several_environments,
     the_value_before_a_change_set_is_in_the_history,
     each_changed_secret_has_an_entry_like_that_of_a_single_change,
-    what_is_the_same_is_not_written,
+    an_unchanged_secret_is_not_written,
     a_conflict_names_the_versions_and_nothing_is_written,
     a_dry_run_writes_nothing,
-    a_copy_takes_what_the_source_sees,
+    a_copy_takes_the_effective_value_of_the_source,
     a_change_set_holds_1000_changes,
     of_concurrent_change_sets_exactly_one_wins,
 ];

@@ -96,7 +96,7 @@ async fn a_comparison_has_a_cell_for_each_key_and_environment(app: App) {
     );
 }
 
-async fn a_cell_tells_its_origin_through_the_chain(app: App) {
+async fn a_cell_has_its_origin_in_the_chain(app: App) {
     let (alice, web) = chain(&app).await;
     for key in ["INHERITED", "OVERRIDDEN", "HIDDEN", "HIDDEN_ABOVE"] {
         alice.secret(&web, "production", key, "kvc_far").await;
@@ -370,7 +370,7 @@ async fn whatever_changes_a_comparison_changes_its_tag(app: App) {
 
 on_every_store![
     a_comparison_has_a_cell_for_each_key_and_environment,
-    a_cell_tells_its_origin_through_the_chain,
+    a_cell_has_its_origin_in_the_chain,
     equal_values_are_marked_and_no_value_is_sent,
     only_a_comparison_of_values_is_recorded,
     a_member_sees_the_names_of_environments_and_the_secrets_of_those_they_may_read,

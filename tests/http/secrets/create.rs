@@ -131,7 +131,7 @@ async fn key_and_value_are_required(app: App) {
     }
 }
 
-async fn a_value_is_kept_to_the_byte(app: App) {
+async fn a_value_is_stored_byte_for_byte(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let values = [
@@ -228,7 +228,7 @@ async fn a_service_token_that_may_write_creates(app: App) {
         .says("this token may not read");
 }
 
-async fn an_environment_that_is_none_takes_no_secrets(app: App) {
+async fn an_unknown_environment_takes_no_secrets(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let web = alice.project("Web").await;
     let body = json!({ "key": "KEY", "value": "kvc_value" });
@@ -250,11 +250,11 @@ on_every_store![
     a_key_is_letters_digits_underscores_dots_and_hyphens,
     a_key_that_the_interface_uses_itself_is_refused,
     key_and_value_are_required,
-    a_value_is_kept_to_the_byte,
+    a_value_is_stored_byte_for_byte,
     an_empty_value_is_a_value,
     a_value_has_at_most_65536_bytes,
     a_value_is_text_without_nul,
     a_description_has_at_most_500_characters,
     a_service_token_that_may_write_creates,
-    an_environment_that_is_none_takes_no_secrets,
+    an_unknown_environment_takes_no_secrets,
 ];

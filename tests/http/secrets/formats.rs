@@ -83,7 +83,7 @@ async fn an_unknown_format_is_400(app: App) {
     export(&alice, &web, "format=json&format=yaml").await.is(400).names("format");
 }
 
-async fn a_manifest_is_called_as_is_asked(app: App) {
+async fn a_manifest_has_the_requested_name(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.environment(&web, "QA_Two-", None).await;
@@ -97,7 +97,7 @@ async fn a_manifest_is_called_as_is_asked(app: App) {
     }
 }
 
-async fn what_a_format_cannot_carry_is_refused_by_key_and_rule(app: App) {
+async fn an_unrepresentable_secret_is_refused_by_key_and_rule(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "FINE", "kvc_fine").await;
@@ -158,7 +158,7 @@ async fn objects_are_imported_from_json_and_yaml(app: App) {
     assert_eq!(fourth.is(200).json(), json!({ "created": 1, "updated": 0, "skipped": 0 }));
 }
 
-async fn what_is_no_text_is_refused_by_key(app: App) {
+async fn a_value_that_is_no_text_is_refused_by_key(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
 
@@ -181,7 +181,7 @@ async fn what_is_no_text_is_refused_by_key(app: App) {
     assert_eq!(export(&alice, &web, "").await.json(), json!({ "secrets": [] }));
 }
 
-async fn what_is_no_object_is_400(app: App) {
+async fn a_document_that_is_no_object_is_400(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let bomb = format!("a: &a kvc_x\n{}", "b: [*a,*a,*a,*a]\n".repeat(50));
@@ -218,10 +218,10 @@ on_every_store![
     an_environment_without_secrets_is_an_empty_text,
     hidden_secrets_are_in_no_text_and_inherited_ones_are,
     an_unknown_format_is_400,
-    a_manifest_is_called_as_is_asked,
-    what_a_format_cannot_carry_is_refused_by_key_and_rule,
+    a_manifest_has_the_requested_name,
+    an_unrepresentable_secret_is_refused_by_key_and_rule,
     a_refusal_is_not_recorded_as_an_export,
     objects_are_imported_from_json_and_yaml,
-    what_is_no_text_is_refused_by_key,
-    what_is_no_object_is_400,
+    a_value_that_is_no_text_is_refused_by_key,
+    a_document_that_is_no_object_is_400,
 ];

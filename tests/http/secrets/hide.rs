@@ -62,7 +62,7 @@ async fn a_hidden_secret_is_left_out_of_exports(app: App) {
     assert_eq!(secrets[0]["key"], "OTHER");
 }
 
-async fn a_list_marks_what_is_hidden(app: App) {
+async fn a_list_marks_hidden_secrets(app: App) {
     let (alice, web) = hidden(&app).await;
 
     let list = alice.get(&paths::secrets(&web, "child")).await.is(200).json();
@@ -149,7 +149,7 @@ async fn a_description_alone_does_not_end_the_hiding(app: App) {
     alice.get(&path).await.is(404);
 }
 
-async fn deleting_it_shows_the_parent_again(app: App) {
+async fn deleting_a_hidden_secret_shows_the_inherited_one(app: App) {
     let (alice, web) = hidden(&app).await;
 
     alice.delete(&paths::secret(&web, "child", "KEY")).await.is(204);
@@ -158,7 +158,7 @@ async fn deleting_it_shows_the_parent_again(app: App) {
     assert_eq!(secret["secret"]["value"], "kvc_parent");
 }
 
-async fn what_is_hidden_has_no_value_and_what_is_not_has_one(app: App) {
+async fn only_a_hidden_secret_has_no_value(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
@@ -182,13 +182,13 @@ on_every_store![
     a_secret_is_created_hidden_without_a_value,
     a_hidden_secret_is_404_and_its_parent_is_not_seen,
     a_hidden_secret_is_left_out_of_exports,
-    a_list_marks_what_is_hidden,
+    a_list_marks_hidden_secrets,
     a_descendant_inherits_the_hiding,
     a_descendant_may_have_a_value_of_its_own,
     a_hidden_key_is_taken,
     a_secret_is_hidden_by_an_update_as_its_next_version,
     a_value_ends_the_hiding,
     a_description_alone_does_not_end_the_hiding,
-    deleting_it_shows_the_parent_again,
-    what_is_hidden_has_no_value_and_what_is_not_has_one,
+    deleting_a_hidden_secret_shows_the_inherited_one,
+    only_a_hidden_secret_has_no_value,
 ];

@@ -25,7 +25,7 @@ async fn numbers(person: &Person, path: &str) -> Vec<u64> {
     entries.iter().map(|entry| entry["version"].as_u64().unwrap()).collect()
 }
 
-async fn a_history_tells_of_previous_versions_newest_first(app: App) {
+async fn a_history_lists_previous_versions_newest_first(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let path = of_one(&alice, &web, &["kvc_one"]).await;
@@ -94,7 +94,7 @@ async fn a_history_comes_in_pages(app: App) {
     }
 }
 
-async fn values_are_for_those_who_may_write_or_ask(kind: Kind) {
+async fn a_history_has_values_for_writers_or_on_request(kind: Kind) {
     let options = Options { member_access: MemberAccess::Read, ..Options::default() };
     let app = Build::on(kind).options(options).start().await;
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
@@ -190,7 +190,7 @@ async fn a_version_that_was_never_replaced_is_404(app: App) {
     alice.post(&inherited, &json!({ "version": 1 })).await.is(404).says("secret not found");
 }
 
-async fn a_rollback_must_say_to_which_version(app: App) {
+async fn a_rollback_requires_a_version(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let path = format!("{}/rollback", of_one(&alice, &web, &["kvc_one", "kvc_two"]).await);
@@ -288,7 +288,7 @@ async fn an_update_may_expect_a_version_by_header(app: App) {
 }
 
 on_every_store![
-    a_history_tells_of_previous_versions_newest_first,
+    a_history_lists_previous_versions_newest_first,
     a_secret_that_never_changed_has_an_empty_history,
     a_key_that_is_only_inherited_or_not_there_has_no_history,
     a_history_comes_in_pages,
@@ -296,11 +296,11 @@ on_every_store![
     a_rollback_is_a_new_version_of_an_old_content,
     a_hidden_version_rolls_back_to_hidden,
     a_version_that_was_never_replaced_is_404,
-    a_rollback_must_say_to_which_version,
+    a_rollback_requires_a_version,
     the_history_of_a_deleted_key_does_not_come_back,
     another_teams_history_is_not_shown_and_not_rolled_back,
     a_token_that_may_only_write_rolls_back_and_reads_no_history,
     a_rollback_and_a_deletion_may_expect_a_version,
     an_update_may_expect_a_version_by_header;
-    values_are_for_those_who_may_write_or_ask,
+    a_history_has_values_for_writers_or_on_request,
 ];

@@ -19,7 +19,7 @@ fn numbered(count: usize) -> Vec<Value> {
         .collect()
 }
 
-async fn an_import_creates_what_is_not_there(app: App) {
+async fn an_import_creates_new_secrets(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
 
@@ -38,7 +38,7 @@ async fn an_import_creates_what_is_not_there(app: App) {
     );
 }
 
-async fn without_overwrite_what_is_there_is_skipped(app: App) {
+async fn without_overwrite_existing_secrets_are_skipped(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "A", "kvc_old").await;
@@ -54,7 +54,7 @@ async fn without_overwrite_what_is_there_is_skipped(app: App) {
     assert_eq!(value(&alice, &web, "A").await, "kvc_old");
 }
 
-async fn with_overwrite_what_is_there_is_updated(app: App) {
+async fn with_overwrite_existing_secrets_are_updated(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let described = json!({ "key": "A", "value": "kvc_old", "description": "Mine" });
@@ -179,7 +179,7 @@ async fn one_bad_secret_refuses_all_and_is_named_with_its_place(app: App) {
     alice.get(&paths::secret(&web, "staging", "A")).await.is(404);
 }
 
-async fn all_rules_that_are_broken_are_told_and_no_value(app: App) {
+async fn all_broken_rules_are_reported_without_values(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let long = format!("kvc_{}", "x".repeat(65_533));
@@ -214,7 +214,7 @@ async fn all_rules_that_are_broken_are_told_and_no_value(app: App) {
     alice.get(&paths::secret(&web, "staging", "A")).await.is(404);
 }
 
-async fn at_most_100_broken_rules_are_told(app: App) {
+async fn at_most_100_broken_rules_are_reported(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let bad: Vec<_> = (0..500).map(|_| json!({ "key": "1", "value": "kvc_x" })).collect();
@@ -294,17 +294,17 @@ async fn an_import_needs_the_permission_to_write(app: App) {
 }
 
 on_every_store![
-    an_import_creates_what_is_not_there,
-    without_overwrite_what_is_there_is_skipped,
-    with_overwrite_what_is_there_is_updated,
+    an_import_creates_new_secrets,
+    without_overwrite_existing_secrets_are_skipped,
+    with_overwrite_existing_secrets_are_updated,
     an_overwritten_description_is_the_one_given,
     an_overwrite_ends_hiding_and_a_skip_does_not,
     an_inherited_key_is_new,
     an_import_takes_1_to_100_secrets,
     a_key_given_twice_is_400_and_named_with_its_place,
     one_bad_secret_refuses_all_and_is_named_with_its_place,
-    all_rules_that_are_broken_are_told_and_no_value,
-    at_most_100_broken_rules_are_told,
+    all_broken_rules_are_reported_without_values,
+    at_most_100_broken_rules_are_reported,
     secrets_are_a_list_of_objects,
     a_dotenv_file_is_imported_as_text,
     a_bad_line_of_a_dotenv_file_is_named_and_not_shown,

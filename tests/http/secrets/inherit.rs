@@ -150,7 +150,7 @@ async fn an_inherited_key_is_not_there_to_be_updated(app: App) {
 
 /// Checks that read access to a child includes inherited secrets. The permission for the parent was
 /// checked when the parent was set.
-async fn a_token_reads_what_its_environment_inherits(app: App) {
+async fn a_token_reads_inherited_secrets(app: App) {
     let (alice, web) = chain(&app).await;
     alice.secret(&web, "production", "KEY", "kvc_far").await;
     let scope = json!({ "project_ids": ["web"], "environments": ["near"] });
@@ -173,5 +173,5 @@ on_every_store![
     siblings_do_not_see_each_other,
     a_change_of_the_parent_is_seen_in_the_child_at_once,
     an_inherited_key_is_not_there_to_be_updated,
-    a_token_reads_what_its_environment_inherits,
+    a_token_reads_inherited_secrets,
 ];

@@ -74,7 +74,7 @@ async fn export_and_bulk_are_operations_before_they_are_keys(app: App) {
     assert_eq!(alice.get(&bulk).await.is(405).header("allow"), Some("POST"));
 }
 
-async fn a_token_reads_where_its_scope_and_permission_say(app: App) {
+async fn a_token_reads_within_its_scope_and_permissions(app: App) {
     let alice = app.person("alice").await;
     let (web, shop) = (alice.project("Web").await, alice.project("Shop").await);
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
@@ -97,7 +97,7 @@ async fn a_token_reads_where_its_scope_and_permission_say(app: App) {
     }
 }
 
-async fn a_secret_of_others_is_403_whether_or_not_it_is_there(app: App) {
+async fn another_teams_secret_is_403_whether_or_not_it_exists(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
@@ -114,6 +114,6 @@ on_every_store![
     a_key_that_is_not_there_is_404,
     a_key_may_be_percent_encoded,
     export_and_bulk_are_operations_before_they_are_keys,
-    a_token_reads_where_its_scope_and_permission_say,
-    a_secret_of_others_is_403_whether_or_not_it_is_there,
+    a_token_reads_within_its_scope_and_permissions,
+    another_teams_secret_is_403_whether_or_not_it_exists,
 ];

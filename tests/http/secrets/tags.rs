@@ -23,7 +23,7 @@ fn tag(reply: &Reply) -> String {
     reply.is(200).header("etag").unwrap().to_owned()
 }
 
-async fn an_answer_that_is_held_is_not_given_again(app: App) {
+async fn an_answer_that_the_client_has_is_not_sent_again(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
@@ -39,7 +39,7 @@ async fn an_answer_that_is_held_is_not_given_again(app: App) {
     }
 }
 
-async fn nobody_is_told_304_who_did_not_ask(app: App) {
+async fn an_answer_is_304_only_on_request(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
@@ -127,7 +127,7 @@ async fn whatever_changes_an_answer_changes_its_tag(app: App) {
     changed("another parent").await;
 }
 
-async fn what_changes_elsewhere_changes_no_tag(app: App) {
+async fn changes_of_other_environments_change_no_tag(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.environment(&web, "child", Some("staging")).await;
@@ -140,7 +140,7 @@ async fn what_changes_elsewhere_changes_no_tag(app: App) {
     unless(&alice, &path, &before).await.is(304);
 }
 
-async fn an_environment_made_again_under_its_name_has_another_tag(app: App) {
+async fn a_recreated_environment_has_another_tag(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.environment(&web, "preview", None).await;
@@ -162,7 +162,7 @@ async fn a_tag_is_the_same_on_every_node(app: App) {
     unless(&other.bearer(&other.jwt("alice")), &path, &held).await.is(304);
 }
 
-async fn who_may_not_read_is_refused_before_any_tag(app: App) {
+async fn a_caller_without_access_is_refused_before_any_tag(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let web = alice.project("Web").await;
     let writer = json!({ "all_projects": true, "permissions": ["write"] });
@@ -176,7 +176,7 @@ async fn who_may_not_read_is_refused_before_any_tag(app: App) {
     unless(&alice, &paths::secrets(&web, "nowhere"), "*").await.is(404);
 }
 
-async fn what_is_still_good_is_not_recorded_as_read(app: App) {
+async fn a_304_is_not_recorded_as_a_read(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let exports = async || {
@@ -193,7 +193,7 @@ async fn what_is_still_good_is_not_recorded_as_read(app: App) {
     assert_eq!((after_304, exports().await), (1, 2));
 }
 
-async fn what_is_still_good_needs_no_audit_log(app: App) {
+async fn a_304_needs_no_audit_log(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let path = paths::secret(&web, "staging", "export");
@@ -254,16 +254,16 @@ async fn a_write_that_is_made_again_has_another_tag(app: App) {
 }
 
 on_every_store![
-    an_answer_that_is_held_is_not_given_again,
-    nobody_is_told_304_who_did_not_ask,
+    an_answer_that_the_client_has_is_not_sent_again,
+    an_answer_is_304_only_on_request,
     each_reading_has_a_tag_of_its_own,
     whatever_changes_an_answer_changes_its_tag,
-    what_changes_elsewhere_changes_no_tag,
-    an_environment_made_again_under_its_name_has_another_tag,
+    changes_of_other_environments_change_no_tag,
+    a_recreated_environment_has_another_tag,
     a_tag_is_the_same_on_every_node,
-    who_may_not_read_is_refused_before_any_tag,
-    what_is_still_good_is_not_recorded_as_read,
-    what_is_still_good_needs_no_audit_log,
+    a_caller_without_access_is_refused_before_any_tag,
+    a_304_is_not_recorded_as_a_read,
+    a_304_needs_no_audit_log,
     an_operator_reads_all_secrets_with_a_tag,
 ];
 

@@ -197,7 +197,7 @@ async fn an_expected_version_that_is_no_number_is_400(app: App) {
     }
 }
 
-async fn who_changed_a_secret_is_told_beside_who_made_it(app: App) {
+async fn a_secret_has_its_creator_and_its_last_author(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "KEY", "kvc_one").await;
@@ -225,5 +225,5 @@ on_every_store![
     an_expected_version_that_is_there_lets_the_change_pass,
     an_expected_version_that_is_not_there_is_409_and_nothing_changes,
     an_expected_version_that_is_no_number_is_400,
-    who_changed_a_secret_is_told_beside_who_made_it,
+    a_secret_has_its_creator_and_its_last_author,
 ];

@@ -73,7 +73,7 @@ async fn a_cookie_is_valid_for_ten_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cookie_of_another_installation_is_refused() {
+async fn a_cookie_of_another_instance_is_refused() {
     let (app, provider) = serve(Kind::Memory).await;
     let (other, _its_provider) = serve(Kind::Memory).await;
     let mut browser = app.browser();

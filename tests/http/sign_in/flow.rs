@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{begin, serve, set_cookie, sign_in, starts_no_session, user};
 
-async fn a_browser_signs_in_and_goes_on_to_the_page_that_it_asked_for(kind: Kind) {
+async fn a_browser_signs_in_and_returns_to_the_requested_page(kind: Kind) {
     let (app, provider) = serve(kind).await;
     let mut browser = app.browser();
 
@@ -60,7 +60,7 @@ async fn a_sign_in_that_began_on_one_node_ends_on_another(kind: Kind) {
     }
 }
 
-async fn a_provider_that_refuses_gets_a_page_of_ours(kind: Kind) {
+async fn a_refusal_of_the_provider_gives_an_error_page(kind: Kind) {
     let (app, provider) = serve(kind).await;
     let mut browser = app.browser();
     let back = begin(&mut browser, &provider, "/").await;
@@ -90,9 +90,9 @@ async fn without_a_client_id_there_is_no_sign_in() {
 }
 
 on_every_store!(;
-    a_browser_signs_in_and_goes_on_to_the_page_that_it_asked_for,
+    a_browser_signs_in_and_returns_to_the_requested_page,
     the_code_is_exchanged_with_a_form_if_the_provider_wants_that,
     a_code_works_once,
     a_sign_in_that_began_on_one_node_ends_on_another,
-    a_provider_that_refuses_gets_a_page_of_ours,
+    a_refusal_of_the_provider_gives_an_error_page,
 );

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{begin, serve, starts_no_session};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_provider_that_is_down_gets_a_page_of_ours() {
+async fn an_unavailable_provider_gives_an_error_page() {
     let (app, provider) = serve(Kind::Memory).await;
     let mut browser = app.browser();
     let back = begin(&mut browser, &provider, "/").await;

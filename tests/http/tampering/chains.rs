@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Victim;
 
-async fn an_environment_that_inherits_from_itself_is_refused_by_all_who_follow_it(app: App) {
+async fn an_environment_that_inherits_from_itself_is_refused_by_every_request(app: App) {
     let victim = Victim::of(app).await;
     let template = victim.template().await;
     let id = EnvironmentId::draw(template.created_at);
@@ -21,7 +21,7 @@ async fn an_environment_that_inherits_from_itself_is_refused_by_all_who_follow_i
     }
 }
 
-async fn what_inherits_from_a_circle_is_refused_as_well(app: App) {
+async fn an_environment_that_inherits_from_a_cycle_is_refused(app: App) {
     let victim = Victim::of(app).await;
     let template = victim.template().await;
     let ids = [(); 2].map(|()| EnvironmentId::draw(template.created_at));
@@ -63,8 +63,8 @@ async fn a_chain_of_seventeen_is_refused_and_one_of_sixteen_is_not(app: App) {
 }
 
 secrets_tests::on_every_store!(
-    an_environment_that_inherits_from_itself_is_refused_by_all_who_follow_it,
-    what_inherits_from_a_circle_is_refused_as_well,
+    an_environment_that_inherits_from_itself_is_refused_by_every_request,
+    an_environment_that_inherits_from_a_cycle_is_refused,
     a_chain_of_seventeen_is_refused_and_one_of_sixteen_is_not,
 );
 

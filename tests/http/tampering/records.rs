@@ -152,7 +152,7 @@ async fn a_secret_that_only_its_row_shows_is_a_fault_and_not_an_empty_value(app:
     victim.is_broken(&victim.project, "development", "ONE").await;
 }
 
-async fn a_value_that_an_heir_sees_is_as_broken_there(app: App) {
+async fn a_broken_value_is_an_error_in_child_environments_too(app: App) {
     let victim = Victim::of(app).await;
     victim.person.environment(&victim.project, "preview", Some("staging")).await;
     let one = victim.app.record(&victim.project, "staging", "ONE").await;
@@ -216,7 +216,7 @@ secrets_tests::on_every_store!(
     a_value_of_another_version_is_not_given,
     a_secret_that_only_its_row_hides_is_a_fault_and_not_an_absence,
     a_secret_that_only_its_row_shows_is_a_fault_and_not_an_empty_value,
-    a_value_that_an_heir_sees_is_as_broken_there,
+    a_broken_value_is_an_error_in_child_environments_too,
     descriptions_that_changed_places_are_not_given,
     a_description_does_not_pass_for_a_value,
     the_key_of_another_project_opens_nothing,

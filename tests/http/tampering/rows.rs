@@ -46,7 +46,7 @@ async fn environments_that_inherit_from_each_other_are_refused(app: App) {
     }
 }
 
-async fn a_role_that_is_none_gives_no_right(app: App) {
+async fn an_invalid_role_grants_nothing(app: App) {
     let victim = Victim::of(app).await;
 
     victim.app.sql("UPDATE members SET role = 'root'").await;
@@ -56,7 +56,7 @@ async fn a_role_that_is_none_gives_no_right(app: App) {
     assert_internal(&victim.person.delete(&victim.project).await);
 }
 
-async fn an_old_version_that_changed_is_neither_shown_nor_taken_up(app: App) {
+async fn a_changed_old_version_is_neither_shown_nor_restored(app: App) {
     for spoil in [
         "UPDATE secret_versions SET hidden = TRUE WHERE version = 1",
         "UPDATE secret_versions SET sealed = (SELECT sealed FROM secrets
@@ -82,7 +82,7 @@ async fn an_old_version_that_changed_is_neither_shown_nor_taken_up(app: App) {
     }
 }
 
-async fn an_installation_whose_row_changed_does_not_start_again(app: App) {
+async fn an_instance_with_a_changed_row_does_not_start_again(app: App) {
     let victim = Victim::of(app).await;
     victim.app.sql("UPDATE instance SET epoch = epoch + 1").await;
     let before = Dump::of(victim.app.store.as_ref(), &["ann"]).await;
@@ -94,7 +94,7 @@ async fn an_installation_whose_row_changed_does_not_start_again(app: App) {
     assert_eq!(before.changes(&after), Vec::<String>::new());
 }
 
-async fn an_installation_without_its_keys_does_not_start_again(app: App) {
+async fn an_instance_without_its_keys_does_not_start_again(app: App) {
     let victim = Victim::of(app).await;
     victim.app.sql("DELETE FROM instance_keys").await;
 
@@ -103,7 +103,7 @@ async fn an_installation_without_its_keys_does_not_start_again(app: App) {
     assert!(matches!(error, StartError::Keys(KeyringError::Tampered)), "{error}");
 }
 
-async fn data_whose_installation_is_gone_get_no_new_one(app: App) {
+async fn data_without_an_instance_gets_no_new_instance(app: App) {
     let victim = Victim::of(app).await;
     victim.app.sql("DELETE FROM instance_keys; DELETE FROM instance").await;
     let store = Arc::clone(&victim.app.store);
@@ -120,9 +120,9 @@ async fn data_whose_installation_is_gone_get_no_new_one(app: App) {
 secrets_tests::on_sql_stores!(
     project_keys_that_changed_places_open_nothing,
     environments_that_inherit_from_each_other_are_refused,
-    a_role_that_is_none_gives_no_right,
-    an_old_version_that_changed_is_neither_shown_nor_taken_up,
-    an_installation_whose_row_changed_does_not_start_again,
-    an_installation_without_its_keys_does_not_start_again,
-    data_whose_installation_is_gone_get_no_new_one,
+    an_invalid_role_grants_nothing,
+    a_changed_old_version_is_neither_shown_nor_restored,
+    an_instance_with_a_changed_row_does_not_start_again,
+    an_instance_without_its_keys_does_not_start_again,
+    data_without_an_instance_gets_no_new_instance,
 );

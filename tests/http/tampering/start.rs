@@ -19,7 +19,7 @@ use super::Victim;
 /// Stored rows of an instance.
 type Rows = (InstanceRecord, Vec<InstanceKeyRecord>);
 
-async fn another_root_key_starts_nothing_and_writes_nothing(app: App) {
+async fn another_root_key_does_not_start_and_writes_nothing(app: App) {
     let victim = Victim::of(app).await;
     let before = Dump::of(victim.app.store.as_ref(), &["ann"]).await;
     let another = Arc::new(StaticRootKey::new(&Key::generate()));
@@ -32,7 +32,7 @@ async fn another_root_key_starts_nothing_and_writes_nothing(app: App) {
     victim.is_whole("development", "ONE").await;
 }
 
-async fn a_changed_row_of_the_installation_starts_nothing_and_writes_nothing(app: App) {
+async fn a_changed_instance_row_does_not_start_and_writes_nothing(app: App) {
     let (instance, keys) = rows(app.store.as_ref()).await;
 
     for (what, rows) in tampered(&instance, &keys) {
@@ -48,7 +48,7 @@ async fn a_changed_row_of_the_installation_starts_nothing_and_writes_nothing(app
     }
 }
 
-async fn unchanged_rows_of_the_installation_open_elsewhere(app: App) {
+async fn unchanged_instance_rows_open_in_another_store(app: App) {
     let held = app.kind.open().await;
     insert(held.store.as_ref(), &rows(app.store.as_ref()).await).await;
 
@@ -57,7 +57,7 @@ async fn unchanged_rows_of_the_installation_open_elsewhere(app: App) {
     assert!(Service::open(ports, Options::default()).await.is_ok());
 }
 
-async fn data_without_the_row_of_the_installation_start_nothing(kind: Kind) {
+async fn data_without_an_instance_row_does_not_start(kind: Kind) {
     let app = App::start(Kind::Memory).await;
     let held = kind.open().await;
     fixtures::World::build(held.store.as_ref()).await;
@@ -69,7 +69,7 @@ async fn data_without_the_row_of_the_installation_start_nothing(kind: Kind) {
     assert!(reads.instance().await.unwrap().is_none(), "no key is created if there is data");
 }
 
-async fn records_of_which_none_opens_start_nothing(app: App) {
+async fn data_without_a_decryptable_record_does_not_start(app: App) {
     let victim = Victim::of(app).await;
     let mut spoilt = Vec::new();
     for (environment, key) in [("development", "ONE"), ("development", "TWO"), ("staging", "ONE")] {
@@ -83,7 +83,7 @@ async fn records_of_which_none_opens_start_nothing(app: App) {
     assert!(matches!(error, StartError::Unreadable { tried: 3, failed: 3 }), "{error}");
 }
 
-async fn one_record_in_a_hundred_that_does_not_open_stops_nobody_else(app: App) {
+async fn one_damaged_record_in_a_hundred_does_not_prevent_the_start(app: App) {
     let victim = Victim::of(app).await;
     let secret = |number| json!({ "key": format!("KEY_{number}"), "value": "kvc_many" });
     let import = json!({ "secrets": (0..100).map(secret).collect::<Vec<_>>() });
@@ -100,7 +100,7 @@ async fn one_record_in_a_hundred_that_does_not_open_stops_nobody_else(app: App) 
     reader.get(&paths::secret(&victim.project, "development", "TWO")).await.is(500);
 }
 
-async fn a_record_made_after_a_long_pause_stops_nobody_else(app: App) {
+async fn a_damaged_record_after_a_long_pause_does_not_prevent_the_start(app: App) {
     let victim = Victim::of(app).await;
     let secret = |number| json!({ "key": format!("KEY_{number}"), "value": "kvc_many" });
     let import = json!({ "secrets": (0..100).map(secret).collect::<Vec<_>>() });
@@ -122,13 +122,13 @@ async fn a_record_made_after_a_long_pause_stops_nobody_else(app: App) {
 }
 
 secrets_tests::on_every_store!(
-    another_root_key_starts_nothing_and_writes_nothing,
-    a_changed_row_of_the_installation_starts_nothing_and_writes_nothing,
-    unchanged_rows_of_the_installation_open_elsewhere,
-    records_of_which_none_opens_start_nothing,
-    one_record_in_a_hundred_that_does_not_open_stops_nobody_else,
-    a_record_made_after_a_long_pause_stops_nobody_else;
-    data_without_the_row_of_the_installation_start_nothing,
+    another_root_key_does_not_start_and_writes_nothing,
+    a_changed_instance_row_does_not_start_and_writes_nothing,
+    unchanged_instance_rows_open_in_another_store,
+    data_without_a_decryptable_record_does_not_start,
+    one_damaged_record_in_a_hundred_does_not_prevent_the_start,
+    a_damaged_record_after_a_long_pause_does_not_prevent_the_start;
+    data_without_an_instance_row_does_not_start,
 );
 
 /// Returns the error of a service that does not start.

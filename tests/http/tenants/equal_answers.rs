@@ -49,7 +49,7 @@ async fn a_foreign_name_in_a_body_or_query_is_answered_like_an_unknown_one(app: 
     assert_same(tokens, &foreign, &unknown, 403);
 }
 
-async fn a_foreign_environment_in_ones_own_project_is_answered_like_an_unknown_one(app: App) {
+async fn a_foreign_environment_in_the_callers_project_is_answered_like_an_unknown_one(app: App) {
     let twins = Twins::build(&app).await;
     let (ann, bea) = (&twins.ann, &twins.bea);
     let hers = [(bea.environment("development"), NOBODYS), (HERS.1, "no-such")];
@@ -72,7 +72,7 @@ async fn a_foreign_environment_in_ones_own_project_is_answered_like_an_unknown_o
     }
 }
 
-async fn nothing_is_told_of_what_is_in_a_foreign_project(app: App) {
+async fn answers_reveal_nothing_in_a_foreign_project(app: App) {
     let twins = Twins::build(&app).await;
     let (ann, bea) = (&twins.ann, &twins.bea);
     let real = (bea.environment("development"), HERS.0);
@@ -115,8 +115,8 @@ async fn a_foreign_project_that_was_deleted_is_answered_like_an_unknown_one(app:
 
 secrets_tests::on_every_store!(
     a_foreign_name_in_a_body_or_query_is_answered_like_an_unknown_one,
-    a_foreign_environment_in_ones_own_project_is_answered_like_an_unknown_one,
-    nothing_is_told_of_what_is_in_a_foreign_project,
+    a_foreign_environment_in_the_callers_project_is_answered_like_an_unknown_one,
+    answers_reveal_nothing_in_a_foreign_project,
     a_foreign_project_that_was_deleted_is_answered_like_an_unknown_one,
 );
 

@@ -17,7 +17,7 @@ async fn read_from(app: &App, owned: &Owned, address: &str) -> Reply {
     app.bearer(&owned.text).raw(http::Method::GET, &owned.key, &headers, "").await
 }
 
-async fn a_token_is_used_from_its_networks_alone(kind: Kind) {
+async fn a_token_is_used_from_its_networks_only(kind: Kind) {
     let app = server(kind).await;
     let allowed = json!(["192.0.2.0/28", "198.51.100.7", "2001:db8::/64"]);
     let owned = Owned::of(&app, &json!({ "ip_allowlist": allowed })).await;
@@ -44,7 +44,7 @@ async fn a_token_with_networks_is_refused_where_no_address_is_known(kind: Kind) 
     app.service.authenticate(&free, Origin::default()).await.unwrap();
 }
 
-async fn a_token_that_names_no_network_is_used_from_everywhere(kind: Kind) {
+async fn a_token_without_networks_is_used_from_everywhere(kind: Kind) {
     let app = server(kind).await;
     for list in [json!([]), Value::Null] {
         let owned = Owned::of(&app, &json!({ "ip_allowlist": list })).await;
@@ -54,7 +54,7 @@ async fn a_token_that_names_no_network_is_used_from_everywhere(kind: Kind) {
     }
 }
 
-async fn networks_are_told_in_one_form_and_once(kind: Kind) {
+async fn networks_are_returned_in_one_form_and_once(kind: Kind) {
     let app = server(kind).await;
     let given = json!(["10.1.2.3/8", "10.0.0.0/8", "198.51.100.7", "2001:DB8::5/32"]);
 
@@ -82,7 +82,7 @@ async fn an_allowlist_holds_at_most_32_networks(kind: Kind) {
     alice.post(TOKENS, &create(json!([7]))).await.is(400).names("ip_allowlist[0]");
 }
 
-async fn a_use_from_elsewhere_is_in_the_log_and_is_no_use(kind: Kind) {
+async fn a_use_from_another_network_is_recorded_and_does_not_count(kind: Kind) {
     let app = server(kind).await;
     let owned = Owned::of(&app, &json!({ "ip_allowlist": ["192.0.2.0/24"] })).await;
 
@@ -98,7 +98,7 @@ async fn a_use_from_elsewhere_is_in_the_log_and_is_no_use(kind: Kind) {
 
 /// Checks that an ended token is refused with 401 from every address. Otherwise, an attacker could
 /// learn its allowed addresses.
-async fn what_proves_nothing_is_401_from_everywhere(kind: Kind) {
+async fn an_invalid_token_is_401_from_every_address(kind: Kind) {
     let app = server(kind).await;
     let owned = Owned::of(&app, &json!({ "ip_allowlist": ["192.0.2.0/24"] })).await;
     owned.rotated(&json!({})).await;
@@ -108,11 +108,11 @@ async fn what_proves_nothing_is_401_from_everywhere(kind: Kind) {
 }
 
 on_every_store![;
-    a_token_is_used_from_its_networks_alone,
+    a_token_is_used_from_its_networks_only,
     a_token_with_networks_is_refused_where_no_address_is_known,
-    a_token_that_names_no_network_is_used_from_everywhere,
-    networks_are_told_in_one_form_and_once,
+    a_token_without_networks_is_used_from_everywhere,
+    networks_are_returned_in_one_form_and_once,
     an_allowlist_holds_at_most_32_networks,
-    a_use_from_elsewhere_is_in_the_log_and_is_no_use,
-    what_proves_nothing_is_401_from_everywhere,
+    a_use_from_another_network_is_recorded_and_does_not_count,
+    an_invalid_token_is_401_from_every_address,
 ];

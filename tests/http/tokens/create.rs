@@ -56,7 +56,7 @@ async fn a_token_is_env_and_49_letters_and_digits(app: App) {
     assert_ne!(first, second);
 }
 
-async fn a_token_may_read_unless_something_else_is_said(app: App) {
+async fn a_token_can_read_by_default(app: App) {
     let alice = app.person("alice").await;
     let cases = [
         (json!({}), json!(["read"])),
@@ -128,7 +128,7 @@ async fn an_expiry_is_1_to_3650_days_from_now(app: App) {
     }
 }
 
-async fn an_expiry_may_be_a_moment_to_come(app: App) {
+async fn an_expiry_may_be_a_future_time(app: App) {
     let alice = app.person("alice").await;
     let expiring = |at| json!({ "name": "test", "all_projects": true, "expires_at": at });
 
@@ -170,7 +170,7 @@ async fn a_field_that_is_not_known_is_400(app: App) {
     assert_eq!(tokens, json!({ "tokens": [] }));
 }
 
-async fn a_token_without_a_team_is_of_the_callers_own(app: App) {
+async fn a_token_without_a_team_belongs_to_the_callers_team(app: App) {
     let alice = app.person("alice").await;
     alice.post("/api/v1/teams", &json!({ "name": "Ops" })).await.is(201);
 
@@ -209,14 +209,14 @@ async fn a_service_token_makes_no_tokens(app: App) {
 on_every_store![
     a_created_token_is_answered_with_its_text,
     a_token_is_env_and_49_letters_and_digits,
-    a_token_may_read_unless_something_else_is_said,
+    a_token_can_read_by_default,
     permissions_are_read_and_write,
     a_token_has_a_name_of_1_to_100_characters,
     an_expiry_is_1_to_3650_days_from_now,
-    an_expiry_may_be_a_moment_to_come,
+    an_expiry_may_be_a_future_time,
     a_token_without_an_expiry_does_not_end,
     a_field_that_is_not_known_is_400,
-    a_token_without_a_team_is_of_the_callers_own,
+    a_token_without_a_team_belongs_to_the_callers_team,
     only_owners_and_admins_create_tokens,
     a_service_token_makes_no_tokens,
 ];

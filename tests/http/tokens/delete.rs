@@ -24,7 +24,7 @@ async fn a_deleted_token_is_listed_no_more(app: App) {
     assert_eq!(again.is(404).json(), json!({ "error": "token not found", "code": "not_found" }));
 }
 
-async fn a_token_that_is_none_is_404(app: App) {
+async fn an_unknown_token_is_404(app: App) {
     let alice = app.person("alice").await;
     let body = json!({ "error": "token not found", "code": "not_found" });
 
@@ -48,6 +48,6 @@ async fn only_owners_and_admins_delete_tokens(app: App) {
 
 on_every_store![
     a_deleted_token_is_listed_no_more,
-    a_token_that_is_none_is_404,
+    an_unknown_token_is_404,
     only_owners_and_admins_delete_tokens,
 ];

@@ -39,7 +39,7 @@ async fn the_list_may_be_of_one_team(app: App) {
     assert_eq!(ours["tokens"][0]["name"], "ours");
 }
 
-async fn the_list_holds_tokens_of_teams_that_the_caller_runs(app: App) {
+async fn the_list_has_the_tokens_of_teams_that_the_caller_manages(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let admin = app.person("ada").await;
     app.join(&alice.team, &bob.id, Role::Member).await;
@@ -96,7 +96,7 @@ async fn a_token_that_has_ended_is_listed_so(app: App) {
 on_every_store![
     the_list_shows_all_but_the_token_itself_oldest_first,
     the_list_may_be_of_one_team,
-    the_list_holds_tokens_of_teams_that_the_caller_runs,
+    the_list_has_the_tokens_of_teams_that_the_caller_manages,
     the_tokens_of_a_team_are_for_its_owners_and_admins,
     a_team_that_is_no_uuid_is_400,
     a_token_that_has_ended_is_listed_so,

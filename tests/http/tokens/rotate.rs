@@ -25,7 +25,7 @@ async fn a_rotated_token_keeps_all_but_its_text(app: App) {
     app.bearer(&text).get(&owned.key).await.is(200);
 }
 
-async fn without_grace_the_old_text_is_dead_at_once(app: App) {
+async fn without_grace_the_old_text_is_invalid_at_once(app: App) {
     for body in
         [json!({}), json!({ "grace_period_seconds": 0 }), json!({ "grace_period_seconds": null })]
     {
@@ -50,7 +50,7 @@ async fn a_body_is_not_needed(app: App) {
     owned.read_with(&app, &new).await.is(200);
 }
 
-async fn within_its_grace_the_old_text_is_taken_too(app: App) {
+async fn within_its_grace_the_old_text_is_accepted_too(app: App) {
     let owned = Owned::of(&app, &json!({})).await;
 
     let new = owned.rotated(&json!({ "grace_period_seconds": 600 })).await;
@@ -145,9 +145,9 @@ async fn a_write_only_token_stays_one(app: App) {
 
 on_every_store![
     a_rotated_token_keeps_all_but_its_text,
-    without_grace_the_old_text_is_dead_at_once,
+    without_grace_the_old_text_is_invalid_at_once,
     a_body_is_not_needed,
-    within_its_grace_the_old_text_is_taken_too,
+    within_its_grace_the_old_text_is_accepted_too,
     a_second_rotation_ends_the_oldest_text,
     a_deleted_token_has_no_grace,
     a_grace_is_at_most_a_week,

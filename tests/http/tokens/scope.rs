@@ -57,7 +57,7 @@ async fn a_token_names_its_projects_or_reaches_all(app: App) {
 
 /// Checks that a token without read access gets neither descriptions nor authors in the responses
 /// to its writes.
-async fn a_token_that_may_only_write_is_told_no_descriptions(app: App) {
+async fn a_token_that_may_only_write_gets_no_descriptions(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let secret = json!({ "key": "KEY", "value": "kvc_old", "description": "kvc_of alice" });
@@ -93,7 +93,7 @@ async fn a_scope_names_a_hundred_at_most(app: App) {
     }
 }
 
-async fn all_projects_are_those_to_come_too(app: App) {
+async fn all_projects_includes_later_projects(app: App) {
     let alice = app.person("alice").await;
     let token = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
 
@@ -102,7 +102,7 @@ async fn all_projects_are_those_to_come_too(app: App) {
     token.get(&paths::eso_secrets("web", "staging")).await.is(200);
 }
 
-async fn all_projects_are_those_of_the_team_only(app: App) {
+async fn all_projects_is_limited_to_the_team(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let token = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
 
@@ -112,7 +112,7 @@ async fn all_projects_are_those_of_the_team_only(app: App) {
     assert_eq!(token.get("/api/v1/projects").await.is(200).json(), json!({ "projects": [] }));
 }
 
-async fn all_environments_are_those_to_come_too(app: App) {
+async fn all_environments_includes_later_environments(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let token = app.bearer(&alice.token(&json!({ "project_ids": ["web"] })).await);
@@ -151,7 +151,7 @@ async fn an_environment_that_no_project_has_is_400_and_named_with_its_place(app:
 }
 
 /// Checks that names in a scope are resolved when the token is created.
-async fn an_environment_made_later_under_the_same_name_is_not_meant(app: App) {
+async fn a_later_environment_of_the_same_name_is_not_in_scope(app: App) {
     let alice = app.person("alice").await;
     let (web, shop) = (alice.project("Web").await, alice.project("Shop").await);
     alice.environment(&web, "preview", None).await;
@@ -164,7 +164,7 @@ async fn an_environment_made_later_under_the_same_name_is_not_meant(app: App) {
     token.get(&paths::secrets(&shop, "preview")).await.is(403);
 }
 
-async fn a_token_does_what_its_permissions_say(app: App) {
+async fn a_token_has_only_its_permissions(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
@@ -183,16 +183,16 @@ async fn a_token_does_what_its_permissions_say(app: App) {
 }
 
 on_every_store![
-    a_token_that_may_only_write_is_told_no_descriptions,
+    a_token_that_may_only_write_gets_no_descriptions,
     projects_are_given_by_id_or_slug_and_kept_by_id,
     a_project_that_is_not_the_teams_is_400_and_named_with_its_place,
     a_token_names_its_projects_or_reaches_all,
     a_scope_names_a_hundred_at_most,
-    all_projects_are_those_to_come_too,
-    all_projects_are_those_of_the_team_only,
-    all_environments_are_those_to_come_too,
+    all_projects_includes_later_projects,
+    all_projects_is_limited_to_the_team,
+    all_environments_includes_later_environments,
     an_environment_name_means_that_of_each_project,
     an_environment_that_no_project_has_is_400_and_named_with_its_place,
-    an_environment_made_later_under_the_same_name_is_not_meant,
-    a_token_does_what_its_permissions_say,
+    a_later_environment_of_the_same_name_is_not_in_scope,
+    a_token_has_only_its_permissions,
 ];

@@ -13,7 +13,7 @@ async fn quiet(kind: Kind) -> App {
     Build::on(kind).without_workers().start().await
 }
 
-async fn a_use_is_told_once_it_is_written(kind: Kind) {
+async fn a_use_is_shown_once_it_is_written(kind: Kind) {
     let app = quiet(kind).await;
     let owned = Owned::of(&app, &json!({})).await;
     assert_eq!(owned.listed().await["last_used_at"], Value::Null);
@@ -68,7 +68,7 @@ async fn a_use_of_a_token_that_is_gone_is_dropped(kind: Kind) {
     tokens::write_uses(app.service.engine()).await.unwrap();
 }
 
-async fn a_server_that_is_told_to_stop_writes_uses_first(mut app: App) {
+async fn a_stopping_server_writes_uses_first(mut app: App) {
     let owned = Owned::of(&app, &json!({})).await;
     owned.read_with(&app, &owned.text).await.is(200);
     let id = ids::parse(&owned.id).unwrap().into();
@@ -81,8 +81,8 @@ async fn a_server_that_is_told_to_stop_writes_uses_first(mut app: App) {
 }
 
 on_every_store![
-    a_server_that_is_told_to_stop_writes_uses_first;
-    a_use_is_told_once_it_is_written,
+    a_stopping_server_writes_uses_first;
+    a_use_is_shown_once_it_is_written,
     a_use_is_written_once_a_minute,
     of_many_uses_the_last_is_written,
     a_use_of_a_token_that_is_gone_is_dropped,

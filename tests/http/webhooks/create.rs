@@ -9,7 +9,7 @@ use super::{EVENTS, World};
 
 const URL: &str = "https://hooks.example.com/rotations?key=kvc_token";
 
-async fn a_webhook_is_made_and_what_signs_is_shown_once(app: App) {
+async fn the_signing_secret_of_a_new_webhook_is_shown_once(app: App) {
     let world = World::of(app).await;
     let body = json!({ "url": URL, "events": ["rotation.completed", "rotation.failed"] });
 
@@ -30,7 +30,7 @@ async fn a_webhook_is_made_and_what_signs_is_shown_once(app: App) {
     assert_eq!(world.alice.get(&world.webhooks).await.is(200).json(), json!([shown]));
 }
 
-async fn an_address_must_be_one_that_may_be_reached(app: App) {
+async fn a_url_must_be_allowed_by_the_egress_policy(app: App) {
     let world = World::of(app).await;
     let long = format!("https://example.com/{}", "a".repeat(2_048));
     let urls = [
@@ -131,7 +131,7 @@ async fn a_webhook_belongs_to_its_rotation(app: App) {
     world.alice.delete(&path).await.is(404);
 }
 
-async fn what_is_done_to_webhooks_is_recorded_without_their_addresses(app: App) {
+async fn changes_of_webhooks_are_recorded_without_their_urls(app: App) {
     let world = World::of(app).await;
     let (path, secret) = world.webhook(URL).await;
     world.test(&path).await;
@@ -148,7 +148,7 @@ async fn what_is_done_to_webhooks_is_recorded_without_their_addresses(app: App) 
     }
 }
 
-async fn who_may_only_read_sees_webhooks_and_makes_none(app: App) {
+async fn readers_see_webhooks_and_create_none(app: App) {
     let world = World::of(app).await;
     let bob = world.app.person("bob").await;
     world.app.join(&world.alice.team, &bob.id, Role::Member).await;
@@ -164,7 +164,7 @@ async fn who_may_only_read_sees_webhooks_and_makes_none(app: App) {
     bob.post(&format!("{path}/test"), &json!({})).await.is(403);
 }
 
-async fn what_is_allowed_may_be_reached_without_encryption(kind: Kind) {
+async fn allowed_destinations_may_be_unencrypted(kind: Kind) {
     let app = secrets_tests::Build::on(kind).webhooks("10.0.0.0/8,hooks.internal").start().await;
     let world = World::of(app).await;
 
@@ -178,14 +178,14 @@ async fn what_is_allowed_may_be_reached_without_encryption(kind: Kind) {
 }
 
 on_every_store![
-    a_webhook_is_made_and_what_signs_is_shown_once,
-    an_address_must_be_one_that_may_be_reached,
+    the_signing_secret_of_a_new_webhook_is_shown_once,
+    a_url_must_be_allowed_by_the_egress_policy,
     events_are_known_and_each_given_once,
     an_unknown_field_is_refused,
     a_rotation_has_ten_webhooks_at_most,
     an_unknown_rotation_is_not_found,
     a_webhook_belongs_to_its_rotation,
-    what_is_done_to_webhooks_is_recorded_without_their_addresses,
-    who_may_only_read_sees_webhooks_and_makes_none;
-    what_is_allowed_may_be_reached_without_encryption,
+    changes_of_webhooks_are_recorded_without_their_urls,
+    readers_see_webhooks_and_create_none;
+    allowed_destinations_may_be_unencrypted,
 ];

@@ -7,7 +7,7 @@ use standardwebhooks::Webhook;
 
 use super::{World, deliver};
 
-async fn a_delivery_is_signed_as_the_standard_says(kind: Kind) {
+async fn a_delivery_is_signed_as_the_standard_requires(kind: Kind) {
     let world = World::on(kind).await;
     let (webhook, secret) = world.webhook(&world.receiver.url("/hooks?token=kvc_path")).await;
 
@@ -27,7 +27,7 @@ async fn a_delivery_is_signed_as_the_standard_says(kind: Kind) {
     assert_eq!(taken.header("webhook-signature"), expected);
 }
 
-async fn a_test_names_where_it_comes_from(kind: Kind) {
+async fn a_test_event_names_its_rotation(kind: Kind) {
     let world = World::on(kind).await;
     let webhook = world.webhook_here().await;
 
@@ -56,7 +56,7 @@ async fn a_test_names_where_it_comes_from(kind: Kind) {
     assert_eq!(message, expected);
 }
 
-async fn what_was_taken_is_told_so_and_not_sent_again(kind: Kind) {
+async fn an_accepted_delivery_is_marked_and_not_sent_again(kind: Kind) {
     let world = World::on(kind).await;
     let webhook = world.webhook_here().await;
     world.receiver.answer(204, &[]);
@@ -75,7 +75,7 @@ async fn what_was_taken_is_told_so_and_not_sent_again(kind: Kind) {
     assert_eq!(world.receiver.taken().len(), 1);
 }
 
-async fn what_was_delivered_can_be_had_again_under_the_same_id(kind: Kind) {
+async fn a_delivery_can_be_sent_again_with_the_same_id(kind: Kind) {
     let world = World::on(kind).await;
     let webhook = world.webhook_here().await;
     let id = world.test(&webhook).await;
@@ -91,7 +91,7 @@ async fn what_was_delivered_can_be_had_again_under_the_same_id(kind: Kind) {
     world.app.entry(&world.alice.team, "webhook.redelivered").await;
 }
 
-async fn what_is_on_its_way_is_not_sent_a_second_time(kind: Kind) {
+async fn a_pending_delivery_is_not_sent_a_second_time(kind: Kind) {
     let world = World::on(kind).await;
     let webhook = world.webhook_here().await;
     world.receiver.answer(500, &[]);
@@ -118,7 +118,7 @@ async fn a_webhook_is_tested_five_times_a_minute_at_most(kind: Kind) {
     world.alice.post(&path, &json!({})).await.is(200);
 }
 
-async fn what_was_deleted_is_not_told(kind: Kind) {
+async fn deliveries_of_a_deleted_webhook_are_not_sent(kind: Kind) {
     let world = World::on(kind).await;
     let webhook = world.webhook_here().await;
     world.receiver.answer(500, &[]);
@@ -132,7 +132,7 @@ async fn what_was_deleted_is_not_told(kind: Kind) {
     assert_eq!(world.receiver.taken().len(), 1);
 }
 
-async fn what_belongs_to_a_deleted_project_is_not_told(kind: Kind) {
+async fn deliveries_of_a_deleted_project_are_not_sent(kind: Kind) {
     let world = World::on(kind).await;
     let webhook = world.webhook_here().await;
     world.receiver.answer(500, &[]);
@@ -146,7 +146,7 @@ async fn what_belongs_to_a_deleted_project_is_not_told(kind: Kind) {
     assert_eq!(world.receiver.taken().len(), 1);
 }
 
-async fn a_month_is_remembered(kind: Kind) {
+async fn deliveries_are_deleted_after_30_days(kind: Kind) {
     let world = World::on(kind).await;
     let webhook = world.webhook_here().await;
     world.test(&webhook).await;
@@ -165,7 +165,7 @@ async fn a_month_is_remembered(kind: Kind) {
     assert_eq!(listed, json!({ "deliveries": [] }));
 }
 
-async fn each_webhook_is_told_on_its_own(kind: Kind) {
+async fn each_webhook_gets_its_own_delivery(kind: Kind) {
     let world = World::on(kind).await;
     let other = Receiver::start().await;
     let first = world.webhook_here().await;
@@ -180,14 +180,14 @@ async fn each_webhook_is_told_on_its_own(kind: Kind) {
 }
 
 on_every_store![;
-    a_delivery_is_signed_as_the_standard_says,
-    a_test_names_where_it_comes_from,
-    what_was_taken_is_told_so_and_not_sent_again,
-    what_was_delivered_can_be_had_again_under_the_same_id,
-    what_is_on_its_way_is_not_sent_a_second_time,
+    a_delivery_is_signed_as_the_standard_requires,
+    a_test_event_names_its_rotation,
+    an_accepted_delivery_is_marked_and_not_sent_again,
+    a_delivery_can_be_sent_again_with_the_same_id,
+    a_pending_delivery_is_not_sent_a_second_time,
     a_webhook_is_tested_five_times_a_minute_at_most,
-    what_was_deleted_is_not_told,
-    what_belongs_to_a_deleted_project_is_not_told,
-    a_month_is_remembered,
-    each_webhook_is_told_on_its_own,
+    deliveries_of_a_deleted_webhook_are_not_sent,
+    deliveries_of_a_deleted_project_are_not_sent,
+    deliveries_are_deleted_after_30_days,
+    each_webhook_gets_its_own_delivery,
 ];

@@ -44,7 +44,7 @@ async fn world(kind: Kind, script: &Script) -> World {
     World::of(Build::on(kind).webhooks_by("127.0.0.2", script.clone()).start().await).await
 }
 
-async fn a_name_that_leads_inside_is_not_dialled(kind: Kind) {
+async fn a_name_with_an_internal_address_is_not_dialled(kind: Kind) {
     let script = Script::of(&[&["127.0.0.1"]]);
     let world = world(kind, &script).await;
     let url = format!("https://hooks.example.com:{}/", world.receiver.address.port());
@@ -60,7 +60,7 @@ async fn a_name_that_leads_inside_is_not_dialled(kind: Kind) {
     assert_eq!((script.asked(), world.receiver.connections()), (1, 0));
 }
 
-async fn a_name_of_which_one_address_is_inside_is_not_dialled(kind: Kind) {
+async fn a_name_with_one_internal_address_is_not_dialled(kind: Kind) {
     let script = Script::of(&[&["127.0.0.2", "127.0.0.1"]]);
     let world = world(kind, &script).await;
     let port = world.receiver.address.port();
@@ -73,7 +73,7 @@ async fn a_name_of_which_one_address_is_inside_is_not_dialled(kind: Kind) {
     assert_eq!((outside.connections(), world.receiver.connections()), (0, 0));
 }
 
-async fn a_name_that_moves_inside_between_two_looks_is_not_followed(kind: Kind) {
+async fn a_name_that_changes_to_an_internal_address_is_not_dialled(kind: Kind) {
     let script = Script::of(&[&["127.0.0.2"], &["127.0.0.1"]]);
     let world = world(kind, &script).await;
     let port = world.receiver.address.port();
@@ -90,7 +90,7 @@ async fn a_name_that_moves_inside_between_two_looks_is_not_followed(kind: Kind) 
     assert_eq!(world.receiver.connections(), 0);
 }
 
-async fn a_redirect_inside_is_not_followed(kind: Kind) {
+async fn a_redirect_to_an_internal_address_is_not_followed(kind: Kind) {
     let world = World::of(Build::on(kind).webhooks("127.0.0.2").start().await).await;
     let outside = Receiver::start_on([127, 0, 0, 2].into(), 0).await;
     for status in [301, 302, 303, 307, 308] {
@@ -119,7 +119,7 @@ async fn an_address_that_is_no_longer_allowed_is_not_dialled(kind: Kind) {
     assert_eq!(world.receiver.connections(), 0);
 }
 
-async fn every_way_to_write_this_machine_is_refused_and_not_dialled(kind: Kind) {
+async fn every_spelling_of_a_loopback_address_is_refused_and_not_dialled(kind: Kind) {
     let world = World::of(Build::on(kind).webhooks("127.0.0.2").start().await).await;
     let port = world.receiver.address.port();
     let hosts = [
@@ -161,10 +161,10 @@ async fn every_way_to_write_this_machine_is_refused_and_not_dialled(kind: Kind) 
 }
 
 on_every_store![;
-    a_name_that_leads_inside_is_not_dialled,
-    a_name_of_which_one_address_is_inside_is_not_dialled,
-    a_name_that_moves_inside_between_two_looks_is_not_followed,
-    a_redirect_inside_is_not_followed,
+    a_name_with_an_internal_address_is_not_dialled,
+    a_name_with_one_internal_address_is_not_dialled,
+    a_name_that_changes_to_an_internal_address_is_not_dialled,
+    a_redirect_to_an_internal_address_is_not_followed,
     an_address_that_is_no_longer_allowed_is_not_dialled,
-    every_way_to_write_this_machine_is_refused_and_not_dialled,
+    every_spelling_of_a_loopback_address_is_refused_and_not_dialled,
 ];

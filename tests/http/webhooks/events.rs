@@ -60,7 +60,7 @@ async fn data(main: &Rotated) -> Value {
     })
 }
 
-async fn a_success_is_told_when_it_begins_and_when_it_is_served(kind: Kind) {
+async fn a_success_is_sent_when_it_begins_and_when_it_is_served(kind: Kind) {
     let (_app, main, receiver) = world(kind, &EVENTS).await;
 
     main.succeed().await;
@@ -75,7 +75,7 @@ async fn a_success_is_told_when_it_begins_and_when_it_is_served(kind: Kind) {
     assert_ne!(told[0]["id"], told[1]["id"]);
 }
 
-async fn a_failure_is_told_with_its_reason(kind: Kind) {
+async fn a_failure_is_sent_with_its_reason(kind: Kind) {
     let (app, main, receiver) = world(kind, &EVENTS).await;
     app.database.script("apply", [Script::Fail(Fault::AdminRejected)]);
 
@@ -89,7 +89,7 @@ async fn a_failure_is_told_with_its_reason(kind: Kind) {
     assert!(entry["error_message"].is_string());
 }
 
-async fn only_what_was_asked_for_is_told(kind: Kind) {
+async fn only_subscribed_events_are_sent(kind: Kind) {
     let (app, main, receiver) = world(kind, &["rotation.failed"]).await;
 
     main.succeed().await;
@@ -133,9 +133,9 @@ async fn a_rotation_that_is_deleted_takes_its_webhooks_with_it(kind: Kind) {
 }
 
 on_every_store![;
-    a_success_is_told_when_it_begins_and_when_it_is_served,
-    a_failure_is_told_with_its_reason,
-    only_what_was_asked_for_is_told,
+    a_success_is_sent_when_it_begins_and_when_it_is_served,
+    a_failure_is_sent_with_its_reason,
+    only_subscribed_events_are_sent,
     no_event_holds_a_value,
     a_rotation_that_is_deleted_takes_its_webhooks_with_it,
 ];

@@ -75,7 +75,7 @@ async fn only_2xx_is_success(kind: Kind) {
     assert_eq!(elsewhere.connections(), 0, "no redirect is followed");
 }
 
-async fn what_failed_is_sent_again_as_the_standard_proposes(kind: Kind) {
+async fn a_failed_delivery_is_retried_as_the_standard_proposes(kind: Kind) {
     let mut world = World::on(kind).await;
     let webhook = world.webhook_here().await;
     world.receiver.answer(500, &[]);
@@ -118,7 +118,7 @@ async fn is_disabled_by_the_system(world: &World, webhook: &str) {
     refused.is(400);
 }
 
-async fn a_receiver_that_is_gone_is_told_nothing_more(kind: Kind) {
+async fn a_receiver_that_is_gone_is_sent_nothing_more(kind: Kind) {
     let world = World::on(kind).await;
     let webhook = world.webhook_here().await;
     world.receiver.answer(410, &[]);
@@ -133,7 +133,7 @@ async fn a_receiver_that_is_gone_is_told_nothing_more(kind: Kind) {
     is_disabled_by_the_system(&world, &webhook).await;
 }
 
-async fn a_receiver_says_when_it_wants_to_be_asked_again(kind: Kind) {
+async fn the_retry_after_of_a_receiver_is_honoured(kind: Kind) {
     let world = World::on(kind).await;
     let date = now(&world.app) + TimeDelta::hours(2);
     let date = date.format("%a, %d %b %Y %H:%M:%S GMT").to_string();
@@ -151,7 +151,7 @@ async fn a_receiver_says_when_it_wants_to_be_asked_again(kind: Kind) {
     }
 }
 
-async fn what_a_receiver_wants_never_hastens_us(kind: Kind) {
+async fn retry_after_never_shortens_a_delay(kind: Kind) {
     let world = World::on(kind).await;
     world.receiver.answer(503, &[("retry-after", "0")]);
     let webhook = world.webhook_here().await;
@@ -162,7 +162,7 @@ async fn what_a_receiver_wants_never_hastens_us(kind: Kind) {
     assert!(next_attempt(&delivery) - now(&world.app) >= TimeDelta::seconds(4));
 }
 
-async fn a_receiver_that_fails_for_five_days_is_given_up(kind: Kind) {
+async fn a_webhook_that_fails_for_five_days_is_disabled(kind: Kind) {
     let mut world = World::on(kind).await;
     let webhook = world.webhook_here().await;
     world.receiver.answer(503, &[("retry-after", "86400")]);
@@ -180,7 +180,7 @@ async fn a_receiver_that_fails_for_five_days_is_given_up(kind: Kind) {
     is_disabled_by_the_system(&world, &webhook).await;
 }
 
-async fn a_receiver_that_recovers_is_not_given_up(kind: Kind) {
+async fn a_webhook_that_recovers_is_not_disabled(kind: Kind) {
     let mut world = World::on(kind).await;
     let webhook = world.webhook_here().await;
     for _ in 0..3 {
@@ -196,7 +196,7 @@ async fn a_receiver_that_recovers_is_not_given_up(kind: Kind) {
     assert!(world.is_enabled(&webhook).await);
 }
 
-async fn patience_begins_anew_after_a_success(kind: Kind) {
+async fn a_success_restarts_the_five_days(kind: Kind) {
     let mut world = World::on(kind).await;
     let webhook = world.webhook_here().await;
     world.receiver.answer(503, &[]);
@@ -215,7 +215,7 @@ async fn patience_begins_anew_after_a_success(kind: Kind) {
     assert!(world.is_enabled(&webhook).await);
 }
 
-async fn what_waits_for_a_webhook_that_was_disabled_is_given_up(kind: Kind) {
+async fn pending_deliveries_of_a_disabled_webhook_are_given_up(kind: Kind) {
     let world = World::on(kind).await;
     let webhook = world.webhook_here().await;
     world.receiver.answer(500, &[]);
@@ -265,13 +265,13 @@ async fn a_receiver_that_is_slow_holds_up_no_other(kind: Kind) {
 on_every_store![;
     a_receiver_that_is_down_for_a_while_gets_each_event_under_its_id,
     only_2xx_is_success,
-    what_failed_is_sent_again_as_the_standard_proposes,
-    a_receiver_that_is_gone_is_told_nothing_more,
-    a_receiver_says_when_it_wants_to_be_asked_again,
-    what_a_receiver_wants_never_hastens_us,
-    a_receiver_that_fails_for_five_days_is_given_up,
-    a_receiver_that_recovers_is_not_given_up,
-    patience_begins_anew_after_a_success,
-    what_waits_for_a_webhook_that_was_disabled_is_given_up,
+    a_failed_delivery_is_retried_as_the_standard_proposes,
+    a_receiver_that_is_gone_is_sent_nothing_more,
+    the_retry_after_of_a_receiver_is_honoured,
+    retry_after_never_shortens_a_delay,
+    a_webhook_that_fails_for_five_days_is_disabled,
+    a_webhook_that_recovers_is_not_disabled,
+    a_success_restarts_the_five_days,
+    pending_deliveries_of_a_disabled_webhook_are_given_up,
     a_receiver_that_is_slow_holds_up_no_other,
 ];

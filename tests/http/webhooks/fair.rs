@@ -7,7 +7,7 @@ use secrets_tests::{Build, Kind, Receiver, on_every_store};
 
 use super::{HERE, World};
 
-async fn many_for_one_receiver_hold_up_nobody(kind: Kind) {
+async fn many_deliveries_to_one_receiver_do_not_delay_others(kind: Kind) {
     let world = World::of(Build::on(kind).webhooks(HERE).without_workers().start().await).await;
     let slow = world.webhook_here().await;
     for _ in 0..6 {
@@ -28,4 +28,4 @@ async fn many_for_one_receiver_hold_up_nobody(kind: Kind) {
     assert_eq!(third.len(), 2, "the claimed ones are not due");
 }
 
-on_every_store!(; many_for_one_receiver_hold_up_nobody);
+on_every_store!(; many_deliveries_to_one_receiver_do_not_delay_others);

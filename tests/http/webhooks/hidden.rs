@@ -8,7 +8,7 @@ use secrets_tests::{Dump, Kind, canary, on_every_store};
 
 use super::World;
 
-async fn what_is_stored_holds_no_address_and_nothing_that_signs(kind: Kind) {
+async fn stored_rows_contain_no_url_and_no_signing_secret(kind: Kind) {
     let world = World::on(kind).await;
     let token = canary("webhook");
     let before = Dump::of(world.app.store.as_ref(), &[]).await;
@@ -30,7 +30,7 @@ async fn what_is_stored_holds_no_address_and_nothing_that_signs(kind: Kind) {
     }
 }
 
-async fn a_webhook_that_was_moved_or_changed_is_not_told(kind: Kind) {
+async fn a_webhook_that_was_moved_or_changed_is_sent_nothing(kind: Kind) {
     let world = World::on(kind).await;
     let webhook = world.webhook_here().await;
     let rotation = world.app.rotation(&world.alice, &world.project, "production", "other").await;
@@ -54,6 +54,6 @@ async fn a_webhook_that_was_moved_or_changed_is_not_told(kind: Kind) {
 }
 
 on_every_store![;
-    what_is_stored_holds_no_address_and_nothing_that_signs,
-    a_webhook_that_was_moved_or_changed_is_not_told,
+    stored_rows_contain_no_url_and_no_signing_secret,
+    a_webhook_that_was_moved_or_changed_is_sent_nothing,
 ];

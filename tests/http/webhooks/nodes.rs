@@ -21,7 +21,7 @@ async fn waiting(app: &App) -> Vec<DeliveryRecord> {
     reads.due_deliveries(WebhookDeliveries.kind(), later, None, 100).await.unwrap()
 }
 
-async fn two_nodes_tell_nobody_twice(kind: Kind) {
+async fn two_nodes_send_each_delivery_once(kind: Kind) {
     let world = World::on(kind).await;
     let other = world.app.restarted().await;
     let webhook = world.webhook_here().await;
@@ -42,7 +42,7 @@ async fn two_nodes_tell_nobody_twice(kind: Kind) {
     assert_eq!((ids.len(), taken.len()), (15, 15));
 }
 
-async fn what_a_node_left_in_the_middle_is_told_again_under_its_id(kind: Kind) {
+async fn a_delivery_that_a_node_did_not_finish_is_sent_again_with_its_id(kind: Kind) {
     let world = World::on(kind).await;
     let webhook = world.webhook_here().await;
     world.receiver.answer(500, &[]);
@@ -69,6 +69,6 @@ async fn what_a_node_left_in_the_middle_is_told_again_under_its_id(kind: Kind) {
 }
 
 on_every_store![;
-    two_nodes_tell_nobody_twice,
-    what_a_node_left_in_the_middle_is_told_again_under_its_id,
+    two_nodes_send_each_delivery_once,
+    a_delivery_that_a_node_did_not_finish_is_sent_again_with_its_id,
 ];

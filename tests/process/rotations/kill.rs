@@ -131,7 +131,7 @@ killed! {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_kill_while_the_previous_credential_is_shut_out_is_made_good() {
+async fn a_kill_while_the_previous_credential_is_disabled_is_recovered() {
     let mut world = World::new("kill_K12", &Target::all()).await;
     let open = world.open().await;
     world.found(&open).await;
@@ -167,7 +167,7 @@ async fn a_kill_while_the_previous_credential_is_shut_out_is_made_good() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_kill_while_an_attempt_is_rolled_back_is_made_good() {
+async fn a_kill_while_an_attempt_is_rolled_back_is_recovered() {
     let mut world = World::new("kill_K13", &Target::all()).await;
     // No quota left for the secrets of a credential: the swap is refused.
     world.set("SECRETS_DEFAULT_PLAN", "free");

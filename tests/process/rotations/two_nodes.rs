@@ -34,7 +34,7 @@ fn signal(program: &Running, name: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_node_says_late_is_refused_by_the_target() {
+async fn a_late_command_of_a_node_is_refused_by_the_target() {
     let store = TestDatabase::create().await;
     let world = World::new("two_nodes_sleeper", &[Target::postgres()]).await;
     let rotated = &world.rotated[0];
@@ -89,7 +89,7 @@ async fn what_a_node_says_late_is_refused_by_the_target() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_node_that_died_had_begun_another_ends() {
+async fn an_attempt_of_a_dead_node_is_completed_by_another() {
     let store = TestDatabase::create().await;
     let world = World::new("two_nodes_dead", &Target::all()).await;
     let dead = node("rotations_two_nodes_dead", &store, Some("after-apply")).start();

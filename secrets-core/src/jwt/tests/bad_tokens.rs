@@ -44,7 +44,7 @@ fn all_refused(cases: &[(&str, String)]) {
 }
 
 #[test]
-fn tokens_of_another_shape_are_refused() {
+fn malformed_tokens_are_refused() {
     let good = by_rsa(&header(), &claims());
     let (message, _) = good.rsplit_once('.').unwrap();
 
@@ -149,7 +149,7 @@ fn tokens_not_signed_by_the_key_they_name_are_refused() {
 }
 
 #[test]
-fn tokens_not_meant_for_us_are_refused() {
+fn tokens_of_another_issuer_or_audience_are_refused() {
     all_refused(&[
         ("no issuer", claim("iss", json!(null))),
         ("another issuer", claim("iss", json!("https://evil.example"))),
@@ -167,7 +167,7 @@ fn tokens_not_meant_for_us_are_refused() {
 }
 
 #[test]
-fn tokens_about_nobody_are_refused() {
+fn tokens_without_a_subject_are_refused() {
     all_refused(&[
         ("no subject", claim("sub", json!(null))),
         ("an empty subject", claim("sub", json!(""))),
@@ -185,7 +185,7 @@ fn tokens_about_nobody_are_refused() {
 }
 
 #[test]
-fn tokens_of_another_time_are_refused() {
+fn tokens_outside_of_their_lifetime_are_refused() {
     all_refused(&[
         ("no expiry", claim("exp", json!(null))),
         ("expired", claim("exp", json!(NOW - 3600))),

@@ -21,7 +21,7 @@ fn an_rsa_key() -> Value {
 }
 
 #[test]
-fn a_key_need_not_say_what_it_is_for() {
+fn the_use_of_a_key_is_optional() {
     assert_eq!(usable(&without(an_rsa_key(), "alg")), 1);
     assert_eq!(usable(&without(an_rsa_key(), "use")), 1);
     assert_eq!(usable(&with(an_rsa_key(), "key_ops", json!(["verify"]))), 1);
@@ -72,7 +72,7 @@ fn a_document_that_is_no_key_set_is_refused() {
 }
 
 #[test]
-fn a_token_may_leave_the_key_unnamed_where_only_one_can_be_meant() {
+fn a_key_id_is_optional_if_only_one_key_matches() {
     let unnamed = by_rsa(&json!({ "alg": "RS256" }), &claims());
     let one = key_set(&[an_rsa_key(), jwk("ec", &ec(), Algorithm::ES256)]);
     let two = key_set(&[an_rsa_key(), with(an_rsa_key(), "kid", json!("rsa-2"))]);
@@ -83,7 +83,7 @@ fn a_token_may_leave_the_key_unnamed_where_only_one_can_be_meant() {
 }
 
 #[test]
-fn two_keys_of_one_name_are_told_apart_by_their_algorithms() {
+fn keys_with_the_same_id_differ_by_their_algorithms() {
     let named = |key| with(key, "kid", json!("same"));
     let keys = key_set(&[named(jwk("", &ec(), Algorithm::ES256)), named(an_rsa_key())]);
 

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_signed_with_the_secret_about_now_is_taken() {
+    fn a_recent_delivery_with_a_valid_signature_is_accepted() {
         let (secret, mut kept) = (WebhookSecret::draw(), String::new());
         let delivered = signed(&secret, b"{}", &mut kept);
         let others = format!("v1a,AAAA v1,AAAA {}", delivered.signature);

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_receiver_is_waited_for_and_a_day_at_most() {
+    fn retry_after_is_honoured_up_to_a_day() {
         let date = (now() + TimeDelta::hours(1)).format("%a, %d %b %Y %H:%M:%S GMT").to_string();
 
         assert_eq!(pause(1, Some("3600")), Some(TimeDelta::hours(1)));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_receiver_wants_never_shortens_a_pause() {
+    fn retry_after_never_shortens_a_pause() {
         for text in ["0", "1", "-5", "", "soon", "1e9", "Sun, 06 Nov 1994 08:49:37 GMT"] {
             assert!(pause(4, Some(text)).unwrap() >= TimeDelta::seconds(5_760), "{text}");
         }

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_was_refused_is_told_apart() {
+    fn refusals_of_administrator_and_user_differ() {
         for (who, login, work) in [
             (Who::Admin, Fault::AdminRejected, Fault::Privilege),
             (Who::User, Fault::LoginRejected, Fault::ProbeRefused),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_mean_what_the_manuals_say() {
+    fn error_codes_are_mapped_as_the_manuals_define_them() {
         let state = |state| of_state(state, Stage::Work(Who::Admin)).fault;
         let number = |number| of_number(number, "HY000", Stage::Work(Who::Admin)).fault;
 

@@ -50,7 +50,7 @@ fn untrusted() -> Result<Applied, TargetError> {
 }
 
 #[test]
-fn a_request_tells_who_asks_for_what_and_hides_the_rest() {
+fn only_the_heading_of_a_request_is_unencrypted() {
     let heading = heading(Step::Apply);
 
     let payload = heading.seal(&proxy(SECRET), b"kvc_inside").unwrap();
@@ -64,7 +64,7 @@ fn a_request_tells_who_asks_for_what_and_hides_the_rest() {
 }
 
 #[test]
-fn two_requests_share_nothing_that_is_drawn() {
+fn two_requests_share_no_random_value() {
     let (first, second) = (heading(Step::Test), heading(Step::Test));
 
     assert_ne!(first.nonce, second.nonce);
@@ -81,7 +81,7 @@ fn a_request_has_a_bound() {
 }
 
 #[test]
-fn an_answer_says_what_became_of_it() {
+fn an_answer_has_the_outcome_of_its_request() {
     let heading = heading(Step::Apply);
     let told = |outcome, inside: Value| result(&heading, &answered(&heading, outcome, &inside));
 
@@ -97,7 +97,7 @@ fn an_answer_says_what_became_of_it() {
 }
 
 #[test]
-fn a_proven_answer_that_says_what_none_says_is_no_success() {
+fn a_signed_answer_with_an_unknown_outcome_is_an_error() {
     let heading = heading(Step::Apply);
     let told = |outcome, inside: Value| result(&heading, &answered(&heading, outcome, &inside));
 
@@ -167,7 +167,7 @@ fn an_answer_to_another_request_is_refused() {
 }
 
 #[test]
-fn an_answer_by_somebody_without_the_secret_is_refused() {
+fn an_answer_signed_with_another_secret_is_refused() {
     let heading = heading(Step::Apply);
     let answer = answered(&heading, "ok", &json!({}));
 

@@ -51,7 +51,7 @@ fn target() -> Target {
 }
 
 #[tokio::test]
-async fn a_function_that_returned_nothing_is_told_from_one_that_returned_anything() {
+async fn a_function_without_an_answer_differs_from_one_with_a_wrong_answer() {
     for (answer, fault) in [
         (Err(InvokeFault::Unavailable), Fault::ProxyUnavailable),
         (Err(InvokeFault::Broke), Fault::ProxyUnavailable),
@@ -67,7 +67,7 @@ async fn a_function_that_returned_nothing_is_told_from_one_that_returned_anythin
 }
 
 #[tokio::test]
-async fn the_function_is_asked_once_and_told_nothing_in_the_clear() {
+async fn the_function_is_invoked_once_with_an_encrypted_request() {
     let (invoker, rotator) = rotator(Err(InvokeFault::Unavailable));
     let fence = Fence { rotation: Uuid::from_u128(7).into(), sequence: 3 };
 
@@ -87,7 +87,7 @@ async fn the_function_is_asked_once_and_told_nothing_in_the_clear() {
 }
 
 #[tokio::test]
-async fn a_target_without_a_function_or_with_too_much_to_say_is_refused_unasked() {
+async fn a_missing_function_or_an_oversized_request_is_refused_without_a_call() {
     let (invoker, rotator) = rotator(Err(InvokeFault::Unavailable));
     let alone = Target { proxy: None, ..target() };
     let long = Target { ca_certificate: Some("x".repeat(16_384)), ..target() };

@@ -127,7 +127,7 @@ fn a_password_in_an_address_is_found_and_a_variable_is_not() {
 }
 
 #[test]
-fn a_value_is_judged_by_what_it_is_assigned_to() {
+fn a_value_is_judged_by_the_name_it_is_assigned_to() {
     let value = draw(LETTERS, 32);
     let found = |text: &str| scan(text, "", Rules::built_in()).len();
 

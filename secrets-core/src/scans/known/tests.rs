@@ -65,7 +65,7 @@ fn a_value_of_many_lines_is_known_by_its_longest() {
 }
 
 #[test]
-fn what_would_be_found_everywhere_is_not_compared() {
+fn common_values_are_not_compared() {
     let values = ["true", "1234567", "production", "postgres", "https://api.example.com/v1", "\n"];
 
     for value in values {

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_look_scans_no_secrets() {
+    async fn resolving_an_environment_scans_no_secrets() {
         let (store, database) = opened().await;
         World::build(&store).await;
         run(
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_look_is_planned_once() {
+    async fn resolving_an_environment_is_planned_once() {
         let database = TestDatabase::create().await;
         let store =
             open(&database.url(), StoreOptions { connections: Some(1), ..StoreOptions::default() })
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn tables_of_another_history_are_refused_and_stay_unlocked() {
+    async fn tables_with_other_migrations_are_refused_and_stay_unlocked() {
         let database = TestDatabase::create().await;
         run(&database, "INSERT INTO _sqlx_migrations VALUES (99, 'later', now(), TRUE, '', 0)")
             .await;
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_waits_long_for_a_connection() {
+    async fn waiting_for_a_connection_has_a_timeout() {
         let database = TestDatabase::create().await;
         let store =
             open(&database.url(), StoreOptions { connections: Some(1), ..StoreOptions::default() })
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_statement_that_does_not_end_is_given_up_with_its_connection() {
+    async fn a_statement_at_its_timeout_closes_its_connection() {
         let database = TestDatabase::create().await;
         let mut options = StoreOptions { connections: Some(2), ..StoreOptions::default() };
         options.timeouts.read = Duration::from_millis(300);
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_is_away_is_not_a_fault() {
+    async fn an_unreachable_server_is_unavailable() {
         // Nothing listens on the discard port.
         let refused =
             open("postgres://nobody@127.0.0.1:9/nothing", StoreOptions::default()).await.err();
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_violation_is_told_without_what_was_given() {
+    async fn a_violation_does_not_quote_the_value() {
         let (store, _database) = opened().await;
         let world = World::build(&store).await;
         let nowhere = environment(&world.project, "nowhere");

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_look_scans_no_secrets() {
+    async fn resolving_an_environment_scans_no_secrets() {
         let (store, _folder) = opened().await;
 
         for text in [resolve::KEY, resolve::ALL] {
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_committed_survives_a_loss_of_power() {
+    async fn a_commit_survives_a_loss_of_power() {
         let (store, _folder) = opened().await;
 
         let synchronous = sqlx::query_scalar::<_, i64>("PRAGMA synchronous");
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_files_are_their_owners_alone() {
+    async fn only_the_owner_can_access_the_files() {
         let (store, folder) = opened().await;
         World::build(&store).await;
         store.ping().await.unwrap();
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_read_is_named_and_not_quoted() {
+    async fn an_unreadable_row_is_named_and_not_quoted() {
         let (store, _folder) = opened().await;
         let world = World::build(&store).await;
         let mut tx = store.begin().await.unwrap();

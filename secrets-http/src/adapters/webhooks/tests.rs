@@ -104,7 +104,7 @@ async fn a_delivery_is_a_post_that_closes() {
 }
 
 #[tokio::test]
-async fn a_receiver_proves_its_name() {
+async fn the_certificate_of_a_receiver_must_match_its_name() {
     let port = secure(TAKEN).await;
     assert_eq!(trusting().send(&request(format!("https://localhost:{port}/"))).await, Ok(taken()));
 
@@ -117,7 +117,7 @@ async fn a_receiver_proves_its_name() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_nobody_vouches_for_is_sent_nothing() {
+async fn a_receiver_with_an_untrusted_certificate_is_sent_nothing() {
     let port = secure(TAKEN).await;
 
     let answer =
@@ -146,7 +146,7 @@ async fn a_receiver_that_speaks_no_tls_is_sent_nothing() {
 }
 
 #[tokio::test]
-async fn a_name_at_an_address_that_may_not_be_reached_is_not_spoken_to() {
+async fn a_name_with_a_forbidden_address_is_sent_nothing() {
     let policy = EgressPolicy::parse("127.0.0.2").unwrap();
     let strict = HyperSender {
         gate: Dialer::with_resolver(policy, Arc::new(Here)),
@@ -161,7 +161,7 @@ async fn a_name_at_an_address_that_may_not_be_reached_is_not_spoken_to() {
 /// Checks that an unencrypted webhook is sent only to a destination in the allow list, even if the
 /// dialer permits its public address: the list may have changed since the webhook was created.
 #[tokio::test]
-async fn a_name_is_not_spoken_to_in_plaintext_unless_it_is_listed() {
+async fn an_unlisted_name_is_sent_nothing_in_plaintext() {
     let (port, sent) = server(TAKEN.to_vec(), false).await;
     let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     let global = IpAddr::from([8, 8, 8, 8]);
@@ -185,7 +185,7 @@ async fn an_answer_that_never_ends_is_an_answer() {
 }
 
 #[tokio::test]
-async fn what_a_receiver_wants_is_handed_on() {
+async fn retry_after_is_returned() {
     let answer = b"HTTP/1.1 429 Too Many\r\nretry-after: 120\r\ncontent-length: 0\r\n\r\n".to_vec();
     let (port, _sent) = server(answer, false).await;
 
@@ -196,7 +196,7 @@ async fn what_a_receiver_wants_is_handed_on() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_says_nothing_is_left_in_time() {
+async fn a_silent_receiver_reaches_a_timeout() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let hasty = HyperSender { timeout: Duration::from_millis(300), ..trusting() };
@@ -208,7 +208,7 @@ async fn a_receiver_that_says_nothing_is_left_in_time() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_no_answer() {
+async fn an_invalid_response_is_an_error() {
     let long = [b"HTTP/1.1 200 OK\r\nx: ".as_slice(), &vec![b'x'; 100_000]].concat();
     for answer in [b"kvc_nonsense\r\n\r\n".to_vec(), Vec::new(), long] {
         let (port, _sent) = server(answer, false).await;
@@ -220,7 +220,7 @@ async fn what_makes_no_sense_is_no_answer() {
 }
 
 #[tokio::test]
-async fn where_nobody_listens_nobody_is_reached() {
+async fn a_closed_port_is_unreachable() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     drop(listener);

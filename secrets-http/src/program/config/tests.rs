@@ -92,7 +92,7 @@ fn lifetimes_of_browser_sessions_are_settings() {
 }
 
 #[test]
-fn what_is_not_given_has_its_default() {
+fn missing_settings_have_defaults() {
     let settings = served("", &[]).unwrap();
 
     let service = settings.service;
@@ -261,7 +261,7 @@ fn migrate_needs_a_database_only() {
 }
 
 #[test]
-fn variables_that_mean_nothing_are_reported() {
+fn unknown_variables_are_reported() {
     let variables = [
         "SECRETS_ROOTKEY=x",
         "SECRETS_REDIS_URL=redis://",

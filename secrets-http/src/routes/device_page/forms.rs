@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_chose_cannot_leave_its_place() {
+    fn texts_of_others_are_escaped() {
         let content = code_form("\"><script>alert('x')</script>&", "<b>", &Entry::Token);
 
         assert!(!content.contains("<script>") && !content.contains("<b>"), "{content}");

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_has_so_many_and_then_no_more_until_one_is_free() {
+    fn an_address_has_a_limited_number_of_connections() {
         let seats = Arc::new(ConnectionLimiter::new(2));
         let take = |address: &str| seats.take(address.parse().unwrap(), true);
 

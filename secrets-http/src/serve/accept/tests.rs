@@ -129,7 +129,7 @@ async fn requests_on_one_connection_are_answered_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn the_answer_knows_whom_it_is_for() {
+async fn the_handler_gets_the_address_of_the_client() {
     let server = Server::start(short()).await;
     let mut client = server.connect().await;
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 
-async fn a_member_changes_only_what_they_may_write_and_copies_what_they_may_read(app: App) {
+async fn a_change_needs_write_access_and_a_copy_read_access(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&alice.team, &bob.id, Role::Member).await;
     let web = alice.project("Web").await;
@@ -173,7 +173,7 @@ async fn a_change_set_keeps_to_the_plan_of_the_team(kind: Kind) {
 }
 
 on_every_store![
-    a_member_changes_only_what_they_may_write_and_copies_what_they_may_read,
+    a_change_needs_write_access_and_a_copy_read_access,
     a_token_changes_the_environments_of_its_scope,
     a_token_that_may_only_write_does_not_learn_whether_it_guessed_a_value,
     another_teams_secrets_are_not_changed,

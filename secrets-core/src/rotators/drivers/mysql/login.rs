@@ -281,7 +281,7 @@ mod tests {
 
     /// Checks the response against a test vector that several other drivers use.
     #[test]
-    fn a_password_is_proven_as_others_do() {
+    fn the_response_to_the_nonce_matches_other_drivers() {
         let proof = |plugin: Plugin| plugin.proof("G!ider27", b"NR3HP:qIYa_9=db?Sd{`");
 
         assert_eq!(hexadecimal(&proof(Plugin::Native)), "09CFF8855E9E705340FF2270D8FB9FADBA906B70");
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_say_what_they_are() {
+    fn server_versions_are_parsed() {
         for (text, is_mariadb, version) in [
             ("9.7.4-2", false, (9, 7, 4)),
             ("8.0.36", false, (8, 0, 36)),

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_there_is_an_error() {
+    fn a_missing_field_is_an_error() {
         assert!(Parts::of(&[1, 2]).number(3).is_err());
         assert!(Parts::of(&[0xfe, 1]).counted_number().is_err());
         assert!(Parts::of(&[0xff]).counted_number().is_err());

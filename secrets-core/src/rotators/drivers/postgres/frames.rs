@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_given_to_a_proven_server_alone() {
+    fn a_password_is_sent_to_a_verified_server_only() {
         for kind in [3, 5] {
             assert_eq!(verdict(Trust::Proven, &authentication(kind, b"salt")), Ok(()));
             assert_eq!(
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_nothing_is_noticed() {
+    fn a_server_that_asks_for_no_authentication_is_noticed() {
         let ok = authentication(0, b"");
         let seen = Seen::default();
 

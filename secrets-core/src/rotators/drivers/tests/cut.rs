@@ -45,7 +45,7 @@ async fn cut_at(port: u16, word: &'static [u8], is_heard: bool) -> u16 {
 }
 
 #[tokio::test]
-async fn a_change_without_an_answer_is_not_taken_for_one_nor_for_none() {
+async fn a_change_without_an_answer_has_an_unknown_outcome() {
     for server in all() {
         for is_heard in [true, false] {
             let target = server.database("cut").await;
@@ -69,7 +69,7 @@ async fn a_change_without_an_answer_is_not_taken_for_one_nor_for_none() {
 }
 
 #[tokio::test]
-async fn who_holds_the_lock_is_not_waited_for_long() {
+async fn a_held_lock_is_not_waited_for_long() {
     for server in all() {
         let target = server.database("busy").await;
         let apply = apply(PermissionLevel::Read);

@@ -17,7 +17,7 @@ const ODD_NAMES: [&str; 9] =
     ["plain", "a b", "a\"b", "a'b", "a`b", "a%b", "a_b", "ünïcode-名", r"a\b"];
 
 #[tokio::test]
-async fn a_user_is_made_and_logs_in_whatever_the_database_is_called() {
+async fn a_user_logs_in_to_a_database_with_any_name() {
     for server in all() {
         for name in ODD_NAMES {
             let target = server.database(name).await;
@@ -36,7 +36,7 @@ async fn a_user_is_made_and_logs_in_whatever_the_database_is_called() {
 }
 
 #[tokio::test]
-async fn a_user_may_do_what_the_level_says() {
+async fn a_user_has_the_privileges_of_the_level() {
     for server in all() {
         let target = server.database("levels").await;
         let apply = apply(PermissionLevel::Read);
@@ -59,7 +59,7 @@ async fn a_user_may_do_what_the_level_says() {
 }
 
 #[tokio::test]
-async fn a_user_who_may_less_or_more_than_they_should_is_noticed() {
+async fn missing_and_excess_privileges_are_noticed() {
     for server in all() {
         let target = server.database("probe").await;
         let read = apply(PermissionLevel::Read);
@@ -80,7 +80,7 @@ async fn a_user_who_may_less_or_more_than_they_should_is_noticed() {
 }
 
 #[tokio::test]
-async fn what_an_older_attempt_asks_is_refused() {
+async fn an_older_attempt_is_refused() {
     for server in all().into_iter().filter(|server| !server.is_mariadb) {
         let target = server.database("fence").await;
         let fifth = later(&apply(PermissionLevel::Read), 5);
@@ -101,7 +101,7 @@ async fn what_an_older_attempt_asks_is_refused() {
 }
 
 #[tokio::test]
-async fn a_user_who_is_not_ours_is_not_touched() {
+async fn a_user_of_no_rotation_is_not_changed() {
     for server in all().into_iter().filter(|server| !server.is_mariadb) {
         let target = server.database("foreign").await;
         let apply = apply(PermissionLevel::Read);
@@ -142,7 +142,7 @@ async fn a_user_who_is_locked_does_not_log_in_until_the_next_password() {
 }
 
 #[tokio::test]
-async fn who_is_refused_is_told_apart() {
+async fn rejected_logins_of_administrator_and_user_differ() {
     for server in all() {
         let target = server.database("refused").await;
         let apply = apply(PermissionLevel::Read);
@@ -165,7 +165,7 @@ async fn who_is_refused_is_told_apart() {
 }
 
 #[tokio::test]
-async fn a_server_proves_what_the_mode_asks_for() {
+async fn a_server_must_prove_what_the_tls_mode_requires() {
     let foreign = include_str!("certificate.pem");
     for server in all() {
         let with = |ssl_mode, host: &str, ca: Option<&str>| Target {
@@ -198,7 +198,7 @@ async fn a_server_proves_what_the_mode_asks_for() {
 }
 
 #[tokio::test]
-async fn a_destination_is_dialled_only_if_it_may_be() {
+async fn only_allowed_destinations_are_dialled() {
     let nothing = Arc::new(Dialer::new(EgressPolicy::default()));
     for server in all() {
         let rotator: Box<dyn DatabaseRotator> = if server.is_postgres() {
@@ -232,7 +232,7 @@ async fn rotations_of_one_database_do_not_disturb_each_other() {
 
 /// Checks that MariaDB is sent a password hash, and MySQL the password itself.
 #[tokio::test]
-async fn mariadb_is_told_a_hash() {
+async fn mariadb_is_sent_a_hash() {
     for server in mysqls() {
         let target = server.database("hash").await;
         let apply = apply(PermissionLevel::Read);
@@ -247,7 +247,7 @@ async fn mariadb_is_told_a_hash() {
 /// Checks that an unverified MySQL server does not get the administrator's password. MySQL asks for
 /// it if it has not cached the password.
 #[tokio::test]
-async fn an_administrator_whom_mysql_does_not_remember_is_not_named_to_anybody() {
+async fn an_unverified_mysql_gets_no_administrator_password() {
     for server in mysqls().into_iter().filter(|server| !server.is_mariadb) {
         let target = server.database("cold").await;
         let apply = apply(PermissionLevel::Admin);

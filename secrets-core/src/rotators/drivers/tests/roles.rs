@@ -5,7 +5,7 @@ use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{Fault, Target};
 
 #[tokio::test]
-async fn another_server_than_before_is_noticed() {
+async fn a_changed_server_identity_is_noticed() {
     let server = postgres();
     let target = server.database("identity").await;
     let mut apply = apply(PermissionLevel::Read);
@@ -22,7 +22,7 @@ async fn another_server_than_before_is_noticed() {
 }
 
 #[tokio::test]
-async fn the_administrator_stays_as_they_are() {
+async fn the_administrator_is_not_changed() {
     let server = postgres();
     let target = server.database("admin").await;
     let apply = apply(PermissionLevel::Admin);
@@ -38,7 +38,7 @@ async fn the_administrator_stays_as_they_are() {
 }
 
 #[tokio::test]
-async fn an_administrator_who_may_make_roles_and_owns_the_database_is_enough() {
+async fn createrole_and_ownership_of_the_database_suffice() {
     let server = postgres();
     let (level, maker) = (PermissionLevel::Admin, apply(PermissionLevel::Read));
     // A name with upper-case letters: without quotes it would be another name.
@@ -89,7 +89,7 @@ async fn an_administrator_who_may_make_roles_and_owns_the_database_is_enough() {
 }
 
 #[tokio::test]
-async fn a_password_is_kept_as_a_verifier() {
+async fn a_password_is_stored_as_a_verifier() {
     let server = postgres();
     let target = server.database("verifier").await;
     let apply = apply(PermissionLevel::Read);

@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use super::*;
 
 #[tokio::test]
-async fn keys_are_fetched_once_for_all_who_wait() {
+async fn concurrent_requests_share_one_fetch() {
     let issuer = Issuer::start().await;
     issuer.delay(Duration::from_millis(50));
     let verifier = issuer.verifier(steady());
@@ -85,7 +85,7 @@ async fn keys_that_do_not_exist_are_not_looked_for_too_often() {
 }
 
 #[tokio::test]
-async fn old_keys_serve_while_the_issuer_is_away_but_not_for_ever() {
+async fn old_keys_are_used_for_a_limited_time_while_the_issuer_is_unavailable() {
     let issuer = Issuer::start().await;
     let verifier = issuer.verifier(short());
     let token = issuer.token(1);
@@ -104,7 +104,7 @@ async fn old_keys_serve_while_the_issuer_is_away_but_not_for_ever() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_an_issuer_that_is_known_to_be_away() {
+async fn requests_do_not_wait_for_an_unavailable_issuer() {
     let issuer = Issuer::start().await;
     let verifier = issuer.verifier(Timings { stale_for: Duration::from_mins(1), ..short() });
     let token = issuer.token(1);
@@ -121,7 +121,7 @@ async fn nobody_waits_for_an_issuer_that_is_known_to_be_away() {
 }
 
 #[tokio::test]
-async fn without_any_keys_nothing_can_be_said() {
+async fn without_keys_tokens_are_neither_valid_nor_invalid() {
     let issuer = Issuer::start().await;
     issuer.fail();
     let verifier = issuer.verifier(short());
@@ -138,7 +138,7 @@ async fn without_any_keys_nothing_can_be_said() {
 }
 
 #[tokio::test]
-async fn a_fetch_goes_on_when_the_one_who_began_it_leaves() {
+async fn a_fetch_continues_if_its_request_is_cancelled() {
     let issuer = Issuer::start().await;
     issuer.delay(Duration::from_millis(100));
     let verifier = issuer.verifier(steady());

@@ -18,7 +18,7 @@ fn text(verdict: Result<Identity, Unverified>) -> String {
 }
 
 #[tokio::test]
-async fn a_document_about_another_issuer_is_not_believed() {
+async fn a_document_of_another_issuer_is_refused() {
     let issuer = Issuer::start().await;
     let url = issuer.url();
     issuer.discovery(&json!({ "issuer": format!("{url}/"), "jwks_uri": format!("{url}/keys") }));
@@ -72,7 +72,7 @@ async fn a_set_holds_at_most_fifty_keys() {
 }
 
 #[tokio::test]
-async fn an_answer_comes_in_time_or_not_at_all() {
+async fn a_slow_answer_reaches_a_timeout() {
     let issuer = Issuer::start().await;
     let hasty = Timings { fetch: Duration::from_millis(200), ..steady() };
     issuer.delay(hasty.fetch * 2);
@@ -83,7 +83,7 @@ async fn an_answer_comes_in_time_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn what_is_no_document_is_none() {
+async fn an_invalid_document_is_refused() {
     let issuer = Issuer::start().await;
 
     issuer.put("/keys", StatusCode::OK, "<html>");
@@ -95,7 +95,7 @@ async fn what_is_no_document_is_none() {
 }
 
 #[tokio::test]
-async fn an_issuer_that_is_not_there_is_named() {
+async fn an_unreachable_issuer_is_named() {
     let expectations =
         Expectations { issuer: "http://127.0.0.1:1".into(), audience: "secrets".into() };
     let settings = OidcSettings { expectations, jwks_url: None, timings: steady() };
@@ -110,7 +110,7 @@ async fn an_issuer_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_none_is_not_fetched() {
+async fn an_invalid_url_is_not_fetched() {
     let issuer = Issuer::start().await;
     let name = issuer.url();
 

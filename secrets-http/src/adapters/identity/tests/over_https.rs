@@ -17,7 +17,7 @@ async fn secure() -> Issuer {
 }
 
 #[tokio::test]
-async fn a_certificate_nobody_vouches_for_is_refused() {
+async fn an_untrusted_certificate_is_refused() {
     let issuer = secure().await;
 
     let verdict = issuer.verifier(steady()).verify(&issuer.token(1)).await;

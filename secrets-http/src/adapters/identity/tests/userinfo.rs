@@ -52,7 +52,7 @@ async fn an_address_the_token_has_is_not_asked_for() {
 }
 
 #[tokio::test]
-async fn an_answer_about_somebody_else_is_not_believed() {
+async fn an_answer_about_another_user_is_refused() {
     let other = json!({ "sub": "bob", "email": "b@example.com", "email_verified": true });
     let nobody = json!({ "email": "b@example.com", "email_verified": true });
 

@@ -15,7 +15,7 @@ fn message(line: &str, others: &[&str]) -> String {
 }
 
 #[test]
-fn what_is_required_is_asked_for() {
+fn missing_required_settings_are_named() {
     let cases = [
         ("SECRETS_DATABASE_URL=", "SECRETS_DATABASE_URL is not set: give sqlite://PATH"),
         ("SECRETS_ROOT_KEY=", "SECRETS_ROOT_KEY is not set: give 32 bytes in base64"),
@@ -81,7 +81,7 @@ fn a_value_that_breaks_its_rule_is_not_repeated() {
 }
 
 #[test]
-fn whoever_gave_a_value_is_told() {
+fn the_source_of_an_invalid_value_is_named() {
     let file = file("log_format = 'kvc_'");
     let path = file.path().display();
 
@@ -94,7 +94,7 @@ fn whoever_gave_a_value_is_told() {
 }
 
 #[test]
-fn one_thing_is_not_given_twice() {
+fn settings_that_exclude_each_other_are_refused() {
     let both = message("", &["SECRETS_ROOT_KEY_FILE=/kvc_"]);
     let url = "SECRETS_JWT_JWKS_URL=https://issuer.example/keys";
     let secret = format!("SECRETS_JWT_HS256_SECRET={SECRET}");
@@ -125,7 +125,7 @@ fn a_secret_is_not_taken_from_the_command_line() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_not_named_by_what_may_be_its_contents() {
+fn an_unreadable_path_that_may_be_a_secret_is_not_repeated() {
     let message = message("", &["SECRETS_ROOT_KEY=", &format!("SECRETS_ROOT_KEY_FILE={KEY}")]);
 
     assert!(message.starts_with("SECRETS_ROOT_KEY_FILE must name a file that can be read"));

@@ -41,7 +41,7 @@ async fn a_head_of_too_many_bytes_is_answered_431() {
 }
 
 #[tokio::test]
-async fn a_connection_beyond_all_others_waits_for_one_to_end() {
+async fn a_connection_over_the_limit_waits_for_another_to_end() {
     let server = Server::start(AcceptOptions { connections: 2, ..short() }).await;
     let mut first = server.connect().await;
     let mut second = server.connect().await;
@@ -58,7 +58,7 @@ async fn a_connection_beyond_all_others_waits_for_one_to_end() {
 }
 
 #[tokio::test]
-async fn an_address_has_so_many_connections() {
+async fn the_connections_of_an_address_are_limited() {
     let counted = Networks::default();
     let options = AcceptOptions { connections_per_address: 2, uncounted: counted, ..short() };
     let server = Server::start(options).await;

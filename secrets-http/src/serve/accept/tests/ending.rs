@@ -95,7 +95,7 @@ async fn a_request_that_does_not_end_is_cut_at_the_deadline() {
 }
 
 #[tokio::test]
-async fn nobody_new_is_let_in() {
+async fn no_new_connection_is_accepted() {
     let server = Server::start(short()).await;
     let address = server.address;
     let mut client = server.connect().await;

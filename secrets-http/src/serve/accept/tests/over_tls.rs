@@ -81,7 +81,7 @@ async fn a_client_that_does_not_begin_the_handshake_is_cut() {
 }
 
 #[tokio::test]
-async fn a_client_that_says_nothing_after_the_handshake_is_cut() {
+async fn a_client_that_is_silent_after_the_handshake_is_cut() {
     let server = server().await;
     let mut client = connect(&server, connector(&TLS13, "http/1.1")).await.unwrap();
     let start = Instant::now();

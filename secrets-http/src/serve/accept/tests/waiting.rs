@@ -7,7 +7,7 @@ fn about(elapsed: Duration, expected: Duration) -> bool {
 }
 
 #[tokio::test]
-async fn a_client_that_says_nothing_is_cut() {
+async fn a_silent_client_is_cut() {
     let server = Server::start(short()).await;
     let mut client = server.connect().await;
 

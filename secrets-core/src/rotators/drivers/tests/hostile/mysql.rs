@@ -73,7 +73,7 @@ fn say(bytes: impl Into<Vec<u8>>) -> Step {
     Step::Say(bytes.into())
 }
 
-fn who_asks_for_the_password() -> Vec<Case> {
+fn servers_that_ask_for_the_password() -> Vec<Case> {
     let full = |number| [say(packet(number, &[1, 4])), Step::Hear, ok(number + 2)];
     let to = |number, plugin| [say(switch(number, plugin)), Step::Hear, ok(number + 2)];
     let more = packet(2, &[1, 9]);
@@ -104,7 +104,7 @@ fn who_asks_for_the_password() -> Vec<Case> {
     ]
 }
 
-fn who_sends_too_much() -> Vec<Case> {
+fn servers_that_send_too_much() -> Vec<Case> {
     let remembers: Vec<Vec<u8>> = (2..100).map(|number| packet(number, &[1, 3])).collect();
     let switch_short = packet(2, &[&[0xfe], NATIVE.as_bytes(), b"\0short\0"].concat());
     let column = |number| packet(number, b"\x03def\0\0\0\x01x\0\x0c\x2d\0\0\0\0\0\xfd\0\0\0\0\0");
@@ -138,7 +138,7 @@ fn who_sends_too_much() -> Vec<Case> {
     ]
 }
 
-fn who_speaks_of_something_else() -> Vec<Case> {
+fn other_servers() -> Vec<Case> {
     let full = SslMode::VerifyFull;
     let without = say(greeting("8.0.36", NATIVE, !0x800));
     let stripped = vec![without, Step::Hear, ok(2)];
@@ -168,7 +168,7 @@ fn who_speaks_of_something_else() -> Vec<Case> {
     cases
 }
 
-fn who_is_slow_or_goes() -> Vec<Case> {
+fn slow_servers() -> Vec<Case> {
     let slow = packet(0, &[10; 200]);
     vec![
         case("silent", PLAIN, vec![Step::Wait], Fault::Unreachable),
@@ -187,21 +187,21 @@ fn who_is_slow_or_goes() -> Vec<Case> {
 }
 
 #[tokio::test]
-async fn nobody_gets_a_password_or_a_file_by_asking() {
-    meet_all(Integration::Mysql, who_asks_for_the_password()).await;
+async fn no_server_gets_a_password_or_a_file_on_request() {
+    meet_all(Integration::Mysql, servers_that_ask_for_the_password()).await;
 }
 
 #[tokio::test]
-async fn nobody_fills_the_memory() {
-    meet_all(Integration::Mysql, who_sends_too_much()).await;
+async fn endless_responses_do_not_fill_the_memory() {
+    meet_all(Integration::Mysql, servers_that_send_too_much()).await;
 }
 
 #[tokio::test]
-async fn nobody_is_taken_for_what_they_are_not() {
-    meet_all(Integration::Mysql, who_speaks_of_something_else()).await;
+async fn other_servers_are_refused() {
+    meet_all(Integration::Mysql, other_servers()).await;
 }
 
 #[tokio::test]
-async fn nobody_is_waited_for() {
-    meet_all(Integration::Mysql, who_is_slow_or_goes()).await;
+async fn slow_servers_reach_a_timeout() {
+    meet_all(Integration::Mysql, slow_servers()).await;
 }

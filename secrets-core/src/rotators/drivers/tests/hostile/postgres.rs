@@ -49,7 +49,7 @@ fn say(bytes: impl Into<Vec<u8>>) -> Step {
     Step::Say(bytes.into())
 }
 
-fn who_asks_for_the_password() -> Vec<Case> {
+fn servers_that_ask_for_the_password() -> Vec<Case> {
     let ask = |kind, body: &[u8]| [say(authentication(kind, body)), Step::Hear, say(let_in())];
     let both = "SCRAM-SHA-256-PLUS\0SCRAM-SHA-256";
     let bad = Step::Scram { iterations: "4096", signature: "v=bm90IHRoZSBzaWduYXR1cmU=" };
@@ -81,7 +81,7 @@ fn who_asks_for_the_password() -> Vec<Case> {
     ]
 }
 
-fn who_sends_too_much() -> Vec<Case> {
+fn servers_that_send_too_much() -> Vec<Case> {
     let row = [&u16::to_be_bytes(1)[..], &u32::to_be_bytes(1000), &[b'x'; 1000]].concat();
     let announced = |tag: u8, length: u32| [&[tag][..], &length.to_be_bytes()].concat();
     let notice = frame(b'N', format!("SNOTICE\0C00000\0M{SAID}\0\0").as_bytes());
@@ -116,7 +116,7 @@ fn who_sends_too_much() -> Vec<Case> {
     ]
 }
 
-fn who_speaks_of_something_else() -> Vec<Case> {
+fn other_servers() -> Vec<Case> {
     let full = SslMode::VerifyFull;
     let strip = [Step::Hear, say("N"), Step::Hear];
     let injected = [say([b"S".to_vec(), authentication(3, b"")].concat()), Step::Tls];
@@ -144,7 +144,7 @@ fn who_speaks_of_something_else() -> Vec<Case> {
     cases
 }
 
-fn who_is_slow_or_goes() -> Vec<Case> {
+fn slow_servers() -> Vec<Case> {
     let slow = authentication(10, &[b'x'; 200]);
     let cut = authentication(10, b"SCRAM-SHA-256\0\0");
     let cut = say(&cut[..cut.len() / 2]);
@@ -199,7 +199,7 @@ fn permissive(username: &str) -> Vec<Step> {
 /// Checks a server that asks for no password: the rotated user's login is accepted, and the
 /// administrator's login is refused.
 #[tokio::test]
-async fn a_user_gets_in_where_everybody_does_and_the_administrator_does_not() {
+async fn a_server_without_authentication_accepts_a_user_but_not_the_administrator() {
     let case = case("open", TLS, permissive("kv_x_a"), Fault::TlsUntrusted);
     let meeting = Meeting::begin(Integration::Postgresql, &case).await;
     let password = crate::crypto::Plaintext::new("kvc_wrong".into()).unwrap();
@@ -213,21 +213,21 @@ async fn a_user_gets_in_where_everybody_does_and_the_administrator_does_not() {
 }
 
 #[tokio::test]
-async fn nobody_gets_a_password_by_asking() {
-    meet_all(Integration::Postgresql, who_asks_for_the_password()).await;
+async fn no_server_gets_a_password_on_request() {
+    meet_all(Integration::Postgresql, servers_that_ask_for_the_password()).await;
 }
 
 #[tokio::test]
-async fn nobody_fills_the_memory() {
-    meet_all(Integration::Postgresql, who_sends_too_much()).await;
+async fn endless_responses_do_not_fill_the_memory() {
+    meet_all(Integration::Postgresql, servers_that_send_too_much()).await;
 }
 
 #[tokio::test]
-async fn nobody_is_taken_for_what_they_are_not() {
-    meet_all(Integration::Postgresql, who_speaks_of_something_else()).await;
+async fn other_servers_are_refused() {
+    meet_all(Integration::Postgresql, other_servers()).await;
 }
 
 #[tokio::test]
-async fn nobody_is_waited_for() {
-    meet_all(Integration::Postgresql, who_is_slow_or_goes()).await;
+async fn slow_servers_reach_a_timeout() {
+    meet_all(Integration::Postgresql, slow_servers()).await;
 }
