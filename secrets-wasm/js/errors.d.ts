@@ -34,7 +34,7 @@ export interface ErrorJson<Kind extends string = string> extends ErrorDetails {
 /** Error of this package. Never contains a secret value or a credential. */
 export class SecretsError<Kind extends string = string> extends Error implements ErrorDetails {
   constructor(kind: Kind, message: string, details?: ErrorDetails);
-  /** Reason, for programs. */
+  /** Kind of the error, for use in programs. */
   kind: Kind;
   code?: string;
   fields?: FieldError[];

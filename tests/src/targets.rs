@@ -234,7 +234,7 @@ impl Dialect {
     }
 }
 
-/// Returns the folder of the servers, which their user can reach.
+/// Returns the folder of the database servers. The operating system user of the servers can read it.
 ///
 /// # Panics
 ///

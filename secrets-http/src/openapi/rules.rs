@@ -26,7 +26,8 @@ pub(super) fn add(schemas: &mut Components) {
     }
 }
 
-/// Fields of Rust types that only the variants of their schemas have.
+/// Fields that a Rust type has, but not its basic schema. Only extended schemas, such as
+/// `SecretWithValue`, contain them.
 const ABSENT: [(&str, &[&str]); 3] = [
     ("Secret", &["value", "inherited_from", "restricted"]),
     ("ServiceToken", &["token"]),

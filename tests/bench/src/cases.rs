@@ -212,7 +212,7 @@ fn peer_cases(arguments: &Arguments) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-/// Returns work whose responses have the status 200.
+/// Returns requests that only read, with 200 as the expected status.
 fn reading(
     connections: u64,
     text: &'static str,

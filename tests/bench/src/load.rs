@@ -33,7 +33,8 @@ pub(crate) struct Sample {
     pub(crate) p99: f64,
 }
 
-/// Runs the work for a time. Fails if any response is not as expected.
+/// Sends requests on all connections, until `warm_up` and `time` have passed. Fails if any response
+/// is not as expected.
 pub(crate) async fn run(
     server: &Server,
     work: &std::sync::Arc<Work>,

@@ -40,7 +40,7 @@ pub(super) struct Tenant {
     pub(super) delivery: String,
 }
 
-/// Both teams and all callers.
+/// Fixture of these tests: two teams, and all callers.
 pub(super) struct World {
     pub(super) first: Tenant,
     pub(super) other: Tenant,

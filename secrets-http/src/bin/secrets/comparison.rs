@@ -51,11 +51,11 @@ pub(crate) struct Cell {
     pub(crate) group: Option<u64>,
 }
 
-/// Kind of a state.
+/// State of a key in one environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum State {
-    /// The environment has a value, and would inherit none.
+    /// The environment has a value, and without it there would be no inherited value.
     Own,
     /// The environment has a value, which replaces an inherited value.
     Override,

@@ -155,7 +155,7 @@ async fn discovery_is_cached() {
     assert_eq!((issuer.asked(DISCOVERY), issuer.asked("/me")), (before + 1, 20));
 }
 
-/// Sign-ins that wait longer than a request may take fail.
+/// A sign-in fails if it waits for its turn longer than the timeout of a request.
 #[tokio::test]
 async fn the_issuer_gets_one_request_at_a_time() {
     let issuer = with_userinfo(json!({ "sub": "alice", "email": "a@example.com" })).await;

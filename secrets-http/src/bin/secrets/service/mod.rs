@@ -173,7 +173,7 @@ impl Service {
         self.send(Request::new(Method::DELETE, path)).await.map(drop)
     }
 
-    /// Sends GET and returns the JSON response, without the copy in the field `data`.
+    /// Sends GET and returns the JSON response, without the field `data` that repeats the output.
     pub(crate) async fn value(&self, path: &[&str]) -> Result<Value, Failure> {
         self.get(path).await
     }

@@ -50,7 +50,7 @@ struct Streams {
     errors: OwnedFd,
 }
 
-/// Starter of threads.
+/// Starts the threads that copy and mask the output.
 struct Threads {
     patterns: SharedPatterns,
     delay: Duration,
