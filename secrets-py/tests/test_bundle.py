@@ -58,7 +58,7 @@ def expected(secret: Vector) -> Vector:
 
 
 @pytest.mark.parametrize("vector", VALID, ids=named)
-def test_a_bundle_opens_to_what_it_was_made_of(vector: Vector, tmp_path: Path) -> None:
+def test_a_bundle_opens_to_its_contents(vector: Vector, tmp_path: Path) -> None:
     path = tmp_path / "bundle"
     path.write_bytes(data(vector))
     about = vector["about"]
@@ -98,7 +98,7 @@ def test_any_other_bundle_is_refused_by_kind(vector: Vector) -> None:
 
 
 @pytest.mark.parametrize("vector", KEYS, ids=named)
-def test_the_text_of_a_key_is_taken_or_not(vector: Vector) -> None:
+def test_the_text_of_a_key_is_accepted_or_refused(vector: Vector) -> None:
     kind = package.bundle_key_kind(vector["text"])
 
     assert (kind == KINDS[vector["kind"]]) is vector["valid"]
@@ -129,7 +129,7 @@ def test_values_are_not_shown() -> None:
 
 
 @pytest.mark.parametrize("argument", ["key", "private_key", "passphrase"])
-def test_what_cannot_be_a_key_is_named(argument: str) -> None:
+def test_an_invalid_key_is_named(argument: str) -> None:
     wrong: Any = {argument: "kvc_x"}
     with pytest.raises(package.Invalid) as caught:
         package.open_bundle(b"", **wrong)
@@ -138,7 +138,7 @@ def test_what_cannot_be_a_key_is_named(argument: str) -> None:
     assert "kvc_x" not in str(caught.value)
 
 
-def test_one_thing_opens_it() -> None:
+def test_exactly_one_key_or_passphrase_is_required() -> None:
     with pytest.raises(TypeError):
         package.open_bundle(b"")
     with pytest.raises(TypeError):
@@ -155,7 +155,7 @@ class Long(io.BytesIO):
         return bytes((size or 0) + 1)
 
 
-def test_a_file_that_fails_is_told_as_it_is() -> None:
+def test_an_error_of_a_file_is_raised_unchanged() -> None:
     golden = VALID[0]
     with pytest.raises(OSError, match="the disk is gone"):
         package.open_bundle(Broken(data(golden)), **arguments(golden))

@@ -192,5 +192,5 @@ def test_a_case_comes_out_the_same_with_both_envelopes(both: Any, case: Case) ->
         asked.run(step)
 
 
-def test_there_are_cases_enough_to_tell_something() -> None:
+def test_there_are_enough_cases() -> None:
     assert len(CASES) >= 300

@@ -34,7 +34,7 @@ def test_the_connection_is_kept(host: Any) -> None:
     assert len(host.peers) == 1
 
 
-def test_what_is_sent(host: Any) -> None:
+def test_requests_have_the_expected_content(host: Any) -> None:
     host.answers = [(200, JSON, b'{"secret": {}}'), (204, {}, b"")]
     session = Client(host.url + "/base/", token="kvc_token")
 
@@ -49,7 +49,7 @@ def test_what_is_sent(host: Any) -> None:
     assert nothing == b""
 
 
-def test_it_waits_when_it_is_told_to(host: Any, waits: list[float]) -> None:
+def test_a_client_waits_as_long_as_retry_after_says(host: Any, waits: list[float]) -> None:
     host.answers = [
         (429, JSON | {"Retry-After": "5"}, NO_ROOM),
         (503, JSON | {"Retry-After": "0"}, NOT_NOW),
@@ -75,7 +75,7 @@ def test_retries_slow_down_and_end(host: Any, waits: list[float], header: str) -
         assert least <= wait <= 1.5 * least
 
 
-def test_it_does_not_wait_longer_than_it_may(host: Any) -> None:
+def test_a_client_does_not_wait_longer_than_its_limit(host: Any) -> None:
     host.answers = [(429, JSON | {"Retry-After": "60"}, NO_ROOM)]
 
     with pytest.raises(package.RateLimited) as caught:
@@ -84,7 +84,7 @@ def test_it_does_not_wait_longer_than_it_may(host: Any) -> None:
     assert caught.value.retry_after == 60
 
 
-def test_what_may_have_been_done_is_not_done_again(host: Any) -> None:
+def test_a_request_that_may_have_been_processed_is_not_repeated(host: Any) -> None:
     host.answers = [(503, JSON, NOT_NOW)]
 
     with pytest.raises(package.Unavailable):
@@ -93,7 +93,7 @@ def test_what_may_have_been_done_is_not_done_again(host: Any) -> None:
     assert len(host.asked) == 1
 
 
-def test_a_connection_that_was_closed_is_made_anew(host: Any) -> None:
+def test_a_closed_connection_is_replaced(host: Any) -> None:
     host.answers = [
         (200, JSON | {"Connection": "close"}, b'{"projects": []}'),
         (200, JSON, b'{"projects": []}'),
@@ -106,7 +106,7 @@ def test_a_connection_that_was_closed_is_made_anew(host: Any) -> None:
         assert session.project.list() == []
 
 
-def test_a_write_that_broke_off_is_told(host: Any) -> None:
+def test_an_interrupted_write_raises(host: Any) -> None:
     host.answers = [(200, JSON, b'{"projects": []}'), (None, {}, b"")]
     session = Client(host.url)
     session.project.list()
@@ -117,7 +117,7 @@ def test_a_write_that_broke_off_is_told(host: Any) -> None:
     assert len(host.asked) == 2
 
 
-def test_a_service_that_is_not_there() -> None:
+def test_an_unreachable_service_raises() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 
@@ -126,7 +126,7 @@ def test_a_service_that_is_not_there() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"message": "kvc_"}'])
-def test_an_answer_of_somebody_else(host: Any, body: bytes) -> None:
+def test_a_response_of_another_program_raises(host: Any, body: bytes) -> None:
     host.answers = [(500, {"Content-Type": "text/html"}, body)]
 
     with pytest.raises(package.InternalError, match="is this the address of the service"):
@@ -135,7 +135,7 @@ def test_an_answer_of_somebody_else(host: Any, body: bytes) -> None:
 
 @pytest.mark.parametrize("status", [200, 302, 308, 400, 401, 403, 404, 409])
 @pytest.mark.parametrize("body", [b"", b"<html>kvc_", b"[]", b'{"other": "kvc_"}'])
-def test_what_is_not_of_the_service_is_no_success(host: Any, status: int, body: bytes) -> None:
+def test_a_response_of_another_program_is_no_success(host: Any, status: int, body: bytes) -> None:
     host.answers = [(status, {"Content-Type": "text/html", "Location": "/"}, body)]
 
     with pytest.raises(package.InternalError) as caught:
@@ -144,7 +144,7 @@ def test_what_is_not_of_the_service_is_no_success(host: Any, status: int, body: 
     assert "kvc_" not in repr(caught.value) and caught.value.__cause__ is None
 
 
-def test_a_deletion_that_is_sent_elsewhere_was_not_done(host: Any) -> None:
+def test_a_redirected_deletion_was_not_done(host: Any) -> None:
     host.answers = [(308, {"Location": "https://elsewhere.example.com"}, b"")]
 
     with pytest.raises(package.InternalError):
@@ -163,7 +163,7 @@ def test_threads_share_idle_connections(host: Any) -> None:
     assert len(host.peers) == 1
 
 
-def test_requests_of_a_burst_are_made_beside_each_other(host: Any) -> None:
+def test_requests_of_a_burst_run_concurrently(host: Any) -> None:
     host.answers, host.pause = [(200, JSON, b'{"projects": []}')] * 9, 1.0
 
     async def burst() -> float:
@@ -386,7 +386,7 @@ def test_a_deadline_includes_the_waits_before_retries(host: Any) -> None:
 
 
 @pytest.mark.parametrize("key", ["", ".", "..", "a/b", "a\\b", "a\nb"])
-def test_what_no_path_can_name_is_not_found(host: Any, key: str) -> None:
+def test_a_name_that_no_path_can_contain_is_not_found(host: Any, key: str) -> None:
     with pytest.raises(package.NotFound):
         Client(host.url).secret.get(project="p", environment="e", key=key)
 
@@ -394,12 +394,12 @@ def test_what_no_path_can_name_is_not_found(host: Any, key: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["", "secrets.example.com", "ftp://x", "http://", "http://u:p@x", "http://:p@x"])
-def test_an_address_that_is_none(url: str) -> None:
+def test_an_invalid_address_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="url"):
         Client(url)
 
 
-def test_a_token_that_would_end_its_header() -> None:
+def test_a_token_with_a_line_break_is_refused() -> None:
     with pytest.raises(ValueError, match="token") as caught:
         Client("http://localhost", token="kvc_a\r\nX: y")
     assert "kvc_" not in str(caught.value)

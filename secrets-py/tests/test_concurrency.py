@@ -25,7 +25,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Any) -> str:
     return "memory:" if request.param == "memory" else f"sqlite://{tmp_path}/secrets.db"
 
 
-def test_threads_do_not_wait_for_ever(url: str) -> None:
+def test_threads_do_not_wait_forever(url: str) -> None:
     with Service.open(url, root_key=bytes(32)) as service:
         session = sign_in(service, name())
         slug = session.project.create(name="Shop")["slug"]
@@ -131,7 +131,7 @@ def test_the_loop_goes_on_while_a_client_waits(host: Any) -> None:
     asyncio.run(asyncio.wait_for(main(), 50))
 
 
-def test_what_is_cancelled_is_done_or_not_done() -> None:
+def test_a_cancelled_operation_is_done_completely_or_not_at_all() -> None:
     async def main() -> None:
         async with await AsyncService.open("memory:") as service:
             session = await signed_in(service)
@@ -225,7 +225,7 @@ def test_a_thread_with_a_small_stack_calls() -> None:
         assert done == ["kvc_1"]
 
 
-def test_a_time_limit_is_one() -> None:
+def test_a_timeout_ends_the_wait() -> None:
     async def main() -> None:
         async with await AsyncService.open("memory:") as service:
             session = await signed_in(service)
@@ -242,7 +242,7 @@ def test_a_time_limit_is_one() -> None:
     asyncio.run(main())
 
 
-def test_a_loop_that_ends_takes_nothing_along() -> None:
+def test_operations_go_on_when_their_loop_ends() -> None:
     service = Service.open("memory:")
     session = sign_in(service, name())
     asynchronous = AsyncSession(session._native)

@@ -24,7 +24,7 @@ def test_a_rule_is_named_by_field(session: Sessions, shop: str) -> None:
     assert "kvc_value" not in str(caught.value) + repr(caught.value)
 
 
-def test_a_rule_about_the_state_of_things(session: Sessions, shop: str) -> None:
+def test_a_rule_about_stored_data_names_no_field(session: Sessions, shop: str) -> None:
     session.environment.create(project=shop, name="qa", inherits_from="staging")
 
     with pytest.raises(package.Refused) as caught:
@@ -56,7 +56,7 @@ def test_an_argument_of_another_type(session: Sessions, shop: str) -> None:
         session.secret.create(project=shop, environment="staging", key="A", value=wrong)
 
 
-def test_a_machine_may_not_do_what_is_for_people(embedded: Service, program: Any) -> None:
+def test_a_service_token_cannot_list_teams(embedded: Service, program: Any) -> None:
     alice = client(program, name())
     machine = Client(program.url, token=alice.token.create(name="t", all_projects=True)["token"])
 
@@ -66,13 +66,13 @@ def test_a_machine_may_not_do_what_is_for_people(embedded: Service, program: Any
 
 
 @pytest.mark.parametrize("token", ["env_" + "a" * 49, "not a token"])
-def test_a_credential_that_proves_nothing(embedded: Service, program: Any, token: str) -> None:
+def test_an_invalid_credential_is_refused(embedded: Service, program: Any, token: str) -> None:
     for session in (embedded.as_token(token), Client(program.url, token=token)):
         with pytest.raises(package.Unauthenticated):
             session.user.me()
 
 
-def test_whoever_never_signed_in_is_told_so(program: Any) -> None:
+def test_a_user_who_never_signed_in_gets_an_error_that_says_so(program: Any) -> None:
     newcomer = Client(program.url, token=jwt(name()))
 
     with pytest.raises(package.Unauthenticated, match="sync"):
@@ -125,7 +125,7 @@ def test_all_are_errors_of_the_package() -> None:
         ("memory:", "not base64!"),
     ],
 )
-def test_what_cannot_be_opened_is_named(url: str, root_key: Any) -> None:
+def test_an_invalid_argument_of_open_is_named(url: str, root_key: Any) -> None:
     with pytest.raises(ValueError, match=r"^(url|root_key): "):
         Service.open(url, root_key=root_key)
 

@@ -41,7 +41,7 @@ def test_a_rotation_is_waited_for_and_logged_in_with() -> None:
     assert re.fullmatch(r"logged in as \w+", said[2])
 
 
-def test_the_overhead_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_overhead_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     said = run("overhead.py", str(TARGET / "debug/examples/read_overhead"), "3")
 
     assert len(re.findall(r"Python [\d.]+ µs, asyncio [\d.]+ µs, Rust [\d.]+ µs", said)) == 2
@@ -49,7 +49,7 @@ def test_the_overhead_is_told(capsys: pytest.CaptureFixture[str]) -> None:
         print(f"\n{said}", end="")
 
 
-def test_opening_a_bundle_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_time_to_open_a_bundle_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     said = run("bundle_open.py", "5")
 
     assert "1,000 secrets: opened in" in said

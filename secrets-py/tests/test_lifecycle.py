@@ -82,7 +82,7 @@ def test_a_program_ends_with_work_under_way(code: str, tmp_path: Path, url: str)
 
 
 @pytest.mark.parametrize("url", URLS)
-def test_what_is_asked_when_the_interpreter_ends_is_refused(tmp_path: Path, url: str) -> None:
+def test_a_call_while_the_interpreter_ends_is_refused(tmp_path: Path, url: str) -> None:
     code = """
 import atexit, secrets_service
 def late():
@@ -212,7 +212,7 @@ print(os.waitpid(child, 0)[1], len(scan(begin)))
 
 
 @pytest.mark.parametrize("url", URLS)
-def test_what_was_forked_is_told_so_and_can_open_its_own(tmp_path: Path, url: str) -> None:
+def test_a_forked_process_needs_a_service_of_its_own(tmp_path: Path, url: str) -> None:
     code = """
 def work():
     while True:

@@ -23,7 +23,7 @@ def refusal(error: package.SecretsError) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("vector", READ, ids=named)
-def test_a_text_is_read_as_it_is_meant_or_refused_by_rule(vector: Vector) -> None:
+def test_a_text_is_read_correctly_or_refused_by_rule(vector: Vector) -> None:
     try:
         read = package.parse(vector["text"], vector["format"])
     except package.Invalid as error:
@@ -34,7 +34,7 @@ def test_a_text_is_read_as_it_is_meant_or_refused_by_rule(vector: Vector) -> Non
 
 
 @pytest.mark.parametrize("vector", WRITE, ids=named)
-def test_a_text_is_written_as_its_readers_want_it_or_refused_by_rule(vector: Vector) -> None:
+def test_a_text_is_written_for_its_readers_or_refused_by_rule(vector: Vector) -> None:
     secrets = {one["key"]: one["value"] for one in vector["secrets"]}
     assert len(secrets) == len(vector["secrets"])
     try:
@@ -46,13 +46,13 @@ def test_a_text_is_written_as_its_readers_want_it_or_refused_by_rule(vector: Vec
 
 
 @pytest.mark.parametrize("vector", SCANS, ids=named)
-def test_a_scan_tells_where_what_is(vector: Vector) -> None:
+def test_a_scan_returns_positions(vector: Vector) -> None:
     found = package.scan(vector["text"].replace("¦", ""), path=vector["path"])
     assert found == [{"path": vector["path"], **one} for one in vector["found"]]
 
 
 @pytest.mark.parametrize("vector", DELIVERIES, ids=named)
-def test_a_delivery_is_taken_or_refused_by_kind(vector: Vector) -> None:
+def test_a_delivery_is_accepted_or_refused_by_kind(vector: Vector) -> None:
     headers = {f"Webhook-{name}": vector[name.lower()] for name in ("Id", "Timestamp", "Signature")}
     try:
         package.verify_webhook(
@@ -67,7 +67,7 @@ def test_a_delivery_is_taken_or_refused_by_kind(vector: Vector) -> None:
     assert (reason == "") is vector["valid"]
 
 
-def test_a_delivery_is_judged_now_unless_it_is_said() -> None:
+def test_a_delivery_is_verified_at_the_current_time_by_default() -> None:
     vector = next(one for one in DELIVERIES if one["valid"])
     headers = {f"webhook-{name}": vector[name] for name in ("id", "timestamp", "signature")}
 
@@ -112,7 +112,7 @@ def test_values_that_are_read_are_not_shown() -> None:
     assert repr(package.render({"A": "kvc_1"}, "json")) == "<hidden>"
 
 
-def test_a_format_that_is_none_is_named() -> None:
+def test_an_unknown_format_is_named() -> None:
     wrong: Any = "toml"
     for work in (lambda: package.parse("", wrong), lambda: package.render({}, wrong)):
         with pytest.raises(package.Invalid) as caught:

@@ -44,7 +44,7 @@ def test_a_snippet_of_the_readme_runs(number: int, tmp_path: Path, program: Any)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_first_snippet_shows_what_it_says(tmp_path: Path) -> None:
+def test_the_first_snippet_prints_the_shown_output(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SNIPPETS[0]], cwd=tmp_path, capture_output=True, text=True
     )

@@ -47,7 +47,7 @@ def test_an_export_is_a_list_or_a_text(session: Sessions, shop: str) -> None:
     assert repr(written) == repr(json) == "<hidden>"
 
 
-def test_what_is_deleted_gives_nothing(session: Sessions, shop: str) -> None:
+def test_a_deletion_returns_none(session: Sessions, shop: str) -> None:
     assert session.secret.delete(project=shop, environment="staging", key="URL") is None
 
     with pytest.raises(secrets_service.NotFound):
@@ -60,7 +60,7 @@ def test_a_list_is_without_its_envelope(session: Sessions, shop: str) -> None:
     assert session.scan.list() == []
 
 
-def test_none_takes_away_what_only_unset_leaves(session: Sessions, shop: str) -> None:
+def test_none_clears_a_field_and_unset_keeps_it(session: Sessions, shop: str) -> None:
     session.environment.create(project=shop, name="qa", inherits_from="staging")
 
     kept = session.environment.update(project=shop, environment="qa", description="for tests")
@@ -108,7 +108,7 @@ def test_a_scan_is_kept(session: Sessions) -> None:
     assert changed["status"] == "resolved"
 
 
-def test_refusals_of_a_login_are_what_comes_of_asking(session: Sessions) -> None:
+def test_refusals_of_a_login_are_results_of_polling(session: Sessions) -> None:
     login = session.device_login.start(client_id="cli")
     grant = "urn:ietf:params:oauth:grant-type:device_code"
 
@@ -125,7 +125,7 @@ def test_an_unknown_operation_is_not_found(session: Sessions) -> None:
         session.call("secret.guess", {})
 
 
-def test_what_an_operator_of_containers_reads_is_not_shown(embedded: Service, program: Any) -> None:
+def test_values_for_external_secrets_operator_are_not_shown(embedded: Service, program: Any) -> None:
     people = sign_in(embedded, name()), client(program, name())
     for alice in people:
         slug = alice.project.create(name="Shop")["slug"]
@@ -162,7 +162,7 @@ def test_a_token_for_some_addresses_needs_one(embedded: Service) -> None:
         embedded.as_token(made["token"]).project.list()
 
 
-def test_two_people_do_not_meet(embedded: Service, program: Any) -> None:
+def test_two_users_do_not_see_each_others_data(embedded: Service, program: Any) -> None:
     for alice, bob in (
         (sign_in(embedded, name()), sign_in(embedded, name())),
         (client(program, name()), client(program, name())),

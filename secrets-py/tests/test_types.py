@@ -175,7 +175,7 @@ def run(*command: object, cwd: Path | None = None) -> subprocess.CompletedProces
     return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True)
 
 
-def test_the_faces_are_those_of_the_interface(tmp_path: Path) -> None:
+def test_the_classes_have_all_operations_of_the_interface(tmp_path: Path) -> None:
     document = run(TARGET / "debug/secrets-http", "openapi").stdout
     made = subprocess.run(
         [sys.executable, ROOT / "secrets-py/generate/operations.py", "--python", tmp_path],
@@ -202,7 +202,7 @@ def test_generated_docstrings_have_short_lines(file: str) -> None:
     assert [line for line in lines if len(line) > 100] == []
 
 
-def test_the_stubs_are_those_of_the_module() -> None:
+def test_the_stubs_match_the_module() -> None:
     done = run(sys.executable, "-m", "mypy.stubtest", "secrets_service._native", "--ignore-disjoint-bases")
     assert done.returncode == 0, done.stdout
 
@@ -235,7 +235,7 @@ def test_every_public_type_is_known() -> None:
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
-def test_what_is_used_rightly_is_right(checker: Checker, tmp_path: Path) -> None:
+def test_correct_use_passes_the_type_checker(checker: Checker, tmp_path: Path) -> None:
     path = tmp_path / "use.py"
     path.write_text(USE)
     done = checker(path)
@@ -243,7 +243,7 @@ def test_what_is_used_rightly_is_right(checker: Checker, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
-def test_what_is_used_wrongly_is_told(checker: Checker, tmp_path: Path) -> None:
+def test_wrong_use_fails_the_type_checker(checker: Checker, tmp_path: Path) -> None:
     path = tmp_path / "misuse.py"
     path.write_text(MISUSE_HEAD + "".join(f"    {line}\n" for line in MISUSE))
     done = checker(path)

@@ -68,7 +68,7 @@ def test_a_token_is_plausible(vector: Vector) -> None:
 
 
 @pytest.mark.parametrize("vector", [v for v in TOKENS if not v["valid"]], ids=named)
-def test_a_text_that_is_no_token_is_not_unless_only_its_length_says_so(vector: Vector) -> None:
+def test_an_invalid_token_is_implausible_except_for_its_length(vector: Vector) -> None:
     looked_up = vector["reason"] == "length"
     assert secrets_service.is_plausible_token(vector["token"]) is looked_up
 
@@ -92,12 +92,12 @@ def test_no_environment_is_the_same_as_the_nil_one() -> None:
     ],
     ids=str,
 )
-def test_an_argument_that_cannot_be_one_is_named(changes: dict[str, object]) -> None:
+def test_an_invalid_argument_is_named(changes: dict[str, object]) -> None:
     with pytest.raises((ValueError, OverflowError)):
         open_record(GOLDEN, **changes)
 
 
-def test_an_error_tells_nothing_of_key_or_value() -> None:
+def test_an_error_contains_neither_key_nor_value() -> None:
     with pytest.raises(secrets_service.Undecryptable) as caught:
         open_record(GOLDEN, version=6)
     assert str(caught.value) == "decryption failed"

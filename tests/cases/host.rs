@@ -73,11 +73,11 @@ impl Host for Registry {
 impl Failure {
     fn of(error: &secrets_core::model::Error) -> Self {
         let body = json!(ErrorBody::of(error));
-        Self { kind: error.kind().to_owned(), ..Self::told(&body) }
+        Self { kind: error.kind().to_owned(), ..Self::from_body(&body) }
     }
 
     /// Parses the body of an error response, without the kind.
-    pub(crate) fn told(body: &Value) -> Self {
+    pub(crate) fn from_body(body: &Value) -> Self {
         let fields = body["details"]["fields"].as_array().into_iter().flatten();
         Self {
             kind: String::new(),

@@ -141,7 +141,7 @@ impl Endpoint {
             let body = reply.json();
             return Err(Failure {
                 kind: kind(reply.status, &body).to_owned(),
-                ..Failure::told(&body)
+                ..Failure::from_body(&body)
             });
         }
         if is_text {

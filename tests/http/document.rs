@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 type Described<'a> = (String, &'a str, &'a Map<String, Value>);
 
 /// Returns the document, and for each route the method, the template and whether it is public.
-async fn told() -> (Value, Vec<(String, &'static str, bool)>) {
+async fn document_and_routes() -> (Value, Vec<(String, &'static str, bool)>) {
     let app = App::start(Kind::Memory).await;
     let table = routes::table(&app.api(), &Supervisor::new(Vec::new()));
     let served = table
@@ -41,7 +41,7 @@ fn contents(message: &Value) -> impl Iterator<Item = (&String, &Value)> {
 
 #[tokio::test]
 async fn the_document_describes_exactly_the_served_endpoints() {
-    let (document, served) = told().await;
+    let (document, served) = document_and_routes().await;
     let described: BTreeSet<_> =
         operations(&document).into_iter().map(|(method, path, _)| (method, path)).collect();
     let served: BTreeSet<_> = served
@@ -58,7 +58,7 @@ async fn the_document_describes_exactly_the_served_endpoints() {
 
 #[tokio::test]
 async fn each_operation_has_a_summary_and_a_successful_response() {
-    let (document, _) = told().await;
+    let (document, _) = document_and_routes().await;
 
     for (method, path, told) in operations(&document) {
         let place = format!("{method} {path}");
@@ -71,7 +71,7 @@ async fn each_operation_has_a_summary_and_a_successful_response() {
 
 #[tokio::test]
 async fn an_operation_needs_no_credential_in_the_document_where_it_needs_none() {
-    let (document, served) = told().await;
+    let (document, served) = document_and_routes().await;
 
     assert_eq!(document["security"], serde_json::json!([{ "bearer": [] }]));
     for (method, path, told) in operations(&document) {
@@ -85,7 +85,7 @@ async fn an_operation_needs_no_credential_in_the_document_where_it_needs_none() 
 
 #[tokio::test]
 async fn each_body_in_json_has_an_example() {
-    let (document, _) = told().await;
+    let (document, _) = document_and_routes().await;
     let mut examples = 0;
 
     for (method, path, told) in operations(&document) {
@@ -106,7 +106,7 @@ async fn each_body_in_json_has_an_example() {
 
 #[tokio::test]
 async fn each_operation_may_be_refused_for_its_method_and_has_the_headers_of_its_rate() {
-    let (document, _) = told().await;
+    let (document, _) = document_and_routes().await;
 
     for (method, path, operation) in operations(&document) {
         let responses = operation["responses"].as_object().unwrap();
@@ -120,7 +120,7 @@ async fn each_operation_may_be_refused_for_its_method_and_has_the_headers_of_its
 
 #[tokio::test]
 async fn no_example_repeats_the_name_of_its_field() {
-    let (document, _) = told().await;
+    let (document, _) = document_and_routes().await;
     let mut parts: Vec<&Value> = Vec::new();
     for (_, _, operation) in operations(&document) {
         let responses = operation["responses"].as_object().unwrap().values();
@@ -146,7 +146,7 @@ async fn no_example_repeats_the_name_of_its_field() {
 
 #[tokio::test]
 async fn each_operation_has_a_short_id_of_its_own_in_camel_case() {
-    let (document, _) = told().await;
+    let (document, _) = document_and_routes().await;
     let operations = operations(&document);
 
     let ids: BTreeSet<_> =
@@ -162,7 +162,7 @@ async fn each_operation_has_a_short_id_of_its_own_in_camel_case() {
 
 #[tokio::test]
 async fn each_operation_has_one_described_tag() {
-    let (document, _) = told().await;
+    let (document, _) = document_and_routes().await;
     let tags = document["tags"].as_array().unwrap();
     assert!(tags.iter().all(|tag| tag["description"].as_str().unwrap().ends_with('.')));
     let names: BTreeSet<_> = tags.iter().map(|tag| tag["name"].as_str().unwrap()).collect();
@@ -211,7 +211,7 @@ const SPECIFIED_SCHEMAS: [&str; 28] = [
 
 #[tokio::test]
 async fn schemas_have_the_names_of_the_specification() {
-    let (document, _) = told().await;
+    let (document, _) = document_and_routes().await;
     let schemas = document["components"]["schemas"].as_object().unwrap();
 
     for name in SPECIFIED_SCHEMAS.into_iter().chain(["RotationHistory", "RotationWebhook"]) {
@@ -221,7 +221,7 @@ async fn schemas_have_the_names_of_the_specification() {
 
 #[tokio::test]
 async fn each_reference_has_a_target_and_no_list_has_items_without_a_name() {
-    let (document, _) = told().await;
+    let (document, _) = document_and_routes().await;
     let mut parts = vec![("document".to_owned(), &document)];
 
     while let Some((place, part)) = parts.pop() {
@@ -242,7 +242,7 @@ async fn each_reference_has_a_target_and_no_list_has_items_without_a_name() {
 
 #[tokio::test]
 async fn an_optional_field_of_a_response_is_never_null() {
-    let (document, _) = told().await;
+    let (document, _) = document_and_routes().await;
     let (mut requested, mut returned) = (BTreeSet::new(), BTreeSet::new());
     for (_, _, operation) in operations(&document) {
         let parts = [operation.get("requestBody"), operation.get("responses")];
@@ -286,7 +286,7 @@ fn collect(part: &Value, document: &Value, names: &mut BTreeSet<String>) {
 
 #[tokio::test]
 async fn only_secrets_that_are_read_have_a_value() {
-    let (document, _) = told().await;
+    let (document, _) = document_and_routes().await;
     let schema = |name: &str| document["components"]["schemas"][name].clone();
 
     for name in ["Secret", "SecretWithInheritance"] {

@@ -39,7 +39,7 @@ async fn batch(watch: &mut Watch, seconds: u64) -> (String, Vec<String>) {
     }
 }
 
-async fn told(watch: &mut Watch) -> Vec<String> {
+async fn next_names(watch: &mut Watch) -> Vec<String> {
     batch(watch, SOON).await.1
 }
 
@@ -47,7 +47,7 @@ async fn told(watch: &mut Watch) -> Vec<String> {
 async fn begin(client: &Client, project: &str) -> (Watch, Vec<String>) {
     let mut watch = client.watch(&path(project), &[]).await;
     assert_eq!(watch.status(), 200);
-    let first = told(&mut watch).await;
+    let first = next_names(&mut watch).await;
     let names = first.iter().map(|event| event.strip_prefix("secrets.current ").unwrap());
     let names = names.map(str::to_owned).collect();
     (watch, names)
@@ -98,12 +98,12 @@ async fn a_change_is_an_event_for_the_environment_and_its_children(app: App) {
     let (mut watch, _) = begin(&alice, &web).await;
 
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
-    assert_eq!(told(&mut watch).await, ["secrets.updated staging"]);
+    assert_eq!(next_names(&mut watch).await, ["secrets.updated staging"]);
 
     alice.secret(&web, "parent", "KEY", "kvc_value").await;
     let expected =
         ["secrets.updated child", "secrets.updated grandchild", "secrets.updated parent"];
-    assert_eq!(told(&mut watch).await, expected);
+    assert_eq!(next_names(&mut watch).await, expected);
     assert!(watch.is_silent(3).await);
 }
 
@@ -124,9 +124,9 @@ async fn created_changed_and_deleted_environments_are_events(app: App) {
     assert_eq!(renamed["environment"], id.as_str());
 
     alice.patch(&one, &json!({ "inherits_from": "staging" })).await.is(200);
-    assert_eq!(told(&mut watch).await, ["secrets.updated review"]);
+    assert_eq!(next_names(&mut watch).await, ["secrets.updated review"]);
     alice.patch(&one, &json!({ "inherits_from": null })).await.is(200);
-    assert_eq!(told(&mut watch).await, ["secrets.updated review"]);
+    assert_eq!(next_names(&mut watch).await, ["secrets.updated review"]);
 
     alice.delete(&one).await.is(204);
     let removed = next(&mut watch, SOON).await.data;
@@ -148,12 +148,12 @@ async fn only_readable_environments_have_events(app: App) {
     assert_eq!(names, ["development", "staging"]);
     alice.secret(&web, "production", "KEY", "kvc_value").await;
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
-    assert_eq!(told(&mut watch).await, ["secrets.updated staging"]);
+    assert_eq!(next_names(&mut watch).await, ["secrets.updated staging"]);
 
     access("read").await;
     assert_eq!(batch(&mut watch, LATER).await.1, ["environment.added production"]);
     alice.secret(&web, "production", "OTHER", "kvc_value").await;
-    assert_eq!(told(&mut watch).await, ["secrets.updated production"]);
+    assert_eq!(next_names(&mut watch).await, ["secrets.updated production"]);
 
     access("none").await;
     alice.secret(&web, "production", "THIRD", "kvc_value").await;
@@ -173,7 +173,7 @@ async fn a_token_gets_events_for_the_environments_in_its_scope(app: App) {
     assert_eq!(names, ["staging"]);
     alice.secret(&web, "production", "KEY", "kvc_value").await;
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
-    assert_eq!(told(&mut watch).await, ["secrets.updated staging"]);
+    assert_eq!(next_names(&mut watch).await, ["secrets.updated staging"]);
 }
 
 async fn a_caller_without_an_environment_waits_for_the_first(app: App) {
@@ -225,11 +225,11 @@ async fn a_change_on_another_node_reaches_the_watchers_of_a_project(app: App) {
 
     let body = json!({ "key": "KEY", "value": "kvc_value" });
     elsewhere.post(&paths::secrets(&web, "staging"), &body).await.is(201);
-    assert_eq!(told(&mut watch).await, ["secrets.updated staging"]);
+    assert_eq!(next_names(&mut watch).await, ["secrets.updated staging"]);
     let body = json!({ "name": "preview" });
     elsewhere.post(&paths::environments(&web), &body).await.is(201);
 
-    assert_eq!(told(&mut watch).await, ["environment.added preview"]);
+    assert_eq!(next_names(&mut watch).await, ["environment.added preview"]);
 }
 
 /// Waits for the end of a stream. Before the end, events about deleted environments may arrive.

@@ -36,7 +36,7 @@ impl IdentityVerifier for Provider {
 }
 
 impl Provider {
-    fn says(&self, address: Option<&'static str>) {
+    fn set_address(&self, address: Option<&'static str>) {
         *self.address.lock().unwrap() = address;
     }
 
@@ -56,7 +56,7 @@ async fn sync(app: &App, subject: &str) -> Reply {
 
 async fn only_a_sign_in_asks_the_provider(app: App) {
     let (app, provider) = serve(&app).await;
-    provider.says(Some("alice@example.com"));
+    provider.set_address(Some("alice@example.com"));
     let newcomer = app.bearer("alice");
 
     for _ in 0..200 {
@@ -72,9 +72,9 @@ async fn only_a_sign_in_asks_the_provider(app: App) {
 
 async fn a_new_address_of_the_provider_replaces_the_stored_one(app: App) {
     let (app, provider) = serve(&app).await;
-    provider.says(Some("owner@example.com"));
+    provider.set_address(Some("owner@example.com"));
     let owner = Person::new(app.bearer("owner"), &sync(&app, "owner").await.is(200).json());
-    provider.says(Some("alice@example.com"));
+    provider.set_address(Some("alice@example.com"));
     let alice = Person::new(app.bearer("alice"), &sync(&app, "alice").await.is(200).json());
     let members = format!("/api/v1/teams/{}/members", owner.team);
     let invitation = json!({ "email": "alice@example.com", "role": "admin" });
@@ -82,7 +82,7 @@ async fn a_new_address_of_the_provider_replaces_the_stored_one(app: App) {
     let (_, token) = place["accept_url"].as_str().unwrap().rsplit_once('/').unwrap();
     assert_eq!(alice.get("/api/v1/invitations").await.json().as_array().unwrap().len(), 1);
 
-    provider.says(Some("renamed@example.com"));
+    provider.set_address(Some("renamed@example.com"));
     let synced = sync(&app, "alice").await.is(200).json();
 
     assert_eq!(synced["email"], "renamed@example.com");
@@ -94,9 +94,9 @@ async fn a_new_address_of_the_provider_replaces_the_stored_one(app: App) {
 
 async fn a_provider_that_does_not_answer_fails_only_the_sign_in(app: App) {
     let (app, provider) = serve(&app).await;
-    provider.says(Some("alice@example.com"));
+    provider.set_address(Some("alice@example.com"));
     sync(&app, "alice").await.is(200);
-    provider.says(None);
+    provider.set_address(None);
 
     let failed = sync(&app, "alice").await;
 

@@ -12,7 +12,7 @@ const SYNC: &str = "/api/v1/auth/sync";
 const ME: &str = "/api/v1/users/me";
 
 /// Creates a client whose token has exactly these claims.
-fn told(app: &App, subject: &str, profile: &Value) -> Client {
+fn client_with(app: &App, subject: &str, profile: &Value) -> Client {
     let mut claims = json!({ "iss": DEV_ISSUER, "aud": DEV_AUDIENCE, "sub": subject });
     claims["exp"] = json!(app.clock.now().timestamp() + 600);
     claims.as_object_mut().unwrap().extend(profile.as_object().unwrap().clone());
@@ -60,11 +60,12 @@ async fn the_first_sync_creates_the_user_and_a_personal_team(app: App) {
 }
 
 async fn a_further_sync_refreshes_the_user_and_makes_no_team(app: App) {
-    let first = sync(&told(&app, "1", &json!({ "email": "al@example.com", "name": "Al" }))).await;
+    let first =
+        sync(&client_with(&app, "1", &json!({ "email": "al@example.com", "name": "Al" }))).await;
     app.wait(TimeDelta::seconds(30));
 
     let now = json!({ "email": "alice@example.com", "name": "Alice Liddell" });
-    let second = sync(&told(&app, "1", &now)).await;
+    let second = sync(&client_with(&app, "1", &now)).await;
 
     let mut expected = first.clone();
     expected["email"] = json!("alice@example.com");
@@ -106,7 +107,7 @@ async fn claims_of_the_provider_are_stored(app: App) {
         "picture": "https://example.com/alice.png",
     });
 
-    let user = sync(&told(&app, "auth0|1", &profile)).await;
+    let user = sync(&client_with(&app, "auth0|1", &profile)).await;
 
     assert_eq!(user["email"], "alice@example.com");
     assert_eq!(user["name"], "Alice Liddell");
@@ -119,15 +120,15 @@ async fn claims_of_the_provider_are_stored(app: App) {
 
 async fn missing_claims_keep_their_values(app: App) {
     let profile = json!({ "email": "alice@example.com", "name": "Alice", "given_name": "Alice" });
-    let first = sync(&told(&app, "1", &profile)).await;
+    let first = sync(&client_with(&app, "1", &profile)).await;
 
-    let second = sync(&told(&app, "1", &json!({}))).await;
+    let second = sync(&client_with(&app, "1", &json!({}))).await;
 
     assert_eq!(second, first);
 }
 
 async fn a_first_sync_without_an_address_is_401_and_names_the_claim(app: App) {
-    let reply = told(&app, "1", &json!({ "name": "Alice" })).post(SYNC, &json!({})).await;
+    let reply = client_with(&app, "1", &json!({ "name": "Alice" })).post(SYNC, &json!({})).await;
 
     let error = "the token has no `email` claim and the identity provider returns none";
     assert_eq!(reply.is(401).json(), json!({ "error": error, "code": "unauthorized" }));
@@ -139,7 +140,8 @@ async fn a_claim_that_is_no_address_is_401(app: App) {
         ["alice", "@example.com", "alice@", "a b@example.com", "a@b@example.com", &long];
 
     for address in addresses {
-        let reply = told(&app, "1", &json!({ "email": address })).post(SYNC, &json!({})).await;
+        let reply =
+            client_with(&app, "1", &json!({ "email": address })).post(SYNC, &json!({})).await;
 
         let error = "the token's `email` claim is not an e-mail address";
         assert_eq!(reply.is(401).json(), json!({ "error": error, "code": "unauthorized" }));
@@ -148,10 +150,10 @@ async fn a_claim_that_is_no_address_is_401(app: App) {
 
 async fn a_person_is_their_issuers_subject_and_not_their_address(app: App) {
     let profile = json!({ "email": "alice@example.com" });
-    let first = sync(&told(&app, "1", &profile)).await;
+    let first = sync(&client_with(&app, "1", &profile)).await;
 
-    let renamed = sync(&told(&app, "1", &json!({ "email": "liddell@example.com" }))).await;
-    let namesake = sync(&told(&app, "2", &profile)).await;
+    let renamed = sync(&client_with(&app, "1", &json!({ "email": "liddell@example.com" }))).await;
+    let namesake = sync(&client_with(&app, "2", &profile)).await;
 
     assert_eq!(renamed["id"], first["id"]);
     assert_ne!(namesake["id"], first["id"]);
@@ -160,9 +162,9 @@ async fn a_person_is_their_issuers_subject_and_not_their_address(app: App) {
 
 async fn personal_teams_of_namesakes_differ_in_their_slugs(app: App) {
     let profile = json!({ "email": "alice@example.com" });
-    sync(&told(&app, "1", &profile)).await;
+    sync(&client_with(&app, "1", &profile)).await;
 
-    let namesake = sync(&told(&app, "2", &profile)).await;
+    let namesake = sync(&client_with(&app, "2", &profile)).await;
 
     let slug = namesake["teams"][0]["team"]["slug"].as_str().unwrap();
     let suffix = slug.strip_prefix("alice-s-team-").unwrap();
@@ -172,7 +174,7 @@ async fn personal_teams_of_namesakes_differ_in_their_slugs(app: App) {
 async fn a_name_is_stored_without_invisible_characters(app: App) {
     let profile = json!({ "email": "alice@example.com", "name": " Al\u{202e}ice\u{200b} " });
 
-    let user = sync(&told(&app, "1", &profile)).await;
+    let user = sync(&client_with(&app, "1", &profile)).await;
 
     assert_eq!(user["name"], "Alice");
 }

@@ -17,7 +17,7 @@ async fn begin(client: &Client, path: &str) -> (Watch, String) {
     (watch, first.id)
 }
 
-async fn told(watch: &mut Watch) -> String {
+async fn next_revision(watch: &mut Watch) -> String {
     let event = Watch::parse(watch.next(SOON).await);
     assert_eq!(event.data, json!({ "type": "secrets.updated", "revision": event.id }));
     event.id
@@ -31,12 +31,12 @@ async fn a_watch_sends_the_revision_and_then_changes(app: App) {
     let (mut watch, first) = begin(&alice, &paths::watch(&web, "preview")).await;
 
     alice.secret(&web, "preview", "KEY", "kvc_value").await;
-    let own = told(&mut watch).await;
+    let own = next_revision(&mut watch).await;
     alice.secret(&web, "parent", "OTHER", "kvc_value").await;
-    let of_parent = told(&mut watch).await;
+    let of_parent = next_revision(&mut watch).await;
     let none = json!({ "inherits_from": null });
     alice.patch(&paths::environment(&web, "preview"), &none).await.is(200);
-    let alone = told(&mut watch).await;
+    let alone = next_revision(&mut watch).await;
 
     let mut distinct = vec![first, own, of_parent, alone];
     distinct.sort();
@@ -56,9 +56,9 @@ async fn a_watch_sends_changes_of_every_ancestor(app: App) {
     let (mut watch, first) = begin(&alice, &paths::watch(&web, "preview")).await;
 
     alice.secret(&web, "grandparent", "KEY", "kvc_value").await;
-    let of_grandparent = told(&mut watch).await;
+    let of_grandparent = next_revision(&mut watch).await;
     alice.secret(&web, "root", "KEY", "kvc_value").await;
-    let of_root = told(&mut watch).await;
+    let of_root = next_revision(&mut watch).await;
 
     assert_ne!(first, of_grandparent);
     assert_ne!(of_grandparent, of_root);
@@ -85,7 +85,7 @@ async fn a_change_on_another_node_is_sent(app: App) {
     let body = json!({ "key": "KEY", "value": "kvc_value" });
     elsewhere.post(&paths::secrets(&web, "staging"), &body).await.is(201);
 
-    told(&mut watch).await;
+    next_revision(&mut watch).await;
 }
 
 async fn a_client_that_reconnects_gets_the_missed_change(app: App) {
@@ -101,7 +101,7 @@ async fn a_client_that_reconnects_gets_the_missed_change(app: App) {
     let mut later = alice.watch(&path, &[("last-event-id", &seen)]).await;
 
     assert_eq!((&same.data["type"], same.id == seen), (&json!("secrets.current"), true));
-    assert_ne!(told(&mut later).await, seen);
+    assert_ne!(next_revision(&mut later).await, seen);
 }
 
 async fn a_watch_ends_with_its_environment(app: App) {
@@ -160,7 +160,7 @@ async fn a_watch_ends_when_the_permission_to_read_does(app: App) {
     assert_eq!(of_bob.next(20).await, None);
     assert_eq!(of_carol.next(20).await, None);
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
-    told(&mut of_alice).await;
+    next_revision(&mut of_alice).await;
 }
 
 async fn a_principal_has_at_most_five_watches(app: App) {
@@ -187,7 +187,7 @@ async fn a_principal_has_at_most_five_watches(app: App) {
     assert_eq!(status, 200);
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
     for (watch, _) in &mut watches {
-        told(watch).await;
+        next_revision(watch).await;
     }
 }
 
@@ -273,7 +273,7 @@ async fn a_team_has_a_quarter_of_the_watches() {
     let web = path.split("/environments").next().unwrap();
     alice.secret(web, "staging", "KEY", "kvc_value").await;
     for (watch, _) in &mut watches {
-        told(watch).await;
+        next_revision(watch).await;
     }
 }
 

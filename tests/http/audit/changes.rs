@@ -5,7 +5,7 @@ use secrets_tests::{App, Build, Failing, Kind, Outage, on_every_store, paths};
 use serde_json::{Value, json};
 
 /// Returns the content of an entry, without IDs: kind and name of the object, and details.
-async fn told(app: &App, team: &str, action: &str) -> (String, Option<String>, Value) {
+async fn content(app: &App, team: &str, action: &str) -> (String, Option<String>, Value) {
     let entry = app.entry(team, action).await;
     (entry.resource_type, entry.resource_name, serde_json::from_str(&entry.metadata).unwrap())
 }
@@ -22,9 +22,9 @@ async fn changes_of_projects_are_recorded(app: App) {
     alice.delete(&web).await.is(204);
 
     let team = &alice.team;
-    assert_eq!(told(&app, team, "project.created").await, about("project", "Web", json!({})));
-    assert_eq!(told(&app, team, "project.updated").await, about("project", "Shop", json!({})));
-    assert_eq!(told(&app, team, "project.deleted").await, about("project", "Shop", json!({})));
+    assert_eq!(content(&app, team, "project.created").await, about("project", "Web", json!({})));
+    assert_eq!(content(&app, team, "project.updated").await, about("project", "Shop", json!({})));
+    assert_eq!(content(&app, team, "project.deleted").await, about("project", "Shop", json!({})));
 }
 
 async fn changes_of_environments_are_recorded_with_their_parents(app: App) {
@@ -36,8 +36,11 @@ async fn changes_of_environments_are_recorded_with_their_parents(app: App) {
 
     let parent = json!({ "inherits_from": "staging" });
     let (created, deleted) = ("environment.created", "environment.deleted");
-    assert_eq!(told(&app, &alice.team, created).await, about("environment", "preview", parent));
-    assert_eq!(told(&app, &alice.team, deleted).await, about("environment", "preview", json!({})));
+    assert_eq!(content(&app, &alice.team, created).await, about("environment", "preview", parent));
+    assert_eq!(
+        content(&app, &alice.team, deleted).await,
+        about("environment", "preview", json!({}))
+    );
     let entry = app.entry(&alice.team, created).await;
     assert_eq!(entry.environment_name.as_deref(), Some("preview"));
 }
@@ -56,7 +59,7 @@ async fn changes_of_secrets_are_recorded_with_their_versions(app: App) {
     for (action, version) in
         [("secret.created", 1), ("secret.updated", 2), ("secret.hidden", 3), ("secret.deleted", 3)]
     {
-        assert_eq!(told(&app, &alice.team, action).await, entry(version), "{action}");
+        assert_eq!(content(&app, &alice.team, action).await, entry(version), "{action}");
     }
 }
 
@@ -68,7 +71,7 @@ async fn a_secret_created_hidden_is_recorded_as_hidden(app: App) {
     alice.post(&paths::secrets(&web, "staging"), &hide).await.is(201);
 
     let entry = about("secret", "KEY", json!({ "version": 1 }));
-    assert_eq!(told(&app, &alice.team, "secret.hidden").await, entry);
+    assert_eq!(content(&app, &alice.team, "secret.hidden").await, entry);
 }
 
 async fn an_import_is_one_entry_with_its_counts(app: App) {
@@ -82,7 +85,7 @@ async fn an_import_is_one_entry_with_its_counts(app: App) {
         .await
         .is(200);
 
-    let (_, _, details) = told(&app, &alice.team, "secrets.imported").await;
+    let (_, _, details) = content(&app, &alice.team, "secrets.imported").await;
     assert_eq!(details, json!({ "created": 1, "updated": 0, "skipped": 1 }));
 }
 
@@ -95,10 +98,10 @@ async fn changes_of_tokens_and_teams_are_recorded(app: App) {
     let ops = alice.post("/api/v1/teams", &json!({ "name": "Ops" })).await.is(201).json();
 
     let deploy = about("service_token", "deploy", json!({}));
-    assert_eq!(told(&app, &alice.team, "token.created").await, deploy);
-    assert_eq!(told(&app, &alice.team, "token.deleted").await, deploy);
+    assert_eq!(content(&app, &alice.team, "token.created").await, deploy);
+    assert_eq!(content(&app, &alice.team, "token.deleted").await, deploy);
     let team = ops["id"].as_str().unwrap();
-    assert_eq!(told(&app, team, "team.created").await, about("team", "Ops", json!({})));
+    assert_eq!(content(&app, team, "team.created").await, about("team", "Ops", json!({})));
 }
 
 /// Checks changes that fail for another reason than a missing permission. Changes without

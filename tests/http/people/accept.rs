@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{accept, invitations, invite, members, roles, team, token, unknown};
 
 /// Signs in a person whose token has these claims.
-async fn told(app: &App, subject: &str, profile: &Value) -> Client {
+async fn signed_in_with(app: &App, subject: &str, profile: &Value) -> Client {
     let mut claims = json!({ "iss": DEV_ISSUER, "aud": DEV_AUDIENCE, "sub": subject });
     claims["exp"] = json!(app.clock.now().timestamp() + 600);
     claims.as_object_mut().unwrap().extend(profile.as_object().unwrap().clone());
@@ -94,11 +94,11 @@ async fn an_unverified_address_accepts_no_invitation(app: App) {
         |verified: Value| json!({ "email": "bob@example.com", "email_verified": verified });
 
     for (subject, verified) in [("1", json!(false)), ("2", json!(null))] {
-        let pretender = told(&app, subject, &claims(verified)).await;
+        let pretender = signed_in_with(&app, subject, &claims(verified)).await;
         assert_eq!(pretender.get("/api/v1/invitations").await.is(200).json(), json!([]));
         unknown(&accept(&pretender, &token(&invitation)).await);
     }
-    let bob = told(&app, "3", &claims(json!(true))).await;
+    let bob = signed_in_with(&app, "3", &claims(json!(true))).await;
     accept(&bob, &token(&invitation)).await.is(200);
 }
 
@@ -107,7 +107,7 @@ async fn an_unverified_address_accepts_no_invitation(app: App) {
 async fn an_unverified_address_is_shown_to_its_person_only(app: App) {
     let alice = app.person("alice").await;
     let claims = json!({ "email": "bob@example.com", "email_verified": false });
-    let pretender = told(&app, "1", &claims).await;
+    let pretender = signed_in_with(&app, "1", &claims).await;
     let me = pretender.get("/api/v1/users/me").await.is(200).json();
     assert_eq!(me["email"], "bob@example.com");
     let pretender = Person::new(pretender, &me);
@@ -132,9 +132,9 @@ async fn the_address_of_the_credential_counts_and_not_that_of_an_earlier_one(app
     let alice = app.person("alice").await;
     let (old, new) = (invite(&alice, "old").await, invite(&alice, "new").await);
     let profile = |email: &str| json!({ "email": email, "email_verified": true });
-    told(&app, "1", &profile("old@example.com")).await;
+    signed_in_with(&app, "1", &profile("old@example.com")).await;
 
-    let renamed = told(&app, "1", &profile("New@Example.com")).await;
+    let renamed = signed_in_with(&app, "1", &profile("New@Example.com")).await;
 
     unknown(&accept(&renamed, &token(&old)).await);
     accept(&renamed, &token(&new)).await.is(200);

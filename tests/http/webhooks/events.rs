@@ -18,7 +18,7 @@ async fn world(kind: Kind, events: &[&str]) -> (App, Rotated, Receiver) {
 }
 
 /// Waits for this number of messages and returns them sorted by event.
-async fn told(receiver: &Receiver, number: usize) -> Vec<Value> {
+async fn received(receiver: &Receiver, number: usize) -> Vec<Value> {
     let taken = receiver.wait_for(number).await;
     let mut told: Vec<_> = taken.iter().map(secrets_tests::Taken::json).collect();
     told.sort_by_key(|one| one["type"].as_str().unwrap().to_owned());
@@ -65,7 +65,7 @@ async fn a_success_is_sent_when_it_begins_and_when_it_is_served(kind: Kind) {
 
     main.succeed().await;
 
-    let told = told(&receiver, 2).await;
+    let told = received(&receiver, 2).await;
     assert_eq!([&told[0]["type"], &told[1]["type"]], ["rotation.completed", "rotation.started"]);
     let mut expected = data(&main).await;
     assert_eq!(told[1]["data"], expected);
@@ -81,7 +81,7 @@ async fn a_failure_is_sent_with_its_reason(kind: Kind) {
 
     let entry = main.rotate().await;
 
-    let told = told(&receiver, 2).await;
+    let told = received(&receiver, 2).await;
     assert_eq!([&told[0]["type"], &told[1]["type"]], ["rotation.failed", "rotation.started"]);
     assert_eq!(told[0]["data"]["status"], "failed");
     assert_eq!(told[0]["data"]["history_id"], entry["id"]);
@@ -96,7 +96,7 @@ async fn only_subscribed_events_are_sent(kind: Kind) {
     app.database.script("apply", [Script::Fail(Fault::AdminRejected)]);
     main.rotate().await;
 
-    let told = told(&receiver, 1).await;
+    let told = received(&receiver, 1).await;
     assert_eq!(told[0]["data"]["version"], 2);
     tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     assert_eq!(receiver.taken().len(), 1);
