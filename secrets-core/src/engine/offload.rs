@@ -84,8 +84,8 @@ fn admit(queue: &Arc<Mutex<Queue>>) {
 
 impl Queue {
     /// Makes room in the queue for a caller of `account`: removes the last caller of the account
-    /// with the most waiting callers, if that account keeps at least as many as `account` then has.
-    /// Otherwise, returns false.
+    /// with the most waiting callers. Returns false and removes none if that account would then
+    /// have fewer waiting callers than `account`.
     fn make_room(&mut self, account: Uuid) -> bool {
         let mut counts = HashMap::<Uuid, usize>::new();
         for (waiting, _) in &self.waiting {
@@ -128,9 +128,8 @@ impl Drop for Permit {
 impl Engine {
     /// Runs CPU-bound work through the [`Offload`](crate::ports::offload::Offload) port, once a
     /// permit is free. The permit is held until the work ends, even if the returned future is
-    /// dropped earlier. Fails with [`Error::Unavailable`] if too many callers wait. Instead, the
-    /// last caller of the account with the most waiting callers fails, if that account has more of
-    /// them.
+    /// dropped earlier. Fails with [`Error::Unavailable`] if too many callers wait, unless another
+    /// account has more waiting callers: then the last caller of that account fails instead.
     pub(crate) async fn offload<T: Send + 'static>(
         &self,
         caller: &Caller,
