@@ -35,7 +35,8 @@ pub(crate) type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Se
 /// Thread that runs an operation.
 #[derive(Clone, Copy)]
 pub(crate) enum Place {
-    /// The calling thread, as long as the operation does not wait.
+    /// The calling thread, for at most 100 ms; the thread of an event loop only until the operation
+    /// has to wait. Then a worker continues the operation.
     Caller,
     /// A worker of the runtime, for operations that can compute for long.
     Worker,

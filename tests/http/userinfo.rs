@@ -11,7 +11,8 @@ use serde_json::json;
 
 const SYNC: &str = "/api/v1/auth/sync";
 
-/// Provider whose tokens have no address. Every text is a valid token, and the subject of its user.
+/// Provider whose tokens contain no e-mail address. Every text is a valid token of the user whose
+/// subject is this text.
 #[derive(Default)]
 struct Provider {
     /// E-mail address that the provider returns for every user; `None` if it does not respond.

@@ -26,8 +26,8 @@ pub struct DeliveryRecord {
 /// Read access to the outbox.
 #[async_trait]
 pub trait OutboxReads: Send {
-    /// Lists the deliveries of one kind that can be claimed at `now`, longest overdue first, after the
-    /// delivery that is due at this time and has this ID, at most `limit` of them.
+    /// Lists the deliveries of one kind that can be claimed at `now`, longest overdue first, at most
+    /// `limit` of them. Starts after the delivery with the due time and ID in `after`, if given.
     async fn due_deliveries(
         &mut self,
         kind: &str,
