@@ -1,4 +1,4 @@
-//! Places of credentials, and the servers that they are sent to.
+//! Storage of credentials, and the servers that they are sent to.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};

@@ -153,8 +153,8 @@ pub(in crate::rotations) async fn claim_rotation(
     Ok(lease.map(|lease| Claim { lease, _permit: permit }))
 }
 
-/// Returns the places of the work on a rotation. If the connection settings cannot be decrypted, the
-/// host is a text unique to the rotation.
+/// Returns the resources that the work on a rotation uses. If the connection settings cannot be
+/// decrypted, the host is a text unique to the rotation.
 async fn places(engine: &Engine, id: RotationId, kind: PermitKind) -> Result<Vec<RotationPlace>> {
     let unknown = format!("rotation {id}");
     let mut places = vec![RotationPlace::Node(kind)];

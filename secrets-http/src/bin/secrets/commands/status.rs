@@ -78,7 +78,7 @@ fn settings(cx: &Invocation, server: Option<&Setting<Server>>) -> Vec<Row> {
     ]
 }
 
-/// Returns the owner, the place and the expiry of the credential that requests to the server use.
+/// Returns the owner, the storage and the expiry of the credential that requests to the server use.
 async fn session(cx: &Invocation, server: Option<&Setting<Server>>) -> Result<Vec<Row>, Failure> {
     let Some(server) = server else { return Ok(vec![Row::empty("user"), Row::empty("session")]) };
     if let Some(token) = cx.variable_token(server)? {

@@ -175,7 +175,7 @@ fn remove_from_keychain(origin: &str, previous: Option<Entry>) -> Result<(), Key
 }
 
 impl Stored {
-    /// Returns the kind of the place.
+    /// Returns the kind of storage.
     pub(crate) fn kind(self) -> StoreKind {
         match self {
             Self::Keychain => StoreKind::Keychain,

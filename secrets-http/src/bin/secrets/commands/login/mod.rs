@@ -64,7 +64,7 @@ impl Login {
         Ok(Setting { value, source: Source::Option("URL") })
     }
 
-    /// Stores the credential, and prints the place.
+    /// Stores the credential, and prints where it is stored.
     fn store(
         &self,
         cx: &Invocation,

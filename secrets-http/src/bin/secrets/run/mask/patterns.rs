@@ -108,7 +108,7 @@ impl Patterns {
     }
 }
 
-/// Returns the place of a hash in the bit set: the word and the bit.
+/// Returns the position of a hash in the bit set: the word and the bit.
 fn place(start: [u8; START_LENGTH]) -> (usize, u64) {
     // Multiplicative hash: the highest bits depend on all bytes.
     const FACTOR: u32 = 0x9e37_79b1;
