@@ -26,7 +26,7 @@ after(async () => {
   await server?.close();
 });
 
-test("every golden vector is what it says, as in Node.js", async () => {
+test("every vector gives the expected result, as in Node.js", async () => {
   const { counts, failures } = await browser.run(async (names) => {
     const [module, { check }] = await Promise.all([import("/package/index.js"), import("/tests/vectors/check.mjs")]);
     return check(module, names, async (name) => (await fetch(`/vectors/${name}`)).json());
@@ -38,7 +38,7 @@ test("every golden vector is what it says, as in Node.js", async () => {
   console.log("# vectors in Chromium:", JSON.stringify(counts));
 });
 
-test("the service behaves as everywhere", async () => {
+test("the service passes the behavioural cases", async () => {
   const { cases: count, failures } = await browser.run(async () => {
     const [module, { run }] = await Promise.all([import("/package/index.js"), import("/tests/cases/run.mjs")]);
     return run(await module.Service.memory(), await (await fetch("/cases.json")).json());
@@ -49,7 +49,7 @@ test("the service behaves as everywhere", async () => {
   console.log("# cases in Chromium:", count);
 });
 
-test("what opens bundles alone loads by itself", async () => {
+test("the small module for bundles loads on its own", async () => {
   await browser.requests();
   const names = await browser.run(async () => {
     location.hash = "small";
@@ -77,7 +77,7 @@ test("the HTTP client uses the page's own fetch, and loads no module", async () 
   assert.ok(!asked.some((url) => url.endsWith(".wasm")), asked.join());
 });
 
-test("a page gives the variables of a client itself", async () => {
+test("a page passes the variables of a client as an object", async () => {
   const outcomes = await browser.run(async () => {
     const { Client, SecretsError } = await import("/package/client.js");
     const url = { SECRETS_URL: location.origin };
@@ -128,7 +128,7 @@ test("init loads the module from a response of the page", async () => {
   assert.equal(count, golden.secrets.length);
 });
 
-test("nothing is complained of, and nothing but this server was asked", async () => {
+test("the console has no errors, and requests went to this server only", async () => {
   assert.deepEqual(await browser.complaints(), []);
   const asked = await browser.requests();
   assert.deepEqual(asked.filter((url) => !url.startsWith(server.url)), []);

@@ -16,20 +16,20 @@ import { startServer, tokenOf } from "./server.mjs";
 const module = await import(pathToFileURL(join(packed, "index.node.js")));
 const small = await import(pathToFileURL(join(packed, "bundle.node.js")));
 
-test("every golden vector is what it says, and every file is checked", async () => {
+test("every vector gives the expected result, and every file is checked", async () => {
   const { counts, failures } = await check(module, vectorFiles, vectorsOf);
 
   assert.deepEqual(failures, []);
   console.log("# vectors in Node.js:", JSON.stringify(counts));
 });
 
-test("what opens bundles alone says the same", () => {
+test("the small module for bundles gives the same results", () => {
   const [vector] = vectorsOf("token.json").vectors;
 
   assert.equal(small.isPlausibleToken(vector.token), true);
 });
 
-test("the service behaves as everywhere", async () => {
+test("the service passes the behavioural cases", async () => {
   const { cases: count, failures } = await run(await module.Service.memory(), cases());
 
   assert.deepEqual(failures, []);
@@ -72,7 +72,7 @@ test("every operation has a method and a declaration, and no other does", async 
   }
 });
 
-test("what is refused says so by kind, code and field", async () => {
+test("a refusal has its kind, code and field", async () => {
   const service = await module.Service.memory();
   const session = await service.signIn({ issuer: "tests", subject: "alice", email: "alice@example.com" });
 
@@ -87,7 +87,7 @@ test("what is refused says so by kind, code and field", async () => {
   await assert.rejects(service.asToken("env_nonsense").project.list(), { kind: "unauthenticated", code: "unauthorized" });
 });
 
-test("a token is looked at anew at each call", async () => {
+test("a token is checked again at each call", async () => {
   const service = await module.Service.memory({ rootKey: new Uint8Array(32) });
   const alice = await service.signIn({ issuer: "tests", subject: "alice", email: "alice@example.com", name: "Alice" });
   await alice.project.create({ name: "Shop" });
@@ -99,7 +99,7 @@ test("a token is looked at anew at each call", async () => {
   await assert.rejects(deploy.project.list(), { kind: "unauthenticated" });
 });
 
-test("a root key that is none is refused", async () => {
+test("an invalid root key is refused", async () => {
   await assert.rejects(module.Service.memory({ rootKey: new Uint8Array(31) }), { kind: "invalid" });
 });
 
@@ -132,7 +132,7 @@ const notArguments = {
   version: 2n ** 64n + BigInt(golden.version),
 };
 for (const [name, argument] of Object.entries(notArguments)) {
-  test(`an argument that cannot be one is named: ${name}`, () => {
+  test(`an invalid argument is named: ${name}`, () => {
     const call = () => module.openRecord({ ...record, [name]: argument });
 
     assert.throws(call, { kind: "invalid", message: `${name} is missing or invalid` });
@@ -144,7 +144,7 @@ test("a version that is a number and no BigInt is refused, since it may have bee
   assert.throws(() => module.openRecord(undefined), (error) => error instanceof Error && error.kind === "invalid");
 });
 
-test("the declarations and endpoints are made of the document of the interface", () => {
+test("the declarations and endpoints are generated from the OpenAPI document", () => {
   const made = join(installed, "generated");
   mkdirSync(made, { recursive: true });
   const document = execFileSync(program, ["openapi"], { maxBuffer: 1e8 });
@@ -163,7 +163,7 @@ const resolutions = {
   bundler: ["consumer.ts", "--module", "esnext", "--moduleResolution", "bundler"],
 };
 for (const [name, [file, ...module]] of Object.entries(resolutions)) {
-  test(`the declarations are those of what is there, as TypeScript reads them strictly: ${name}`, () => {
+  test(`the declarations match the package in strict TypeScript: ${name}`, () => {
     copyFileSync(join(root, "secrets-wasm/tests/consumer.ts"), join(installed, file));
     const tools = join(root, "tests/wasm/node_modules");
     // With its types: a client accepts its `fetch`.

@@ -154,7 +154,7 @@ test("a bundle that the service makes opens, and keys are found in it", async ()
   await browser.screenshot(join(pictures, "11-found.png"));
 });
 
-test("a bundle of a server opens with its passphrase, and says it when one bit of it was changed", async () => {
+test("a bundle of a server opens with its passphrase, and a changed bit is reported", async () => {
   const secret = "kvc a passphrase for the server";
   const made = await withServer(async (ask) => {
     await ask("POST", "/projects", { name: "Web API" });
@@ -176,7 +176,7 @@ test("a bundle of a server opens with its passphrase, and says it when one bit o
   await browser.screenshot(join(pictures, "13-server-changed.png"));
 });
 
-test("a file that was changed by one bit says so", async () => {
+test("a file with a changed bit is reported", async () => {
   await open(files.changed, passphrase);
 
   assert.equal(await problem(), "This file was changed after it was sealed.");
@@ -184,7 +184,7 @@ test("a file that was changed by one bit says so", async () => {
   assert.equal(await browser.run(() => document.getElementById("opened").hidden), true);
 });
 
-test("a wrong passphrase says so, and the next one may be typed at once", async () => {
+test("a wrong passphrase is reported, and another can be typed at once", async () => {
   await open(files.whole, "not the passphrase of it");
 
   assert.equal(await problem(), "This passphrase does not open the bundle.");
@@ -204,14 +204,14 @@ const refusals = [
   ["a signer that is none", () => files.whole, () => passphrase, "scbs_nobody", "This is not a signer."],
 ];
 for (const [name, file, secret, signer, told] of refusals) {
-  test(`what is wrong is told plainly: ${name}`, async () => {
+  test(`errors have clear messages: ${name}`, async () => {
     await open(file(), secret(), signer);
 
     assert.equal(await problem(), told);
   });
 }
 
-test("another signer than the one named is refused", async () => {
+test("a bundle of another signer is refused", async () => {
   await open(files.public, ofPublicKey.unlock.text, "scbs_vmf8KCZgcas3iUvXRwnR23xY3zLEKohyxuGqxxN9lw93JgzNq");
   await opened();
   assert.match(await text("facts"), /by the signer you named/);
@@ -222,7 +222,7 @@ test("another signer than the one named is refused", async () => {
   assert.equal(await problem(), "This bundle has another signer.");
 });
 
-test("everything is done by keys alone", async () => {
+test("everything can be done with the keyboard", async () => {
   await browser.press("Tab");
   assert.equal(await focused(), "file");
   // Stands for the file dialog, which opens after Enter.
@@ -266,7 +266,7 @@ test("a value is copied", async () => {
   assert.equal(await browser.run(() => navigator.clipboard.readText()), "kvc_b");
 });
 
-test("secrets are saved in a format, and what one cannot hold is told", async () => {
+test("secrets are saved in a format, and values that it cannot represent are reported", async () => {
   const saved = join(folder, "saved");
   await open(files.key, ofKey.unlock.text);
   await opened();
@@ -301,7 +301,7 @@ test("a bundle is dropped anywhere on the page", async () => {
   await opened();
 });
 
-test("the page goes on while a passphrase is worked on, and that can be ended", async () => {
+test("the page responds while a key is derived from a passphrase, which can be cancelled", async () => {
   await browser.choose("#file", files.whole);
   await browser.click("#secret");
   await browser.type(passphrase);
@@ -333,7 +333,7 @@ test("the page goes on while a passphrase is worked on, and that can be ended", 
   assert.equal(await browser.run(() => document.getElementById("problem").hidden), true);
 });
 
-test("everything has a role and a name", async () => {
+test("every element has a role and a name", async () => {
   const roles = ["button", "textbox", "combobox", "searchbox", "heading", "list", "DisclosureTriangle", "RootWebArea"];
   const nameless = async () => (await browser.accessible()).filter(({ role, name }) => roles.includes(role) && !name.trim());
   assert.deepEqual(await nameless(), []);
@@ -386,7 +386,7 @@ const contrasts = () => {
 };
 
 for (const scheme of ["light", "dark"]) {
-  test(`texts stand out, and all fits 320 pixels: ${scheme}`, async () => {
+  test(`texts have enough contrast, and the page fits 320 pixels: ${scheme}`, async () => {
     await browser.prefer({ "color-scheme": scheme });
     try {
       await browser.goTo(page);
@@ -415,7 +415,7 @@ for (const scheme of ["light", "dark"]) {
   });
 }
 
-test("the page asks no network for anything, and could not", async () => {
+test("the page sends no requests, and its policy forbids them", async () => {
   await browser.requests();
   await browser.goTo(page);
   await open(files.key, ofKey.unlock.text);

@@ -64,7 +64,7 @@ async function findings(selector) {
 }
 
 for (const [name, open] of Object.entries(pages)) {
-  test(`axe finds nothing, and all fits 320 pixels: ${name}`, async () => {
+  test(`axe finds nothing, and the page fits 320 pixels: ${name}`, async () => {
     for (const scheme of ["light", "dark"]) {
       await browser.prefer({ "color-scheme": scheme });
       await browser.resize(1000, 800);

@@ -223,7 +223,7 @@ test("a server that is killed between saving and answering has saved once", asyn
   await killed.close();
 });
 
-test("who may only read is offered no edit", async () => {
+test("a user who may only read is offered no edit", async () => {
   const { slug } = await opened();
   const bob = tokenOf("bob");
   await caller(server.url, bob)("POST", "/auth/sync");
@@ -259,7 +259,7 @@ test("leaving with changes asks, and staying keeps them", async () => {
   await bar(page).getByText("1 change in 1 environment").waitFor();
 });
 
-test("a change of someone else is told at once, and a staged cell turns to a conflict", async () => {
+test("a change by someone else is shown at once, and a staged cell becomes a conflict", async () => {
   const { page, slug } = await opened();
   await edit(page, "REDIS_URL", "staging", "kvc_mine");
   await change(call, slug, [{ environment: "staging", key: "REDIS_URL", action: "set", value: "kvc_theirs" }]);

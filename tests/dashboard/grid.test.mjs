@@ -126,7 +126,7 @@ test("a value is copied without being shown", async () => {
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "");
 });
 
-test("where copying is refused, nothing is said to be copied and the value is selected", async () => {
+test("if copying is refused, no notice says otherwise and the value is selected", async () => {
   const { page } = await opened();
   await page.addInitScript(() => {
     navigator.clipboard.write = () => Promise.reject(new DOMException("refused", "NotAllowedError"));

@@ -117,7 +117,7 @@ for (const [name, options] of Object.entries({
   });
 }
 
-test("those who may not see a section are told who may", async () => {
+test("users without access to a section see who has access", async () => {
   const { page, context } = await opened({ token: tokenOf("bob") });
   await show(page, [`/teams/${place.team}/audit`, ".people"]);
   await look(page, "member-audit", "light");

@@ -125,7 +125,7 @@ test("names, descriptions and values of scripts run nothing", async () => {
   assert.deepEqual(seen.problems, []);
 });
 
-test("who is not signed in is told how to sign in", async () => {
+test("a visitor who is not signed in sees how to sign in", async () => {
   const { page } = await opened({ token: undefined });
   await page.goto(`${server.url}/projects/${slug}`);
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
@@ -133,7 +133,7 @@ test("who is not signed in is told how to sign in", async () => {
   assert.equal(await page.locator("#grid").count(), 0);
 });
 
-test("a person without projects is told how to begin", async () => {
+test("a person without projects sees how to begin", async () => {
   const other = tokenOf("bob");
   await caller(server.url, other)("POST", "/auth/sync");
   const { page } = await opened({ token: other });

@@ -191,7 +191,7 @@ test("a rotation is created, shows its attempts, is rotated, paused and resumed,
   await alice("DELETE", permission);
 });
 
-test("usage is that of the service", async () => {
+test("usage is shown as the service reports it", async () => {
   const { page } = await opened(teamPath("usage"), "Usage", "bob");
   const { usage } = await alice("GET", `/teams/${place.team}/usage`);
   const shown = await page.locator(".use").filter({ hasText: "Members" }).locator("strong").textContent();

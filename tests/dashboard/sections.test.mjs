@@ -184,7 +184,7 @@ test("the audit log has pages, and is downloaded whole", async () => {
 
 const environments = async () => (await alice("GET", `/projects/${place.slug}`)).environments;
 
-test("an environment is created below a parent, and deleted by its name after its heirs", async () => {
+test("an environment is created below a parent, and deleted by its name after its children", async () => {
   const { page } = await opened("environments");
   const dialog = page.getByRole("dialog");
   const create = async (name, parent) => {

@@ -48,7 +48,7 @@ test("deleting a secret that is only staged leaves nothing", () => {
   assert.equal(staged.changes.size, 0);
 });
 
-test("steps are undone and done again, and a new step ends the future", () => {
+test("steps are undone and redone, and after a new step none can be redone", () => {
   const one = stage(NOTHING_STAGED, [set("p", "A", "kvc_1"), set("v", "A", "kvc_1")]);
   const two = unstage(one, ["p/A"]);
   assert.equal(two.changes.size, 1);
@@ -60,7 +60,7 @@ test("steps are undone and done again, and a new step ends the future", () => {
   assert.equal(unstage(one, ["none"]), one);
 });
 
-test("a change is a conflict if its secret has another version, came or went", () => {
+test("a change is a conflict if its secret has another version, is new or was deleted", () => {
   const staged = stage(NOTHING_STAGED, [set("p", "A", "kvc_1", 3), set("q", "A", "kvc_1", 2), set("v", "A", "kvc_1", 1), set("v", "C", "kvc_1", 0)]);
   assert.deepEqual([...conflictsOf(staged.changes, comparison)], [["q/A", 1], ["v/A", 0], ["v/C", 2]]);
   const mine = rebase(staged, "q/A", 1);
@@ -81,7 +81,7 @@ test("a new key has a row in its place of the order", () => {
   assert.equal(withNewKeys(comparison, NOTHING_STAGED.changes), comparison);
 });
 
-test("heirs are the environments that see a change", () => {
+test("the environments that inherit a change are found", () => {
   assert.deepEqual(heirsOf(set("p", "A"), comparison), ["preview"]);
   assert.deepEqual(heirsOf(set("p", "C"), comparison), []);
   assert.deepEqual(heirsOf(set("v", "C"), comparison), ["qa"]);
