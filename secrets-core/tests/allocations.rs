@@ -16,8 +16,8 @@ use secrets_core::store::MemoryStore;
 use serde_json::{Value, json};
 
 /// Maximum number of allocations for reading one secret, and for each secret when reading many.
-const MAX_OF_ONE: u64 = 85;
-const MAX_PER_SECRET: u64 = 7;
+const MAX_OF_ONE: u64 = 75;
+const MAX_PER_SECRET: u64 = 2;
 
 const MANY: usize = 1_000;
 

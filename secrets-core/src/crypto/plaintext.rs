@@ -1,10 +1,11 @@
 //! Decrypted values. Wiped on drop, hidden in `Debug` output, and readable through `reveal` only.
 
 use std::fmt;
+use std::mem;
 
 use serde::{Deserialize, Deserializer, Serializer, de};
 use subtle::ConstantTimeEq as _;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize as _, Zeroizing};
 
 use super::Undecryptable;
 use crate::model::names::is_summary;
@@ -50,9 +51,15 @@ impl Plaintext {
         Self(Zeroizing::default())
     }
 
-    pub(super) fn from_opened(bytes: &[u8]) -> Result<Self, Undecryptable> {
-        let text = std::str::from_utf8(bytes).map_err(|_| Undecryptable)?;
-        Ok(Self(Zeroizing::new(text.to_owned())))
+    /// Converts decrypted bytes without copying them.
+    pub(super) fn from_opened(mut bytes: Zeroizing<Vec<u8>>) -> Result<Self, Undecryptable> {
+        match String::from_utf8(mem::take(&mut *bytes)) {
+            Ok(text) => Ok(Self(Zeroizing::new(text))),
+            Err(error) => {
+                error.into_bytes().zeroize();
+                Err(Undecryptable)
+            }
+        }
     }
 
     /// Returns the decrypted value. The caller is responsible for every further use of the value.

@@ -17,6 +17,7 @@
 
 use std::fmt;
 
+use smallvec::SmallVec;
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
@@ -94,13 +95,16 @@ pub struct RecordContext<'a> {
     pub version: u64,
 }
 
+/// Associated data; on the stack, except that of the longest keys.
+type AssociatedData = SmallVec<[u8; 192]>;
+
 impl RecordContext<'_> {
-    fn associated_data(&self, header: [u8; HEADER]) -> Vec<u8> {
+    fn associated_data(&self, header: [u8; HEADER]) -> AssociatedData {
         // The length field has 16 bits; key names have at most 255 bytes.
         debug_assert!(u16::try_from(self.key.len()).is_ok(), "a key name must fit a 16-bit length");
         let length = u16::try_from(self.key.len()).unwrap_or(u16::MAX);
         let environment = self.environment.map_or_else(Uuid::nil, EnvironmentId::uuid);
-        let mut data = Vec::with_capacity(96 + self.key.len());
+        let mut data = AssociatedData::new();
         data.extend_from_slice(&header);
         data.extend_from_slice(b"SCv1\0");
         data.extend_from_slice(&[self.purpose as u8, u8::from(self.hidden)]);
@@ -155,7 +159,7 @@ impl Sealed {
             return Err(Undecryptable);
         }
         let inner = key.cipher.open(sealed, &context.associated_data(*header))?;
-        Plaintext::from_opened(unpad(&inner)?)
+        Plaintext::from_opened(unpad(inner)?)
     }
 
     /// Returns the version of the project key that encrypted the record; `None` if the bytes are
@@ -200,14 +204,20 @@ fn pad(value: &[u8]) -> Zeroizing<Vec<u8>> {
     inner
 }
 
-fn unpad(inner: &[u8]) -> Result<&[u8], Undecryptable> {
+/// Removes the length and the padding, in place.
+fn unpad(mut inner: Zeroizing<Vec<u8>>) -> Result<Zeroizing<Vec<u8>>, Undecryptable> {
     let (length, rest) = inner.split_first_chunk::<4>().ok_or(Undecryptable)?;
     let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| Undecryptable)?;
-    let (value, padding) = rest.split_at_checked(length).ok_or(Undecryptable)?;
+    let (_, padding) = rest.split_at_checked(length).ok_or(Undecryptable)?;
     // A value has exactly one encoding: another bucket size or nonzero padding is rejected.
     let is_canonical =
         bucket_size(length + 4) == inner.len() && padding.iter().all(|byte| *byte == 0);
-    if is_canonical { Ok(value) } else { Err(Undecryptable) }
+    if !is_canonical {
+        return Err(Undecryptable);
+    }
+    inner.truncate(4 + length);
+    inner.drain(..4);
+    Ok(inner)
 }
 
 fn bucket_size(length: usize) -> usize {

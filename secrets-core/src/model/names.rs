@@ -1,20 +1,22 @@
-//! Names given by users, validated once when parsed.
+//! Names given by users, validated once when parsed. A clone shares the text.
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::model::rule::{RESERVED_KEY, SECRET_KEY, SUMMARY};
 use crate::model::{ValidationRule, Violation, ids};
 
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
         #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+        #[cfg_attr(feature = "openapi", schema(value_type = String))]
         $(#[$doc])*
-        #[serde(try_from = "String", into = "String")]
-        pub struct $name(String);
+        #[serde(try_from = "String")]
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// Returns the name as text.
@@ -34,7 +36,13 @@ macro_rules! names {
 
         impl From<$name> for String {
             fn from(name: $name) -> Self {
-                name.0
+                name.as_str().to_owned()
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
             }
         }
 
@@ -105,7 +113,7 @@ impl TryFrom<String> for DisplayName {
         let trimmed = text.trim();
         let length = trimmed.chars().count();
         let fits = (1..=100).contains(&length) && !trimmed.chars().any(is_invisible);
-        if fits { Ok(Self(trimmed.to_owned())) } else { Err(DISPLAY_NAME.violation()) }
+        if fits { Ok(Self(trimmed.into())) } else { Err(DISPLAY_NAME.violation()) }
     }
 }
 
@@ -113,7 +121,7 @@ impl DisplayName {
     /// Returns the name of a personal team whose owner's name is not a valid display name.
     #[must_use]
     pub(crate) fn personal() -> Self {
-        Self("Personal Team".to_owned())
+        Self("Personal Team".into())
     }
 }
 
@@ -129,7 +137,7 @@ impl TryFrom<String> for EmailAddress {
         let fits = parts.is_some_and(|(_, domain)| !domain.contains('@'))
             && email.len() <= 254
             && !email.chars().any(|c| c.is_whitespace() || is_invisible(c));
-        if fits { Ok(Self(email)) } else { Err(EMAIL_ADDRESS.violation()) }
+        if fits { Ok(Self(email.into())) } else { Err(EMAIL_ADDRESS.violation()) }
     }
 }
 
@@ -141,7 +149,7 @@ impl TryFrom<String> for EnvironmentName {
             && text.starts_with(|first: char| first.is_ascii_alphanumeric())
             && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
             && ids::parse(&text).is_none();
-        if fits { Ok(Self(text)) } else { Err(ENVIRONMENT_NAME.violation()) }
+        if fits { Ok(Self(text.into())) } else { Err(ENVIRONMENT_NAME.violation()) }
     }
 }
 
@@ -156,14 +164,14 @@ impl TryFrom<String> for PlanName {
             && text
                 .chars()
                 .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c));
-        if fits { Ok(Self(text)) } else { Err(PLAN.violation()) }
+        if fits { Ok(Self(text.into())) } else { Err(PLAN.violation()) }
     }
 }
 
 impl PlanName {
     /// Creates a built-in plan name without validation.
     pub(crate) fn fixed(name: &'static str) -> Self {
-        Self(name.to_owned())
+        Self(name.into())
     }
 }
 
@@ -177,7 +185,7 @@ impl TryFrom<String> for RotationName {
             && text.starts_with(|first: char| first.is_ascii_alphanumeric())
             && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
             && text != "test";
-        if fits { Ok(Self(text)) } else { Err(ROTATION_NAME.violation()) }
+        if fits { Ok(Self(text.into())) } else { Err(ROTATION_NAME.violation()) }
     }
 }
 
@@ -193,7 +201,7 @@ impl TryFrom<String> for SecretKey {
         let fits = (1..=255).contains(&text.len())
             && text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
             && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
-        if fits { Ok(Self(text)) } else { Err(SECRET_KEY.violation()) }
+        if fits { Ok(Self(text.into())) } else { Err(SECRET_KEY.violation()) }
     }
 }
 
@@ -201,7 +209,7 @@ impl TryFrom<String> for Summary {
     type Error = Violation;
 
     fn try_from(text: String) -> Result<Self, Violation> {
-        if is_summary(&text) { Ok(Self(text)) } else { Err(SUMMARY.violation()) }
+        if is_summary(&text) { Ok(Self(text.into())) } else { Err(SUMMARY.violation()) }
     }
 }
 
@@ -215,7 +223,7 @@ impl TryFrom<String> for Slug {
             && text.ends_with(edge)
             && text.chars().all(|c| edge(c) || c == '-')
             && ids::parse(&text).is_none();
-        if fits { Ok(Self(text)) } else { Err(SLUG.violation()) }
+        if fits { Ok(Self(text.into())) } else { Err(SLUG.violation()) }
     }
 }
 
@@ -223,7 +231,7 @@ impl EnvironmentName {
     /// Returns the names of the default environments of a new project, in order.
     #[must_use]
     pub fn defaults() -> [Self; 3] {
-        ["development", "staging", "production"].map(|name| Self(name.to_owned()))
+        ["development", "staging", "production"].map(|name| Self(name.into()))
     }
 
     /// Returns the case-folded name, which is unique within a project.
@@ -249,7 +257,7 @@ impl Slug {
         }
         slug.truncate(59);
         let slug = slug.trim_end_matches('-');
-        Self(if slug.is_empty() { otherwise.to_owned() } else { slug.to_owned() })
+        Self(if slug.is_empty() { otherwise.into() } else { slug.into() })
     }
 
     /// True if the slug is a UUID, which a lookup would treat as an ID.
@@ -262,7 +270,7 @@ impl Slug {
     #[must_use]
     pub fn with_suffix(&self, random: [u8; 4]) -> Self {
         let letters: String = random.map(|byte| char::from(b'a' + byte % 26)).iter().collect();
-        Self(format!("{}-{letters}", self.0))
+        Self(format!("{}-{letters}", self.0).into())
     }
 }
 

@@ -59,7 +59,9 @@ impl Contents {
         managed: &BTreeMap<SecretKey, RotationName>,
     ) -> Result<BTreeMap<SecretKey, ComparedSecret>> {
         let own = view.chain.first_mut().map(|link| mem::take(&mut link.secrets));
-        let mut inherited = visible(&mut view);
+        let inherited = visible(&mut view).into_iter();
+        let mut inherited: BTreeMap<_, _> =
+            inherited.map(|seen| (seen.secret.key.clone(), seen)).collect();
         let mut cells = BTreeMap::new();
         for secret in own.unwrap_or_default() {
             let instead_of = inherited.remove(&secret.key);

@@ -28,7 +28,7 @@ impl Operation for ListSecrets {
         let (tag, view) = view_if_changed(cx, &self.at, "list", &self.precondition).await?;
         let Some(mut view) = view else { return Ok(WithETag { tag, answer: None }) };
         let mut secrets = Vec::new();
-        for seen in visible(&mut view).into_values() {
+        for seen in visible(&mut view) {
             secrets.push(without_value(cx, &view.scope, seen).await?);
         }
         Ok(WithETag { tag, answer: Some(secrets) })

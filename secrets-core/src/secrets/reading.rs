@@ -19,7 +19,7 @@ pub(crate) async fn effective_secret(
 ) -> Result<(EnvironmentScope, Visible)> {
     let wanted = key.0.as_ref().map_or(Selection::None, Selection::Key);
     let mut view = cx.view(at, wanted).await?;
-    let seen = visible(&mut view).into_values().next().ok_or(SECRET_NOT_FOUND)?;
+    let seen = visible(&mut view).into_iter().next().ok_or(SECRET_NOT_FOUND)?;
     if seen.secret.hidden {
         verify_hidden(cx, &view.scope, &seen).await?;
         return Err(SECRET_NOT_FOUND);
@@ -63,7 +63,7 @@ pub(crate) async fn shown_secrets<A: Access>(
     mut view: View,
 ) -> Result<(EnvironmentScope, Vec<Visible>)> {
     let (hidden, shown): (Vec<_>, Vec<_>) =
-        visible(&mut view).into_values().partition(|seen| seen.secret.hidden);
+        visible(&mut view).into_iter().partition(|seen| seen.secret.hidden);
     for seen in &hidden {
         verify_hidden(cx, &view.scope, seen).await?;
     }

@@ -1,11 +1,11 @@
 //! Effective secrets of an environment: for each secret key, the nearest secret in the inheritance
 //! chain, hidden or not.
 
-use std::collections::BTreeMap;
+use std::mem;
 use std::sync::Arc;
 
 use crate::access::View;
-use crate::model::{EnvironmentName, SecretKey};
+use crate::model::EnvironmentName;
 use crate::store::SecretRecord;
 
 /// An effective secret and its origin.
@@ -17,19 +17,20 @@ pub(crate) struct Visible {
     pub(crate) is_restricted: bool,
 }
 
-/// Takes the effective secrets out of a view, by secret key.
-pub(crate) fn visible(view: &mut View) -> BTreeMap<SecretKey, Visible> {
-    let mut seen = BTreeMap::new();
+/// Takes the effective secrets out of a view, sorted by secret key.
+pub(crate) fn visible(view: &mut View) -> Vec<Visible> {
+    let mut seen = Vec::with_capacity(view.chain.iter().map(|link| link.secrets.len()).sum());
     for (distance, link) in view.chain.iter_mut().enumerate() {
         let inherited_from = (distance > 0).then_some(&link.environment.name);
         let is_restricted = view.restricted.contains(&link.environment.id);
-        for secret in std::mem::take(&mut link.secrets) {
-            seen.entry(secret.key.clone()).or_insert_with(|| Visible {
-                secret,
-                inherited_from: inherited_from.cloned(),
-                is_restricted,
-            });
-        }
+        seen.extend(mem::take(&mut link.secrets).into_iter().map(|secret| Visible {
+            secret,
+            inherited_from: inherited_from.cloned(),
+            is_restricted,
+        }));
     }
+    // Stable: of several secrets with one key, the nearest is the first.
+    seen.sort_by(|a, b| a.secret.key.cmp(&b.secret.key));
+    seen.dedup_by(|later, first| later.secret.key == first.secret.key);
     seen
 }

@@ -4,13 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::super::reading::{check_readable, verify_hidden};
 use super::super::sealing::open_value;
-use super::super::visible;
+use super::super::{Visible, visible};
 use super::ChangeAction;
 use super::locate::{Located, field_error, unknown_environment};
 use crate::crypto::Plaintext;
 use crate::engine::{Context, Write};
 use crate::model::{
     Code, EnvironmentName, EnvironmentPath, EnvironmentRef, Error, FieldError, ProjectRef, Result,
+    SecretKey,
 };
 
 /// A value that is copied from another environment.
@@ -55,10 +56,10 @@ async fn copy(
     let view = cx.view_of_keys(source, &keys).await;
     let mut view = view.map_err(|error| unknown_environment(error, first, "from"))?;
     let seen = visible(&mut view);
-    check_readable(seen.values().filter(|seen| !seen.secret.hidden))?;
+    check_readable(seen.iter().filter(|seen| !seen.secret.hidden))?;
     let mut missing = Vec::new();
     for located in changes {
-        match seen.get(&located.change.key) {
+        match of_key(&seen, &located.change.key) {
             Some(seen) if !seen.secret.hidden => {
                 let value = open_value(cx, &view.scope, &seen.secret).await?;
                 let from = view.scope.environment.name.clone();
@@ -74,4 +75,10 @@ async fn copy(
         }
     }
     Ok(missing)
+}
+
+/// Returns the secret with this key. `seen` is sorted by key.
+fn of_key<'a>(seen: &'a [Visible], key: &SecretKey) -> Option<&'a Visible> {
+    let place = seen.binary_search_by(|seen| seen.secret.key.cmp(key)).ok()?;
+    seen.get(place)
 }
