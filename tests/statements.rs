@@ -1,6 +1,7 @@
 //! Number of SQL statements for a read by the Kubernetes operator, besides those for the audit log: at
 //! most two at any length of the inherited chain. One authenticates the caller, one resolves the
-//! environment. None on SQLite for what was read before and has not changed.
+//! environment. None on SQLite for what was read before and has not changed. The number for an import
+//! does not depend on the number of its secrets.
 //!
 //! The only test in its process, because it subscribes to the log of the SQL driver globally.
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
@@ -54,7 +55,33 @@ async fn a_read_is_at_most_two_statements_at_any_depth() {
                 assert_eq!(counts, expected, "{kind:?} {environment}: {again:?} {changed:?}");
             }
         }
+        an_import_has_as_many_statements_at_any_size(kind).await;
         a_request_over_a_limit_has_no_statement(kind).await;
+    }
+}
+
+/// Secrets are inserted and replaced together.
+async fn an_import_has_as_many_statements_at_any_size(kind: Kind) {
+    let app = Build::on(kind).without_workers().start().await;
+    let alice = app.person("alice").await;
+    let project = alice.project("Import").await;
+    let path = format!("{project}/environments/production/secrets/bulk");
+    let statements = async |keys: std::ops::Range<usize>, overwrite: bool| {
+        let keys = keys.map(|number| json!({ "key": format!("KEY_{number}"), "value": "kvc_new" }));
+        let body = json!({ "secrets": keys.collect::<Vec<_>>(), "overwrite": overwrite });
+        STATEMENTS.lock().unwrap().clear();
+        alice.post(&path, &body).await.is(200);
+        std::mem::take(&mut *STATEMENTS.lock().unwrap())
+    };
+    for overwrite in [false, true] {
+        // The first imports prepare the statements.
+        statements(0..1, false).await;
+        statements(1..3, overwrite).await;
+
+        let few = statements(if overwrite { 1..3 } else { 3..5 }, overwrite).await;
+        let many = statements(if overwrite { 1..60 } else { 5..60 }, overwrite).await;
+
+        assert_eq!(many.len(), few.len(), "{kind:?} {overwrite}: {few:#?} {many:#?}");
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::SubmittedImport;
 use super::change::Content;
 use super::sealing::seal_description;
-use super::writing::{check_secret_quota, check_size, first_version, replace};
+use super::writing::{SecretBatch, check_secret_quota, check_size, first_version, next_version};
 use crate::access::{EnvironmentScope, LockedRow};
 use crate::crypto::{Description, Plaintext};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
@@ -122,14 +122,14 @@ async fn import(
     mut known: BTreeMap<SecretKey, SecretRecord>,
     overwrite: bool,
 ) -> Result<ImportResult> {
-    let mut new = Vec::new();
+    let mut batch = SecretBatch::default();
     let mut result = ImportResult::default();
     for ImportedSecret { key, value, description } in secrets {
         let content = Content { value, hidden: false };
         match known.remove(&key) {
             None => {
                 let description = description.map(Description::into_plaintext);
-                new.push(first_version(cx, scope, key, &content, description.as_ref()));
+                batch.new.push(first_version(cx, scope, key, &content, description.as_ref()));
             }
             Some(_) if !overwrite => result.skipped += 1,
             Some(mut record) => {
@@ -137,15 +137,12 @@ async fn import(
                     let text = description.into_plaintext();
                     record.description = Some(seal_description(cx, scope, &record, &text));
                 }
-                replace(cx, scope, record, &content, content.change()).await?;
-                result.updated += 1;
+                batch.next.push(next_version(cx, scope, record, &content, content.change())?);
             }
         }
     }
-    result.created = new.len();
-    if !new.is_empty() {
-        cx.tx().insert_secrets(&new).await?;
-    }
+    (result.created, result.updated) = (batch.new.len(), batch.next.len());
+    batch.store(cx, scope).await?;
     Ok(result)
 }
 

@@ -122,9 +122,9 @@ pub(crate) fn first_version(
     record
 }
 
-/// Stores the next version of a secret, with this content.
-pub(crate) async fn replace(
-    cx: &mut Context<'_, Write>,
+/// Builds the next version of a secret, with its value encrypted.
+pub(super) fn next_version(
+    cx: &Context<'_, Write>,
     scope: &EnvironmentScope,
     known: SecretRecord,
     content: &Content,
@@ -142,10 +142,55 @@ pub(crate) async fn replace(
         ..known
     };
     next.sealed = seal_value(cx, scope, &next, &content.value);
-    cx.tx().replace_secret(&next).await?;
-    if let Some(oldest) = version.checked_sub(scope.plan.versions).filter(|oldest| *oldest > 1) {
-        cx.tx().prune_versions(next.id, oldest).await?;
+    Ok(next)
+}
+
+/// Secrets of one environment that are stored together.
+#[derive(Default)]
+pub(super) struct SecretBatch {
+    /// New secrets, built by [`first_version`].
+    pub(super) new: Vec<SecretRecord>,
+    /// Next versions of existing secrets, built by [`next_version`].
+    pub(super) next: Vec<SecretRecord>,
+}
+
+impl SecretBatch {
+    /// Stores all secrets, or none. Deletes previous versions that are more than the plan allows.
+    pub(super) async fn store(
+        &self,
+        cx: &mut Context<'_, Write>,
+        scope: &EnvironmentScope,
+    ) -> Result<()> {
+        if !self.new.is_empty() {
+            cx.tx().insert_secrets(&self.new).await?;
+        }
+        if self.next.is_empty() {
+            return Ok(());
+        }
+        cx.tx().replace_secrets(&self.next).await?;
+        let limits = self.next.iter().filter_map(|secret| {
+            let oldest = secret.version.checked_sub(scope.plan.versions)?;
+            (oldest > 1).then_some((secret.id, oldest))
+        });
+        let limits: Vec<_> = limits.collect();
+        if !limits.is_empty() {
+            cx.tx().prune_versions(&limits).await?;
+        }
+        Ok(())
     }
+}
+
+/// Stores the next version of a secret, with this content.
+pub(super) async fn replace(
+    cx: &mut Context<'_, Write>,
+    scope: &EnvironmentScope,
+    known: SecretRecord,
+    content: &Content,
+    change: Change,
+) -> Result<SecretRecord> {
+    let next = next_version(cx, scope, known, content, change)?;
+    let batch = SecretBatch { new: Vec::new(), next: vec![next.clone()] };
+    batch.store(cx, scope).await?;
     if change == Change::Hidden {
         cx.audit.action = Some("secret.hidden");
     }
@@ -162,20 +207,18 @@ pub(crate) async fn write_rotated(
     let keys: Vec<_> = values.iter().map(|(key, _)| key.clone()).collect();
     let mut known = cx.reads().secrets(scope.environment.id, &keys).await?;
     check_secret_quota(cx, scope, (keys.len() - known.len()) as u64).await?;
-    let mut new = Vec::new();
+    let mut batch = SecretBatch::default();
     for (key, value) in values {
         let content = Content { value, hidden: false };
         if let Some(place) = known.iter().position(|secret| secret.key == key) {
             let secret = known.swap_remove(place);
-            replace(cx, scope, secret, &content, Change::Rotated).await?;
+            batch.next.push(next_version(cx, scope, secret, &content, Change::Rotated)?);
         } else {
             let first = first_version(cx, scope, key, &content, None);
-            new.push(SecretRecord { change: Change::Rotated, ..first });
+            batch.new.push(SecretRecord { change: Change::Rotated, ..first });
         }
     }
-    if !new.is_empty() {
-        cx.tx().insert_secrets(&new).await?;
-    }
+    batch.store(cx, scope).await?;
     limit_history(cx, scope).await.map(drop)
 }
 

@@ -151,8 +151,9 @@ pub trait SecretReads: Send {
     ) -> StoreResult<Vec<SecretVersion>>;
 }
 
-/// Maximum number of previous versions that one call deletes. An import can make 200 calls.
-pub const MAX_PRUNED: u32 = 100;
+/// Maximum number of previous versions that one call deletes: more than an import of 100 secrets
+/// creates, so that an excess always shrinks.
+pub const MAX_PRUNED: u32 = 200;
 
 /// Write access to secrets. The caller must have called
 /// [`touch_environment`](super::EnvironmentWrites::touch_environment) before. Every write updates the
@@ -163,9 +164,10 @@ pub trait SecretWrites: Send {
     /// secret keys.
     async fn insert_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()>;
 
-    /// Stores the next version of a secret, and keeps the current version as a previous version.
-    /// Fails with `Stale` unless `secret.version` is one higher than the stored version.
-    async fn replace_secret(&mut self, secret: &SecretRecord) -> StoreResult<()>;
+    /// Stores the next versions of different secrets, all or none, and keeps their current versions
+    /// as previous versions. Fails with `Stale` unless each version is one higher than the stored
+    /// version.
+    async fn replace_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()>;
 
     /// Updates the description, `updated_by` and `updated_at`, and nothing else.
     async fn update_secret_description(&mut self, secret: &SecretRecord) -> StoreResult<()>;
@@ -173,9 +175,9 @@ pub trait SecretWrites: Send {
     /// Deletes a secret with its versions, permanently. Fails with `Stale` if it does not exist.
     async fn delete_secret(&mut self, secret: SecretId) -> StoreResult<()>;
 
-    /// Deletes the previous versions of a secret with a number below `before`, oldest first, at most
-    /// [`MAX_PRUNED`] of them.
-    async fn prune_versions(&mut self, secret: SecretId, before: u32) -> StoreResult<()>;
+    /// Deletes the previous versions of secrets with a number below the secret's limit. Deletes at
+    /// most [`MAX_PRUNED`] versions, in the order of their numbers.
+    async fn prune_versions(&mut self, limits: &[(SecretId, u32)]) -> StoreResult<()>;
 
     /// Deletes previous versions of an environment's secrets, in the order of their replacement,
     /// until at least `excess` bytes are free. Deletes at most [`MAX_PRUNED`] versions, and keeps

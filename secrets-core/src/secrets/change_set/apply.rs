@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::super::sealing::seal_description;
 use super::super::writing::{
-    check_environment_size, check_secret_quota, check_team_size, first_version, replace,
+    SecretBatch, check_environment_size, check_secret_quota, check_team_size, first_version,
+    next_version,
 };
 use super::locate::{Located, locate};
 use super::plan::{Edit, PlannedEnvironment, Step, additional, plan, results};
@@ -62,23 +63,21 @@ async fn apply(
     let locked = cx.lock(Lock::Secrets(scope.environment.id)).await;
     locked.map_err(|error| error.or_not_found(Subject::Environment))?;
     check_secret_quota(cx, scope, additional(&steps)).await?;
-    let mut new = Vec::new();
+    let mut batch = SecretBatch::default();
     for step in steps {
-        make(cx, scope, step, &mut new).await?;
+        make(cx, scope, step, &mut batch).await?;
     }
-    if !new.is_empty() {
-        cx.tx().insert_secrets(&new).await?;
-    }
+    batch.store(cx, scope).await?;
     check_environment_size(cx, scope).await
 }
 
-/// Makes one change, and adds its audit entry. A new secret is added to `new`, to be inserted with
-/// others.
+/// Makes one change, and adds its audit entry. New secrets and new versions are added to `batch`, to
+/// be stored with others.
 async fn make(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
     step: Step,
-    new: &mut Vec<SecretRecord>,
+    batch: &mut SecretBatch,
 ) -> Result<()> {
     let change = (step.effect(), step.copied_from);
     match step.edit {
@@ -86,14 +85,15 @@ async fn make(
         Edit::Create(key, content, description) => {
             let secret = first_version(cx, scope, key, &content, description.as_ref());
             record(cx, scope, &secret, change);
-            new.push(secret);
+            batch.new.push(secret);
         }
         Edit::Replace(mut known, content, description) => {
             if let Some(text) = description {
                 known.description = Some(seal_description(cx, scope, &known, &text));
             }
-            let secret = replace(cx, scope, *known, &content, content.change()).await?;
+            let secret = next_version(cx, scope, *known, &content, content.change())?;
             record(cx, scope, &secret, change);
+            batch.next.push(secret);
         }
         Edit::Describe(mut known, text) => {
             known.description = Some(seal_description(cx, scope, &known, &text));

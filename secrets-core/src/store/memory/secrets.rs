@@ -41,43 +41,11 @@ impl<S: Snapshot> SecretReads for Session<S> {
 #[async_trait]
 impl SecretWrites for Session<Pending> {
     async fn insert_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()> {
-        // On a copy, so that either all secrets are inserted or none.
-        let mut state = owned(&self.state());
-        for secret in secrets {
-            state.insert_secret(secret)?;
-        }
-        *self.state_mut() = state;
-        Ok(())
+        self.all_or_none(secrets, State::insert_secret)
     }
 
-    async fn replace_secret(&mut self, secret: &SecretRecord) -> StoreResult<()> {
-        let state = self.state_mut();
-        let old = state
-            .secret(secret.id)
-            .filter(|old| old.version.checked_add(1) == Some(secret.version));
-        let old = old.cloned().ok_or(GONE)?;
-        let replaced = SecretVersion {
-            secret: old.id,
-            version: old.version,
-            sealed: old.sealed,
-            hidden: old.hidden,
-            change: old.change,
-            changed_by: old.changed_by,
-            changed_at: old.changed_at,
-            replaced_at: secret.changed_at,
-        };
-        let (environment, key) = (old.environment, old.key);
-        let (created_by, created_at) = (old.created_by, old.created_at);
-        state.sizes.entry(environment).or_default().history += replaced.sealed.as_bytes().len();
-        state.secret_versions.entry(old.id).or_default().insert(old.version, replaced.into());
-        state.put_secret(SecretRecord {
-            environment,
-            key,
-            created_by,
-            created_at,
-            ..secret.clone()
-        });
-        Ok(())
+    async fn replace_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()> {
+        self.all_or_none(secrets, State::replace_secret)
     }
 
     async fn update_secret_description(&mut self, secret: &SecretRecord) -> StoreResult<()> {
@@ -94,14 +62,20 @@ impl SecretWrites for Session<Pending> {
         self.state_mut().forget_secret(secret)
     }
 
-    async fn prune_versions(&mut self, secret: SecretId, before: u32) -> StoreResult<()> {
+    async fn prune_versions(&mut self, limits: &[(SecretId, u32)]) -> StoreResult<()> {
         let state = self.state_mut();
-        let Some((environment, _)) = state.secret_places.get(&secret).cloned() else {
-            return Ok(());
-        };
-        let versions = state.secret_versions.get(&secret).cloned().unwrap_or_default();
-        for (version, _) in versions.range(..before).take(MAX_PRUNED as usize) {
-            state.forget_version(environment, secret, *version);
+        let mut oldest = Vec::new();
+        for (secret, before) in limits {
+            let versions = state.secret_versions.get(secret).into_iter();
+            oldest.extend(
+                versions.flat_map(|table| table.range(..*before)).map(|(n, _)| (*n, *secret)),
+            );
+        }
+        oldest.sort_unstable();
+        for (version, secret) in oldest.into_iter().take(MAX_PRUNED as usize) {
+            if let Some((environment, _)) = state.secret_places.get(&secret).cloned() {
+                state.forget_version(environment, secret, version);
+            }
         }
         Ok(())
     }
@@ -126,6 +100,22 @@ impl SecretWrites for Session<Pending> {
     }
 }
 
+impl Session<Pending> {
+    /// Writes secrets on a copy of the state, so that either all are written or none.
+    fn all_or_none(
+        &mut self,
+        secrets: &[SecretRecord],
+        write: fn(&mut State, &SecretRecord) -> StoreResult<()>,
+    ) -> StoreResult<()> {
+        let mut state = owned(&self.state());
+        for secret in secrets {
+            write(&mut state, secret)?;
+        }
+        *self.state_mut() = state;
+        Ok(())
+    }
+}
+
 const GONE: StoreError = StoreError::Stale(Subject::Secret);
 
 impl State {
@@ -136,6 +126,34 @@ impl State {
         }
         refers(self.environments.contains_key(&secret.environment), "environment")?;
         self.put_secret(secret.clone());
+        Ok(())
+    }
+
+    fn replace_secret(&mut self, secret: &SecretRecord) -> StoreResult<()> {
+        let old =
+            self.secret(secret.id).filter(|old| old.version.checked_add(1) == Some(secret.version));
+        let old = old.cloned().ok_or(GONE)?;
+        let replaced = SecretVersion {
+            secret: old.id,
+            version: old.version,
+            sealed: old.sealed,
+            hidden: old.hidden,
+            change: old.change,
+            changed_by: old.changed_by,
+            changed_at: old.changed_at,
+            replaced_at: secret.changed_at,
+        };
+        let (environment, key) = (old.environment, old.key);
+        let (created_by, created_at) = (old.created_by, old.created_at);
+        self.sizes.entry(environment).or_default().history += replaced.sealed.as_bytes().len();
+        self.secret_versions.entry(old.id).or_default().insert(old.version, replaced.into());
+        self.put_secret(SecretRecord {
+            environment,
+            key,
+            created_by,
+            created_at,
+            ..secret.clone()
+        });
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use crate::testing::fixtures::{
 };
 
 /// An attempt is loaded with all its fields.
-pub async fn an_attempt_is_kept_with_all_it_has(store: &dyn Store) {
+pub async fn all_fields_of_an_attempt_survive(store: &dyn Store) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");
     let full = AttemptRecord {
@@ -127,7 +127,7 @@ pub async fn concluded_attempts_come_newest_first(store: &dyn Store) {
 }
 
 /// An update changes the progress of an attempt, but not its ID or its rotation.
-pub async fn an_update_says_how_far_an_attempt_is(store: &dyn Store) {
+pub async fn an_update_stores_the_progress_of_an_attempt(store: &dyn Store) {
     let world = World::build(store).await;
     let [of, other] = ["a", "b"].map(|name| rotation(&world.staging, name));
     let before = attempt(&of, 1);
@@ -183,7 +183,7 @@ pub async fn a_concluded_attempt_never_changes(store: &dyn Store) {
 
 /// Deleting a rotation deletes its attempts, reserved secret keys, webhooks and deliveries, and
 /// nothing of other rotations.
-pub async fn a_deleted_rotation_is_gone_with_all_it_had(store: &dyn Store) {
+pub async fn deleting_a_rotation_deletes_its_records(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
     let gone = laden(&mut tx, &world).await;
@@ -204,7 +204,7 @@ pub async fn a_deleted_rotation_is_gone_with_all_it_had(store: &dyn Store) {
 }
 
 /// Deleting an environment deletes its rotations with everything that belongs to them.
-pub async fn an_environment_takes_its_rotations_along(store: &dyn Store) {
+pub async fn deleting_an_environment_deletes_its_rotations(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
     let gone = laden(&mut tx, &world).await;

@@ -48,7 +48,7 @@ pub async fn everything_of_an_entry_survives(store: &dyn Store) {
 }
 
 /// Fields that are `None` when an entry is inserted are `None` when it is loaded.
-pub async fn what_an_entry_lacks_stays_absent(store: &dyn Store) {
+pub async fn absent_fields_of_an_entry_stay_absent(store: &dyn Store) {
     let world = World::build(store).await;
     let bare = entry(&world.team, "team.created", at(0));
     let mut tx = begin(store).await;
@@ -176,7 +176,7 @@ pub async fn adding_no_entries_does_nothing(store: &dyn Store) {
 }
 
 /// Hundreds of entries can be inserted in one call.
-pub async fn hundreds_of_entries_go_at_once(store: &dyn Store) {
+pub async fn hundreds_of_entries_are_inserted_at_once(store: &dyn Store) {
     let world = World::build(store).await;
     let entries: Vec<_> = (0..500).rev().map(|age| entry(&world.team, "many", at(age))).collect();
     let mut tx = begin(store).await;
@@ -194,7 +194,7 @@ pub async fn hundreds_of_entries_go_at_once(store: &dyn Store) {
 }
 
 /// An entry is kept when the resource it describes is deleted.
-pub async fn an_entry_outlives_what_it_tells_of(store: &dyn Store) {
+pub async fn an_entry_outlives_the_resource_it_describes(store: &dyn Store) {
     let world = World::build(store).await;
     let of_deleted = AuditRecord {
         project: Some(world.project.id),

@@ -44,7 +44,7 @@ fn actions(entries: &[AuditRecord]) -> Vec<&str> {
 }
 
 /// A new entry is in no audit chain. `unsealed_audit` lists such entries of a team, oldest first.
-pub async fn a_new_entry_has_no_place(store: &dyn Store) {
+pub async fn a_new_entry_has_no_position(store: &dyn Store) {
     let world = World::build(store).await;
     let of_nobody = AuditRecord { team: None, ..entry(&world.team, "nobody's", at(1)) };
     let entries =
@@ -69,7 +69,7 @@ pub async fn a_new_entry_has_no_place(store: &dyn Store) {
 }
 
 /// Position, hash and the new head of the audit chain are stored as given.
-pub async fn a_place_is_kept(store: &dyn Store) {
+pub async fn a_position_is_kept(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = [entry(&world.team, "one", at(1)), entry(&world.team, "two", at(2))];
     add(store, &entries).await;
@@ -90,7 +90,7 @@ pub async fn a_place_is_kept(store: &dyn Store) {
 }
 
 /// Entries without a team have their own audit chain.
-pub async fn what_concerns_no_team_is_chained_too(store: &dyn Store) {
+pub async fn entries_without_a_team_are_chained_too(store: &dyn Store) {
     let world = World::build(store).await;
     let of_nobody = AuditRecord { team: None, ..entry(&world.team, "nobody's", at(1)) };
     sealed(store, &world, 1).await;
@@ -106,7 +106,7 @@ pub async fn what_concerns_no_team_is_chained_too(store: &dyn Store) {
 }
 
 /// An audit chain can be extended only at its current end, and started only once.
-pub async fn a_chain_that_ends_elsewhere_is_stale(store: &dyn Store) {
+pub async fn a_chain_with_another_head_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     sealed(store, &world, 2).await;
     let more = [entry(&world.team, "more", at(9))];
@@ -124,7 +124,7 @@ pub async fn a_chain_that_ends_elsewhere_is_stale(store: &dyn Store) {
 }
 
 /// An entry can be appended to an audit chain only once, and a deleted entry cannot be appended.
-pub async fn an_entry_gets_one_place(store: &dyn Store) {
+pub async fn an_entry_gets_one_position(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = sealed(store, &world, 2).await;
     let never_added = entry(&world.team, "never added", at(5));
@@ -137,7 +137,7 @@ pub async fn an_entry_gets_one_place(store: &dyn Store) {
 }
 
 /// More entries can be appended in one call than fit into one statement.
-pub async fn thousands_of_entries_get_their_places(store: &dyn Store) {
+pub async fn thousands_of_entries_get_positions(store: &dyn Store) {
     let world = World::build(store).await;
     sealed(store, &world, 2_500).await;
 
@@ -226,7 +226,7 @@ pub async fn pages_follow_each_other(store: &dyn Store) {
 }
 
 /// Each field of the filter selects only the entries that match it.
-pub async fn what_is_asked_for_comes(store: &dyn Store) {
+pub async fn a_query_returns_the_matching_entries(store: &dyn Store) {
     let world = World::build(store).await;
     let wanted_entry = AuditRecord {
         project: Some(world.project.id),
@@ -277,7 +277,7 @@ pub async fn what_is_asked_for_comes(store: &dyn Store) {
 }
 
 /// A query for a team returns no entries of other teams.
-pub async fn the_team_asked_for_is_meant(store: &dyn Store) {
+pub async fn a_query_returns_entries_of_its_team_only(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = [entry(&world.team, "ours", at(1)), entry(&world.other_team, "theirs", at(2))];
     add(store, &entries).await;

@@ -6,7 +6,7 @@ use crate::store::{EnvironmentRecord, Store};
 use crate::testing::fixtures::{World, at, environment, project, project_key};
 
 /// An update replaces name, parent, description and update time, and nothing else.
-pub async fn a_change_replaces_what_an_environment_is(store: &dyn Store) {
+pub async fn an_update_replaces_all_fields_of_an_environment(store: &dyn Store) {
     let world = World::build(store).await;
     let changed = EnvironmentRecord {
         name: "Renamed".parse().unwrap(),
@@ -33,7 +33,7 @@ pub async fn a_change_replaces_what_an_environment_is(store: &dyn Store) {
 }
 
 /// A parent and a description can be removed.
-pub async fn a_change_can_take_parent_and_description_away(store: &dyn Store) {
+pub async fn an_update_can_clear_parent_and_description(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = EnvironmentRecord {
         inherits_from: Some(world.production.id),
@@ -53,7 +53,7 @@ pub async fn a_change_can_take_parent_and_description_away(store: &dyn Store) {
 
 /// Renaming an environment to the name of another environment in the project, ignoring case, fails
 /// with `Duplicate`; the transaction stays usable.
-pub async fn a_name_that_another_has_is_a_duplicate(store: &dyn Store) {
+pub async fn a_name_in_use_is_a_duplicate(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
 
@@ -73,7 +73,7 @@ pub async fn a_name_that_another_has_is_a_duplicate(store: &dyn Store) {
 
 /// An environment may take a name that another environment gave up, or that is used in another
 /// project.
-pub async fn a_name_that_was_given_up_is_free(store: &dyn Store) {
+pub async fn a_previous_name_is_free(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
     let elsewhere = environment(&other, "elsewhere");
@@ -123,7 +123,7 @@ pub async fn a_chain_runs_to_the_furthest_ancestor(store: &dyn Store) {
 
 /// The inheritance chain is empty for an unknown environment and for a deleted project. A chain
 /// with a cycle is cut off at the maximum length.
-pub async fn what_is_gone_has_no_chain_and_a_circle_ends(store: &dyn Store) {
+pub async fn a_deleted_environment_has_no_chain_and_a_cycle_ends(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;
     assert_eq!(seen.chain(environment(&world.project, "unknown").id).await.unwrap(), []);

@@ -1,6 +1,8 @@
 //! Rules for reads after commits: a reader sees every committed change, even of records that were
 //! read before.
 
+use std::slice::from_ref;
+
 use super::{begin, read};
 use crate::crypto::random;
 use crate::model::{
@@ -77,7 +79,7 @@ async fn change(
     };
     let name: EnvironmentName = "renamed".parse().unwrap();
     let (name, result) = match number {
-        0 => ("a new version", tx.replace_secret(&next_version(&held.own)).await),
+        0 => ("a new version", tx.replace_secrets(from_ref(&next_version(&held.own))).await),
         1 => ("a new secret", tx.insert_secrets(&[secret(&held.child, "OTHER")]).await),
         2 => ("an inherited secret", tx.insert_secrets(&[secret(production, "KEY")]).await),
         3 => ("a deleted secret", tx.delete_secret(held.own.id).await),
@@ -173,7 +175,7 @@ impl Held {
         };
         let mut tx = begin(store).await;
         tx.insert_environment(&child).await.unwrap();
-        tx.insert_secrets(std::slice::from_ref(&own)).await.unwrap();
+        tx.insert_secrets(from_ref(&own)).await.unwrap();
         tx.insert_token(&token, &scope).await.unwrap();
         tx.commit().await.unwrap();
         Self { child, own, token }
@@ -203,7 +205,7 @@ pub async fn a_reader_sees_every_committed_change(store: &dyn Store) {
 }
 
 /// A transaction that is rolled back changes no result of a lookup.
-pub async fn a_rollback_changes_nothing_that_was_read(store: &dyn Store) {
+pub async fn a_rollback_reports_no_changes(store: &dyn Store) {
     let world = World::build(store).await;
     let held = Held::build(store, &world).await;
     let before = check(store, &world, &held.token, "nothing").await;

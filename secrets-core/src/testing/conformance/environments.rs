@@ -132,7 +132,7 @@ pub async fn a_token_lists_no_environments_of_a_project_beyond_its_scope(store: 
 }
 
 /// Only direct child environments are listed, ordered by name, upper case before lower case.
-pub async fn heirs_are_direct_and_ordered_by_name(store: &dyn Store) {
+pub async fn children_are_direct_and_ordered_by_name(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = |name, of: &EnvironmentRecord| EnvironmentRecord {
         inherits_from: Some(of.id),
@@ -155,13 +155,13 @@ pub async fn heirs_are_direct_and_ordered_by_name(store: &dyn Store) {
 
 /// Deleting an environment deletes its secrets and their versions, and no secrets of other
 /// environments.
-pub async fn deleting_an_environment_takes_its_secrets_along(store: &dyn Store) {
+pub async fn deleting_an_environment_deletes_its_secrets(store: &dyn Store) {
     let world = World::build(store).await;
     let (gone, kept) = (secret(&world.staging, "KEY"), secret(&world.production, "KEY"));
     let mut tx = begin(store).await;
     tx.insert_secrets(&[gone.clone(), kept.clone()]).await.unwrap();
     for secret in [&gone, &kept] {
-        tx.replace_secret(&next_version(secret)).await.unwrap();
+        tx.replace_secrets(from_ref(&next_version(secret))).await.unwrap();
     }
 
     tx.delete_environment(world.staging.id).await.unwrap();
@@ -178,7 +178,7 @@ pub async fn deleting_an_environment_takes_its_secrets_along(store: &dyn Store) 
 
 /// An environment that other environments inherit from cannot be deleted, because its children
 /// would lose secrets.
-pub async fn an_environment_with_heirs_is_not_deleted(store: &dyn Store) {
+pub async fn an_environment_with_children_is_not_deleted(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = EnvironmentRecord {
         inherits_from: Some(world.production.id),
@@ -296,7 +296,7 @@ pub async fn environment_names_are_no_patterns(store: &dyn Store) {
 }
 
 /// Deleting a child environment does not delete the secrets it inherited.
-pub async fn deleting_an_heir_leaves_what_it_inherited(store: &dyn Store) {
+pub async fn deleting_a_child_keeps_the_inherited_secrets(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = EnvironmentRecord {
         inherits_from: Some(world.production.id),

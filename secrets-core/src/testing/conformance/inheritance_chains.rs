@@ -28,7 +28,7 @@ pub async fn a_chain_comes_nearest_first(store: &dyn Store) {
 }
 
 /// An inheritance chain has at most [`ResolvedEnvironment::MAX_LINKS`] links.
-pub async fn a_look_reaches_one_link_beyond_the_longest_chain(store: &dyn Store) {
+pub async fn resolving_reaches_one_link_beyond_the_longest_chain(store: &dyn Store) {
     let world = World::build(store).await;
     let chain = inherit(store, &world, 20).await;
     let reach = ResolvedEnvironment::MAX_LINKS as usize;
@@ -46,7 +46,7 @@ pub async fn a_look_reaches_one_link_beyond_the_longest_chain(store: &dyn Store)
 }
 
 /// If an environment inherits from itself, its inheritance chain repeats this link up to the limit.
-pub async fn a_circle_shows_as_a_repeated_link(store: &dyn Store) {
+pub async fn a_cycle_shows_as_a_repeated_link(store: &dyn Store) {
     let world = World::build(store).await;
     let circle = environment(&world.project, "circle");
     let circle = EnvironmentRecord { inherits_from: Some(circle.id), ..circle };
@@ -68,7 +68,7 @@ pub async fn a_circle_shows_as_a_repeated_link(store: &dyn Store) {
 
 /// The inheritance chain of an environment that inherits from a cycle contains the environment,
 /// then the repeated links of the cycle.
-pub async fn a_circle_further_up_shows_as_a_repeated_link(store: &dyn Store) {
+pub async fn a_cycle_further_up_shows_as_a_repeated_link(store: &dyn Store) {
     let world = World::build(store).await;
     let circle = environment(&world.project, "circle");
     let circle = EnvironmentRecord { inherits_from: Some(circle.id), ..circle };

@@ -11,7 +11,7 @@ use crate::testing::fixtures::{
 };
 
 /// An empty store has no instance record, no other data and no secrets.
-pub async fn an_empty_store_holds_nothing(store: &dyn Store) {
+pub async fn an_empty_store_has_no_data(store: &dyn Store) {
     let mut seen = read(store).await;
 
     assert!(seen.instance().await.unwrap().is_none());
@@ -22,7 +22,7 @@ pub async fn an_empty_store_holds_nothing(store: &dyn Store) {
 
 /// The instance record and its cryptographic keys, one per purpose, are stored as given, also with
 /// the largest numbers.
-pub async fn an_installation_is_kept_with_its_keys(store: &dyn Store) {
+pub async fn an_instance_is_stored_with_its_keys(store: &dyn Store) {
     let (instance, keys) = installation();
     let mut tx = begin(store).await;
 
@@ -34,7 +34,7 @@ pub async fn an_installation_is_kept_with_its_keys(store: &dyn Store) {
 }
 
 /// A store has one instance record: a second one is refused, and the first stays unchanged.
-pub async fn there_is_one_installation(store: &dyn Store) {
+pub async fn only_one_instance_can_be_created(store: &dyn Store) {
     let ((first, keys), (second, other_keys)) = (installation(), installation());
     let mut tx = begin(store).await;
     tx.insert_instance(&first, &keys).await.unwrap();
@@ -93,7 +93,7 @@ pub async fn a_root_key_is_replaced_once(store: &dyn Store) {
 }
 
 /// `has_data` returns false if only the instance record exists.
-pub async fn an_installation_alone_is_no_data(store: &dyn Store) {
+pub async fn an_instance_alone_is_no_data(store: &dyn Store) {
     let (instance, keys) = installation();
     let mut tx = begin(store).await;
     tx.insert_instance(&instance, &keys).await.unwrap();
@@ -161,7 +161,7 @@ pub async fn a_sample_is_the_first_secret_from_an_id_on(store: &dyn Store) {
 }
 
 /// `sample` returns the current version of a secret and a key of the secret's own project.
-pub async fn a_sample_brings_the_key_of_its_project(store: &dyn Store) {
+pub async fn a_sample_includes_the_key_of_its_project(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
     let there = environment(&other, "there");
@@ -172,7 +172,7 @@ pub async fn a_sample_brings_the_key_of_its_project(store: &dyn Store) {
     tx.insert_project(&other, &key).await.unwrap();
     tx.insert_environment(&there).await.unwrap();
     tx.insert_secrets(&[first]).await.unwrap();
-    tx.replace_secret(&second).await.unwrap();
+    tx.replace_secrets(from_ref(&second)).await.unwrap();
 
     let sample = committed(store, tx).await.sample(second.id).await.unwrap().unwrap();
 

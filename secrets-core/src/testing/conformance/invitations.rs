@@ -145,7 +145,7 @@ pub async fn an_invitation_that_is_sent_again_is_found_by_its_new_hash(store: &d
 }
 
 /// Sending or deleting an invitation fails with `Stale` if it was sent again since it was read.
-pub async fn an_invitation_that_was_sent_meanwhile_is_stale(store: &dyn Store) {
+pub async fn a_concurrently_resent_invitation_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let first = invitation(&world.team, &world.owner, "x@example.com");
     let second = InvitationRecord { mac: TokenMac(random()), times_sent: 2, ..first.clone() };
@@ -180,7 +180,7 @@ pub async fn a_deleted_invitation_is_gone(store: &dyn Store) {
 }
 
 /// `count_members_and_invitations` counts the members, and the invitations that have not expired.
-pub async fn members_and_those_who_are_invited_take_places(store: &dyn Store) {
+pub async fn members_and_invitations_are_counted_together(store: &dyn Store) {
     let world = World::build(store).await;
     let until = |end, email: &str| InvitationRecord {
         expires_at: at(end),

@@ -1,5 +1,7 @@
 //! Rules for the versions of project keys, and for the records that are encrypted with them.
 
+use std::slice::from_ref;
+
 use uuid::Uuid;
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
@@ -45,7 +47,7 @@ pub async fn the_newest_key_is_found_by_its_age(store: &dyn Store) {
     let second = version(&world.key, 2);
     let mut seen = read(store).await;
     assert_eq!(seen.aged_project_keys(at(0), 9).await.unwrap(), []);
-    assert_eq!(seen.aged_project_keys(at(1), 9).await.unwrap(), std::slice::from_ref(&world.key));
+    assert_eq!(seen.aged_project_keys(at(1), 9).await.unwrap(), from_ref(&world.key));
     assert_eq!(seen.aged_project_keys(at(1), 0).await.unwrap(), []);
 
     let mut tx = begin(store).await;
@@ -151,7 +153,7 @@ async fn encrypted(store: &dyn Store, world: &World) -> Encrypted {
     tx.touch_environment(world.staging.id, 1).await.unwrap();
     tx.touch_environment(world.development.id, 1).await.unwrap();
     tx.insert_secrets(&[previous.clone(), second.clone()]).await.unwrap();
-    tx.replace_secret(&first).await.unwrap();
+    tx.replace_secrets(from_ref(&first)).await.unwrap();
     tx.insert_rotation(&rotation, &[]).await.unwrap();
     tx.insert_attempt(&attempt).await.unwrap();
     tx.insert_webhook(&webhook).await.unwrap();

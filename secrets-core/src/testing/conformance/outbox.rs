@@ -6,7 +6,7 @@ use crate::store::{DeliveryRecord, Store};
 use crate::testing::fixtures::{at, delivery};
 
 /// A delivery is listed as due from its `next_attempt_at` on, with all its fields.
-pub async fn a_delivery_is_due_from_its_time_on(store: &dyn Store) {
+pub async fn a_delivery_is_due_once_its_time_has_come(store: &dyn Store) {
     let full = DeliveryRecord {
         payload: r#"{"ünï":"日本 '\\"}"#.to_owned(),
         attempts: 3,
@@ -38,7 +38,7 @@ pub async fn the_longest_due_come_first(store: &dyn Store) {
 }
 
 /// A list of due deliveries contains only deliveries of the given kind.
-pub async fn each_kind_of_delivery_is_due_by_itself(store: &dyn Store) {
+pub async fn each_kind_of_delivery_is_listed_separately(store: &dyn Store) {
     let mail = delivery(at(2));
     let call = DeliveryRecord { kind: "call".to_owned(), ..delivery(at(1)) };
     let mut tx = begin(store).await;
@@ -70,7 +70,7 @@ pub async fn a_claimed_delivery_is_not_due(store: &dyn Store) {
 }
 
 /// A worker cannot delete or postpone a delivery that another worker has claimed since.
-pub async fn a_claim_that_was_lost_settles_nothing(store: &dyn Store) {
+pub async fn a_lost_claim_cannot_settle_a_delivery(store: &dyn Store) {
     let left = delivery(at(0));
     let lost = DeliveryRecord { attempts: 1, next_attempt_at: at(120), ..left.clone() };
     let held = DeliveryRecord { attempts: 2, next_attempt_at: at(240), ..left.clone() };
@@ -106,7 +106,7 @@ pub async fn a_delivery_is_postponed_or_deleted(store: &dyn Store) {
 
 /// `release_claims` makes the deliveries due that would become due by the given time; later
 /// deliveries stay unchanged.
-pub async fn deliveries_are_hastened(store: &dyn Store) {
+pub async fn deliveries_can_be_made_due_earlier(store: &dyn Store) {
     let [due, soon, late] = [at(0), at(120), at(121)].map(delivery);
     let mut tx = begin(store).await;
     for delivery in [&due, &soon, &late] {

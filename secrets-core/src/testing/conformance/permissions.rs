@@ -34,7 +34,7 @@ async fn granted(
 }
 
 /// All fields of a permission are stored, for every access level.
-pub async fn everything_said_of_a_person_survives(store: &dyn Store) {
+pub async fn all_fields_of_a_permission_survive(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
     let all = [MemberAccess::None, MemberAccess::Read, MemberAccess::Write, MemberAccess::Admin];
@@ -59,7 +59,7 @@ pub async fn everything_said_of_a_person_survives(store: &dyn Store) {
 
 /// A new permission replaces the user's existing permission in the environment; the creation time
 /// is kept.
-pub async fn what_is_said_again_takes_the_place(store: &dyn Store) {
+pub async fn a_new_permission_replaces_the_previous_one(store: &dyn Store) {
     let world = World::build(store).await;
     let first = permission_for(&world, &world.member, &world.staging);
     let again = PermissionRecord {
@@ -80,7 +80,7 @@ pub async fn what_is_said_again_takes_the_place(store: &dyn Store) {
 }
 
 /// Permissions of an environment are listed oldest first, without those of other environments.
-pub async fn what_is_said_comes_oldest_first(store: &dyn Store) {
+pub async fn permissions_come_oldest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let later = PermissionRecord {
         created_at: at(5),
@@ -100,7 +100,7 @@ pub async fn what_is_said_comes_oldest_first(store: &dyn Store) {
 }
 
 /// Permissions of a user are listed per project, ordered by environment.
-pub async fn what_is_said_of_a_person_is_found_by_project(store: &dyn Store) {
+pub async fn permissions_of_a_user_are_found_by_project(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
     let far = environment(&other, "far");
@@ -124,7 +124,7 @@ pub async fn what_is_said_of_a_person_is_found_by_project(store: &dyn Store) {
 
 /// Deleting a permission deletes no other permission; deleting a permission that does not exist
 /// fails with `Stale`.
-pub async fn what_is_taken_back_is_gone(store: &dyn Store) {
+pub async fn a_removed_permission_is_gone(store: &dyn Store) {
     let world = World::build(store).await;
     let kept = permission_for(&world, &world.owner, &world.staging);
     let mut tx = begin(store).await;
@@ -140,7 +140,7 @@ pub async fn what_is_taken_back_is_gone(store: &dyn Store) {
 }
 
 /// A permission cannot be given to a user who is not a member.
-pub async fn nothing_is_said_of_a_stranger(store: &dyn Store) {
+pub async fn a_non_member_cannot_have_a_permission(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
 
@@ -150,7 +150,7 @@ pub async fn nothing_is_said_of_a_stranger(store: &dyn Store) {
 }
 
 /// Deleting an environment deletes its permissions.
-pub async fn an_environment_takes_what_was_said_along(store: &dyn Store) {
+pub async fn deleting_an_environment_deletes_its_permissions(store: &dyn Store) {
     let world = World::build(store).await;
     let kept = permission_for(&world, &world.member, &world.production);
     let mut tx = begin(store).await;
@@ -166,7 +166,7 @@ pub async fn an_environment_takes_what_was_said_along(store: &dyn Store) {
 }
 
 /// A user who leaves a team and rejoins it has no permissions from before; other users keep theirs.
-pub async fn who_comes_back_has_no_old_rights(store: &dyn Store) {
+pub async fn a_returning_member_has_no_old_permissions(store: &dyn Store) {
     let world = World::build(store).await;
     let kept = permission_for(&world, &world.owner, &world.staging);
     let mut tx = begin(store).await;
@@ -183,7 +183,7 @@ pub async fn who_comes_back_has_no_old_rights(store: &dyn Store) {
 }
 
 /// The default access of a project is stored, replaced and deleted.
-pub async fn what_is_said_of_a_project_is_kept(store: &dyn Store) {
+pub async fn the_default_of_a_project_is_kept(store: &dyn Store) {
     let world = World::build(store).await;
     let project = world.project.id;
     let (first, set_by) = (MemberAccess::None, Some(world.owner.id.uuid()));
@@ -209,7 +209,7 @@ pub async fn what_is_said_of_a_project_is_kept(store: &dyn Store) {
 
 /// The default access of environments is stored, deleted for a whole project, and deleted with the
 /// environment.
-pub async fn what_is_said_of_an_environment_is_kept(store: &dyn Store) {
+pub async fn the_default_of_an_environment_is_kept(store: &dyn Store) {
     let world = World::build(store).await;
     let project = world.project.id;
     let (short, lasting) = (environment(&world.project, "a"), environment(&world.project, "b"));
@@ -238,7 +238,7 @@ pub async fn what_is_said_of_an_environment_is_kept(store: &dyn Store) {
 
 /// Each link of a resolved inheritance chain has the access granted to the calling user, or else
 /// the project's default.
-pub async fn a_look_tells_what_was_granted(store: &dyn Store) {
+pub async fn resolving_returns_the_permission(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = EnvironmentRecord {
         inherits_from: Some(world.staging.id),

@@ -93,7 +93,7 @@ pub async fn a_project_and_a_team_may_share_a_slug(store: &dyn Store) {
 }
 
 /// A team member has the relation `Member` with their role to the team's projects.
-pub async fn a_member_stands_with_their_role(store: &dyn Store) {
+pub async fn a_member_has_their_role_in_a_project(store: &dyn Store) {
     let world = World::build(store).await;
     let admin = user("admin");
     let mut tx = begin(store).await;
@@ -110,7 +110,7 @@ pub async fn a_member_stands_with_their_role(store: &dyn Store) {
 }
 
 /// Users outside the team, and unknown users, have no relation to its projects.
-pub async fn a_stranger_does_not_stand_to_a_project(store: &dyn Store) {
+pub async fn a_non_member_has_no_relation_to_a_project(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;
 
@@ -121,7 +121,7 @@ pub async fn a_stranger_does_not_stand_to_a_project(store: &dyn Store) {
 }
 
 /// A project is loaded with its team's plan.
-pub async fn a_project_tells_its_teams_plan(store: &dyn Store) {
+pub async fn a_project_is_loaded_with_the_plan_of_its_team(store: &dyn Store) {
     let world = World::build(store).await;
     let limited = TeamRecord { plan: "free".parse().unwrap(), ..team(&world.owner, "limited") };
     let small = project(&limited, "small");
@@ -209,7 +209,7 @@ pub async fn a_project_key_is_found_by_version(store: &dyn Store) {
 }
 
 /// An update replaces name, description and update time, and nothing else.
-pub async fn an_update_changes_what_a_project_is_called(store: &dyn Store) {
+pub async fn an_update_changes_name_and_description_of_a_project(store: &dyn Store) {
     let world = World::build(store).await;
     let renamed = ProjectRecord {
         name: "Renamed".parse().unwrap(),
@@ -235,7 +235,7 @@ pub async fn an_update_changes_what_a_project_is_called(store: &dyn Store) {
 }
 
 /// An update can remove the description.
-pub async fn an_update_can_take_a_description_away(store: &dyn Store) {
+pub async fn an_update_can_clear_a_description(store: &dyn Store) {
     let world = World::build(store).await;
     let described = ProjectRecord { description: Some("old".to_owned()), ..world.project.clone() };
     let mut tx = begin(store).await;
@@ -261,7 +261,7 @@ pub async fn a_project_that_is_gone_is_stale(store: &dyn Store) {
 }
 
 /// An existing project can be locked several times in one transaction.
-pub async fn a_project_that_exists_can_be_held(store: &dyn Store) {
+pub async fn an_existing_project_can_be_locked(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
 
@@ -273,7 +273,7 @@ pub async fn a_project_that_exists_can_be_held(store: &dyn Store) {
 }
 
 /// No lookup, list or count includes a deleted project, and other projects are unchanged.
-pub async fn a_deleted_project_is_in_no_answer(store: &dyn Store) {
+pub async fn a_deleted_project_is_not_found(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
     let mut tx = begin(store).await;

@@ -29,7 +29,11 @@ pub async fn concurrent_replacements_make_dense_versions(store: Arc<dyn Store>, 
             tx.touch_environment(environment, 1).await?;
             let found = tx.secrets(environment, &[key]).await?;
             let value = sealed(number.to_string().as_bytes());
-            tx.replace_secret(&SecretRecord { sealed: value, ..next_version(&found[0]) }).await?;
+            tx.replace_secrets(from_ref(&SecretRecord {
+                sealed: value,
+                ..next_version(&found[0])
+            }))
+            .await?;
             tx.commit().await
         }
     })
@@ -61,7 +65,7 @@ pub async fn one_of_many_replaces_a_version(store: Arc<dyn Store>, spawn: Spawn)
         async move {
             let mut tx = begin_among_others(&*store).await?;
             tx.touch_environment(second.environment, 1).await?;
-            tx.replace_secret(&second).await?;
+            tx.replace_secrets(from_ref(&second)).await?;
             tx.commit().await
         }
     })
@@ -140,7 +144,7 @@ pub async fn concurrent_inserts_of_different_keys_all_succeed(store: Arc<dyn Sto
 }
 
 /// Only one of many concurrent attempts to create the same secret succeeds.
-pub async fn one_of_many_makes_a_secret(store: Arc<dyn Store>, spawn: Spawn) {
+pub async fn one_of_many_inserts_a_secret(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let production = world.production.clone();
 
@@ -177,7 +181,7 @@ pub async fn one_of_many_deletes_a_secret(store: Arc<dyn Store>, spawn: Spawn) {
 }
 
 /// Only one of two concurrent attempts to create the instance succeeds.
-pub async fn one_of_many_founds_the_installation(store: Arc<dyn Store>, spawn: Spawn) {
+pub async fn one_of_many_creates_the_instance(store: Arc<dyn Store>, spawn: Spawn) {
     let succeeded = at_once(&store, spawn, 8, |store, _| async move {
         let (founded, keys) = instance::installation();
         let mut tx = begin_among_others(&*store).await?;
@@ -191,7 +195,7 @@ pub async fn one_of_many_founds_the_installation(store: Arc<dyn Store>, spawn: S
 }
 
 /// Only one of many concurrent inserts of the same user succeeds.
-pub async fn one_of_many_first_sign_ins_makes_the_person(store: Arc<dyn Store>, spawn: Spawn) {
+pub async fn one_of_many_first_sign_ins_creates_the_user(store: Arc<dyn Store>, spawn: Spawn) {
     let succeeded = at_once(&store, spawn, 16, |store, _| async move {
         let mut tx = begin_among_others(&*store).await?;
         tx.insert_user(&user("alice")).await?;
@@ -223,7 +227,7 @@ pub async fn one_of_many_gets_a_slug(store: Arc<dyn Store>, spawn: Spawn) {
 
 /// If the team is locked before its projects and tokens are counted, concurrent inserts never
 /// exceed a limit.
-pub async fn a_held_team_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn) {
+pub async fn a_locked_team_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let (team, owner) = (world.team.clone(), world.owner.clone());
 
@@ -251,7 +255,7 @@ pub async fn a_held_team_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn)
 
 /// If the size of a team is locked before it is read, concurrent inserts into different environments
 /// never exceed a limit.
-pub async fn a_held_team_size_is_read_exactly(store: Arc<dyn Store>, spawn: Spawn) {
+pub async fn a_locked_team_size_is_read_exactly(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let team = world.team.id;
     let places = [world.development, world.staging, world.production];
@@ -277,7 +281,7 @@ pub async fn a_held_team_size_is_read_exactly(store: Arc<dyn Store>, spawn: Spaw
 
 /// If the project is locked before its environments are counted, concurrent inserts never exceed a
 /// limit.
-pub async fn a_held_project_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn) {
+pub async fn a_locked_project_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let (of, owner) = (world.project.clone(), Principal::User(world.owner.id));
 
@@ -322,7 +326,7 @@ pub async fn a_touched_environment_is_counted_exactly(store: Arc<dyn Store>, spa
 }
 
 /// Writes to an environment and its deletion are serialized: no secret outlives the environment.
-pub async fn nothing_outlives_an_environment_deleted_meanwhile(
+pub async fn a_concurrently_deleted_environment_keeps_no_records(
     store: Arc<dyn Store>,
     spawn: Spawn,
 ) {

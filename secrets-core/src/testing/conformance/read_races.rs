@@ -13,7 +13,7 @@ use crate::testing::fixtures::{World, at, entry, environment, next_version, secr
 
 /// Resolving an environment never returns half of a commit: two secrets that change together have
 /// the same version, and the revision matches.
-pub async fn a_look_never_sees_half_a_commit(store: Arc<dyn Store>, spawn: Spawn) {
+pub async fn resolving_never_sees_half_a_commit(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let pair = ["ONE", "TWO"].map(|key| secret(&world.production, key));
     insert(&*store, &pair).await;
@@ -118,7 +118,7 @@ async fn replace_all(
     let mut highest = 0;
     for secret in tx.secrets(environment, keys).await? {
         let next = next_version(&secret);
-        tx.replace_secret(&next).await?;
+        tx.replace_secrets(from_ref(&next)).await?;
         highest = highest.max(u64::from(next.version));
     }
     tx.commit().await?;

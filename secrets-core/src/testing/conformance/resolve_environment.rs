@@ -61,7 +61,7 @@ pub async fn an_unknown_environment_has_an_empty_chain(store: &dyn Store) {
 
 /// Project and environment can each be given by ID or by name; all four combinations find the same
 /// environment.
-pub async fn ids_and_names_lead_to_the_same_place(store: &dyn Store) {
+pub async fn ids_and_names_resolve_to_the_same_environment(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;
     let owner = Principal::User(world.owner.id);
@@ -104,7 +104,7 @@ pub async fn an_environment_is_found_by_its_exact_name(store: &dyn Store) {
 }
 
 /// The selection `None` returns the inheritance chain without secrets.
-pub async fn wanting_nothing_brings_no_secrets(store: &dyn Store) {
+pub async fn requesting_no_secrets_returns_none(store: &dyn Store) {
     let world = World::build(store).await;
     let path = furnished(store, &world).await;
 
@@ -121,7 +121,7 @@ pub async fn wanting_nothing_brings_no_secrets(store: &dyn Store) {
 
 /// The selection `Key` returns the secrets with that secret key, from every environment of the
 /// inheritance chain.
-pub async fn wanting_a_key_brings_it_of_each_link(store: &dyn Store) {
+pub async fn requesting_a_key_returns_it_from_each_link(store: &dyn Store) {
     let world = World::build(store).await;
     let path = furnished(store, &world).await;
     let key: SecretKey = "BOTH".parse().unwrap();
@@ -139,7 +139,7 @@ pub async fn wanting_a_key_brings_it_of_each_link(store: &dyn Store) {
 }
 
 /// Secret keys are selected case-sensitively.
-pub async fn a_wanted_key_is_compared_exactly(store: &dyn Store) {
+pub async fn a_requested_key_is_compared_exactly(store: &dyn Store) {
     let world = World::build(store).await;
     let path = furnished(store, &world).await;
     let mut seen = read(store).await;
@@ -158,7 +158,7 @@ pub async fn a_wanted_key_is_compared_exactly(store: &dyn Store) {
 
 /// The selection `All` returns each link with its own secrets, ordered by secret key: digits, upper
 /// case, underscore, lower case.
-pub async fn wanting_all_brings_each_links_secrets_ordered_by_key(store: &dyn Store) {
+pub async fn requesting_all_returns_the_secrets_of_each_link_by_key(store: &dyn Store) {
     let world = World::build(store).await;
     let path = furnished(store, &world).await;
 
@@ -175,7 +175,7 @@ pub async fn wanting_all_brings_each_links_secrets_ordered_by_key(store: &dyn St
 }
 
 /// Secrets are loaded with all fields, in the newest version, including hidden secrets.
-pub async fn a_look_brings_secrets_whole(store: &dyn Store) {
+pub async fn resolving_returns_all_fields_of_secrets(store: &dyn Store) {
     let world = World::build(store).await;
     let first = secret(&world.production, "KEY");
     let second = SecretRecord {
@@ -189,7 +189,7 @@ pub async fn a_look_brings_secrets_whole(store: &dyn Store) {
     let first = SecretRecord { created_by: second.created_by, ..first };
     let mut tx = begin(store).await;
     tx.insert_secrets(&[first]).await.unwrap();
-    tx.replace_secret(&second).await.unwrap();
+    tx.replace_secrets(from_ref(&second)).await.unwrap();
     let owner = Principal::User(world.owner.id);
     let path = EnvironmentPath::new("billing", "production");
 
@@ -201,7 +201,7 @@ pub async fn a_look_brings_secrets_whole(store: &dyn Store) {
 }
 
 /// The project is loaded with its team's plan and its newest encryption key.
-pub async fn a_look_tells_project_plan_and_key(store: &dyn Store) {
+pub async fn resolving_returns_project_plan_and_key(store: &dyn Store) {
     let world = World::build(store).await;
     let limited =
         TeamRecord { plan: "enterprise".parse().unwrap(), ..team(&world.owner, "limited") };
@@ -224,7 +224,7 @@ pub async fn a_look_tells_project_plan_and_key(store: &dyn Store) {
 }
 
 /// Resolving within a transaction includes the transaction's own changes.
-pub async fn a_look_within_a_transaction_sees_its_writes(store: &dyn Store) {
+pub async fn resolving_in_a_transaction_sees_its_writes(store: &dyn Store) {
     let world = World::build(store).await;
     let path = EnvironmentPath::new("billing", "production");
     let own = secret(&world.production, "KEY");
@@ -244,7 +244,7 @@ pub async fn a_look_within_a_transaction_sees_its_writes(store: &dyn Store) {
 
 /// Resolving returns no secret of another project that has the same environment name and secret
 /// key.
-pub async fn a_look_stays_within_its_project(store: &dyn Store) {
+pub async fn resolving_stays_within_the_project(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
     let namesake = environment(&other, "production");

@@ -36,7 +36,7 @@ pub async fn a_deleted_project_is_found_to_be_restored(store: &dyn Store) {
 }
 
 /// A restored project has all its data, with a new update time.
-pub async fn a_restored_project_is_there_with_all_it_held(store: &dyn Store) {
+pub async fn a_restored_project_has_all_its_data(store: &dyn Store) {
     let world = World::build(store).await;
     let first = secret(&world.production, "KEY");
     let second = next_version(&first);
@@ -44,7 +44,7 @@ pub async fn a_restored_project_is_there_with_all_it_held(store: &dyn Store) {
     let scope = TokenScope { projects: vec![world.project.id], environments: Vec::new() };
     let mut tx = begin(store).await;
     tx.insert_secrets(from_ref(&first)).await.unwrap();
-    tx.replace_secret(&second).await.unwrap();
+    tx.replace_secrets(from_ref(&second)).await.unwrap();
     tx.insert_token(&named, &scope).await.unwrap();
     tx.delete_project(world.project.id, at(60)).await.unwrap();
 
@@ -64,7 +64,7 @@ pub async fn a_restored_project_is_there_with_all_it_held(store: &dyn Store) {
 
 /// Restoring fails with `Stale` for a project that is unknown, is not deleted, or was deleted too
 /// long ago.
-pub async fn what_cannot_be_restored_is_stale(store: &dyn Store) {
+pub async fn restoring_a_project_that_is_not_deleted_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
     assert_stale(tx.restore_project(world.project.id, at(90), at(0)).await, Subject::Project);
@@ -85,7 +85,7 @@ pub async fn what_cannot_be_restored_is_stale(store: &dyn Store) {
 }
 
 /// Projects to purge are listed oldest deletion first, up to the limit.
-pub async fn the_doomed_come_by_their_deletion(store: &dyn Store) {
+pub async fn projects_to_purge_come_in_the_order_of_their_deletion(store: &dyn Store) {
     let world = World::build(store).await;
     let [late, early, living] = ["late", "early", "living"].map(|slug| project(&world.team, slug));
     let mut tx = begin(store).await;
@@ -103,7 +103,7 @@ pub async fn the_doomed_come_by_their_deletion(store: &dyn Store) {
 }
 
 /// A purge deletes a few rows at a time, and finally leaves nothing of the project but its slug.
-pub async fn a_purge_leaves_nothing_but_the_slug(store: &dyn Store) {
+pub async fn a_purge_keeps_only_the_slug(store: &dyn Store) {
     let world = World::build(store).await;
     let secrets: Vec<_> =
         (0..5).map(|number| secret(&world.production, &format!("K{number}"))).collect();
@@ -117,7 +117,7 @@ pub async fn a_purge_leaves_nothing_but_the_slug(store: &dyn Store) {
     let mut newest = secrets[0].clone();
     for _ in 0..5 {
         newest = next_version(&newest);
-        tx.replace_secret(&newest).await.unwrap();
+        tx.replace_secrets(from_ref(&newest)).await.unwrap();
     }
     tx.delete_project(world.project.id, at(60)).await.unwrap();
     tx.commit().await.unwrap();
@@ -151,7 +151,7 @@ pub async fn a_purge_leaves_nothing_but_the_slug(store: &dyn Store) {
 
 /// A project that is not deleted, or was deleted too recently, is not purged; other projects stay
 /// unchanged.
-pub async fn a_purge_leaves_the_living_alone(store: &dyn Store) {
+pub async fn a_purge_keeps_other_projects(store: &dyn Store) {
     let world = World::build(store).await;
     let kept = secret(&world.production, "KEY");
     let other = project(&world.team, "other");

@@ -6,7 +6,7 @@ use crate::store::{DueRotation, Lease, RotationRecord, Store, Tx};
 use crate::testing::fixtures::{World, at, attempt, rotation};
 
 /// Due rotations are listed longest overdue first, up to the limit.
-pub async fn what_is_due_is_work(store: &dyn Store) {
+pub async fn due_rotations_are_listed(store: &dyn Store) {
     let world = World::build(store).await;
     let [late, early, later] =
         [("a", 20), ("b", 10), ("c", 31)].map(|(name, age)| due(&world, name, at(age)));
@@ -25,7 +25,7 @@ pub async fn what_is_due_is_work(store: &dyn Store) {
 }
 
 /// The list of due rotations can start after any of them, and names their teams.
-pub async fn the_list_of_work_goes_on_after_a_rotation(store: &dyn Store) {
+pub async fn the_list_of_due_rotations_continues_after_a_rotation(store: &dyn Store) {
     let world = World::build(store).await;
     let mut same = [("a", 10), ("b", 10), ("c", 10)].map(|(name, age)| due(&world, name, at(age)));
     same.sort_by_key(|rotation| rotation.id);
@@ -54,7 +54,7 @@ pub async fn the_list_of_work_goes_on_after_a_rotation(store: &dyn Store) {
 
 /// Rotations of a deleted project are listed too, because their database logins may have to be
 /// disabled.
-pub async fn the_rotations_of_a_deleted_project_are_work(store: &dyn Store) {
+pub async fn the_rotations_of_a_deleted_project_are_due(store: &dyn Store) {
     let world = World::build(store).await;
     let held = due(&world, "orders", at(0));
     let mut tx = begin(store).await;
@@ -67,7 +67,7 @@ pub async fn the_rotations_of_a_deleted_project_are_work(store: &dyn Store) {
 }
 
 /// A leased rotation is not listed as due until its lease ends.
-pub async fn what_is_leased_is_no_work(store: &dyn Store) {
+pub async fn a_leased_rotation_is_not_due(store: &dyn Store) {
     let world = World::build(store).await;
     let [leased, free] = [("a", 0), ("b", 1)].map(|(name, age)| due(&world, name, at(age)));
     let mut tx = begin(store).await;
@@ -107,7 +107,7 @@ pub async fn a_lease_is_taken_when_the_last_has_ended(store: &dyn Store) {
 }
 
 /// A deleted rotation cannot be leased.
-pub async fn a_rotation_that_is_gone_is_leased_to_nobody(store: &dyn Store) {
+pub async fn a_deleted_rotation_cannot_be_leased(store: &dyn Store) {
     let world = World::build(store).await;
     let gone = rotation(&world.staging, "orders");
     let mut tx = begin(store).await;
@@ -121,7 +121,7 @@ pub async fn a_rotation_that_is_gone_is_leased_to_nobody(store: &dyn Store) {
 }
 
 /// The holder can extend its lease, even after it expired, as long as no other worker has taken it.
-pub async fn a_lease_that_is_held_lasts_longer(store: &dyn Store) {
+pub async fn a_held_lease_can_be_renewed(store: &dyn Store) {
     let world = World::build(store).await;
     let of = due(&world, "orders", at(0));
     let mut tx = begin(store).await;
@@ -142,7 +142,7 @@ pub async fn a_lease_that_is_held_lasts_longer(store: &dyn Store) {
 
 /// A lease that another worker has taken, or that was released, cannot be extended. Releasing a
 /// lost lease does not release the other worker's lease.
-pub async fn a_lease_that_was_lost_holds_nothing(store: &dyn Store) {
+pub async fn a_lost_lease_cannot_be_renewed(store: &dyn Store) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");
     let mut tx = begin(store).await;
@@ -178,7 +178,7 @@ pub async fn all_leases_end_at_once(store: &dyn Store) {
 }
 
 /// Updating a rotation does not change its lease.
-pub async fn a_change_leaves_the_lease_alone(store: &dyn Store) {
+pub async fn an_update_keeps_the_lease(store: &dyn Store) {
     let world = World::build(store).await;
     let of = due(&world, "orders", at(0));
     let mut tx = begin(store).await;

@@ -14,7 +14,7 @@ use crate::testing::fixtures::{
 };
 
 /// A rotation is found by its ID, its name and its environment, with all its fields.
-pub async fn a_rotation_is_kept_with_all_it_has(store: &dyn Store) {
+pub async fn all_fields_of_a_rotation_survive(store: &dyn Store) {
     let world = World::build(store).await;
     let full = full(&rotation(&world.staging, "orders"));
     let bare = rotation(&world.staging, "bare");
@@ -90,7 +90,7 @@ pub async fn rotations_come_by_name(store: &dyn Store) {
 }
 
 /// `next_rotation` iterates over all rotations by ID, including those of deleted projects.
-pub async fn rotations_are_gone_through_by_their_ids(store: &dyn Store) {
+pub async fn rotations_are_listed_in_pages_by_id(store: &dyn Store) {
     let world = World::build(store).await;
     let [second, first] = [("a", 20), ("b", 10)].map(|(name, age)| RotationRecord {
         id: RotationId::draw(at(age)),
@@ -136,7 +136,7 @@ pub async fn a_rotation_name_is_unique_in_its_environment(store: &dyn Store) {
 
 /// A secret key of an environment is reserved by one rotation only. A refused insert stores
 /// nothing.
-pub async fn a_key_is_written_by_one_rotation(store: &dyn Store) {
+pub async fn a_key_is_reserved_by_one_rotation(store: &dyn Store) {
     let world = World::build(store).await;
     let (first, second) = (rotation(&world.staging, "a"), rotation(&world.staging, "b"));
     let elsewhere = rotation(&world.production, "c");
@@ -155,7 +155,7 @@ pub async fn a_key_is_written_by_one_rotation(store: &dyn Store) {
 
 /// `managed_keys` returns the given secret keys that a rotation of the environment has reserved,
 /// each once and in order.
-pub async fn managed_keys_are_told(store: &dyn Store) {
+pub async fn managed_keys_are_listed(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
     tx.insert_rotation(&rotation(&world.staging, "a"), &keys(&["B", "b"])).await.unwrap();
@@ -174,7 +174,7 @@ pub async fn managed_keys_are_told(store: &dyn Store) {
 }
 
 /// An update replaces all fields except environment, name, integration, secret keys and creator.
-pub async fn an_update_replaces_what_may_change_of_a_rotation(store: &dyn Store) {
+pub async fn an_update_replaces_the_mutable_fields_of_a_rotation(store: &dyn Store) {
     let world = World::build(store).await;
     let (before, other) = (rotation(&world.staging, "orders"), rotation(&world.staging, "other"));
     let mut tx = begin(store).await;
@@ -249,7 +249,7 @@ pub async fn the_rotations_of_a_team_are_counted(store: &dyn Store) {
 }
 
 /// The location of a rotation contains its project, plan, environment and the newest project key.
-pub async fn the_place_of_a_rotation_is_told(store: &dyn Store) {
+pub async fn the_project_of_a_rotation_is_found(store: &dyn Store) {
     let world = World::build(store).await;
     let limited = TeamRecord { plan: "free".parse().unwrap(), ..team(&world.owner, "limited") };
     let described = ProjectRecord {

@@ -11,7 +11,7 @@ use crate::store::{FindingRecord, ScanRecord, SecretLocation, Store};
 use crate::testing::fixtures::{World, at, finding, scan};
 
 /// A scan is loaded with all its fields, and its findings in order.
-pub async fn a_scan_is_kept_with_what_it_found(store: &dyn Store) {
+pub async fn a_scan_is_stored_with_its_findings(store: &dyn Store) {
     let world = World::build(store).await;
     let full = ScanRecord {
         project: Some(world.project.id),
@@ -131,7 +131,7 @@ pub async fn a_scan_of_a_deleted_project_is_not_found(store: &dyn Store) {
 }
 
 /// An update replaces status and comment of a finding, and nothing else.
-pub async fn what_is_said_of_a_finding_is_kept(store: &dyn Store) {
+pub async fn status_and_comment_of_a_finding_are_kept(store: &dyn Store) {
     let world = World::build(store).await;
     let of = scan(&world.team, &world.owner);
     let [before, other] = [0, 1].map(|position| finding(&of, position));
@@ -184,7 +184,7 @@ pub async fn a_deleted_scan_is_gone_with_its_findings(store: &dyn Store) {
 
 /// The status that a team saves for a fingerprint applies to that team only, is replaced by the
 /// next saved status, and is kept when scans are deleted.
-pub async fn what_a_team_says_of_a_fingerprint_lasts(store: &dyn Store) {
+pub async fn the_mark_of_a_fingerprint_applies_to_later_scans(store: &dyn Store) {
     let world = World::build(store).await;
     let (team, other) = (world.team.id, world.other_team.id);
     let mut known = [0; 3].map(|_| Fingerprint(random()));
@@ -206,7 +206,7 @@ pub async fn what_a_team_says_of_a_fingerprint_lasts(store: &dyn Store) {
 }
 
 /// A saved status can be removed.
-pub async fn a_mark_can_be_taken_back(store: &dyn Store) {
+pub async fn a_mark_can_be_removed(store: &dyn Store) {
     let world = World::build(store).await;
     let fingerprint = Fingerprint(random());
     let mut tx = begin(store).await;
@@ -220,7 +220,7 @@ pub async fn a_mark_can_be_taken_back(store: &dyn Store) {
 }
 
 /// A scan may have a thousand findings, and `marks` accepts a thousand fingerprints.
-pub async fn a_thousand_findings_go_at_once(store: &dyn Store) {
+pub async fn a_thousand_findings_are_inserted_at_once(store: &dyn Store) {
     let world = World::build(store).await;
     let of = scan(&world.team, &world.owner);
     let many: Vec<_> = (0..1_001).map(|position| finding(&of, position)).collect();

@@ -11,7 +11,7 @@ use crate::testing::fixtures::{World, at, environment, project, project_key, tok
 
 /// For a user, every link of the inheritance chain is in scope, and the relation contains the
 /// user's role.
-pub async fn people_see_every_link_in_scope(store: &dyn Store) {
+pub async fn users_have_every_link_in_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = heir(store, &world).await;
     let mut seen = read(store).await;
@@ -27,7 +27,7 @@ pub async fn people_see_every_link_in_scope(store: &dyn Store) {
 }
 
 /// A user who is not a team member, or does not exist, has the relation `None` to its projects.
-pub async fn a_stranger_is_told_as_one(store: &dyn Store) {
+pub async fn a_non_member_has_no_relation(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;
 
@@ -38,7 +38,7 @@ pub async fn a_stranger_is_told_as_one(store: &dyn Store) {
 }
 
 /// A token with full scope has access to every environment of every project of its team.
-pub async fn a_token_for_everything_holds_everything(store: &dyn Store) {
+pub async fn a_token_for_everything_has_everything_in_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = heir(store, &world).await;
     let everything = token(&world.team, &world.owner);
@@ -54,7 +54,7 @@ pub async fn a_token_for_everything_holds_everything(store: &dyn Store) {
 }
 
 /// A token for all projects has access to all projects of its team, also projects created later.
-pub async fn a_token_for_all_projects_holds_later_ones(store: &dyn Store) {
+pub async fn a_token_for_all_projects_includes_later_ones(store: &dyn Store) {
     let world = World::build(store).await;
     let everything = token(&world.team, &world.owner);
     let principal = keep(store, &everything, TokenScope::default()).await;
@@ -76,7 +76,7 @@ pub async fn a_token_for_all_projects_holds_later_ones(store: &dyn Store) {
 
 /// A token for all environments has access to all environments of its projects, also environments
 /// created later.
-pub async fn a_token_for_all_environments_holds_later_ones(store: &dyn Store) {
+pub async fn a_token_for_all_environments_includes_later_ones(store: &dyn Store) {
     let world = World::build(store).await;
     let of_project = TokenRecord { all_projects: false, ..token(&world.team, &world.owner) };
     let principal = keep(store, &of_project, scope(&[world.project.id], &[])).await;
@@ -89,7 +89,7 @@ pub async fn a_token_for_all_environments_holds_later_ones(store: &dyn Store) {
 }
 
 /// A token for selected projects has access to these projects only.
-pub async fn a_token_stands_to_the_projects_of_its_scope(store: &dyn Store) {
+pub async fn a_token_has_a_relation_to_the_projects_in_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
     let mut tx = begin(store).await;
@@ -108,7 +108,7 @@ pub async fn a_token_stands_to_the_projects_of_its_scope(store: &dyn Store) {
 
 /// A token for all environments of selected projects has no access to environments of other
 /// projects.
-pub async fn a_project_beyond_the_scope_has_nothing_in_it(store: &dyn Store) {
+pub async fn a_project_outside_the_scope_has_no_environments_in_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let nowhere = TokenRecord { all_projects: false, ..token(&world.team, &world.owner) };
     let principal = keep(store, &nowhere, TokenScope::default()).await;
@@ -121,7 +121,7 @@ pub async fn a_project_beyond_the_scope_has_nothing_in_it(store: &dyn Store) {
 
 /// A token with selected environments has exactly these links of the inheritance chain in scope,
 /// wherever they are in it.
-pub async fn a_token_holds_the_environments_of_its_scope(store: &dyn Store) {
+pub async fn a_token_has_the_environments_of_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = heir(store, &world).await;
     let narrow = || TokenRecord { all_environments: false, ..token(&world.team, &world.owner) };
@@ -144,7 +144,7 @@ pub async fn a_token_holds_the_environments_of_its_scope(store: &dyn Store) {
 }
 
 /// A token has no access to resources of another team, even if its scope names them.
-pub async fn a_token_of_another_team_is_a_stranger(store: &dyn Store) {
+pub async fn a_token_of_another_team_has_no_relation(store: &dyn Store) {
     let world = World::build(store).await;
     let foreign = token(&world.other_team, &world.stranger);
     let principal = keep(store, &foreign, TokenScope::default()).await;
@@ -158,7 +158,7 @@ pub async fn a_token_of_another_team_is_a_stranger(store: &dyn Store) {
 }
 
 /// An unknown or deleted token has access to nothing.
-pub async fn a_deleted_token_stands_nowhere(store: &dyn Store) {
+pub async fn a_deleted_token_has_no_relation(store: &dyn Store) {
     let world = World::build(store).await;
     let deleted = token(&world.team, &world.owner);
     let principal = keep(store, &deleted, TokenScope::default()).await;
@@ -177,7 +177,7 @@ pub async fn a_deleted_token_stands_nowhere(store: &dyn Store) {
 
 /// A token whose only project is deleted has access to nothing: an empty list of projects never
 /// means all projects.
-pub async fn a_token_outlives_its_projects_and_holds_nothing(store: &dyn Store) {
+pub async fn a_token_outlives_its_projects_with_an_empty_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
     let mut tx = begin(store).await;
@@ -197,7 +197,7 @@ pub async fn a_token_outlives_its_projects_and_holds_nothing(store: &dyn Store) 
 }
 
 /// A token whose only environment is deleted has access to no environment of its projects.
-pub async fn a_token_outlives_its_environments_and_holds_none(store: &dyn Store) {
+pub async fn a_token_outlives_its_environments_without_scope_in_others(store: &dyn Store) {
     let world = World::build(store).await;
     let of_staging = TokenRecord { all_environments: false, ..token(&world.team, &world.owner) };
     let principal = keep(store, &of_staging, scope(&[], &[world.staging.id])).await;
@@ -215,7 +215,7 @@ pub async fn a_token_outlives_its_environments_and_holds_none(store: &dyn Store)
 
 /// Deleting a project or environment removes it from token scopes and leaves the rest of the
 /// scopes.
-pub async fn a_deletion_leaves_the_rest_of_a_scope(store: &dyn Store) {
+pub async fn a_deletion_keeps_the_rest_of_a_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
     let mut tx = begin(store).await;

@@ -21,7 +21,7 @@ pub async fn everything_of_a_secret_survives(store: &dyn Store) {
 }
 
 /// Optional fields that are `None` when a secret is inserted are `None` when it is loaded.
-pub async fn what_a_secret_lacks_stays_absent(store: &dyn Store) {
+pub async fn absent_fields_of_a_secret_stay_absent(store: &dyn Store) {
     let world = World::build(store).await;
     let bare = secret(&world.production, "KEY");
     let mut tx = begin(store).await;
@@ -99,7 +99,7 @@ pub async fn a_key_is_compared_exactly(store: &dyn Store) {
 }
 
 /// `secrets` returns the secrets with the given secret keys, ordered by secret key, each once.
-pub async fn secrets_come_by_key(store: &dyn Store) {
+pub async fn secrets_are_listed_by_key(store: &dyn Store) {
     let world = World::build(store).await;
     let own = ["b", "A_B", "AB", "_A", "a", "A1", "Z"].map(|key| secret(&world.production, key));
     let asked = ["Z", "a", "MISSING", "_A", "AB", "a", "A_B", "A1"].map(key);
@@ -114,7 +114,7 @@ pub async fn secrets_come_by_key(store: &dyn Store) {
 }
 
 /// `secrets` returns nothing for an empty list of secret keys or an unknown environment.
-pub async fn asking_for_nothing_brings_nothing(store: &dyn Store) {
+pub async fn requesting_no_keys_returns_no_secrets(store: &dyn Store) {
     let world = World::build(store).await;
     let own = secret(&world.production, "KEY");
     let unknown = environment(&world.project, "unknown");
@@ -129,7 +129,7 @@ pub async fn asking_for_nothing_brings_nothing(store: &dyn Store) {
 }
 
 /// If one secret key is taken, `insert_secrets` inserts none of the secrets.
-pub async fn a_taken_key_keeps_out_the_whole_insert(store: &dyn Store) {
+pub async fn a_key_in_use_fails_the_whole_insert(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
     tx.insert_secrets(&[secret(&world.production, "M")]).await.unwrap();
@@ -142,7 +142,7 @@ pub async fn a_taken_key_keeps_out_the_whole_insert(store: &dyn Store) {
 }
 
 /// If one call contains a secret key twice, `insert_secrets` inserts none of the secrets.
-pub async fn a_key_given_twice_keeps_out_the_whole_insert(store: &dyn Store) {
+pub async fn a_repeated_key_fails_the_whole_insert(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
 
@@ -164,7 +164,7 @@ pub async fn inserting_no_secrets_does_nothing(store: &dyn Store) {
 }
 
 /// A thousand secrets can be inserted and loaded in one call.
-pub async fn a_thousand_secrets_go_at_once(store: &dyn Store) {
+pub async fn a_thousand_secrets_are_inserted_at_once(store: &dyn Store) {
     let world = World::build(store).await;
     let many: Vec<_> =
         (0..1_000).map(|number| secret(&world.production, &format!("KEY_{number:04}"))).collect();
@@ -188,7 +188,7 @@ pub async fn an_environments_own_secrets_are_counted(store: &dyn Store) {
     tx.insert_secrets(&[plain.clone(), hidden, secret(&world.staging, "OTHER")]).await.unwrap();
     assert_eq!(tx.count_secrets(world.production.id).await.unwrap(), 2);
 
-    tx.replace_secret(&next_version(&plain)).await.unwrap();
+    tx.replace_secrets(from_ref(&next_version(&plain))).await.unwrap();
     assert_eq!(tx.count_secrets(world.production.id).await.unwrap(), 2);
     tx.delete_secret(plain.id).await.unwrap();
 
@@ -226,7 +226,7 @@ pub async fn a_new_description_changes_nothing_else(store: &dyn Store) {
 }
 
 /// A description can be removed.
-pub async fn a_description_can_be_taken_away(store: &dyn Store) {
+pub async fn a_description_can_be_cleared(store: &dyn Store) {
     let world = World::build(store).await;
     let described =
         SecretRecord { description: Some(sealed(b"what for")), ..secret(&world.production, "KEY") };
@@ -241,14 +241,14 @@ pub async fn a_description_can_be_taken_away(store: &dyn Store) {
 }
 
 /// Deleting a secret deletes its versions, and no other secret.
-pub async fn a_deleted_secret_takes_its_versions_along(store: &dyn Store) {
+pub async fn deleting_a_secret_deletes_its_versions(store: &dyn Store) {
     let world = World::build(store).await;
     let (gone, kept) = (secret(&world.production, "GONE"), secret(&world.production, "KEPT"));
     let newest = next_version(&kept);
     let mut tx = begin(store).await;
     tx.insert_secrets(&[gone.clone(), kept.clone()]).await.unwrap();
-    tx.replace_secret(&next_version(&gone)).await.unwrap();
-    tx.replace_secret(&newest).await.unwrap();
+    tx.replace_secrets(from_ref(&next_version(&gone))).await.unwrap();
+    tx.replace_secrets(from_ref(&newest)).await.unwrap();
 
     tx.delete_secret(gone.id).await.unwrap();
 
@@ -277,7 +277,7 @@ pub async fn the_key_of_a_deleted_secret_is_free(store: &dyn Store) {
     let (first, second) = (secret(&world.production, "KEY"), secret(&world.production, "KEY"));
     let mut tx = begin(store).await;
     tx.insert_secrets(from_ref(&first)).await.unwrap();
-    tx.replace_secret(&next_version(&first)).await.unwrap();
+    tx.replace_secrets(from_ref(&next_version(&first))).await.unwrap();
     tx.delete_secret(first.id).await.unwrap();
 
     tx.insert_secrets(from_ref(&second)).await.unwrap();

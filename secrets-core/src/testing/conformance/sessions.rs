@@ -84,7 +84,7 @@ pub async fn sessions_come_oldest_first(store: &dyn Store) {
 
 /// `record_session_use` does nothing if a use was recorded less than a minute before, or the session is
 /// deleted.
-pub async fn a_use_of_a_session_is_kept_unless_one_stands(store: &dyn Store) {
+pub async fn a_use_of_a_session_is_stored_once_per_interval(store: &dyn Store) {
     let world = World::build(store).await;
     let used = browser_session(&world.owner, 0);
     let mut tx = begin(store).await;
@@ -140,7 +140,7 @@ pub async fn all_sessions_of_a_person_end(store: &dyn Store) {
 }
 
 /// `delete_ended_sessions` deletes expired sessions of both kinds, with microsecond precision.
-pub async fn what_is_over_is_removed(store: &dyn Store) {
+pub async fn ended_sessions_are_removed(store: &dyn Store) {
     let world = World::build(store).await;
     let microsecond = TimeDelta::microseconds(1);
     let over = [session(&world.owner, 0), browser_session(&world.owner, 0)];

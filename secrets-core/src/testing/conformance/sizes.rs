@@ -32,7 +32,7 @@ async fn replaced(tx: &mut dyn Tx, first: SecretRecord, version: u32) -> SecretR
     let mut newest = first;
     while newest.version < version {
         newest = next_version(&newest);
-        tx.replace_secret(&newest).await.unwrap();
+        tx.replace_secrets(from_ref(&newest)).await.unwrap();
     }
     newest
 }
@@ -54,7 +54,7 @@ pub async fn sizes_follow_every_write(store: &dyn Store) {
     assert_eq!(sizes(&mut *tx, there).await, (others[1].size() as u64, 0));
 
     let second = SecretRecord { description: None, ..next_version(&first) };
-    tx.replace_secret(&second).await.unwrap();
+    tx.replace_secrets(from_ref(&second)).await.unwrap();
     let history = value_size(&first);
     assert_eq!(sizes(&mut *tx, here).await, (second.size() as u64 + other, history));
 
@@ -84,10 +84,10 @@ pub async fn sizes_follow_no_failed_write(store: &dyn Store) {
     assert_duplicate(tx.insert_secrets(&taken).await, Subject::Secret);
     assert_duplicate(tx.insert_secrets(&taken[1..]).await, Subject::Secret);
     let late = SecretRecord { version: 3, ..next_version(&held) };
-    assert_stale(tx.replace_secret(&late).await, Subject::Secret);
+    assert_stale(tx.replace_secrets(from_ref(&late)).await, Subject::Secret);
     assert_stale(tx.delete_secret(taken[0].id).await, Subject::Secret);
     assert_eq!(sizes(&mut *tx, world.production.id).await, before);
-    tx.replace_secret(&next_version(&held)).await.unwrap();
+    tx.replace_secrets(from_ref(&next_version(&held))).await.unwrap();
     drop(tx);
 
     let counters = read(store).await.environment_counters(world.production.id).await.unwrap();
@@ -114,7 +114,7 @@ pub async fn a_team_stores_the_secrets_of_all_its_projects(store: &dyn Store) {
         tx.insert_secrets(from_ref(secret)).await.unwrap();
     }
     let second = next_version(&first);
-    tx.replace_secret(&second).await.unwrap();
+    tx.replace_secrets(from_ref(&second)).await.unwrap();
     let size = second.size() as u64 + value_size(&first) + other.size() as u64;
     assert_eq!(tx.stored_bytes(world.team.id).await.unwrap(), size);
     tx.delete_project(elsewhere.id, at(1)).await.unwrap();
@@ -142,6 +142,52 @@ pub async fn touching_returns_the_sizes(store: &dyn Store) {
     assert_stale(tx.environment_counters(unknown).await, Subject::Environment);
 }
 
+/// The sizes follow the replacement of several secrets, each in its own environment.
+pub async fn sizes_follow_several_replacements(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (here, there) = (world.production.id, world.staging.id);
+    let first = [
+        SecretRecord { description: Some(sealed(b"first")), ..secret(&world.production, "ONE") },
+        secret(&world.production, "LONGER"),
+        secret(&world.staging, "ONE"),
+    ];
+    let second = [
+        SecretRecord { description: None, ..next_version(&first[0]) },
+        SecretRecord { description: Some(sealed(b"second")), ..next_version(&first[1]) },
+        next_version(&first[2]),
+    ];
+    let mut tx = begin(store).await;
+    tx.insert_secrets(&first).await.unwrap();
+
+    tx.replace_secrets(&second).await.unwrap();
+
+    let current = (second[0].size() + second[1].size()) as u64;
+    let history = value_size(&first[0]) + value_size(&first[1]);
+    assert_eq!(sizes(&mut *tx, here).await, (current, history));
+    let current = second[2].size() as u64;
+    assert_eq!(sizes(&mut *tx, there).await, (current, value_size(&first[2])));
+}
+
+/// `prune_versions` deletes versions of several secrets, at most [`MAX_PRUNED`] in all, and of each
+/// the oldest.
+pub async fn versions_of_several_secrets_are_deleted(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    let count = MAX_PRUNED / 2 + 20;
+    let one = replaced(&mut *tx, secret(&world.production, "ONE"), count).await;
+    let two = replaced(&mut *tx, secret(&world.staging, "TWO"), count).await;
+
+    tx.prune_versions(&[(one.id, count - 1), (two.id, count - 1)]).await.unwrap();
+
+    let (of_one, of_two) = (numbers(&mut *tx, &one).await, numbers(&mut *tx, &two).await);
+    assert_eq!(of_one, (MAX_PRUNED / 2 + 1..count).rev().collect::<Vec<_>>());
+    assert_eq!(of_two, of_one);
+    tx.prune_versions(&[(one.id, count), (two.id, count - 1)]).await.unwrap();
+    assert!(numbers(&mut *tx, &one).await.is_empty());
+    assert_eq!(numbers(&mut *tx, &two).await, [count - 1]);
+    assert_eq!(sizes(&mut *tx, world.production.id).await.1, 0);
+}
+
 /// `prune_versions` deletes the versions below a number, of one secret.
 pub async fn versions_below_a_number_are_deleted(store: &dyn Store) {
     let world = World::build(store).await;
@@ -150,15 +196,15 @@ pub async fn versions_below_a_number_are_deleted(store: &dyn Store) {
     let two = replaced(&mut *tx, secret(&world.production, "TWO"), 3).await;
     let (_, before) = sizes(&mut *tx, world.production.id).await;
 
-    tx.prune_versions(one.id, 3).await.unwrap();
+    tx.prune_versions(&[(one.id, 3)]).await.unwrap();
 
     assert_eq!(numbers(&mut *tx, &one).await, [4, 3]);
     assert_eq!(numbers(&mut *tx, &two).await, [2, 1]);
     let freed = sealed(b"ONE").as_bytes().len() + sealed(b"ONE 2").as_bytes().len();
     let (_, after) = sizes(&mut *tx, world.production.id).await;
     assert_eq!(before - after, freed as u64);
-    tx.prune_versions(one.id, 3).await.unwrap();
-    tx.prune_versions(secret(&world.production, "UNKNOWN").id, 9).await.unwrap();
+    tx.prune_versions(&[(one.id, 3)]).await.unwrap();
+    tx.prune_versions(&[(secret(&world.production, "UNKNOWN").id, 9)]).await.unwrap();
     assert_eq!(sizes(&mut *tx, world.production.id).await.1, after);
 }
 
@@ -192,13 +238,13 @@ pub async fn the_version_before_a_rotation_is_kept(store: &dyn Store) {
     let mut tx = begin(store).await;
     let before = replaced(&mut *tx, secret(&world.production, "KEY"), 3).await;
     let rotated = SecretRecord { change: Change::Rotated, ..next_version(&before) };
-    tx.replace_secret(&rotated).await.unwrap();
+    tx.replace_secrets(from_ref(&rotated)).await.unwrap();
 
     tx.prune_history(world.production.id, 9_999).await.unwrap();
 
     assert_eq!(numbers(&mut *tx, &rotated).await, [3]);
     assert_eq!(sizes(&mut *tx, world.production.id).await.1, value_size(&before));
-    tx.replace_secret(&next_version(&rotated)).await.unwrap();
+    tx.replace_secrets(from_ref(&next_version(&rotated))).await.unwrap();
     tx.prune_history(world.production.id, 9_999).await.unwrap();
     assert!(numbers(&mut *tx, &rotated).await.is_empty());
 }
@@ -212,7 +258,7 @@ pub async fn a_long_history_is_deleted_in_pieces(store: &dyn Store) {
     tx.prune_history(world.production.id, u64::MAX).await.unwrap();
     let left = numbers(&mut *tx, &newest).await;
     assert_eq!((left.len(), left.last()), (MAX_PRUNED as usize + 4, Some(&(MAX_PRUNED + 1))));
-    tx.prune_versions(newest.id, newest.version).await.unwrap();
+    tx.prune_versions(&[(newest.id, newest.version)]).await.unwrap();
     let first = 2 * MAX_PRUNED + 1;
     assert_eq!(numbers(&mut *tx, &newest).await, [first + 3, first + 2, first + 1, first]);
 

@@ -1,5 +1,7 @@
 //! Rules for teams and their members.
 
+use std::slice::from_ref;
+
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::crypto::TokenMac;
 use crate::model::{Principal, Role, Subject};
@@ -61,7 +63,7 @@ pub async fn a_team_slug_is_unique(store: &dyn Store) {
 }
 
 /// A team is loaded with the member's role and joining time.
-pub async fn a_membership_tells_role_and_time_of_joining(store: &dyn Store) {
+pub async fn a_membership_has_its_role_and_time_of_joining(store: &dyn Store) {
     let world = World::build(store).await;
     let late = user("late");
     let place = MemberRecord {
@@ -80,7 +82,7 @@ pub async fn a_membership_tells_role_and_time_of_joining(store: &dyn Store) {
 }
 
 /// The role is `None` for a user who is not a member of the team.
-pub async fn a_stranger_finds_a_team_without_a_role(store: &dyn Store) {
+pub async fn a_non_member_finds_a_team_without_a_role(store: &dyn Store) {
     let world = World::build(store).await;
 
     let found = read(store).await.membership(world.team.id, world.stranger.id).await.unwrap();
@@ -159,7 +161,7 @@ pub async fn members_come_by_team_in_the_order_they_joined(store: &dyn Store) {
 }
 
 /// `members` returns only members of the given teams; for an empty list, none.
-pub async fn members_of_no_team_are_none(store: &dyn Store) {
+pub async fn no_teams_have_no_members(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;
 
@@ -216,7 +218,7 @@ pub async fn a_person_has_a_role_in_each_team(store: &dyn Store) {
 
 /// A team can be locked several times in one transaction; locking an unknown team fails with
 /// `Stale`.
-pub async fn a_team_that_exists_can_be_held(store: &dyn Store) {
+pub async fn an_existing_team_can_be_locked(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
 
@@ -245,7 +247,7 @@ pub async fn a_member_can_be_given_another_role(store: &dyn Store) {
 }
 
 /// A removed member stays a member of other teams; a second removal fails with `Stale`.
-pub async fn a_member_can_be_taken_out(store: &dyn Store) {
+pub async fn a_member_can_be_removed(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
     tx.insert_member(&member(&world.other_team, &world.member, Role::Member)).await.unwrap();
@@ -274,8 +276,8 @@ pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     };
     let mut tx = begin(store).await;
     tx.insert_environment(&heir).await.unwrap();
-    tx.insert_secrets(std::slice::from_ref(&secret)).await.unwrap();
-    tx.replace_secret(&next_version(&secret)).await.unwrap();
+    tx.insert_secrets(from_ref(&secret)).await.unwrap();
+    tx.replace_secrets(from_ref(&next_version(&secret))).await.unwrap();
     tx.insert_token(&token, &scope).await.unwrap();
     tx.insert_invitation(&invitation(&world.team, &world.owner, "x@example.com")).await.unwrap();
     let scan = scan(&world.team, &world.owner);
@@ -304,14 +306,14 @@ pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
 }
 
 /// Deleting a team also deletes its already deleted projects and the previous MACs of its tokens.
-pub async fn a_deleted_team_takes_deleted_projects_and_old_hashes_along(store: &dyn Store) {
+pub async fn deleting_a_team_deletes_its_deleted_projects_and_old_hashes(store: &dyn Store) {
     let world = World::build(store).await;
     let previous = PreviousToken { mac: TokenMac([7; 32]), until: at(99) };
     let token = TokenRecord { previous: Some(previous), ..token(&world.team, &world.owner) };
     let secret = secret(&world.staging, "KEY");
     let mut tx = begin(store).await;
     tx.insert_token(&token, &TokenScope::default()).await.unwrap();
-    tx.insert_secrets(std::slice::from_ref(&secret)).await.unwrap();
+    tx.insert_secrets(from_ref(&secret)).await.unwrap();
     tx.delete_project(world.project.id, at(1)).await.unwrap();
 
     tx.delete_team(world.team.id, at(60)).await.unwrap();
@@ -328,7 +330,7 @@ pub async fn a_deleted_team_takes_deleted_projects_and_old_hashes_along(store: &
 }
 
 /// `set_plan` changes only the plan and the update time; for a deleted team it fails with `Stale`.
-pub async fn a_team_is_put_on_another_plan(store: &dyn Store) {
+pub async fn the_plan_of_a_team_can_be_changed(store: &dyn Store) {
     let world = World::build(store).await;
     let plan = "custom".parse().unwrap();
     let mut tx = begin(store).await;
@@ -345,7 +347,7 @@ pub async fn a_team_is_put_on_another_plan(store: &dyn Store) {
 
 /// `team_usage` counts resources in total and in the largest project or environment, without
 /// deleted resources.
-pub async fn what_a_team_has_is_counted(store: &dyn Store) {
+pub async fn the_resources_of_a_team_are_counted(store: &dyn Store) {
     let world = World::build(store).await;
     let (other, gone) = (project(&world.team, "other"), project(&world.team, "gone"));
     let [far, nowhere] =

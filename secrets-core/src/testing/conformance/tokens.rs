@@ -162,7 +162,7 @@ pub async fn tokens_come_oldest_first_with_their_scopes(store: &dyn Store) {
 }
 
 /// An empty list of teams and an unknown team have no tokens.
-pub async fn no_team_has_no_tokens(store: &dyn Store) {
+pub async fn no_teams_have_no_tokens(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
     tx.insert_token(&token(&world.team, &world.owner), &TokenScope::default()).await.unwrap();
@@ -213,7 +213,7 @@ pub async fn a_deleted_token_is_gone_with_its_scope(store: &dyn Store) {
 }
 
 /// A token can be inserted again under the ID of a deleted token, with a new MAC.
-pub async fn a_deleted_token_can_be_kept_again(store: &dyn Store) {
+pub async fn a_deleted_token_can_be_inserted_again(store: &dyn Store) {
     let world = World::build(store).await;
     let first = token(&world.team, &world.owner);
     let renewed = TokenRecord { mac: TokenMac(random()), updated_at: at(60), ..first.clone() };
@@ -241,7 +241,7 @@ pub async fn a_token_that_is_gone_is_stale(store: &dyn Store) {
 }
 
 /// An ID that occurs twice in a scope is stored once.
-pub async fn a_scope_holds_everything_once(store: &dyn Store) {
+pub async fn a_scope_contains_each_resource_once(store: &dyn Store) {
     let world = World::build(store).await;
     let twice = token(&world.team, &world.owner);
     let (project, staging) = (world.project.id, world.staging.id);
@@ -255,7 +255,7 @@ pub async fn a_scope_holds_everything_once(store: &dyn Store) {
 }
 
 /// A scope may contain many projects and environments.
-pub async fn a_scope_of_many_things_survives(store: &dyn Store) {
+pub async fn a_large_scope_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let many = token(&world.team, &world.owner);
     let mut scope = TokenScope::default();
@@ -329,7 +329,7 @@ pub async fn a_rotation_without_grace_leaves_one_hash(store: &dyn Store) {
 
 /// After a second rotation, the previous MAC is the MAC from the first rotation; the original MAC
 /// is deleted.
-pub async fn a_rotation_replaces_what_is_kept_at_that_moment(store: &dyn Store) {
+pub async fn a_token_rotation_replaces_the_current_hash(store: &dyn Store) {
     let world = World::build(store).await;
     let old = token(&world.team, &world.owner);
     let [second, third] = [0, 1].map(|_| TokenMac(random()));
@@ -347,7 +347,7 @@ pub async fn a_rotation_replaces_what_is_kept_at_that_moment(store: &dyn Store) 
 }
 
 /// A deleted token is found by neither its current nor its previous MAC, and cannot be rotated.
-pub async fn a_previous_hash_goes_with_its_token(store: &dyn Store) {
+pub async fn a_previous_hash_is_deleted_with_its_token(store: &dyn Store) {
     let world = World::build(store).await;
     let old = token(&world.team, &world.owner);
     let mac = TokenMac(random());
@@ -365,7 +365,7 @@ pub async fn a_previous_hash_goes_with_its_token(store: &dyn Store) {
 
 /// `record_token_use` does nothing if a use was recorded less than a minute before, or the token is
 /// deleted.
-pub async fn a_use_is_kept_unless_one_stands(store: &dyn Store) {
+pub async fn a_use_is_stored_once_per_interval(store: &dyn Store) {
     let world = World::build(store).await;
     let used = token(&world.team, &world.owner);
     let mut tx = begin(store).await;

@@ -14,7 +14,7 @@ use crate::testing::fixtures::{
 };
 
 /// A running store responds to a ping.
-pub async fn a_store_answers_when_asked(store: &dyn Store) {
+pub async fn a_store_answers_its_health_check(store: &dyn Store) {
     store.ping().await.unwrap();
 }
 
@@ -29,7 +29,7 @@ pub async fn a_transaction_reads_its_own_writes(store: &dyn Store) {
 }
 
 /// A reader sees no uncommitted changes, and does not block.
-pub async fn what_is_not_committed_is_not_seen(store: &dyn Store) {
+pub async fn uncommitted_changes_are_not_seen(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
     change_everything(&mut *tx, &world).await;
@@ -60,7 +60,7 @@ pub async fn dropping_a_transaction_brings_back_what_it_deleted(store: &dyn Stor
         TokenScope { projects: vec![world.project.id], environments: vec![world.staging.id] };
     let mut tx = begin(store).await;
     tx.insert_secrets(from_ref(&first)).await.unwrap();
-    tx.replace_secret(&second).await.unwrap();
+    tx.replace_secrets(from_ref(&second)).await.unwrap();
     tx.insert_token(&of_staging, &scope).await.unwrap();
     tx.commit().await.unwrap();
     let mut tx = begin(store).await;
@@ -76,7 +76,7 @@ pub async fn dropping_a_transaction_brings_back_what_it_deleted(store: &dyn Stor
 }
 
 /// A commit makes all changes visible, in every table.
-pub async fn a_commit_makes_everything_seen(store: &dyn Store) {
+pub async fn a_commit_makes_all_changes_visible(store: &dyn Store) {
     let world = World::build(store).await;
     let (alice, new_team) = (user("alice"), team(&world.owner, "new"));
     let new_project = project(&new_team, "new");
@@ -133,7 +133,7 @@ pub async fn a_transaction_sees_what_was_committed_before_it(store: &dyn Store) 
     tx.commit().await.unwrap();
 
     let mut tx = begin(store).await;
-    tx.replace_secret(&next_version(&first)).await.unwrap();
+    tx.replace_secrets(from_ref(&next_version(&first))).await.unwrap();
     tx.commit().await.unwrap();
 
     let mut tx = begin(store).await;
@@ -165,7 +165,7 @@ pub async fn a_dropped_transaction_lets_the_next_begin(store: &dyn Store) {
 }
 
 /// Cancelling a call of `begin` that waits does not block other transactions.
-pub async fn a_begin_that_is_given_up_blocks_nobody(store: &dyn Store) {
+pub async fn a_cancelled_begin_blocks_no_transaction(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
     tx.touch_environment(world.production.id, 1).await.unwrap();
@@ -181,7 +181,7 @@ pub async fn a_begin_that_is_given_up_blocks_nobody(store: &dyn Store) {
 }
 
 /// After a cancelled call the transaction can be dropped, and the store stays usable.
-pub async fn a_call_that_is_given_up_harms_nobody(store: &dyn Store) {
+pub async fn a_cancelled_call_leaves_the_store_usable(store: &dyn Store) {
     let world = World::build(store).await;
     for number in 0..20 {
         let mut tx = begin(store).await;
@@ -239,7 +239,7 @@ pub async fn a_stale_record_leaves_the_transaction_usable(store: &dyn Store) {
     assert_stale(tx.lock_project(unknown.id).await, Subject::Project);
     assert_stale(tx.delete_environment(nowhere.id).await, Subject::Environment);
     assert_stale(tx.touch_environment(nowhere.id, 1).await, Subject::Environment);
-    assert_stale(tx.replace_secret(&next_version(&missing)).await, Subject::Secret);
+    assert_stale(tx.replace_secrets(from_ref(&next_version(&missing))).await, Subject::Secret);
     assert_stale(tx.delete_secret(missing.id).await, Subject::Secret);
     assert_stale(tx.delete_token(token(&world.team, &world.owner).id).await, Subject::Token);
 

@@ -85,7 +85,7 @@ pub async fn an_email_address_is_not_unique(store: &dyn Store) {
 }
 
 /// All profile fields that an issuer can give are stored as given.
-pub async fn everything_told_of_a_person_survives(store: &dyn Store) {
+pub async fn all_profile_fields_are_stored(store: &dyn Store) {
     let told = told();
     let mut tx = begin(store).await;
 
@@ -95,7 +95,7 @@ pub async fn everything_told_of_a_person_survives(store: &dyn Store) {
 }
 
 /// Profile fields that the issuer does not report are `None`, not empty.
-pub async fn what_was_not_told_of_a_person_stays_absent(store: &dyn Store) {
+pub async fn absent_profile_fields_stay_absent(store: &dyn Store) {
     let untold = UserRecord { email_verified: false, ..user("alice") };
     let empty = UserRecord { first_name: Some(String::new()), ..user("bob") };
     let mut tx = begin(store).await;
@@ -120,7 +120,7 @@ pub async fn a_long_name_in_any_script_survives(store: &dyn Store) {
 }
 
 /// An update replaces all fields except ID, issuer, subject and creation time.
-pub async fn an_update_keeps_who_a_person_is(store: &dyn Store) {
+pub async fn an_update_keeps_the_identity_of_a_user(store: &dyn Store) {
     let alice = user("alice");
     let told = UserRecord { id: alice.id, created_at: at(900), ..told() };
     let mut tx = begin(store).await;
@@ -140,7 +140,7 @@ pub async fn an_update_keeps_who_a_person_is(store: &dyn Store) {
 }
 
 /// An update can remove optional fields.
-pub async fn an_update_can_take_away_what_was_told(store: &dyn Store) {
+pub async fn an_update_can_clear_profile_fields(store: &dyn Store) {
     let told = told();
     let untold = UserRecord {
         email_verified: false,
@@ -159,7 +159,7 @@ pub async fn an_update_can_take_away_what_was_told(store: &dyn Store) {
 }
 
 /// An update changes one user only.
-pub async fn an_update_leaves_other_people_alone(store: &dyn Store) {
+pub async fn an_update_changes_no_other_user(store: &dyn Store) {
     let (alice, bob) = (user("alice"), user("bob"));
     let mut tx = begin(store).await;
     tx.insert_user(&alice).await.unwrap();
@@ -189,7 +189,7 @@ fn told() -> UserRecord {
 
 /// Erasing a user removes all personal data but keeps the row and references to it. A new user can
 /// then have the same issuer and subject.
-pub async fn a_forgotten_person_leaves_a_row_without_a_trace(store: &dyn Store) {
+pub async fn a_forgotten_user_leaves_a_row_without_personal_data(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
 
@@ -211,7 +211,7 @@ pub async fn a_forgotten_person_leaves_a_row_without_a_trace(store: &dyn Store) 
 }
 
 /// `update_user` does not write a user record back that was read before the user was erased.
-pub async fn a_forgotten_person_is_not_refreshed(store: &dyn Store) {
+pub async fn a_forgotten_user_is_not_updated(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
     tx.erase_user(world.owner.id, at(60)).await.unwrap();
@@ -224,7 +224,7 @@ pub async fn a_forgotten_person_is_not_refreshed(store: &dyn Store) {
 
 /// A user's row can be locked several times in one transaction; an erased user's row cannot be
 /// locked.
-pub async fn whoever_is_forgotten_cannot_be_held(store: &dyn Store) {
+pub async fn a_forgotten_user_cannot_be_locked(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
     tx.lock_user(world.owner.id).await.unwrap();

@@ -8,7 +8,7 @@ use crate::store::{Change, SecretRecord, SecretVersion, Store};
 use crate::testing::fixtures::{World, at, next_version, sealed, secret};
 
 /// The next version replaces the current one, with all its fields.
-pub async fn the_next_version_takes_the_place(store: &dyn Store) {
+pub async fn the_next_version_replaces_the_current_one(store: &dyn Store) {
     let world = World::build(store).await;
     let first = SecretRecord {
         created_by: Some(world.member.id.uuid()),
@@ -25,7 +25,7 @@ pub async fn the_next_version_takes_the_place(store: &dyn Store) {
     let mut tx = begin(store).await;
     tx.insert_secrets(&[first]).await.unwrap();
 
-    tx.replace_secret(&second).await.unwrap();
+    tx.replace_secrets(from_ref(&second)).await.unwrap();
 
     let found =
         committed(store, tx).await.secrets(world.production.id, from_ref(&second.key)).await;
@@ -48,8 +48,8 @@ pub async fn the_replaced_version_is_kept_as_it_was(store: &dyn Store) {
     let mut tx = begin(store).await;
     tx.insert_secrets(from_ref(&first)).await.unwrap();
 
-    tx.replace_secret(&second).await.unwrap();
-    tx.replace_secret(&third).await.unwrap();
+    tx.replace_secrets(from_ref(&second)).await.unwrap();
+    tx.replace_secrets(from_ref(&third)).await.unwrap();
 
     let found =
         committed(store, tx).await.secret_versions(first.id, u32::MAX, u32::MAX).await.unwrap();
@@ -83,7 +83,7 @@ pub async fn versions_come_newest_first(store: &dyn Store) {
 
     for _ in 0..12 {
         newest = next_version(&newest);
-        tx.replace_secret(&newest).await.unwrap();
+        tx.replace_secrets(from_ref(&newest)).await.unwrap();
     }
 
     let found =
@@ -100,7 +100,7 @@ pub async fn versions_come_in_pages(store: &dyn Store) {
     tx.insert_secrets(from_ref(&newest)).await.unwrap();
     for _ in 0..5 {
         newest = next_version(&newest);
-        tx.replace_secret(&newest).await.unwrap();
+        tx.replace_secrets(from_ref(&newest)).await.unwrap();
     }
     let mut seen = committed(store, tx).await;
 
@@ -126,8 +126,8 @@ pub async fn each_secret_has_versions_of_its_own(store: &dyn Store) {
     let mut tx = begin(store).await;
     tx.insert_secrets(&[one.clone(), two.clone()]).await.unwrap();
 
-    tx.replace_secret(&next_one).await.unwrap();
-    tx.replace_secret(&next_two).await.unwrap();
+    tx.replace_secrets(from_ref(&next_one)).await.unwrap();
+    tx.replace_secrets(from_ref(&next_two)).await.unwrap();
 
     let mut seen = committed(store, tx).await;
     assert_eq!(
@@ -141,7 +141,7 @@ pub async fn each_secret_has_versions_of_its_own(store: &dyn Store) {
     assert_eq!(seen.secrets(world.production.id, &[one.key]).await.unwrap(), [next_one]);
 }
 
-/// `replace_secret` fails with `Stale` unless the new version number is one higher than the stored
+/// `replace_secrets` fails with `Stale` unless the new version number is one higher than the stored
 /// one.
 pub async fn a_version_out_of_turn_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
@@ -151,12 +151,69 @@ pub async fn a_version_out_of_turn_is_stale(store: &dyn Store) {
 
     for version in [0, 1, 2, 4, u32::MAX] {
         let out_of_turn = SecretRecord { version, ..next_version(&second) };
-        assert_stale(tx.replace_secret(&out_of_turn).await, Subject::Secret);
+        assert_stale(tx.replace_secrets(from_ref(&out_of_turn)).await, Subject::Secret);
     }
 
     let mut seen = committed(store, tx).await;
     assert_eq!(seen.secret_versions(second.id, u32::MAX, u32::MAX).await.unwrap(), []);
     assert_eq!(seen.secrets(world.production.id, from_ref(&second.key)).await.unwrap(), [second]);
+}
+
+/// `replace_secrets` replaces several secrets, of several environments, and keeps the current
+/// version of each.
+pub async fn several_secrets_are_replaced_at_once(store: &dyn Store) {
+    let world = World::build(store).await;
+    let first = [
+        secret(&world.production, "ONE"),
+        secret(&world.production, "TWO"),
+        secret(&world.staging, "ONE"),
+    ];
+    let second = [
+        SecretRecord { description: Some(sealed(b"what for")), ..next_version(&first[0]) },
+        SecretRecord { hidden: true, change: Change::Hidden, ..next_version(&first[1]) },
+        SecretRecord { changed_by: Some(world.owner.id.uuid()), ..next_version(&first[2]) },
+    ];
+    let unchanged = secret(&world.production, "UNCHANGED");
+    let mut tx = begin(store).await;
+    tx.insert_secrets(&first).await.unwrap();
+    tx.insert_secrets(from_ref(&unchanged)).await.unwrap();
+
+    tx.replace_secrets(&second).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    for (old, new) in first.iter().zip(&second) {
+        assert_eq!(seen.secrets(new.environment, from_ref(&new.key)).await.unwrap(), from_ref(new));
+        let versions = seen.secret_versions(new.id, u32::MAX, u32::MAX).await.unwrap();
+        assert_eq!(versions, [replaced(old, new)]);
+    }
+    let found = seen.secrets(world.production.id, from_ref(&unchanged.key)).await.unwrap();
+    assert_eq!(found, [unchanged]);
+}
+
+/// If one of several secrets cannot be replaced, none is.
+pub async fn of_several_secrets_all_or_none_are_replaced(store: &dyn Store) {
+    let world = World::build(store).await;
+    let held = [secret(&world.production, "ONE"), secret(&world.production, "TWO")];
+    let gone = secret(&world.production, "GONE");
+    let next = held.each_ref().map(next_version);
+    let ahead = SecretRecord { version: 3, ..next[1].clone() };
+    let mut tx = begin(store).await;
+    tx.insert_secrets(&held).await.unwrap();
+    let before = tx.environment_counters(world.production.id).await.unwrap();
+
+    for refused in [next_version(&gone), ahead] {
+        for batch in [[next[0].clone(), refused.clone()], [refused.clone(), next[0].clone()]] {
+            assert_stale(tx.replace_secrets(&batch).await, Subject::Secret);
+        }
+    }
+
+    assert_eq!(tx.environment_counters(world.production.id).await.unwrap(), before);
+    let mut seen = committed(store, tx).await;
+    let keys = held.each_ref().map(|secret| secret.key.clone());
+    assert_eq!(seen.secrets(world.production.id, &keys).await.unwrap(), held);
+    for secret in &held {
+        assert_eq!(seen.secret_versions(secret.id, u32::MAX, u32::MAX).await.unwrap(), []);
+    }
 }
 
 /// Replacing a deleted secret fails with `Stale` and does not create it again.
@@ -167,7 +224,7 @@ pub async fn a_secret_that_is_gone_cannot_be_replaced(store: &dyn Store) {
     tx.insert_secrets(from_ref(&gone)).await.unwrap();
     tx.delete_secret(gone.id).await.unwrap();
 
-    assert_stale(tx.replace_secret(&next_version(&gone)).await, Subject::Secret);
+    assert_stale(tx.replace_secrets(from_ref(&next_version(&gone))).await, Subject::Secret);
 
     let mut seen = committed(store, tx).await;
     assert_eq!(seen.count_secrets(world.production.id).await.unwrap(), 0);
@@ -184,7 +241,7 @@ pub async fn every_change_survives(store: &dyn Store) {
         let mut tx = begin(store).await;
         tx.insert_secrets(from_ref(&first)).await.unwrap();
 
-        tx.replace_secret(&second).await.unwrap();
+        tx.replace_secrets(from_ref(&second)).await.unwrap();
 
         let mut reader = committed(store, tx).await;
         let present = reader.secrets(world.production.id, &[first.key]).await.unwrap();
@@ -206,7 +263,7 @@ pub async fn the_highest_version_number_survives(store: &dyn Store) {
     let mut tx = begin(store).await;
     tx.insert_secrets(from_ref(&last_but_one)).await.unwrap();
 
-    tx.replace_secret(&last).await.unwrap();
+    tx.replace_secrets(from_ref(&last)).await.unwrap();
 
     let mut seen = committed(store, tx).await;
     let versions = seen.secret_versions(last.id, u32::MAX, u32::MAX).await.unwrap();
@@ -223,7 +280,7 @@ pub async fn a_large_replaced_value_survives(store: &dyn Store) {
     let mut tx = begin(store).await;
     tx.insert_secrets(from_ref(&large)).await.unwrap();
 
-    tx.replace_secret(&next).await.unwrap();
+    tx.replace_secrets(from_ref(&next)).await.unwrap();
 
     let versions =
         committed(store, tx).await.secret_versions(large.id, u32::MAX, u32::MAX).await.unwrap();

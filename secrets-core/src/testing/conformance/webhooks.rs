@@ -7,7 +7,7 @@ use crate::store::{RotationRecord, Store, StoreError, Tx, WebhookDeliveryRecord,
 use crate::testing::fixtures::{World, at, rotation, sealed, webhook, webhook_delivery};
 
 /// A webhook is found by its ID and its rotation, with all its fields.
-pub async fn a_webhook_is_kept_with_all_it_has(store: &dyn Store) {
+pub async fn all_fields_of_a_webhook_survive(store: &dyn Store) {
     let (world, of, mut tx) = one(store).await;
     let full = WebhookRecord {
         sealed: sealed(&[0, 255]),
@@ -72,7 +72,7 @@ pub async fn a_rotation_that_is_gone_gets_no_webhook(store: &dyn Store) {
 }
 
 /// `update_webhook` changes `enabled` and `failing_since`, and nothing else.
-pub async fn an_update_says_whether_a_webhook_is_told(store: &dyn Store) {
+pub async fn an_update_enables_or_disables_a_webhook(store: &dyn Store) {
     let (world, of, mut tx) = one(store).await;
     let (before, other) = (webhook(&of), WebhookRecord { created_at: at(1), ..webhook(&of) });
     tx.insert_webhook(&before).await.unwrap();
@@ -118,7 +118,7 @@ pub async fn a_deleted_webhook_is_gone_with_its_deliveries(store: &dyn Store) {
 }
 
 /// A delivery is loaded with all its fields; a test delivery has no event.
-pub async fn a_webhook_delivery_is_kept_with_all_it_has(store: &dyn Store) {
+pub async fn all_fields_of_a_webhook_delivery_survive(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
     let to = webhook(&of);
     let full = WebhookDeliveryRecord {
@@ -173,7 +173,7 @@ pub async fn webhook_deliveries_come_newest_first(store: &dyn Store) {
 }
 
 /// An update changes the state of a delivery, but not its content or its webhook.
-pub async fn an_update_says_how_a_delivery_is_doing(store: &dyn Store) {
+pub async fn an_update_stores_the_status_of_a_delivery(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
     let [to, other] = [0, 1].map(|_| webhook(&of));
     let before = webhook_delivery(&to, at(1));

@@ -140,7 +140,7 @@ mod rotation_writes;
 pub(super) mod rotations;
 mod row;
 mod scans;
-mod secrets;
+pub(super) mod secrets;
 mod sessions;
 mod teams;
 pub(super) mod tokens;

@@ -3,22 +3,13 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use sqlx::{Connection as _, QueryBuilder};
 
-use super::{BATCH, Connected, Db, Row, Session, Transaction, bigint, failed};
+use super::{BATCH, Connected, Connection, Db, Row, Session, Transaction, bigint, failed};
 use crate::crypto::Sealed;
 use crate::model::{EnvironmentId, SecretId, SecretKey, Subject};
 use crate::store::{
     Change, MAX_PRUNED, SecretReads, SecretRecord, SecretVersion, SecretWrites, StoreError,
     StoreResult,
 };
-
-/// Condition for the $3 oldest versions of the secret $1 with a number below $2.
-macro_rules! oldest {
-    () => {
-        "secret_id = $1 AND version IN (
-             SELECT version FROM secret_versions WHERE secret_id = $1 AND version < $2
-             ORDER BY version LIMIT $3)"
-    };
-}
 
 #[async_trait]
 impl<C: Connected> SecretReads for Session<C> {
@@ -77,26 +68,7 @@ impl<C: Connected> SecretReads for Session<C> {
 #[async_trait]
 impl SecretWrites for Session<Transaction> {
     async fn insert_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()> {
-        if let [secret] = secrets {
-            self.insert(Subject::Secret, insertion(secrets).build()).await?;
-            return self.add_size(secret.environment, secret.size()).await;
-        }
-        // A savepoint: if one key is taken, the secrets inserted so far are rolled back.
-        let (connection, limit) = self.0.pooled().await?.parts();
-        let insertions = async {
-            let mut savepoint = connection.begin().await.map_err(failed)?;
-            for secrets in secrets.chunks(BATCH) {
-                let mut statement = insertion(secrets);
-                let statement = statement.build().persistent(false);
-                let inserted =
-                    statement.execute(&mut *savepoint).await.map_err(failed)?.rows_affected();
-                if usize::try_from(inserted) != Ok(secrets.len()) {
-                    return Err(StoreError::Duplicate(Subject::Secret));
-                }
-            }
-            savepoint.commit().await.map_err(failed)
-        };
-        limit.apply(insertions).await?;
+        self.write_all(secrets, INSERT, StoreError::Duplicate).await?;
         let mut sizes = BTreeMap::new();
         for secret in secrets {
             *sizes.entry(secret.environment).or_default() += secret.size();
@@ -107,47 +79,8 @@ impl SecretWrites for Session<Transaction> {
         Ok(())
     }
 
-    async fn replace_secret(&mut self, secret: &SecretRecord) -> StoreResult<()> {
-        let before = i64::from(secret.version) - 1;
-        let keep = sqlx::query(
-            "INSERT INTO secret_versions
-                 (secret_id, version, sealed, hidden, change, changed_by, changed_at, replaced_at,
-                  environment_id)
-             SELECT id, version, sealed, hidden, change, changed_by, changed_at, $3, environment_id
-             FROM secrets WHERE id = $1 AND version = $2
-             ON CONFLICT DO NOTHING",
-        )
-        .bind(secret.id.uuid())
-        .bind(before)
-        .bind(secret.changed_at);
-        self.change(Subject::Secret, keep).await?;
-        let resize = sqlx::query(
-            "UPDATE environments
-             SET size = size + $2 - (
-                     SELECT LENGTH(sealed) + COALESCE(LENGTH(sealed_description), 0)
-                     FROM secrets WHERE id = $1),
-                 history_size = history_size + (SELECT LENGTH(sealed) FROM secrets WHERE id = $1)
-             WHERE id = (SELECT environment_id FROM secrets WHERE id = $1)",
-        );
-        self.write(resize.bind(secret.id.uuid()).bind(bytes(secret.size())?)).await?;
-
-        let replace = sqlx::query(
-            "UPDATE secrets
-             SET sealed = $3, hidden = $4, sealed_description = $5, version = version + 1,
-                 change = $6, changed_by = $7, changed_at = $8, updated_by = $9, updated_at = $10
-             WHERE id = $1 AND version = $2",
-        )
-        .bind(secret.id.uuid())
-        .bind(before)
-        .bind(secret.sealed.as_bytes())
-        .bind(secret.hidden)
-        .bind(secret.description.as_ref().map(Sealed::as_bytes))
-        .bind(secret.change.as_str())
-        .bind(secret.changed_by)
-        .bind(secret.changed_at)
-        .bind(secret.updated_by)
-        .bind(secret.updated_at);
-        self.change(Subject::Secret, replace).await
+    async fn replace_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()> {
+        self.write_all(secrets, REPLACE, StoreError::Stale).await
     }
 
     async fn update_secret_description(&mut self, secret: &SecretRecord) -> StoreResult<()> {
@@ -185,26 +118,33 @@ impl SecretWrites for Session<Transaction> {
         self.change(Subject::Secret, statement).await
     }
 
-    async fn prune_versions(&mut self, secret: SecretId, before: u32) -> StoreResult<()> {
-        let resize = sqlx::query(concat!(
-            "UPDATE environments
-             SET history_size = history_size - COALESCE((
-                 SELECT SUM(LENGTH(sealed)) FROM secret_versions WHERE ",
-            oldest!(),
-            "), 0)
-             WHERE id = (SELECT environment_id FROM secrets WHERE id = $1)"
-        ));
-        let delete = sqlx::query(concat!("DELETE FROM secret_versions WHERE ", oldest!()));
-        for statement in [resize, delete] {
-            let statement = statement.bind(secret.uuid()).bind(i64::from(before));
-            self.write(statement.bind(i64::from(MAX_PRUNED))).await?;
+    async fn prune_versions(&mut self, limits: &[(SecretId, u32)]) -> StoreResult<()> {
+        let mut oldest = Vec::new();
+        for limits in limits.chunks(BATCH) {
+            let mut statement = QueryBuilder::<Db>::new("WITH limits (id, version) AS (");
+            statement.push_values(limits, |mut row, (secret, before)| {
+                row.push_bind(secret.uuid()).push_bind(i64::from(*before));
+            });
+            statement.push(
+                ") SELECT v.secret_id AS id, v.version, v.environment_id,
+                       CAST(LENGTH(v.sealed) AS BIGINT) AS size
+                   FROM limits CROSS JOIN secret_versions v
+                   WHERE v.secret_id = limits.id AND v.version < limits.version
+                   ORDER BY v.version LIMIT ",
+            );
+            statement.push_bind(i64::from(MAX_PRUNED));
+            let statement = statement.build().persistent(limits.len() == 1);
+            oldest.extend(self.all("secret_versions", statement, stored_version).await?);
         }
-        Ok(())
+        oldest.sort_unstable_by_key(|stored| stored.version);
+        oldest.truncate(MAX_PRUNED as usize);
+        self.delete_versions(&oldest).await
     }
 
     async fn prune_history(&mut self, environment: EnvironmentId, excess: u64) -> StoreResult<()> {
         let oldest = sqlx::query(
-            "SELECT v.secret_id AS id, v.version, CAST(LENGTH(v.sealed) AS BIGINT) AS size
+            "SELECT v.secret_id AS id, v.version, v.environment_id,
+                 CAST(LENGTH(v.sealed) AS BIGINT) AS size
              FROM secret_versions v JOIN secrets s ON s.id = v.secret_id
              WHERE v.environment_id = $1
                  AND NOT (s.change = 'rotated' AND v.version = s.version - 1)
@@ -212,32 +152,87 @@ impl SecretWrites for Session<Transaction> {
              LIMIT $2",
         );
         let oldest = oldest.bind(environment.uuid()).bind(i64::from(MAX_PRUNED));
-        let oldest = self.all("secret_versions", oldest, size_of_version).await?;
-        let (mut freed, mut pruned) = (0, Vec::new());
-        for (secret, version, size) in oldest {
-            if freed >= excess {
-                break;
-            }
-            freed += size;
-            pruned.push((secret, version));
+        let mut oldest = self.all("secret_versions", oldest, stored_version).await?;
+        let mut freed = 0;
+        oldest.retain(|stored| {
+            let is_needed = freed < excess;
+            freed += stored.size;
+            is_needed
+        });
+        self.delete_versions(&oldest).await
+    }
+}
+
+/// A previous version to delete.
+struct StoredVersion {
+    secret: SecretId,
+    version: i64,
+    environment: EnvironmentId,
+    size: u64,
+}
+
+/// A statement for several secrets.
+pub(in super::super) struct RowWrites {
+    pub(in super::super) statement: fn(&[SecretRecord]) -> QueryBuilder<Db>,
+    /// True if the statement must write one row for each secret.
+    is_one_each: bool,
+}
+
+const INSERT: &[RowWrites] = &[RowWrites { statement: insertion, is_one_each: true }];
+
+/// Statements that replace secrets. The sizes are updated while the old values are still known.
+pub(in super::super) const REPLACE: &[RowWrites] = &[
+    RowWrites { statement: retention, is_one_each: true },
+    RowWrites { statement: resizing, is_one_each: false },
+    RowWrites { statement: replacement, is_one_each: true },
+];
+
+impl Session<Transaction> {
+    /// Runs statements for secrets. Fails with `refusal`, and writes nothing, if a statement does not
+    /// write every row that it must.
+    async fn write_all(
+        &mut self,
+        secrets: &[SecretRecord],
+        writes: &[RowWrites],
+        refusal: fn(Subject) -> StoreError,
+    ) -> StoreResult<()> {
+        let (connection, limit) = self.0.pooled().await?.parts();
+        if secrets.len() == 1 {
+            return limit.apply(write_each(connection, secrets, writes, refusal)).await;
         }
-        if pruned.is_empty() {
+        // A savepoint: if a later row is refused, the earlier ones are rolled back.
+        let all = async {
+            let mut savepoint = connection.begin().await.map_err(failed)?;
+            write_each(&mut savepoint, secrets, writes, refusal).await?;
+            savepoint.commit().await.map_err(failed)
+        };
+        limit.apply(all).await
+    }
+
+    async fn delete_versions(&mut self, versions: &[StoredVersion]) -> StoreResult<()> {
+        if versions.is_empty() {
             return Ok(());
         }
         let mut statement =
             QueryBuilder::<Db>::new("DELETE FROM secret_versions WHERE (secret_id, version) IN (");
-        statement.push_values(&pruned, |mut row, (secret, version)| {
-            row.push_bind(secret.uuid()).push_bind(version);
+        statement.push_values(versions, |mut row, stored| {
+            row.push_bind(stored.secret.uuid()).push_bind(stored.version);
         });
         statement.push(")");
-        self.write(statement.build().persistent(false)).await?;
-        let resize =
-            sqlx::query("UPDATE environments SET history_size = history_size - $2 WHERE id = $1");
-        self.write(resize.bind(environment.uuid()).bind(bigint(freed)?)).await.map(drop)
+        self.write(statement.build().persistent(versions.len() == 1)).await?;
+        let mut sizes = BTreeMap::<_, u64>::new();
+        for stored in versions {
+            *sizes.entry(stored.environment).or_default() += stored.size;
+        }
+        for (environment, size) in sizes {
+            let resize = sqlx::query(
+                "UPDATE environments SET history_size = history_size - $2 WHERE id = $1",
+            );
+            self.write(resize.bind(environment.uuid()).bind(bigint(size)?)).await?;
+        }
+        Ok(())
     }
-}
 
-impl Session<Transaction> {
     /// Adds to the size of an environment's secrets.
     async fn add_size(&mut self, environment: EnvironmentId, size: usize) -> StoreResult<()> {
         let statement = sqlx::query("UPDATE environments SET size = size + $2 WHERE id = $1");
@@ -250,9 +245,33 @@ fn bytes(size: usize) -> StoreResult<i64> {
     i64::try_from(size).map_err(|cause| StoreError::Corrupt(cause.into()))
 }
 
-/// Decodes the secret, the number and the size of a version.
-fn size_of_version(row: &Row<'_>) -> StoreResult<(SecretId, i64, u64)> {
-    Ok((row.id("id")?, row.get("version")?, row.number("size")?))
+/// Decodes a previous version, without its content.
+fn stored_version(row: &Row<'_>) -> StoreResult<StoredVersion> {
+    Ok(StoredVersion {
+        secret: row.id("id")?,
+        version: row.get("version")?,
+        environment: row.id("environment_id")?,
+        size: row.number("size")?,
+    })
+}
+
+async fn write_each(
+    connection: &mut Connection,
+    secrets: &[SecretRecord],
+    writes: &[RowWrites],
+    refusal: fn(Subject) -> StoreError,
+) -> StoreResult<()> {
+    for secrets in secrets.chunks(BATCH) {
+        for RowWrites { statement, is_one_each } in writes {
+            let mut statement = statement(secrets);
+            let statement = statement.build().persistent(secrets.len() == 1);
+            let written = statement.execute(&mut *connection).await.map_err(failed)?;
+            if *is_one_each && usize::try_from(written.rows_affected()) != Ok(secrets.len()) {
+                return Err(refusal(Subject::Secret));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn insertion(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
@@ -278,6 +297,80 @@ fn insertion(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
             .push_bind(secret.updated_at);
     });
     statement.push(" ON CONFLICT DO NOTHING");
+    statement
+}
+
+/// Builds the statement that keeps the current versions of secrets as previous versions.
+fn retention(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
+    let mut statement = QueryBuilder::new("WITH next (id, version, changed_at) AS (");
+    statement.push_values(secrets, |mut row, secret| {
+        row.push_bind(secret.id.uuid())
+            .push_bind(i64::from(secret.version))
+            .push_bind(secret.changed_at);
+    });
+    statement.push(
+        ") INSERT INTO secret_versions
+             (secret_id, version, sealed, hidden, change, changed_by, changed_at, replaced_at,
+              environment_id)
+         SELECT s.id, s.version, s.sealed, s.hidden, s.change, s.changed_by, s.changed_at,
+             next.changed_at, s.environment_id
+         FROM next CROSS JOIN secrets s
+         WHERE s.id = next.id AND s.version = next.version - 1
+         ON CONFLICT DO NOTHING",
+    );
+    statement
+}
+
+/// Builds the statement that updates the sizes of environments for the new sizes of secrets.
+fn resizing(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
+    let mut statement = QueryBuilder::new("WITH next (id, size) AS (");
+    statement.push_values(secrets, |mut row, secret| {
+        // A size of more than 8 EiB cannot occur.
+        let size = i64::try_from(secret.size()).unwrap_or(i64::MAX);
+        row.push_bind(secret.id.uuid()).push_bind(size);
+    });
+    statement.push(
+        ") UPDATE environments
+         SET size = environments.size + growth.size,
+             history_size = environments.history_size + growth.history_size
+         FROM (
+             SELECT s.environment_id,
+                 SUM(next.size - LENGTH(s.sealed) - COALESCE(LENGTH(s.sealed_description), 0))
+                     AS size,
+                 SUM(LENGTH(s.sealed)) AS history_size
+             FROM next CROSS JOIN secrets s WHERE s.id = next.id GROUP BY s.environment_id
+         ) growth
+         WHERE environments.id = growth.environment_id",
+    );
+    statement
+}
+
+/// Builds the statement that sets the contents of the next versions.
+fn replacement(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
+    let mut statement = QueryBuilder::new(
+        "WITH next (id, version, sealed, hidden, sealed_description, change, changed_by,
+             changed_at, updated_by, updated_at) AS (",
+    );
+    statement.push_values(secrets, |mut row, secret| {
+        row.push_bind(secret.id.uuid())
+            .push_bind(i64::from(secret.version))
+            .push_bind(secret.sealed.as_bytes())
+            .push_bind(secret.hidden)
+            .push_bind(secret.description.as_ref().map(Sealed::as_bytes))
+            .push_bind(secret.change.as_str())
+            .push_bind(secret.changed_by)
+            .push_bind(secret.changed_at)
+            .push_bind(secret.updated_by)
+            .push_bind(secret.updated_at);
+    });
+    statement.push(
+        ") UPDATE secrets
+         SET sealed = next.sealed, hidden = next.hidden,
+             sealed_description = next.sealed_description, version = next.version,
+             change = next.change, changed_by = next.changed_by, changed_at = next.changed_at,
+             updated_by = next.updated_by, updated_at = next.updated_at
+         FROM next WHERE secrets.id = next.id AND secrets.version = next.version - 1",
+    );
     statement
 }
 
