@@ -165,6 +165,24 @@ mod tests {
     }
 
     #[test]
+    fn only_a_header_of_this_version_with_bounded_costs_is_parsed() {
+        let file = sealed(b"kvc");
+        let header: [u8; HEADER] = *file.first_chunk().unwrap();
+        let with = |at: usize, byte: u8| {
+            let mut changed = header;
+            changed[at] = byte;
+            changed
+        };
+
+        assert_eq!(parse_header(&header).map(|(cost, _)| cost), Some(MIN_COST));
+        for (field, changed) in
+            [("magic", with(0, b's')), ("version", with(8, 2)), ("lanes", with(17, 0))]
+        {
+            assert!(parse_header(&changed).is_none(), "{field}");
+        }
+    }
+
+    #[test]
     fn the_published_costs_are_written_into_a_new_file() {
         let file = Archive::seal(&ArchiveKey::derive(&passphrase("correct horse")), b"kvc");
 

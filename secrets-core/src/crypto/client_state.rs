@@ -69,6 +69,16 @@ mod tests {
             assert!(state.open(std::str::from_utf8(&changed).unwrap()).is_err(), "{place}");
         }
         assert!(state.open("").is_err());
-        assert!(state.open(&"A".repeat(MAX_LENGTH + 1)).is_err());
+    }
+
+    #[tokio::test]
+    async fn state_opens_up_to_the_maximum_length_of_its_text() {
+        let state = ClientState::of(&keyring().await, "sign-in");
+        // Nonce and tag take 40 bytes, and three bytes are four characters.
+        let [longest, longer] = [6_104, 6_105].map(|bytes| state.seal(&vec![7; bytes]));
+
+        assert_eq!(longest.len(), 8_192);
+        assert!(state.open(&longest).is_ok());
+        assert!(state.open(&longer).is_err());
     }
 }

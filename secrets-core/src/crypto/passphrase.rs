@@ -78,6 +78,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn costs_are_accepted_within_their_bounds() {
+        for (memory, passes, lanes, is_bounded) in [
+            (65_536, 3, 4, true),
+            (19_456, 2, 1, true),
+            (262_144, 10, 8, true),
+            (19_455, 3, 4, false),
+            (262_145, 3, 4, false),
+            (65_536, 1, 4, false),
+            (65_536, 11, 4, false),
+            (65_536, 3, 0, false),
+            (65_536, 3, 9, false),
+        ] {
+            let cost = Cost { memory, passes, lanes };
+            assert_eq!(cost.is_bounded(), is_bounded, "{cost:?}");
+        }
+    }
+
+    #[test]
     fn a_passphrase_has_12_characters_or_more() {
         for text in ["", "short", "elevenchars", &"x".repeat(1025)] {
             assert!(Passphrase::new(text.to_owned()).is_err(), "{text}");

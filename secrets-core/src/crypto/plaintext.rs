@@ -142,3 +142,51 @@ impl<'de> Deserialize<'de> for Description {
         Self::new(String::deserialize(deserializer)?).map_err(de::Error::custom)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_has_at_most_65536_bytes_and_no_nul() {
+        for (text, is_valid) in [
+            (String::new(), true),
+            ("x".repeat(65_536), true),
+            ("é".repeat(32_768), true),
+            ("x".repeat(65_537), false),
+            ("é".repeat(32_769), false),
+            ("a\0b".to_owned(), false),
+        ] {
+            let length = text.len();
+            assert_eq!(Plaintext::new(text).is_ok(), is_valid, "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn a_description_has_at_most_500_characters() {
+        for (text, is_valid) in
+            [("é".repeat(500), true), ("é".repeat(501), false), ("a\u{7}b".to_owned(), false)]
+        {
+            let length = text.chars().count();
+            assert_eq!(Description::new(text).is_ok(), is_valid, "{length} characters");
+        }
+    }
+
+    #[test]
+    fn values_are_compared_by_their_text() {
+        let [value, same, longer] =
+            ["kvc_a", "kvc_a", "kvc_ab"].map(|text| Plaintext::new(text.to_owned()).unwrap());
+
+        assert!(value.is_same(&same));
+        assert!(!value.is_same(&longer));
+        assert!(!value.is_same(&Plaintext::nothing()));
+    }
+
+    #[test]
+    fn a_value_that_is_not_utf8_does_not_open() {
+        let opened = |bytes: &[u8]| Plaintext::from_opened(Zeroizing::new(bytes.to_vec()));
+
+        assert_eq!(opened(b"kvc_a").unwrap().reveal(), "kvc_a");
+        assert!(opened(b"\xff").is_err());
+    }
+}

@@ -238,14 +238,69 @@ mod tests {
     fn a_bucket_hides_the_length_at_little_cost() {
         for (value, inner) in [
             (0, 64),
+            (59, 64),
             (60, 64),
             (61, 128),
+            (1_019, 1_024),
             (1_020, 1_024),
             (1_021, 1_088),
             (5_000, 5_120),
             (65_536, 67_584),
         ] {
             assert_eq!(bucket_size(value + 4), inner, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_padded_value_has_one_encoding() {
+        let padded = |length: u32, value: &[u8], size: usize| {
+            let mut inner = [length.to_be_bytes().as_slice(), value].concat();
+            inner.resize(size, 0);
+            Zeroizing::new(inner)
+        };
+        let mut dirty = padded(2, b"ab", 64);
+        dirty[63] = 1;
+
+        assert_eq!(unpad(padded(2, b"ab", 64)).unwrap().as_slice(), b"ab");
+        assert_eq!(unpad(padded(60, &[7; 60], 64)).unwrap().as_slice(), [7; 60]);
+        for (fault, inner) in [
+            ("padding that is not zero", dirty),
+            ("a bucket that is too large", padded(2, b"ab", 128)),
+            ("a bucket that is too small", padded(2, b"ab", 6)),
+            ("a length beyond the end", padded(61, &[7; 60], 64)),
+            ("no length", Zeroizing::new(vec![0; 3])),
+        ] {
+            assert!(unpad(inner).is_err(), "{fault}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_any_length_is_unpadded_to_itself() {
+        for length in [0, 1, 60, 61, 1_019, 1_020, 1_021, 4_096, 65_536] {
+            let value = vec![b'v'; length];
+
+            assert_eq!(*unpad(pad(&value)).unwrap(), value, "{length}");
+        }
+    }
+
+    #[test]
+    fn a_purpose_is_stored_as_its_number() {
+        for number in 1..=8 {
+            assert_eq!(Purpose::from_number(number).map(|found| found as u8), Some(number));
+        }
+        assert_eq!([0, 9].map(Purpose::from_number), [None, None]);
+    }
+
+    #[test]
+    fn only_a_record_of_this_format_names_its_key() {
+        for (bytes, version) in [
+            (&b"S\x01\x01\x00\x01\x02\x03"[..], Some(0x0001_0203)),
+            (b"S\x01\x01\x00\x01\x02", None),
+            (b"s\x01\x01\x00\x01\x02\x03", None),
+            (b"S\x02\x01\x00\x01\x02\x03", None),
+            (b"S\x01\x02\x00\x01\x02\x03", None),
+        ] {
+            assert_eq!(Sealed::from_bytes(bytes.to_vec()).key_version(), version, "{bytes:?}");
         }
     }
 
