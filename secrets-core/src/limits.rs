@@ -173,6 +173,40 @@ mod tests {
     }
 
     #[test]
+    fn looking_takes_no_place_in_the_table() {
+        let limiter = RateLimiter::new(1);
+
+        limiter.look("a", at(0));
+
+        assert!(limiter.shards.iter().all(|shard| lock(shard).counts.is_empty()));
+    }
+
+    #[test]
+    fn a_window_shows_the_requests_that_are_left() {
+        let limiter = RateLimiter::new(3);
+
+        let windows = (0..4).map(|_| limiter.count("a", at(59)).unwrap());
+        let counted: Vec<_> = windows.map(|window| (window.limit, window.remaining)).collect();
+
+        assert_eq!(counted, [(3, 2), (3, 1), (3, 0), (3, 0)]);
+        assert_eq!(limiter.look("a", at(59)).unwrap().remaining, 0);
+        assert_eq!(limiter.look("b", at(59)).unwrap().remaining, 3);
+    }
+
+    #[test]
+    fn a_late_request_of_the_previous_window_counts_in_the_new_window() {
+        let limiter = RateLimiter::new(2);
+        limiter.count("a", at(120));
+
+        let late = limiter.count("a", at(119)).unwrap();
+
+        assert_eq!((late.remaining, late.resets_at), (0, at(120)));
+        assert!(!limiter.count("a", at(120)).unwrap().admitted);
+        assert!(limiter.count("a", at(240)).unwrap().admitted);
+        assert!(limiter.count("a", at(60)).unwrap().admitted, "a clock that was set back");
+    }
+
+    #[test]
     fn a_flood_of_keys_is_limited_as_one() {
         let limiter = RateLimiter::new(1);
 

@@ -74,9 +74,8 @@ pub fn network_of(address: IpAddr) -> IpAddr {
 
 /// Returns the first 64 and the first 48 bits of an address.
 fn prefixes(address: Ipv6Addr) -> (u64, u64) {
-    let [a, b, c, d, ..] = address.segments().map(u64::from);
-    let wide = a << 32 | b << 16 | c;
-    (wide << 16 | d, wide)
+    let first = |bits: u32| u64::try_from(address.to_bits() >> (128 - bits)).unwrap_or_default();
+    (first(64), first(48))
 }
 
 #[cfg(test)]
@@ -154,6 +153,27 @@ mod tests {
 
         assert!(!admitted(&limiter, "2001:db8:1:2::7"));
         assert!(admitted(&limiter, "2001:db8:1:3::1"));
+    }
+
+    #[test]
+    fn networks_are_the_first_64_and_48_bits() {
+        let address = "2001:db8:1:2:3:4:5:6".parse().unwrap();
+
+        assert_eq!(prefixes(address), (0x2001_0db8_0001_0002, 0x2001_0db8_0001));
+        assert_eq!(prefixes(Ipv6Addr::LOCALHOST), (0, 0));
+    }
+
+    #[test]
+    fn looking_at_an_address_counts_nothing() {
+        let limiter = AddressLimiter::new(1);
+
+        for address in ["192.0.2.1", "2001:db8::1"] {
+            for _ in 0..100 {
+                assert!(admitted(&limiter, address), "{address}");
+            }
+            assert!(limiter.count(ip(address), now()).unwrap().admitted, "{address}");
+            assert!(!admitted(&limiter, address), "{address}");
+        }
     }
 
     #[test]

@@ -183,11 +183,48 @@ mod tests {
         assert!(queue.acquire(4, vec![Test::Team(1)]).is_none());
 
         assert!(queue.must_wait(&3));
+        assert!(queue.must_wait(&3), "asking does not end the wait");
         assert!(!queue.must_wait(&5));
         queue.forget_others([3]);
         assert!(!queue.must_wait(&4));
         drop(working);
         assert!(!queue.must_wait(&3));
         assert!(lock(&queue.waiting).is_empty());
+    }
+
+    #[test]
+    fn a_job_that_has_a_permit_does_not_wait() {
+        let queue = QueuePermits::<u8, Test>::default();
+
+        let _permit = queue.acquire(1, vec![Test::Team(1)]).unwrap();
+
+        assert!(lock(&queue.waiting).is_empty());
+        assert!(!queue.must_wait(&1));
+    }
+
+    #[test]
+    fn a_job_outside_of_the_queue_uses_its_permits_and_does_not_wait() {
+        let queue = QueuePermits::<u8, Test>::default();
+        let place = || vec![Test::Team(1)];
+        assert!(queue.are_free(&place()));
+
+        let _permits = [queue.acquire_once(place()).unwrap(), queue.acquire(1, place()).unwrap()];
+
+        assert!(!queue.are_free(&place()));
+        assert!(queue.acquire_once(place()).is_none());
+        assert!(queue.are_free(&[Test::Team(2)]));
+        assert!(lock(&queue.waiting).is_empty());
+    }
+
+    #[test]
+    fn a_limited_number_of_waiting_jobs_is_remembered() {
+        let queue = QueuePermits::<usize, Test>::default();
+        let _permits = [0, 1].map(|job| queue.acquire(job, vec![Test::Team(1)]).unwrap());
+
+        for job in 0..=MAX_WAITING {
+            assert!(queue.acquire(job, vec![Test::Team(1)]).is_none());
+        }
+
+        assert_eq!(lock(&queue.waiting).len(), MAX_WAITING);
     }
 }
