@@ -49,14 +49,15 @@ impl Timings {
     /// that rotations created together are not due together.
     pub(super) fn next(&self, rotation: &RotationRecord, from: Time) -> Time {
         let interval = self.interval(rotation);
-        from + interval + jitter((interval / 10).min(span(self.jitter)))
+        let max = (interval / 10).min(span(self.jitter));
+        with_jitter(from + interval, max, u16::from_be_bytes(random()))
     }
 
     /// Returns the time of the next retry after this number of consecutive failures.
     pub(super) fn retry_at(&self, failures: u32, now: Time) -> Time {
         let doubled = self.backoff.saturating_mul(1 << failures.saturating_sub(1).min(16));
         let pause = span(doubled.min(self.max_backoff));
-        now + pause + jitter(pause / 10)
+        with_jitter(now + pause, pause / 10, u16::from_be_bytes(random()))
     }
 
     /// Returns the grace period during which the previous credential still works.
@@ -66,24 +67,122 @@ impl Timings {
     }
 }
 
-/// Draws a random duration between `-max` and `max`.
-fn jitter(max: TimeDelta) -> TimeDelta {
-    let steps = i64::from(u16::from_be_bytes(random()));
-    let milliseconds = max.num_milliseconds();
-    TimeDelta::milliseconds(milliseconds.saturating_mul(2 * steps - 65_535) / 65_535)
+/// Moves a time by up to `max` in either direction: 0 gives the earliest time.
+fn with_jitter(time: Time, max: TimeDelta, draw: u16) -> Time {
+    let steps = 2 * i64::from(draw) - i64::from(u16::MAX);
+    let milliseconds = max.num_milliseconds().saturating_mul(steps) / i64::from(u16::MAX);
+    time + TimeDelta::milliseconds(milliseconds)
 }
 
 #[cfg(test)]
+#[cfg(feature = "testing")]
 mod tests {
-    use chrono::DateTime;
+    use uuid::Uuid;
 
     use super::*;
+    use crate::testing::fixtures::{at, rotation_in};
+
+    /// Creates an active rotation that is due at 100 seconds.
+    fn rotation(interval_days: u32) -> RotationRecord {
+        let mut rotation = rotation_in(Uuid::from_u128(1).into(), "db", at(100));
+        rotation.settings.interval_days = interval_days;
+        rotation
+    }
+
+    #[test]
+    fn an_open_attempt_is_continued_at_once() {
+        assert_eq!(work_at(&rotation(30), true, at(7)), Some(at(7)));
+    }
+
+    #[test]
+    fn a_rotation_has_work_when_its_status_lets_it_rotate() {
+        for (status, code, expected) in [
+            (RotationStatus::Active, None, Some(at(100))),
+            (RotationStatus::Active, Some("fenced"), Some(at(100))),
+            (RotationStatus::Error, Some("unreachable"), Some(at(100))),
+            (RotationStatus::Error, Some("fenced"), None),
+            (RotationStatus::Paused, None, None),
+            (RotationStatus::Disabled, None, None),
+        ] {
+            let mut rotation = rotation(30);
+            rotation.status = status;
+            rotation.failure.code = code.map(str::to_owned);
+
+            assert_eq!(work_at(&rotation, false, at(7)), expected, "{status:?} {code:?}");
+        }
+    }
+
+    #[test]
+    fn the_earliest_work_comes_first_and_a_disabled_rotation_is_not_checked() {
+        for (status, retire_at, check_at, expected) in [
+            (RotationStatus::Active, Some(50), Some(60), 50),
+            (RotationStatus::Active, Some(60), Some(50), 50),
+            (RotationStatus::Active, Some(300), Some(200), 100),
+            (RotationStatus::Paused, Some(300), Some(200), 200),
+            (RotationStatus::Disabled, Some(300), Some(200), 300),
+        ] {
+            let mut rotation = rotation(30);
+            rotation.status = status;
+            rotation.slots.retire_at = retire_at.map(at);
+            rotation.slots.check_at = check_at.map(at);
+
+            let found = work_at(&rotation, false, at(7));
+
+            assert_eq!(found, Some(at(expected)), "{status:?} {retire_at:?} {check_at:?}");
+        }
+    }
+
+    #[test]
+    fn the_next_rotation_is_an_interval_later_give_or_take_an_hour_or_a_tenth() {
+        let minute = Duration::from_mins(1);
+        for (day, days, jitter) in [
+            (Duration::from_hours(24), 30, TimeDelta::hours(1)),
+            (minute, 1, TimeDelta::seconds(6)),
+            (minute, 30, TimeDelta::minutes(3)),
+        ] {
+            let timings = Timings { day, ..Timings::default() };
+            let rotation = rotation(days);
+            let interval = span(day * days);
+            assert_eq!(timings.interval(&rotation), interval);
+            for _ in 0..100 {
+                let pause = timings.next(&rotation, at(100)) - at(100);
+                assert!((pause - interval).abs() <= jitter, "{days}: {pause}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_previous_credential_works_for_a_day_or_half_the_interval() {
+        let minutes = Some(Duration::from_mins(5));
+        for (grace, days, expected) in [
+            (None, 30, TimeDelta::days(1)),
+            (None, 2, TimeDelta::days(1)),
+            (None, 1, TimeDelta::hours(12)),
+            (minutes, 30, TimeDelta::minutes(5)),
+        ] {
+            let timings = Timings { grace, ..Timings::default() };
+
+            assert_eq!(timings.grace(&rotation(days)), expected, "{grace:?} {days}");
+        }
+    }
+
+    #[test]
+    fn a_jitter_goes_both_ways() {
+        let max = TimeDelta::seconds(10);
+
+        for (draw, expected) in [(0, at(90)), (u16::MAX, at(110))] {
+            assert_eq!(with_jitter(at(100), max, draw), expected, "{draw}");
+        }
+        assert_eq!(with_jitter(at(100), TimeDelta::zero(), u16::MAX), at(100));
+    }
 
     #[test]
     fn a_backoff_doubles_up_to_six_hours() {
         let timings = Timings::default();
-        let now = DateTime::from_timestamp(1_000_000, 0).unwrap();
-        for (failures, minutes) in [(1, 5), (2, 10), (3, 20), (8, 360), (u32::MAX, 360)] {
+        let now = at(1_000_000);
+        for (failures, minutes) in
+            [(0, 5), (1, 5), (2, 10), (3, 20), (7, 320), (8, 360), (u32::MAX, 360)]
+        {
             let pause = timings.retry_at(failures, now) - now;
             let nominal = TimeDelta::minutes(minutes);
             assert!((pause - nominal).abs() <= nominal / 10, "{failures}: {pause}");

@@ -45,16 +45,21 @@ pub fn draw_password() -> Plaintext {
         let bytes = zeroize::Zeroizing::new(random::<PASSWORD_LENGTH>());
         let text = bytes.iter().map(|byte| char::from(ALPHABET[usize::from(byte & 63)]));
         let text: String = text.collect();
-        let has = |class: fn(&char) -> bool| text.chars().any(|c| class(&c));
-        if has(char::is_ascii_uppercase)
-            && has(char::is_ascii_lowercase)
-            && has(char::is_ascii_digit)
-            && has(|c| matches!(c, '_' | '-'))
+        if has_every_class(&text)
             && let Ok(password) = Plaintext::new(text)
         {
             return password;
         }
     }
+}
+
+/// True if a password has an upper-case letter, a lower-case letter, a digit, and `-` or `_`.
+fn has_every_class(password: &str) -> bool {
+    let has = |class: fn(&char) -> bool| password.chars().any(|c| class(&c));
+    has(char::is_ascii_uppercase)
+        && has(char::is_ascii_lowercase)
+        && has(char::is_ascii_digit)
+        && has(|c| matches!(c, '_' | '-'))
 }
 
 #[cfg(test)]
@@ -67,12 +72,33 @@ mod tests {
         let [a, b] = [Slot::A, Slot::B].map(|slot| slot_user(rotation, slot));
 
         assert_eq!(a, "kv_7777777777777777_a");
-        assert_ne!(a, b);
-        assert_ne!(a, group_role(rotation));
+        assert_eq!(b, "kv_7777777777777777_b");
+        assert_eq!(group_role(rotation), "kv_7777777777777777_g");
         assert_eq!(
             slot_user(RotationId::from(uuid::Uuid::nil()), Slot::A),
             "kv_aaaaaaaaaaaaaaaa_a"
         );
+    }
+
+    #[test]
+    fn a_name_has_the_last_ten_bytes_of_the_id_in_base32() {
+        let id = uuid::Uuid::from_u128(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff);
+
+        assert_eq!(slot_user(id.into(), Slot::A), "kv_mz3yrgnkxpgn33x7_a");
+    }
+
+    #[test]
+    fn a_password_lacks_no_class() {
+        for (password, has_all) in [
+            ("aA1_", true),
+            ("aA1-", true),
+            ("a11_", false),
+            ("AA1_", false),
+            ("aAA_", false),
+            ("aA11", false),
+        ] {
+            assert_eq!(has_every_class(password), has_all, "{password}");
+        }
     }
 
     #[test]
@@ -82,8 +108,7 @@ mod tests {
             let text = password.reveal();
             assert_eq!(text.len(), PASSWORD_LENGTH);
             assert!(text.bytes().all(|byte| ALPHABET.contains(&byte)));
-            assert!(text.contains(|c: char| c.is_ascii_digit()));
-            assert!(text.contains(['_', '-']));
+            assert!(has_every_class(text));
         }
     }
 }

@@ -16,9 +16,9 @@ use crate::engine::{Engine, Failures, Job, Schedule, WorkItem, Worker};
 use crate::limits::Permit;
 use crate::model::lock::lock;
 use crate::model::rotations::RotationStatus;
-use crate::model::{Error, Result, RotationId};
+use crate::model::{Error, Result, RotationId, Time};
 use crate::ports::rotators::Rotators;
-use crate::store::{DueRotation, Lease, StoreResult};
+use crate::store::{DueRotation, Lease, RotationRecord, StoreResult};
 
 /// Timeout of the work on one rotation. Each call to a target ends within 30 seconds; interrupted
 /// work resumes after the lease has ended.
@@ -220,23 +220,44 @@ impl Work<'_> {
         if let Some(attempt) = open {
             return Attempt::resume(self, attempt).await;
         }
-        let rotation = &self.rotation;
-        let is_disabled = rotation.status == RotationStatus::Disabled;
-        if rotation.slots.retire_at.is_some_and(|at| at <= now) {
-            return self.retire().await;
-        }
-        if !is_disabled && rotation.slots.check_at.is_some_and(|at| at <= now) {
-            return self.check().await;
-        }
-        let rotates = matches!(rotation.status, RotationStatus::Active | RotationStatus::Error);
-        if rotates && rotation.schedule.next_at <= now {
-            return self.rotate().await;
+        match due_work(&self.rotation, now) {
+            Some(DueWork::Retire) => return self.retire().await,
+            Some(DueWork::Check) => return self.check().await,
+            Some(DueWork::Rotate) => return self.rotate().await,
+            None => {}
         }
         // Nothing to do. Store the new time of work, or the rotation would be claimed again and
         // again.
         let mut tx = self.begin().await?;
         self.write(tx.as_mut(), false).await?;
         Ok(tx.commit().await?)
+    }
+}
+
+/// Work on a rotation that has no open attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DueWork {
+    /// Disable the login of the previous credential.
+    Retire,
+    /// Check the served credential.
+    Check,
+    /// Start an attempt.
+    Rotate,
+}
+
+/// Returns the most urgent work that is due; `None` if no work is due.
+fn due_work(rotation: &RotationRecord, now: Time) -> Option<DueWork> {
+    let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+    let is_disabled = rotation.status == RotationStatus::Disabled;
+    let rotates = matches!(rotation.status, RotationStatus::Active | RotationStatus::Error);
+    if is_due(rotation.slots.retire_at) {
+        Some(DueWork::Retire)
+    } else if !is_disabled && is_due(rotation.slots.check_at) {
+        Some(DueWork::Check)
+    } else if rotates && rotation.schedule.next_at <= now {
+        Some(DueWork::Rotate)
+    } else {
+        None
     }
 }
 
@@ -265,4 +286,39 @@ pub(super) fn take_unfinished(engine: &Engine, rotation: RotationId) -> bool {
 
 fn permits(engine: &Engine) -> Arc<RotationPermits> {
     engine.shared()
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use super::*;
+    use crate::testing::fixtures::{at, rotation_in};
+
+    #[test]
+    fn the_most_urgent_work_that_is_due_comes_first() {
+        use DueWork::{Check, Retire, Rotate};
+        use RotationStatus::{Active, Disabled, Error, Paused};
+
+        // Seconds at which the work is due: retire, check, rotate. The current time is 10 seconds.
+        for (status, [retire, check, rotate], expected) in [
+            (Active, [10, 10, 10], Some(Retire)),
+            (Active, [11, 10, 10], Some(Check)),
+            (Active, [11, 11, 10], Some(Rotate)),
+            (Active, [11, 11, 11], None),
+            (Error, [11, 11, 10], Some(Rotate)),
+            (Paused, [11, 10, 10], Some(Check)),
+            (Paused, [11, 11, 10], None),
+            (Disabled, [10, 10, 10], Some(Retire)),
+            (Disabled, [11, 10, 10], None),
+        ] {
+            let mut rotation = rotation_in(uuid::Uuid::from_u128(1).into(), "db", at(rotate));
+            rotation.status = status;
+            rotation.slots.retire_at = Some(at(retire));
+            rotation.slots.check_at = Some(at(check));
+
+            let due = due_work(&rotation, at(10));
+
+            assert_eq!(due, expected, "{status:?} {retire} {check} {rotate}");
+        }
+    }
 }

@@ -8,10 +8,11 @@ use super::super::schedule::{MAX_TIME_IN_ERROR, span};
 use super::super::webhooks::{EventData, EventPlace, enqueue_event};
 use super::policy::{Effect, Reason};
 use super::work::{Work, WorkResult};
-use crate::model::Result;
 use crate::model::rotations::{AttemptState, Outcome, RotationStatus, WebhookEvent};
+use crate::model::{Result, Time};
 use crate::notices;
-use crate::store::{AttemptRecord, Tx};
+use crate::ports::rotators::Timings;
+use crate::store::{AttemptRecord, RotationRecord, Tx};
 
 /// Returns the details of the audit entry at the end of an attempt: its number, its trigger, and
 /// the user who requested it.
@@ -25,6 +26,37 @@ pub(super) fn attempt_details(attempt: &AttemptRecord) -> Vec<(&'static str, Val
 /// True if a rotation has changed to status `error` or `disabled`.
 fn has_begun_to_fail(before: RotationStatus, after: RotationStatus) -> bool {
     before != after && matches!(after, RotationStatus::Error | RotationStatus::Disabled)
+}
+
+/// Updates a rotation's status, failure count and next time after an unsuccessful attempt. A paused
+/// or disabled rotation keeps its status, unless the reason disables it.
+fn record_failure(rotation: &mut RotationRecord, reason: &Reason, timings: &Timings, now: Time) {
+    rotation.failure.count = rotation.failure.count.saturating_add(1);
+    rotation.failure.code = Some(reason.code.to_owned());
+    rotation.failure.message = Some(reason.message.clone());
+    let is_error = match reason.effect {
+        Effect::BackOff(limit) => rotation.failure.count >= limit,
+        Effect::Error => true,
+        Effect::Disabled => {
+            rotation.status = RotationStatus::Disabled;
+            return;
+        }
+    };
+    match rotation.status {
+        RotationStatus::Paused | RotationStatus::Disabled => {}
+        RotationStatus::Active if !is_error => {
+            rotation.schedule.next_at = timings.retry_at(rotation.failure.count, now);
+        }
+        RotationStatus::Active | RotationStatus::Error => {
+            let since = *rotation.failure.since.get_or_insert(now);
+            rotation.schedule.next_at = now + span(timings.probe);
+            rotation.status = if now - since >= MAX_TIME_IN_ERROR {
+                RotationStatus::Disabled
+            } else {
+                RotationStatus::Error
+            };
+        }
+    }
 }
 
 impl Work<'_> {
@@ -73,7 +105,7 @@ impl Work<'_> {
         let mut tx = self.begin().await?;
         tx.update_attempt(&attempt).await?;
         let before = self.rotation.status;
-        self.record_failure(&reason);
+        record_failure(&mut self.rotation, &reason, &self.rotators.timings, now);
         if has_begun_to_fail(before, self.rotation.status) {
             let rotation = &mut self.rotation;
             notices::announce_failure(self.engine, tx.as_mut(), rotation, attempt.id).await?;
@@ -94,39 +126,6 @@ impl Work<'_> {
         Ok(attempt)
     }
 
-    /// Updates the rotation's status, failure count and next time. A paused or disabled rotation
-    /// keeps its status, unless the reason disables it.
-    fn record_failure(&mut self, reason: &Reason) {
-        let (now, timings) = (self.engine.now(), self.rotators.timings);
-        let rotation = &mut self.rotation;
-        rotation.failure.count = rotation.failure.count.saturating_add(1);
-        rotation.failure.code = Some(reason.code.to_owned());
-        rotation.failure.message = Some(reason.message.clone());
-        let is_error = match reason.effect {
-            Effect::BackOff(limit) => rotation.failure.count >= limit,
-            Effect::Error => true,
-            Effect::Disabled => {
-                rotation.status = RotationStatus::Disabled;
-                return;
-            }
-        };
-        match rotation.status {
-            RotationStatus::Paused | RotationStatus::Disabled => {}
-            RotationStatus::Active if !is_error => {
-                rotation.schedule.next_at = timings.retry_at(rotation.failure.count, now);
-            }
-            RotationStatus::Active | RotationStatus::Error => {
-                let since = *rotation.failure.since.get_or_insert(now);
-                rotation.schedule.next_at = now + span(timings.probe);
-                rotation.status = if now - since >= MAX_TIME_IN_ERROR {
-                    RotationStatus::Disabled
-                } else {
-                    RotationStatus::Error
-                };
-            }
-        }
-    }
-
     /// Enqueues an event for the rotation's webhooks.
     pub(super) async fn enqueue_event(
         &self,
@@ -141,5 +140,117 @@ impl Work<'_> {
         let place = EventPlace::new(&self.place.place, &self.rotation);
         let about = EventData::new(place, attempt, injected);
         Ok(enqueue_event(tx, event, &about, self.engine.now()).await?)
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+    use crate::testing::fixtures::{at, rotation_in};
+
+    /// Creates a rotation that failed twice, with this status.
+    fn rotation(status: RotationStatus) -> RotationRecord {
+        let mut rotation = rotation_in(uuid::Uuid::from_u128(1).into(), "db", at(0));
+        rotation.status = status;
+        rotation.failure.count = 2;
+        rotation
+    }
+
+    /// Records a failure with this effect at 1,000 seconds.
+    fn fail(rotation: &mut RotationRecord, effect: Effect) {
+        let reason = Reason::new("code", "message", effect);
+        record_failure(rotation, &reason, &Timings::default(), at(1_000));
+    }
+
+    #[test]
+    fn a_failure_is_counted_and_named() {
+        let mut rotation = rotation(RotationStatus::Active);
+
+        fail(&mut rotation, Effect::BackOff(5));
+
+        assert_eq!(rotation.failure.count, 3);
+        assert_eq!(rotation.failure.code.as_deref(), Some("code"));
+        assert_eq!(rotation.failure.message.as_deref(), Some("message"));
+    }
+
+    #[test]
+    fn the_effect_of_a_failure_depends_on_the_status() {
+        use Effect::{BackOff, Disabled as Disable, Error as Fail};
+        use RotationStatus::{Active, Disabled, Error, Paused};
+
+        for (before, effect, after) in [
+            (Active, BackOff(4), Active),
+            (Active, BackOff(3), Error),
+            (Active, BackOff(2), Error),
+            (Active, Fail, Error),
+            (Active, Disable, Disabled),
+            (Error, BackOff(4), Error),
+            (Error, Fail, Error),
+            (Error, Disable, Disabled),
+            (Paused, BackOff(3), Paused),
+            (Paused, Fail, Paused),
+            (Paused, Disable, Disabled),
+            (Disabled, Fail, Disabled),
+        ] {
+            let mut rotation = rotation(before);
+
+            fail(&mut rotation, effect);
+
+            assert_eq!(rotation.status, after, "{before:?} {effect:?}");
+        }
+    }
+
+    #[test]
+    fn an_active_rotation_is_retried_soon_and_one_in_error_after_a_day() {
+        let mut active = rotation(RotationStatus::Active);
+        let mut error = rotation(RotationStatus::Error);
+        let mut paused = rotation(RotationStatus::Paused);
+
+        for rotation in [&mut active, &mut error, &mut paused] {
+            fail(rotation, Effect::BackOff(5));
+        }
+
+        let pause = active.schedule.next_at - at(1_000);
+        assert!((pause - TimeDelta::minutes(20)).abs() <= TimeDelta::minutes(2), "{pause}");
+        assert_eq!(active.failure.since, None);
+        assert_eq!(error.schedule.next_at, at(1_000) + TimeDelta::days(1));
+        assert_eq!(error.failure.since, Some(at(1_000)));
+        assert_eq!(paused.schedule.next_at, at(0));
+    }
+
+    #[test]
+    fn a_rotation_in_error_for_30_days_is_disabled() {
+        let month = 30 * 24 * 60 * 60;
+        for (since, after) in
+            [(1_000 - month, RotationStatus::Disabled), (1_001 - month, RotationStatus::Error)]
+        {
+            let mut rotation = rotation(RotationStatus::Error);
+            rotation.failure.since = Some(at(since));
+
+            fail(&mut rotation, Effect::Error);
+
+            assert_eq!(rotation.status, after, "{since}");
+            assert_eq!(rotation.failure.since, Some(at(since)));
+        }
+    }
+
+    #[test]
+    fn a_failure_is_announced_when_the_status_becomes_error_or_disabled() {
+        use RotationStatus::{Active, Disabled, Error, Paused};
+
+        for (before, after, begins) in [
+            (Active, Error, true),
+            (Active, Disabled, true),
+            (Error, Disabled, true),
+            (Error, Error, false),
+            (Active, Active, false),
+            (Error, Active, false),
+            (Active, Paused, false),
+        ] {
+            assert_eq!(has_begun_to_fail(before, after), begins, "{before:?} {after:?}");
+        }
     }
 }

@@ -65,4 +65,19 @@ mod tests {
     fn names_of_a_host_are_one_place() {
         assert_eq!(RotationPlace::host("DB.example.com."), RotationPlace::host("db.example.com"));
     }
+    #[test]
+    fn users_who_wait_have_permits_of_their_own() {
+        use PermitKind::{Person, Schedule};
+        let team = |kind| RotationPlace::Team(kind, uuid::Uuid::from_u128(1).into());
+
+        for (place, limit) in [
+            (RotationPlace::host("db.example.com"), 1),
+            (RotationPlace::Node(Schedule), 4),
+            (team(Schedule), 2),
+            (RotationPlace::Node(Person), 8),
+            (team(Person), 4),
+        ] {
+            assert_eq!(place.limit(), limit, "{place:?}");
+        }
+    }
 }

@@ -92,3 +92,39 @@ impl From<TargetError> for Reason {
         Self::new(error.fault.code(), error.to_string(), error.fault.effect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_faults_that_may_pass_are_retried() {
+        let delayed = [Fault::Unreachable, Fault::ProxyUnavailable];
+        let immediate = [Fault::Busy, Fault::Interrupted];
+        let user = [Fault::AdminRejected, Fault::NotAllowed, Fault::Fenced, Fault::ProxyRefused];
+        let later = Effect::BackOff(FAILURES);
+
+        assert_eq!(delayed.map(Fault::reaction), [Reaction::Again; 2]);
+        assert_eq!(delayed.map(Fault::effect), [later; 2]);
+        assert_eq!(immediate.map(Fault::reaction), [Reaction::RetryImmediately(2); 2]);
+        assert_eq!(immediate.map(Fault::effect), [later; 2]);
+        assert_eq!(user.map(Fault::reaction), [Reaction::GiveUp; 4]);
+        assert_eq!(user.map(Fault::effect), [Effect::Error; 4]);
+    }
+
+    #[test]
+    fn a_name_that_is_not_resolved_is_retried_with_the_next_attempt_alone() {
+        let fault = Fault::Unresolved;
+
+        assert_eq!(fault.reaction(), Reaction::GiveUp);
+        assert_eq!(fault.effect(), Effect::BackOff(FAILURES));
+    }
+
+    #[test]
+    fn a_password_that_is_rejected_is_replaced_twice() {
+        let fault = Fault::PasswordPolicy;
+
+        assert_eq!(fault.reaction(), Reaction::RetryWithNewPassword(2));
+        assert_eq!(fault.effect(), Effect::Error);
+    }
+}

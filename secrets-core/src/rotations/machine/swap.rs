@@ -14,9 +14,12 @@ use super::work::{WorkError, WorkResult};
 use crate::engine::{Caller, Context, Lock, Write};
 use crate::failpoint;
 use crate::model::rotations::{AttemptState, Outcome, RotationStatus, WebhookEvent};
-use crate::model::{Error, Subject};
+use crate::model::{Error, Subject, Time};
+use crate::ports::rotators::Timings;
 use crate::secrets::writing::write_rotated;
-use crate::store::{RotationFailure, RotationSchedule, RotationSlots, StoreResult};
+use crate::store::{
+    AttemptRecord, RotationFailure, RotationRecord, RotationSchedule, RotationSlots, StoreResult,
+};
 
 /// Reason why the new credential cannot be served.
 enum SwapError {
@@ -76,7 +79,8 @@ impl Attempt<'_, '_> {
         self.record.outcome = Some(Outcome::Success);
         self.record.completed_at = Some(now);
         cx.tx().update_attempt(&self.record).await.map_err(halt)?;
-        self.update_after_success(now);
+        let timings = &self.work.rotators.timings;
+        update_after_success(&mut self.work.rotation, &self.record, timings, now);
         cx.tx().update_rotation(&self.work.rotation).await.map_err(halt)?;
         self.work
             .enqueue_event(cx.tx(), &self.record, WebhookEvent::Completed)
@@ -87,37 +91,40 @@ impl Attempt<'_, '_> {
         details.push(("injected_secrets", injected.into()));
         self.work.record(cx.tx(), "rotation.completed", &details).await.map_err(halt)
     }
+}
 
-    /// Updates the rotation after a success.
-    fn update_after_success(&mut self, now: crate::model::Time) {
-        let timings = self.work.rotators.timings;
-        let rotation = &mut self.work.rotation;
-        let is_held = matches!(rotation.status, RotationStatus::Paused | RotationStatus::Disabled);
-        let grace = timings.grace(rotation);
-        let interval = u64::try_from(timings.interval(rotation).num_seconds());
-        rotation.slots = RotationSlots {
-            active: Some(self.record.slot),
-            retire_at: rotation.slots.active.map(|_| now + grace),
-            check_at: timings.checks.first().map(|pause| now + span(*pause)),
-            checks: 0,
-        };
-        rotation.schedule = RotationSchedule {
-            next_at: timings.next(rotation, now),
-            // The interval starts again, even if the rotation is paused.
-            remaining: rotation.schedule.remaining.map(|_| interval.unwrap_or_default()),
-            last_at: Some(now),
-            work_at: None,
-        };
-        rotation.status = if is_held { rotation.status } else { RotationStatus::Active };
-        rotation.failure = RotationFailure {
-            code: self.record.error_code.clone(),
-            message: self.record.error_message.clone(),
-            since: None,
-            count: 0,
-        };
-        rotation.updated_at = now;
-        rotation.schedule.work_at = work_at(rotation, false, now);
-    }
+/// Updates a rotation after its attempt succeeded.
+fn update_after_success(
+    rotation: &mut RotationRecord,
+    attempt: &AttemptRecord,
+    timings: &Timings,
+    now: Time,
+) {
+    let is_held = matches!(rotation.status, RotationStatus::Paused | RotationStatus::Disabled);
+    let grace = timings.grace(rotation);
+    let interval = u64::try_from(timings.interval(rotation).num_seconds());
+    rotation.slots = RotationSlots {
+        active: Some(attempt.slot),
+        retire_at: rotation.slots.active.map(|_| now + grace),
+        check_at: timings.checks.first().map(|pause| now + span(*pause)),
+        checks: 0,
+    };
+    rotation.schedule = RotationSchedule {
+        next_at: timings.next(rotation, now),
+        // The interval starts again, even if the rotation is paused.
+        remaining: rotation.schedule.remaining.map(|_| interval.unwrap_or_default()),
+        last_at: Some(now),
+        work_at: None,
+    };
+    rotation.status = if is_held { rotation.status } else { RotationStatus::Active };
+    rotation.failure = RotationFailure {
+        code: attempt.error_code.clone(),
+        message: attempt.error_message.clone(),
+        since: None,
+        count: 0,
+    };
+    rotation.updated_at = now;
+    rotation.schedule.work_at = work_at(rotation, false, now);
 }
 
 impl Reason {
@@ -159,4 +166,122 @@ async fn commit(cx: Context<'_, Write>) -> StoreResult<()> {
     }
     failpoint::reached("before-swap-answer").await;
     commit.await
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+    use crate::model::Code;
+    use crate::model::rotations::Slot;
+    use crate::testing::fixtures::{at, attempt, rotation_in};
+
+    /// Creates a rotation in status `error` whose slot A is served, and its attempt to change slot B.
+    fn failing() -> (RotationRecord, AttemptRecord) {
+        let mut rotation = rotation_in(uuid::Uuid::from_u128(1).into(), "db", at(0));
+        rotation.status = RotationStatus::Error;
+        rotation.slots =
+            RotationSlots { active: Some(Slot::A), checks: 7, ..RotationSlots::default() };
+        let code = Some("unreachable".to_owned());
+        rotation.failure = RotationFailure { code, message: None, since: Some(at(1)), count: 3 };
+        let attempt = AttemptRecord { slot: Slot::B, ..attempt(&rotation, 2) };
+        (rotation, attempt)
+    }
+
+    #[test]
+    fn a_success_serves_the_new_slot_and_retires_the_other_after_the_grace_period() {
+        let (mut rotation, attempt) = failing();
+
+        update_after_success(&mut rotation, &attempt, &Timings::default(), at(100));
+
+        assert_eq!(
+            rotation.slots,
+            RotationSlots {
+                active: Some(Slot::B),
+                retire_at: Some(at(100) + TimeDelta::days(1)),
+                check_at: Some(at(160)),
+                checks: 0,
+            }
+        );
+        assert_eq!(rotation.schedule.work_at, Some(at(160)));
+        assert_eq!((rotation.schedule.last_at, rotation.updated_at), (Some(at(100)), at(100)));
+        let pause = rotation.schedule.next_at - at(100) - TimeDelta::days(30);
+        assert!(pause.abs() <= TimeDelta::hours(1), "{pause}");
+    }
+
+    #[test]
+    fn a_first_success_retires_no_slot() {
+        let (mut rotation, attempt) = failing();
+        rotation.slots.active = None;
+
+        update_after_success(&mut rotation, &attempt, &Timings::default(), at(100));
+
+        assert_eq!(rotation.slots.retire_at, None);
+    }
+
+    #[test]
+    fn a_success_ends_a_failure_and_keeps_the_warning_of_its_attempt() {
+        let (mut rotation, mut attempt) = failing();
+        attempt.error_code = Some("trust".to_owned());
+        attempt.error_message = Some("a warning".to_owned());
+
+        update_after_success(&mut rotation, &attempt, &Timings::default(), at(100));
+
+        assert_eq!(
+            rotation.failure,
+            RotationFailure {
+                code: Some("trust".to_owned()),
+                message: Some("a warning".to_owned()),
+                since: None,
+                count: 0,
+            }
+        );
+    }
+
+    #[test]
+    fn a_success_makes_a_rotation_active_unless_it_is_held() {
+        use RotationStatus::{Active, Disabled, Error, Paused};
+
+        for (before, after) in
+            [(Active, Active), (Error, Active), (Paused, Paused), (Disabled, Disabled)]
+        {
+            let (mut rotation, attempt) = failing();
+            rotation.status = before;
+            rotation.schedule.remaining = Some(5);
+
+            update_after_success(&mut rotation, &attempt, &Timings::default(), at(100));
+
+            assert_eq!(rotation.status, after, "{before:?}");
+            assert_eq!(rotation.schedule.remaining, Some(30 * 24 * 60 * 60), "{before:?}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_rolls_back_and_another_failure_stops_the_work() {
+        for (error, code) in [
+            (Error::NotFound(Subject::Environment), Some("deleted")),
+            (Error::NotFound(Subject::Project), Some("deleted")),
+            (Error::forbidden("no"), Some("not_written")),
+            (Error::invalid("key", "no"), Some("not_written")),
+            (Error::Conflict(Subject::Secret), Some("not_written")),
+            (
+                Error::Refused { code: Code::InvalidRequest, reason: "no".into() },
+                Some("not_written"),
+            ),
+            (Error::NotFound(Subject::Rotation), None),
+            (Error::Stale(Subject::Rotation), None),
+            (Error::internal("broken"), None),
+        ] {
+            let text = error.to_string();
+
+            let found = match refused(error) {
+                SwapError::ByRule(reason) => Some(reason.code),
+                SwapError::WorkError(_) => None,
+            };
+
+            assert_eq!(found, code, "{text}");
+        }
+    }
 }
