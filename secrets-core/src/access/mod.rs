@@ -8,6 +8,9 @@
 
 mod locked;
 mod scope;
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests;
 
 use chrono::TimeDelta;
 

@@ -257,7 +257,7 @@ impl<A: Access> Context<'_, A> {
     ) -> Result<ProjectScope> {
         let found = found.ok_or(Error::NotFound(Subject::Project))?;
         set_audit_project(self, &found.project, found.relation);
-        self.allow(found.relation, wanted)?;
+        allow(&self.caller.who, found.relation, wanted)?;
         team_rate::count(self, found.project.team).await?;
         let plan = self.options().plans.of_team(&found.plan);
         Ok(ProjectScope { project: found.project, plan, relation: found.relation })
@@ -276,7 +276,7 @@ impl<A: Access> Context<'_, A> {
         let ResolvedEnvironment { project, plan, relation, key, chain } =
             resolved.ok_or(Error::NotFound(Subject::Project))?;
         set_audit_project(self, &project, relation);
-        self.allow(relation, Permission::See)?;
+        allow(&self.caller.who, relation, Permission::See)?;
         let first = chain.first().ok_or(Error::NotFound(Subject::Environment))?;
         let environment = first.environment.clone();
         self.audit.environment = Some((environment.id, environment.name.to_string()));
@@ -311,40 +311,51 @@ impl<A: Access> Context<'_, A> {
         relation: Relation,
         wanted: Permission,
     ) -> Result<()> {
-        let Relation::Member(role) = relation else { return self.allow(relation, wanted) };
         let otherwise = self.options().member_access;
-        if role.manages() || MemberAccess::of(role, link.granted, otherwise).allows(wanted) {
-            return Ok(());
-        }
-        Err(match wanted {
-            Permission::Manage => MANAGERS_ONLY,
-            Permission::Grant => ADMINS_ONLY,
-            _ => NO_ACCESS,
-        })
+        allow_in(&self.caller.who, relation, (link.granted, otherwise), wanted)
     }
+}
 
-    /// Fails unless the caller has the permission in the project.
-    fn allow(&self, relation: Relation, wanted: Permission) -> Result<()> {
-        match (relation, &self.caller.who) {
-            (Relation::Member(role), _) => match wanted {
-                Permission::See | Permission::Contribute => Ok(()),
-                _ if role.manages() => Ok(()),
-                Permission::Manage => Err(MANAGERS_ONLY),
-                Permission::Read | Permission::Write | Permission::Grant => Err(NO_ACCESS),
-            },
-            (Relation::Token, Who::Token(token)) => match wanted {
-                Permission::See => Ok(()),
-                Permission::Read if token.can_read => Ok(()),
-                Permission::Write if token.can_write => Ok(()),
-                Permission::Read => Err(Error::forbidden("this token may not read")),
-                Permission::Write => Err(Error::forbidden("this token may not write")),
-                Permission::Contribute | Permission::Grant | Permission::Manage => {
-                    Err(Error::forbidden("a service token may not do this"))
-                }
-            },
-            (Relation::None, Who::Token(_)) => Err(OUT_OF_SCOPE),
-            (Relation::None | Relation::Token, _) => Err(NOT_A_MEMBER),
-        }
+/// Fails unless the caller has the permission in an environment. For members, the access is the
+/// access granted there, or else the default access.
+pub(super) fn allow_in(
+    who: &Who,
+    relation: Relation,
+    (granted, otherwise): (Option<MemberAccess>, MemberAccess),
+    wanted: Permission,
+) -> Result<()> {
+    let Relation::Member(role) = relation else { return allow(who, relation, wanted) };
+    if role.manages() || MemberAccess::of(role, granted, otherwise).allows(wanted) {
+        return Ok(());
+    }
+    Err(match wanted {
+        Permission::Manage => MANAGERS_ONLY,
+        Permission::Grant => ADMINS_ONLY,
+        _ => NO_ACCESS,
+    })
+}
+
+/// Fails unless the caller has the permission in a project.
+pub(super) fn allow(who: &Who, relation: Relation, wanted: Permission) -> Result<()> {
+    match (relation, who) {
+        (Relation::Member(role), _) => match wanted {
+            Permission::See | Permission::Contribute => Ok(()),
+            _ if role.manages() => Ok(()),
+            Permission::Manage => Err(MANAGERS_ONLY),
+            Permission::Read | Permission::Write | Permission::Grant => Err(NO_ACCESS),
+        },
+        (Relation::Token, Who::Token(token)) => match wanted {
+            Permission::See => Ok(()),
+            Permission::Read if token.can_read => Ok(()),
+            Permission::Write if token.can_write => Ok(()),
+            Permission::Read => Err(Error::forbidden("this token may not read")),
+            Permission::Write => Err(Error::forbidden("this token may not write")),
+            Permission::Contribute | Permission::Grant | Permission::Manage => {
+                Err(Error::forbidden("a service token may not do this"))
+            }
+        },
+        (Relation::None, Who::Token(_)) => Err(OUT_OF_SCOPE),
+        (Relation::None | Relation::Token, _) => Err(NOT_A_MEMBER),
     }
 }
 
