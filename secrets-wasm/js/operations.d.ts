@@ -306,7 +306,7 @@ export interface Connection {
   database: string;
   /** Host name or IP address, at most 253 characters. */
   host: string;
-  /** Port, 1 to 65535. Defaults to 5432 (PostgreSQL) or 3306 (MySQL). */
+  /** Port, 1 to 65535. Defaults to the usual port of the database, such as 5432 for PostgreSQL. */
   port?: number | null;
   /** TLS mode of the connection. Defaults to `verify-full`. */
   ssl_mode?: SslMode | null;

@@ -24,7 +24,7 @@ pub struct Connection {
         schema(pattern = "^[A-Za-z0-9._:\\[\\]-]{1,253}$", example = "db.example.com",)
     )]
     pub host: String,
-    /// Port, 1 to 65535. Defaults to 5432 (PostgreSQL) or 3306 (MySQL).
+    /// Port, 1 to 65535. Defaults to the usual port of the database, such as 5432 for PostgreSQL.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 65_535, example = 5432))]
     #[serde(default, deserialize_with = "whole::optional")]
     pub port: Option<u16>,

@@ -607,7 +607,7 @@ class Connection(TypedDict):
     """Host name or IP address, at most 253 characters."""
 
     port: NotRequired[int | None]
-    """Port, 1 to 65535. Defaults to 5432 (PostgreSQL) or 3306 (MySQL)."""
+    """Port, 1 to 65535. Defaults to the usual port of the database, such as 5432 for PostgreSQL."""
 
     ssl_mode: NotRequired[SslMode | None]
     """TLS mode of the connection. Defaults to `verify-full`."""

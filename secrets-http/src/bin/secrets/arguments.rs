@@ -4,8 +4,10 @@ use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use secrets_core::model::Violation;
 
 use crate::commands;
 use crate::failure::Exit;
@@ -213,6 +215,15 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let number: u64 = number.parse().map_err(|_| "must begin with a whole number".to_owned())?;
     let milliseconds = number.checked_mul(milliseconds_per_unit).ok_or("is too long")?;
     Ok(Duration::from_millis(milliseconds))
+}
+
+/// Returns a parser of the names of an enumeration of the core, all of whose variants are given.
+pub(crate) fn named<T>(variants: &'static [T]) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Into<&'static str> + TryFrom<String, Error = Violation> + Send + Sync,
+{
+    let names = variants.iter().map(|variant| -> &'static str { (*variant).into() });
+    PossibleValuesParser::new(names).try_map(T::try_from)
 }
 
 /// True if a person can be asked: standard input and standard error are terminals.

@@ -1,8 +1,10 @@
 //! `webhook`: webhooks of a rotation.
 
 use clap::{Args, Subcommand};
+use secrets_core::model::rotations::WebhookEvent;
 use serde::Serialize;
 
+use crate::arguments::named;
 use crate::failure::{Failure, Outcome};
 use crate::invocation::Invocation;
 use crate::output::Column;
@@ -101,10 +103,10 @@ struct NewWebhook {
     #[arg(
         long,
         value_delimiter = ',',
-        value_parser = ["rotation.started", "rotation.completed", "rotation.failed"],
+        value_parser = named(WebhookEvent::ALL),
         default_value = "rotation.completed,rotation.failed"
     )]
-    events: Vec<String>,
+    events: Vec<WebhookEvent>,
 }
 
 impl Webhook {

@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use reqwest::Method;
+use secrets_core::model::rotations::{ConnectionMethod, Integration, PermissionLevel, SslMode};
 use serde::Serialize;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::print_test;
+use crate::arguments::named;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::input::read_secret;
 use crate::invocation::{Invocation, Place};
@@ -20,13 +22,13 @@ pub(super) struct Create {
     /// Name of the rotation.
     name: String,
     /// Kind of database.
-    #[arg(long = "type", value_enum)]
+    #[arg(long = "type", value_parser = named(Integration::ALL))]
     integration_type: Integration,
     /// Days between two rotations.
     #[arg(long, value_name = "DAYS", default_value_t = 30)]
     interval_days: u32,
     /// Privileges of the database users that are created.
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = named(PermissionLevel::ALL))]
     permission_level: Option<PermissionLevel>,
     /// Rotate immediately after the creation.
     #[arg(long)]
@@ -61,7 +63,7 @@ struct ConnectionOptions {
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
     /// TLS mode of the connection.
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = named(SslMode::ALL))]
     ssl_mode: Option<SslMode>,
     /// PEM file with the certificate authority of the database.
     #[arg(long, value_name = "FILE")]
@@ -112,38 +114,11 @@ struct Mapping {
     database_key: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Integration {
-    Postgresql,
-    Mysql,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[value(rename_all = "snake_case")]
-enum PermissionLevel {
-    Read,
-    ReadWrite,
-    Admin,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum SslMode {
-    Disable,
-    Allow,
-    Prefer,
-    Require,
-    VerifyCa,
-    VerifyFull,
-}
-
 /// Body of a test of a connection.
 #[derive(Serialize)]
 struct Candidate {
     integration_type: Integration,
-    connection_method: &'static str,
+    connection_method: ConnectionMethod,
     connection: Connection,
     #[serde(skip_serializing_if = "Option::is_none")]
     proxy: Option<Proxy>,
@@ -188,9 +163,13 @@ impl Create {
         place: &Place,
     ) -> Result<Outcome, Failure> {
         let proxy = self.proxy.read()?;
+        let method = match proxy {
+            Some(_) => ConnectionMethod::Proxied,
+            None => ConnectionMethod::Direct,
+        };
         let candidate = Candidate {
             integration_type: self.integration_type,
-            connection_method: if proxy.is_some() { "proxied" } else { "direct" },
+            connection_method: method,
             connection: self.connection.read(cx)?,
             proxy,
         };
