@@ -142,6 +142,12 @@ export interface Billing {
 export interface BulkImportResult {
   /** Number of secrets created. */
   created: number;
+  /** True if the import was checked only, and nothing was imported. */
+  dry_run?: boolean;
+  /** Number of existing secrets that have the same value and description already; only in a dry run. An import updates or skips them like other existing secrets. */
+  same?: number;
+  /** Effect on each secret, in the order of the import; only in a dry run. */
+  secrets?: PlannedImport[];
   /** Number of existing secrets that were skipped. */
   skipped: number;
   /** Number of existing secrets that were updated. */
@@ -485,6 +491,9 @@ export interface Finding {
 /** Triage status of a finding. */
 export type FindingStatus = "unresolved" | "resolved" | "false_positive" | "ignored";
 
+/** Effect of an import on one secret. */
+export type ImportEffect = "created" | "updated" | "same" | "skipped";
+
 /** Kind of database. */
 export type Integration = "postgresql" | "mysql";
 
@@ -560,6 +569,16 @@ export type PaymentStatus = "active" | "trialing" | "past_due" | "canceled" | "n
 
 /** Privileges of the rotated user in the database. */
 export type PermissionLevel = "read" | "read_write" | "admin";
+
+/** Effect that an import would have on one secret. */
+export interface PlannedImport {
+  /** Secret key. */
+  key: string;
+  /** Version of the environment's own secret before the import; 0 if there is none. */
+  previous_version: number;
+  /** Effect of the import. */
+  result: ImportEffect;
+}
 
 /** A project. */
 export interface Project {
@@ -1597,7 +1616,7 @@ export interface SecretOperations {
   /** List the previous versions of a secret, newest first. `secret.history` */
   history(input: { project: string; environment: string; key: string; values?: boolean; before?: number; limit?: number; }, options?: CallOptions): Promise<SecretVersion[]>;
   /** Import up to 100 secrets atomically. `secret.import` */
-  import(input: { project: string; environment: string; secrets: BulkImportSecret[]; overwrite?: boolean | null; }, options?: CallOptions): Promise<BulkImportResult>;
+  import(input: { project: string; environment: string; secrets: BulkImportSecret[]; dry_run?: boolean | null; overwrite?: boolean | null; }, options?: CallOptions): Promise<BulkImportResult>;
   /** List the secrets of an environment, including inherited ones, without values. `secret.list` */
   list(input: { project: string; environment: string; }, options?: CallOptions): Promise<SecretWithInheritance[]>;
   /** Roll back a secret to an earlier version. `secret.roll_back` */

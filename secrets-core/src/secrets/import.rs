@@ -1,7 +1,10 @@
 //! Importing secrets.
 
+mod plan;
+
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use plan::{ImportEffect, PlannedImport};
 use serde::{Deserialize, Serialize};
 
 use super::SubmittedImport;
@@ -25,6 +28,8 @@ pub struct Import {
     pub secrets: Vec<ImportedSecret>,
     /// True to replace the values of existing secrets; false to skip existing secrets.
     pub overwrite: bool,
+    /// True for a dry run: the secrets are imported and rolled back, and only the plan is returned.
+    pub dry_run: bool,
 }
 
 /// A secret to import.
@@ -39,7 +44,7 @@ pub struct ImportedSecret {
 }
 
 /// Numbers of secrets created, updated and skipped by an import.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ImportResult {
     /// Number of secrets created.
@@ -48,6 +53,16 @@ pub struct ImportResult {
     pub updated: usize,
     /// Number of existing secrets that were skipped.
     pub skipped: usize,
+    /// True if the import was checked only, and nothing was imported.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    /// Number of existing secrets that have the same value and description already; only in a dry
+    /// run. An import updates or skips them like other existing secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same: Option<usize>,
+    /// Effect on each secret, in the order of the import; only in a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<Vec<PlannedImport>>,
 }
 
 /// Imports secrets atomically: either all secrets are imported or none.
@@ -70,7 +85,7 @@ impl Operation for ImportSecrets {
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<ImportResult> {
         let rows = &[LockedRow::Secrets];
         let scope = cx.locked_environment(&self.at, Permission::Write, rows).await?;
-        let Import { secrets, overwrite } = self.import;
+        let Import { secrets, overwrite, dry_run } = self.import;
         check(&secrets)?;
         let keys: Vec<_> = secrets.iter().map(|secret| secret.key.clone()).collect();
         let known = cx.reads().secrets(scope.environment.id, &keys).await?;
@@ -79,9 +94,18 @@ impl Operation for ImportSecrets {
         reject_managed_among(cx, &scope, &secrets, &known, overwrite).await?;
         let new = secrets.len() - known.len();
         check_secret_quota(cx, &scope, new as u64).await?;
+        let planned = if dry_run {
+            Some(plan::plan(cx, &scope, &secrets, &known, overwrite).await?)
+        } else {
+            None
+        };
 
         let result = import(cx, &scope, secrets, known, overwrite).await?;
         check_size(cx, &scope).await?;
+        if let Some(planned) = planned {
+            cx.roll_back_afterwards();
+            return Ok(ImportResult::planned(planned));
+        }
         cx.add_detail("created", result.created);
         cx.add_detail("updated", result.updated);
         cx.add_detail("skipped", result.skipped);

@@ -39,7 +39,9 @@ pub use delete::DeleteSecret;
 pub use export::{Export, ExportSecrets, ExportedText};
 pub use get::GetSecret;
 pub use history::{HistoryEntry, ReadHistory};
-pub use import::{Import, ImportResult, ImportSecrets, ImportedSecret};
+pub use import::{
+    Import, ImportEffect, ImportResult, ImportSecrets, ImportedSecret, PlannedImport,
+};
 pub use list::ListSecrets;
 pub use roll_back::{RollBackSecret, Rollback};
 pub use submitted::SubmittedImport;

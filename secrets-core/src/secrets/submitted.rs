@@ -19,6 +19,8 @@ pub struct SubmittedImport {
     secrets: Vec<SubmittedSecret>,
     /// `true` replaces the values of existing secrets; by default, existing secrets are skipped.
     overwrite: Option<bool>,
+    /// `true` returns the plan of the import without importing anything; default: `false`.
+    dry_run: Option<bool>,
 }
 
 /// A secret to import.
@@ -49,7 +51,9 @@ impl TryFrom<SubmittedImport> for Import {
         let secrets =
             secrets.filter_map(|(index, secret)| secret.checked(index, &mut broken)).collect();
         if broken.is_empty() {
-            return Ok(Self { secrets, overwrite: submitted.overwrite.unwrap_or_default() });
+            let [overwrite, dry_run] =
+                [submitted.overwrite, submitted.dry_run].map(Option::unwrap_or_default);
+            return Ok(Self { secrets, overwrite, dry_run });
         }
         broken.truncate(MAX_ERRORS);
         Err(Error::Invalid(broken))

@@ -13,15 +13,18 @@ use crate::serve::target::Target;
 ///
 /// The body is an import request in JSON, or a file: a `.env` file, or a plain object in JSON or
 /// YAML. `?format=`, else the media type, selects the file format; `?overwrite=` applies to files.
+/// `?dry_run=` applies to both, so that the parameter never writes.
 pub(super) async fn read(target: &Target, body: Body) -> Result<Import, Fault> {
     let form = requested_form(target, &body)?;
     let overwrite = target.flag("overwrite")?.unwrap_or_default();
+    let dry_run = target.flag("dry_run")?.unwrap_or_default();
     let Some(form) = form else {
-        return Ok(body.json::<SubmittedImport>().await?.try_into()?);
+        let import: Import = body.json::<SubmittedImport>().await?.try_into()?;
+        return Ok(Import { dry_run: dry_run || import.dry_run, ..import });
     };
     let text = body.text().await?;
     let secrets = form.read(&text, "body")?;
-    Ok(Import { secrets: secrets.into_iter().map(imported).collect(), overwrite })
+    Ok(Import { secrets: secrets.into_iter().map(imported).collect(), overwrite, dry_run })
 }
 
 fn requested_form(target: &Target, body: &Body) -> Result<Option<Form>, Error> {

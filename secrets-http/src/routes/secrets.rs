@@ -117,6 +117,11 @@ fn environment_routes(api: &Api) -> Vec<Route> {
                 "If true, a file updates existing secrets (default: false)",
             )
             .query(
+                "dry_run",
+                Form::Flag,
+                "If true, returns the plan of the import and imports nothing (default: false)",
+            )
+            .query(
                 "format",
                 Form::OneOf(IMPORT_FORMATS),
                 "Format of a file (default: by media type)",

@@ -1888,6 +1888,7 @@ class AsyncSecretOperations:
         project: str,
         environment: str,
         secrets: builtins.list[types.BulkImportSecret],
+        dry_run: bool | None = None,
         overwrite: bool | None = None,
     ) -> types.BulkImportResult:
         """Import up to 100 secrets atomically.
@@ -1897,6 +1898,8 @@ class AsyncSecretOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``secrets``: secrets to import: 1 to 100, each secret key at most once.
+        ``dry_run``: ``true`` returns the plan of the import without importing anything; default:
+            ``false``.
         ``overwrite``: ``true`` replaces the values of existing secrets; by default, existing
             secrets are skipped.
         """
@@ -1906,6 +1909,7 @@ class AsyncSecretOperations:
                 "project": project,
                 "environment": environment,
                 "secrets": secrets,
+                **given("dry_run", dry_run),
                 **given("overwrite", overwrite),
             },
         )

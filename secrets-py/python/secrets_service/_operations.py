@@ -1886,6 +1886,7 @@ class SecretOperations:
         project: str,
         environment: str,
         secrets: builtins.list[types.BulkImportSecret],
+        dry_run: bool | None = None,
         overwrite: bool | None = None,
     ) -> types.BulkImportResult:
         """Import up to 100 secrets atomically.
@@ -1895,6 +1896,8 @@ class SecretOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``secrets``: secrets to import: 1 to 100, each secret key at most once.
+        ``dry_run``: ``true`` returns the plan of the import without importing anything; default:
+            ``false``.
         ``overwrite``: ``true`` replaces the values of existing secrets; by default, existing
             secrets are skipped.
         """
@@ -1904,6 +1907,7 @@ class SecretOperations:
                 "project": project,
                 "environment": environment,
                 "secrets": secrets,
+                **given("dry_run", dry_run),
                 **given("overwrite", overwrite),
             },
         )

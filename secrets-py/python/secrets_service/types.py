@@ -63,6 +63,7 @@ __all__ = [
     "Finding",
     "FindingStatus",
     "Format",
+    "ImportEffect",
     "Integration",
     "InvitationPublicInfo",
     "InvitedRole",
@@ -73,6 +74,7 @@ __all__ = [
     "Outcome",
     "PaymentStatus",
     "PermissionLevel",
+    "PlannedImport",
     "Project",
     "ProjectWithEnvironments",
     "ProxyConnection",
@@ -144,6 +146,9 @@ FindingStatus = Literal["unresolved", "resolved", "false_positive", "ignored"]
 
 Format = Literal["dotenv", "docker", "shell", "json", "yaml", "csv", "k8s"]
 """Output format of secrets."""
+
+ImportEffect = Literal["created", "updated", "same", "skipped"]
+"""Effect of an import on one secret."""
 
 Integration = Literal["postgresql", "mysql"]
 """Kind of database."""
@@ -391,6 +396,17 @@ class BulkImportResult(TypedDict):
 
     created: int
     """Number of secrets created."""
+
+    dry_run: NotRequired[bool]
+    """True if the import was checked only, and nothing was imported."""
+
+    same: NotRequired[int]
+    """Number of existing secrets that have the same value and description already; only in a dry
+    run. An import updates or skips them like other existing secrets.
+    """
+
+    secrets: NotRequired[list[PlannedImport]]
+    """Effect on each secret, in the order of the import; only in a dry run."""
 
     skipped: int
     """Number of existing secrets that were skipped."""
@@ -924,6 +940,19 @@ class MyPermissions(TypedDict):
 
     permissions: list[EnvironmentPermission]
     """Permission for each environment, in display order."""
+
+
+class PlannedImport(TypedDict):
+    """Effect that an import would have on one secret."""
+
+    key: str
+    """Secret key."""
+
+    previous_version: int
+    """Version of the environment's own secret before the import; 0 if there is none."""
+
+    result: ImportEffect
+    """Effect of the import."""
 
 
 class Project(TypedDict):

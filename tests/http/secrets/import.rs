@@ -1,7 +1,9 @@
 //! Importing secrets.
 
+mod dry_run;
+
 use hyper::Method;
-use secrets_tests::{App, Person, Reply, canary, on_every_store, paths};
+use secrets_tests::{App, Client, Person, Reply, canary, on_every_store, paths};
 use serde_json::{Value, json};
 
 async fn import(person: &Person, project: &str, body: &Value) -> Reply {
