@@ -15,6 +15,7 @@ mod get;
 mod history;
 mod home;
 mod hook;
+mod hostile;
 mod import;
 mod init;
 mod list;

@@ -1,6 +1,6 @@
 //! Command line of the program.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -179,6 +179,21 @@ Exit codes: 0 done; 1 the answer is no (diff, check, scan); 64 invalid command l
 71 conflict; 73 output file cannot be created; 75 rate limited; 76 unreadable response; 77 forbidden; \
 78 invalid settings; 130 interrupted. `run` exits with the status of its command, with 128 plus the number of \
 the signal that ended it, or with 125 if this program failed, 126 and 127 if the command cannot be started.";
+
+/// True if the version is the only thing asked for.
+pub(crate) fn version_is_asked() -> bool {
+    let mut words = std::env::args_os().skip(1);
+    let is_version = words.next().is_some_and(|word| word == "--version" || word == "-V");
+    is_version && words.next().is_none()
+}
+
+/// Prints the version like clap, but without building the command line first, which takes longer
+/// than all the rest. Package managers and scripts ask for the version often.
+pub(crate) fn print_version() -> ExitCode {
+    // If standard output is closed, nobody reads the version.
+    let _ = writeln!(std::io::stdout(), "secrets {}", env!("CARGO_PKG_VERSION"));
+    ExitCode::SUCCESS
+}
 
 /// Prints an error of the command line, the help or the version. Returns the exit code.
 pub(crate) fn report(error: &clap::Error) -> ExitCode {

@@ -5,6 +5,9 @@ use std::io::{self, Write as _};
 use std::process::{Command, ExitCode};
 
 use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use crate::output::{escaped_json, printable};
 
 /// Exit code of a failure. Values from 64 on follow `sysexits.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,10 +129,11 @@ impl Failure {
             if let Some(details) = &self.details {
                 body["details"] = details.clone();
             }
-            let _ = writeln!(stderr, "{body}");
+            let body = escaped_json(Zeroizing::new(body.to_string()));
+            let _ = writeln!(stderr, "{}", *body);
         } else {
             for line in self.message.lines() {
-                let _ = writeln!(stderr, "secrets: {line}");
+                let _ = writeln!(stderr, "secrets: {}", printable(line));
             }
         }
         ExitCode::from(self.exit as u8)

@@ -44,6 +44,9 @@ fn main() -> ExitCode {
     if commands::completion::complete() {
         return ExitCode::SUCCESS;
     }
+    if arguments::version_is_asked() {
+        return arguments::print_version();
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return arguments::report(&error),
@@ -65,8 +68,12 @@ fn outcome(arguments: Arguments) -> Result<Outcome, Failure> {
 /// Runs the command. If the outcome replaces this process, the runtime is shut down first.
 fn perform(arguments: Arguments) -> Result<Outcome, Failure> {
     let invocation = Invocation::new(&arguments.global)?;
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        // So that a response that arrives fast and never ends does not delay the time limit.
+        .event_interval(1)
+        .build()
+        .map_err(|error| {
             Failure::new(Exit::Defect, format!("cannot start the runtime: {error}"))
         })?;
     let result = runtime.block_on(commands::run(&invocation, arguments.command));

@@ -197,9 +197,11 @@ impl Query<'_> {
                 request = request.query("cursor", cursor);
             }
             let page: Page = self.service.send(request).await?.json()?;
+            let is_empty = page.logs.is_empty();
             logs.extend(page.logs);
             cursor = page.next_cursor;
-            if cursor.is_none() {
+            // A page that is empty is the last one, whatever the service says.
+            if cursor.is_none() || is_empty {
                 break;
             }
         }

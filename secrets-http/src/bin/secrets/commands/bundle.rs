@@ -1,6 +1,5 @@
 //! `bundle`: create and open encrypted files for offline use.
 
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -88,10 +87,12 @@ impl Bundle {
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         match self.action {
             Action::Make(make) => make.run(cx).await,
-            Action::Offline(command) => command
-                .run(SystemClock.now(), &mut io::stdout())
-                .map(|()| Outcome::Done)
-                .map_err(|failure| failed(&failure)),
+            Action::Offline(command) => {
+                let mut text = Zeroizing::new(Vec::new());
+                command.run(SystemClock.now(), &mut *text).map_err(|failure| failed(&failure))?;
+                cx.output.raw(&text)?;
+                Ok(Outcome::Done)
+            }
         }
     }
 }

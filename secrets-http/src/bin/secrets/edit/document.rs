@@ -12,6 +12,7 @@ use secrets_core::model::SecretKey;
 use zeroize::Zeroizing;
 
 use super::Environment;
+use crate::output::printable;
 use crate::secret_list::Secret;
 
 /// Start of a mark.
@@ -58,7 +59,7 @@ pub(crate) fn write(environment: &Environment, entries: &[Entry]) -> Zeroizing<S
         text,
         "# Secrets of {}. Save and quit to apply the changes; an unchanged file does nothing.\n\
          # A comment directly above a key is its description. Deleting a line deletes the secret.",
-        environment.place
+        printable(&environment.place.to_string())
     );
     for entry in entries {
         write_entry(&mut text, entry);
@@ -69,7 +70,7 @@ pub(crate) fn write(environment: &Environment, entries: &[Entry]) -> Zeroizing<S
         text.push_str("\n# Not held here. Remove the # before a key to set a value here.\n\n");
     }
     for (key, note) in others {
-        let _ = writeln!(text, "#{key}=  # {note}");
+        let _ = writeln!(text, "#{key}=  # {}", printable(note));
     }
     text
 }

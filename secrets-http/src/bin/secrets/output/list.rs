@@ -3,7 +3,7 @@
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::Value;
 
-use super::{Output, time};
+use super::{Output, printable, time};
 use crate::arguments::OutputFormat;
 use crate::failure::Failure;
 
@@ -96,9 +96,4 @@ fn text(value: &Value) -> String {
         Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
-}
-
-/// Replaces control characters, which could move the cursor or change the title of a terminal.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

@@ -2,17 +2,21 @@
 
 mod list;
 mod new_file;
+mod printable;
 mod prompt;
 mod time;
 
+use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use serde_json::Value;
+use zeroize::Zeroizing;
 
-pub(crate) use list::{Column, cell, printable};
+pub(crate) use list::{Column, cell};
 pub(crate) use new_file::NewFile;
+pub(crate) use printable::{escaped_json, printable, printable_lines};
 pub(crate) use time::{ago, date};
 
 use crate::arguments::{Color, Global, OutputFormat};
@@ -45,30 +49,37 @@ impl Output {
         Self { format: global.output, is_interactive, is_quiet: global.quiet }
     }
 
-    /// Writes a line of data.
+    /// Writes a line of data, without characters that control a terminal.
     pub(crate) fn line(&self, text: &str) -> Result<(), Failure> {
-        self.styled(&format!("{text}\n"))
+        write(format!("{}\n", printable(text)).as_bytes())
     }
 
-    /// Writes data unchanged. Not for text with colors.
+    /// Writes data unchanged. On a terminal, characters that control the terminal are replaced.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
-        let mut stdout = io::stdout().lock();
-        written(stdout.write_all(bytes).and_then(|()| stdout.flush()))
-    }
-
-    /// Writes text with colors. The colors are removed if standard output is not a terminal.
-    pub(crate) fn styled(&self, text: &str) -> Result<(), Failure> {
-        let mut stdout = anstream::stdout().lock();
-        written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+        if !io::stdout().is_terminal() {
+            return write(bytes);
+        }
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let text = Zeroizing::new(text);
+        match printable_lines(&text) {
+            Cow::Borrowed(text) => write(text.as_bytes()),
+            Cow::Owned(text) => {
+                write(Zeroizing::new(text).as_bytes())?;
+                self.hint(
+                    "\ncontrol characters are not shown; a file or a pipe gets all characters",
+                );
+                Ok(())
+            }
+        }
     }
 
     /// Writes a JSON document.
     pub(crate) fn json(&self, document: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(document)
-            .map(zeroize::Zeroizing::new)
+            .map(Zeroizing::new)
             .map_err(|error| Failure::new(Exit::Defect, format!("cannot write JSON: {error}")))?;
-        self.raw(text.as_bytes())?;
-        self.raw(b"\n")
+        write(escaped_json(text).as_bytes())?;
+        write(b"\n")
     }
 
     /// Writes an object: in JSON unchanged, otherwise as a line for each field.
@@ -93,25 +104,26 @@ impl Output {
     /// Writes a message to standard error, unless `--quiet` is given.
     pub(crate) fn note(&self, message: &str) {
         if !self.is_quiet {
-            anstream::eprintln!("{message}");
+            anstream::eprintln!("{}", printable_lines(message));
         }
     }
 
     /// Writes a message that the user must act on to standard error, even if `--quiet` is given.
     #[expect(clippy::unused_self, reason = "like the other messages")]
     pub(crate) fn instruct(&self, message: &str) {
-        anstream::eprintln!("{message}");
+        anstream::eprintln!("{}", printable_lines(message));
     }
 
     /// Writes a message to standard error, if standard error is a terminal.
     pub(crate) fn hint(&self, message: &str) {
         if !self.is_quiet && io::stderr().is_terminal() {
-            anstream::eprintln!("{DIM}{message}{DIM:#}");
+            anstream::eprintln!("{DIM}{}{DIM:#}", printable_lines(message));
         }
     }
 
     /// Writes a warning to standard error.
     pub(crate) fn warn(&self, message: &str) {
+        let message = printable_lines(message);
         anstream::eprintln!("{WARNING}secrets: warning: {message}{WARNING:#}");
     }
 
@@ -119,6 +131,12 @@ impl Output {
     pub(crate) fn shows_progress(&self) -> bool {
         !self.is_quiet && self.format != OutputFormat::Json && io::stderr().is_terminal()
     }
+}
+
+/// Writes to standard output.
+fn write(bytes: &[u8]) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    written(stdout.write_all(bytes).and_then(|()| stdout.flush()))
 }
 
 /// Checks the result of writing to standard output. A closed pipe is not an error: its reader, such

@@ -3,7 +3,7 @@
 use dialoguer::{Confirm, Input, Password, Select};
 use zeroize::Zeroizing;
 
-use super::Output;
+use super::{Output, printable};
 use crate::failure::{Exit, Failure};
 
 #[expect(clippy::unused_self, reason = "all output goes through one value")]
@@ -17,7 +17,7 @@ impl Output {
         if !self.is_interactive {
             return Err(Failure::usage(format!("{question} Pass --yes to confirm")));
         }
-        match Confirm::new().with_prompt(question).default(false).interact() {
+        match Confirm::new().with_prompt(printable(question)).default(false).interact() {
             Ok(true) => Ok(()),
             Ok(false) => Err(Failure::new(Exit::Interrupted, "nothing was changed")),
             Err(error) => Err(failed(&error)),
@@ -27,7 +27,7 @@ impl Output {
     /// Asks a yes-or-no question. The default answer is yes.
     pub(crate) fn asks_yes(&self, question: &str) -> Result<bool, Failure> {
         Confirm::new()
-            .with_prompt(question)
+            .with_prompt(printable(question))
             .default(true)
             .interact()
             .map_err(|error| failed(&error))
@@ -35,7 +35,7 @@ impl Output {
 
     /// Asks for a line of text, with a default.
     pub(crate) fn ask(&self, question: &str, default: Option<&str>) -> Result<String, Failure> {
-        let mut input = Input::<String>::new().with_prompt(question);
+        let mut input = Input::<String>::new().with_prompt(printable(question));
         if let Some(default) = default {
             input = input.default(default.to_owned());
         }
@@ -44,13 +44,15 @@ impl Output {
 
     /// Asks for a value without showing it.
     pub(crate) fn ask_hidden(&self, question: &str) -> Result<Zeroizing<String>, Failure> {
-        let value = Password::new().with_prompt(question).interact();
+        let value = Password::new().with_prompt(printable(question)).interact();
         value.map(Zeroizing::new).map_err(|error| failed(&error))
     }
 
     /// Lets the user choose from a list, and returns the index of the choice.
     pub(crate) fn choose(&self, question: &str, items: &[String]) -> Result<usize, Failure> {
-        let chosen = Select::new().with_prompt(question).items(items).default(0).interact();
+        let items: Vec<_> = items.iter().map(|item| printable(item)).collect();
+        let chosen = Select::new().with_prompt(printable(question)).items(&items);
+        let chosen = chosen.default(0).interact();
         chosen.map_err(|error| failed(&error))
     }
 }

@@ -179,15 +179,16 @@ impl Events {
 }
 
 /// Removes the first complete event from the buffer, and returns its ID. Comments and events without
-/// an ID are skipped.
+/// a valid ID are skipped.
 fn take_revision(buffer: &mut Vec<u8>) -> Option<String> {
     loop {
         let end = buffer.windows(2).position(|pair| pair == b"\n\n")?;
         let event: Vec<u8> = buffer.drain(..end + 2).collect();
         let text = String::from_utf8_lossy(&event);
-        let id = text.lines().find_map(|line| line.strip_prefix("id:"));
-        if let Some(id) = id {
-            return Some(id.trim().to_owned());
+        let id = text.lines().find_map(|line| line.strip_prefix("id:")).map(str::trim);
+        // Other characters cannot be sent back, as `Last-Event-ID`.
+        if let Some(id) = id.filter(|id| id.chars().all(|c| c.is_ascii_graphic())) {
+            return Some(id.to_owned());
         }
     }
 }
@@ -210,7 +211,7 @@ mod tests {
 
     #[test]
     fn an_event_is_complete_after_an_empty_line() {
-        let mut buffer = b":\n\nid:r1\ndata:{}\n\nid: r2\nda".to_vec();
+        let mut buffer = b":\n\nid:\x1b\n\nid:r1\ndata:{}\n\nid: r2\nda".to_vec();
 
         assert_eq!(take_revision(&mut buffer).as_deref(), Some("r1"));
         assert_eq!(take_revision(&mut buffer), None);

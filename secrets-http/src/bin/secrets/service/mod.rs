@@ -18,6 +18,7 @@ use zeroize::Zeroizing;
 pub(crate) use response::Response;
 
 use crate::failure::{Exit, Failure};
+use crate::output::printable;
 use crate::settings::Server;
 
 /// Time limit for connecting. It is part of the time limit of a request.
@@ -203,7 +204,8 @@ impl Service {
             Response::read(response).await
         };
         let result = match tokio::time::timeout_at(until, reading).await {
-            Ok(Ok(response)) => Ok(response),
+            Ok(Ok(Some(response))) => Ok(response),
+            Ok(Ok(None)) => Err(self.too_large()),
             Ok(Err(error)) => Err(self.unreachable(&error)),
             Err(_) => {
                 let message = format!("{}: no response in time", self.server);
@@ -214,7 +216,7 @@ impl Service {
             let status = result
                 .as_ref()
                 .map_or("no response".to_owned(), |response| response.status().as_str().to_owned());
-            let path = request.path.join("/");
+            let path = printable(&request.path.join("/"));
             let (method, elapsed) = (&request.method, started.elapsed().as_millis());
             anstream::eprintln!("secrets: {method} /{path}: {status}, {elapsed} ms");
         }
@@ -243,7 +245,8 @@ impl Service {
             return Ok(response);
         }
         match tokio::time::timeout(self.timeout, Response::read(response)).await {
-            Ok(Ok(response)) => Err(response.failure()),
+            Ok(Ok(Some(response))) => Err(response.failure()),
+            Ok(Ok(None)) => Err(self.too_large()),
             Ok(Err(error)) => Err(self.unreachable(&error)),
             Err(_) => {
                 let message = format!("{}: no response in time", self.server);
@@ -275,6 +278,11 @@ impl Service {
                 builder.header("content-type", media_type).body(text.to_vec())
             }
         }
+    }
+
+    fn too_large(&self) -> Failure {
+        let message = format!("{}: the response is larger than any of the service", self.server);
+        Failure::new(Exit::Protocol, message)
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> Failure {

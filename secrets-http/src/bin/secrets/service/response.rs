@@ -34,17 +34,21 @@ impl std::fmt::Debug for Response {
 }
 
 impl Response {
-    /// Receives a response completely. A response that is too large is cut off.
-    pub(super) async fn read(mut response: reqwest::Response) -> reqwest::Result<Self> {
+    /// Receives a response completely. Returns `None` if the response is too large.
+    pub(super) async fn read(mut response: reqwest::Response) -> reqwest::Result<Option<Self>> {
+        let is_too_large = |length: u64| length > MAX_BYTES as u64;
+        if response.content_length().is_some_and(is_too_large) {
+            return Ok(None);
+        }
         let (status, headers) = (response.status(), response.headers().clone());
         let mut body = Zeroizing::new(Vec::new());
         while let Some(chunk) = response.chunk().await? {
             if body.len() + chunk.len() > MAX_BYTES {
-                break;
+                return Ok(None);
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(Self { status, headers, body })
+        Ok(Some(Self { status, headers, body }))
     }
 
     /// Returns the status code.

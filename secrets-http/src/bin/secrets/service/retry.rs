@@ -18,5 +18,5 @@ pub(super) fn wait(method: &Method, response: &Response, until: Instant) -> Opti
     };
     let seconds: u64 = response.header("retry-after").filter(|_| may_retry)?.parse().ok()?;
     let wait = Duration::from_secs(seconds.max(1));
-    Some(wait).filter(|wait| Instant::now() + *wait < until)
+    Some(wait).filter(|wait| *wait < until.saturating_duration_since(Instant::now()))
 }

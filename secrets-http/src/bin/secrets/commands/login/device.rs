@@ -7,7 +7,7 @@ use reqwest::{Method, Url};
 use secrets_core::model::{Clock as _, SystemClock};
 use serde::Deserialize;
 use serde_json::json;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep_until};
 use zeroize::Zeroizing;
 
 use crate::browser;
@@ -138,7 +138,7 @@ async fn wait(service: &Service, started: &Started, timeout: Duration) -> Result
     let until = Instant::now() + Duration::from_secs(started.expires_in.min(MAX_SECONDS));
     let mut interval = Duration::from_secs(started.interval.clamp(1, MAX_SECONDS));
     loop {
-        sleep(interval).await;
+        sleep_until(until.min(Instant::now() + interval)).await;
         if Instant::now() >= until {
             return Err(expired());
         }
