@@ -14,15 +14,17 @@ use crate::service::Scripted;
 const TOKEN: &str = "kvc_token_of_the_test";
 
 /// Running `login` that waits for the approval.
-struct Waiting {
+pub(crate) struct Waiting {
     child: Child,
     stderr: BufReader<ChildStderr>,
-    code: String,
+    /// Code for the approval.
+    pub(crate) code: String,
     said: String,
 }
 
 impl Waiting {
-    fn start(home: &Home, arguments: &[&str]) -> Self {
+    /// Starts the program with these arguments, and waits until it shows the code.
+    pub(crate) fn start(home: &Home, arguments: &[&str]) -> Self {
         let mut child = home
             .command([&["login"], arguments].concat())
             .stdin(Stdio::null())
@@ -45,7 +47,7 @@ impl Waiting {
     }
 
     /// Waits until `login` has ended. Returns the exit code and the output.
-    fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let code = wait(&mut self.child);
         self.stderr.read_to_string(&mut self.said).unwrap();
         (code, self.said)

@@ -18,6 +18,7 @@ mod hook;
 mod hostile;
 mod import;
 mod init;
+mod leaks;
 mod list;
 mod login;
 mod manual;

@@ -1,5 +1,6 @@
 //! `secrets-http dev` as a child process.
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -43,6 +44,11 @@ impl Server {
         (self.child, self.url, self.token) = spawn(&self.folder, &address, &[]);
     }
 
+    /// Returns everything that the server has written to standard error.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.with_extension("log")).unwrap()
+    }
+
     /// Returns a token of another user.
     pub(crate) fn token_of(&self, email: &str) -> String {
         let output = Command::new(program())
@@ -76,7 +82,9 @@ fn spawn(folder: &PathBuf, address: &str, variables: &[(&str, &str)]) -> (Child,
         .envs(variables.iter().copied())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(
+            File::options().create(true).append(true).open(folder.with_extension("log")).unwrap(),
+        )
         .spawn()
         .unwrap();
     let (mut url, mut token) = (String::new(), String::new());
