@@ -37,3 +37,4 @@ mod set;
 mod settings;
 mod tokens;
 mod unset;
+mod walk;

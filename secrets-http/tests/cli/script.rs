@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -23,9 +24,17 @@ pub(crate) struct Script {
 impl Script {
     /// Starts the program with these arguments, which need no quoting.
     pub(crate) fn start(home: &Home, arguments: &str) -> Self {
-        let command = format!("{} {arguments}", env!("CARGO_BIN_EXE_secrets"));
+        Self::shell(home, &format!("{} {arguments}", env!("CARGO_BIN_EXE_secrets")))
+    }
+
+    /// Runs a command line of the shell, with the program in `PATH`.
+    pub(crate) fn shell(home: &Home, command: &str) -> Self {
+        let program = Path::new(env!("CARGO_BIN_EXE_secrets")).parent().unwrap();
+        let path = std::env::var_os("PATH").unwrap();
+        let all = std::iter::once(program.to_owned()).chain(std::env::split_paths(&path));
         let mut child = home
-            .program("script", ["-q", "-e", "-c", &command, "/dev/null"])
+            .program("script", ["-q", "-e", "-c", command, "/dev/null"])
+            .env("PATH", std::env::join_paths(all).unwrap())
             .env("TERM", "xterm")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -75,6 +84,11 @@ impl Script {
             thread::sleep(Duration::from_millis(10));
         }
         self
+    }
+
+    /// Returns everything that the terminal has shown so far.
+    pub(crate) fn text(&self) -> String {
+        self.seen.clone()
     }
 
     /// Types a text.
