@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::json;
 
-use super::{Log, SECRETS, TIMEOUT, signal, staging};
+use super::{Log, SECRETS, TIMEOUT, signal, signals, staging};
 use crate::home::{Home, ended, wait};
 
 /// Options with a long delay, for tests that must not depend on the time between two writes.
@@ -144,11 +144,7 @@ fn a_masked_command_inherits_the_same_signals_and_descriptors() {
     };
     let masked = [env!("CARGO_BIN_EXE_secrets"), "run", "--mask", "--"];
     let status = ["grep", "-E", "^Sig(Blk|Ign|Cgt)", "/proc/self/status"];
-    let signals = |words: &[&str]| -> Vec<String> {
-        let text = read(words, &status);
-        // Without the signals from 32 on, which are those of the C library itself.
-        text.lines().map(|line| format!("{}{}", &line[..6], &line[line.len() - 8..])).collect()
-    };
+    let signals = |words: &[&str]| signals(&read(words, &status));
 
     assert_eq!(signals(&masked).len(), 3);
     assert_eq!(signals(&masked), signals(&[]));
@@ -201,6 +197,34 @@ fn receive(mut source: impl std::io::Read + Send + 'static) -> Receiver<String> 
         }
     });
     receiver
+}
+
+#[test]
+fn the_output_of_a_job_that_outlives_the_command_is_masked_until_its_end() {
+    let (_server, home) = staging(&[("A", "kvc_value_a")]);
+    let log = Log::new(&home);
+    // The job writes to the pipe of the command, which is no longer read after its end.
+    let script = "(trap '' PIPE; until [ -e go ]; do sleep 0.01; done; echo \"late $A\"; echo $? >> log) & \
+                  echo \"now $A\"";
+
+    let printed = home.ok(&[&PATIENT[..], &["--", "sh", "-c", script]].concat());
+    home.write("go", "");
+
+    assert_eq!(printed, "now ***\n");
+    // The job is told that nobody reads its output, instead of being shown unmasked.
+    let lines = log.wait_until("the end of the job", |lines| lines.len() == 1);
+    assert_ne!(lines, ["0"]);
+}
+
+#[test]
+fn a_job_and_the_command_write_to_the_same_masked_stream() {
+    let (_server, home) = staging(&[("A", "kvc_value_a")]);
+    let script = "import os, subprocess\n\
+        job = subprocess.Popen(['sh', '-c', 'for i in 1 2 3; do printf \"job $A\\\\n\"; done'])\n\
+        job.wait()\n\
+        for part in ['shell kvc_', 'value', '_a', ' end\\n']: os.write(1, part.encode())";
+
+    assert_eq!(masked(&home, script), "job ***\njob ***\njob ***\nshell *** end\n");
 }
 
 #[test]

@@ -111,6 +111,36 @@ fn a_masked_job_continues_in_the_background() {
 }
 
 #[test]
+fn a_job_in_the_background_of_a_masked_shell_is_masked() {
+    let (_server, home) = staging(&[("A", "kvc_value_a")]);
+    // The value is split into two writes.
+    let job = "until [ -e go ]; do sleep 0.02; done; printf 'job: kvc_val'; \
+               printf 'ue_a %s\\n' \"$A\"; touch done; read line; echo \"got=$line $A\"";
+    home.write("job.sh", job);
+    let tmux = Tmux::start(&home);
+    tmux.line("secrets run --mask --mask-delay 1h -- bash --norc --noprofile -i; echo sta''tus=$?");
+    tmux.line("PS1='masked> '; echo she''ll $A");
+    tmux.wait_for("shell ***");
+
+    tmux.line("bash job.sh &");
+    tmux.line("touch go; until [ -e done ]; do sleep 0.02; done; echo fore''ground");
+    tmux.wait_for("job: *** ***");
+    tmux.wait_for("foreground");
+    // The job reads from the terminal of the shell, which stops the job.
+    tmux.line("until jobs | grep Stop''ped; do sleep 0.02; done");
+    tmux.wait_for("Stopped");
+    tmux.line("fg");
+    // The shell has changed the modes of the terminal for the job.
+    tmux.wait_for("fg\nbash job.sh");
+    tmux.line("hello");
+    let screen = tmux.wait_for("got=hello ***");
+
+    assert!(!screen.contains("kvc_val"), "{screen}");
+    tmux.line("exit 7");
+    tmux.wait_for("status=7");
+}
+
+#[test]
 fn programs_for_the_whole_screen_work_while_masked() {
     let (_server, home) = staging(&[("A", "kvc_value_a")]);
     home.write("text", &"line with kvc_value_a\n".repeat(100));

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::staging;
+use super::{signals, staging};
 use crate::home::ended;
 
 #[test]
@@ -98,8 +98,7 @@ fn signal_mask_and_ignored_signals_are_those_of_the_parent() {
     let status = |prefix: &[&str], words: &[&str]| -> Vec<String> {
         let read = ["grep", "-E", "^Sig(Blk|Ign|Cgt)", "/proc/self/status"];
         let all = [prefix, words, &read].concat();
-        let text = ended(home.program(all[0], &all[1..]), "").stdout;
-        text.lines().map(str::to_owned).collect()
+        signals(&ended(home.program(all[0], &all[1..]), "").stdout)
     };
     let secrets = [env!("CARGO_BIN_EXE_secrets"), "run", "--"];
     // `env` sets what its command inherits: SIGUSR1 is blocked, SIGHUP ignored.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use secrets_core::model::{Clock as _, SystemClock};
 
-use super::{Log, signal, staging};
+use super::{Log, signal, signals, staging};
 use crate::home::{Home, ended};
 
 /// Starts a script under supervision, without input.
@@ -94,9 +94,7 @@ fn ignored_signals_and_the_signal_mask_are_those_of_the_parent() {
         let start = ["env", "--block-signal=USR1", "--ignore-signal=HUP"];
         let status = ["grep", "-E", "^Sig(Blk|Ign|Cgt)", "/proc/self/status"];
         let all = [&start, words, &status].concat();
-        let text = ended(home.program(all[0], &all[1..]), "").stdout;
-        // Without the signals from 32 on, which are those of the C library itself.
-        text.lines().map(|line| format!("{}{}", &line[..6], &line[line.len() - 8..])).collect()
+        signals(&ended(home.program(all[0], &all[1..]), "").stdout)
     };
 
     let supervised = read(&[env!("CARGO_BIN_EXE_secrets"), "run", "--init", "--"]);

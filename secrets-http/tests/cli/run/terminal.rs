@@ -82,12 +82,12 @@ fn a_job_in_the_background_stops_when_it_reads() {
 
     tmux.line("secrets run --init -- bash job.sh &");
     tmux.wait_for("started");
-    tmux.keys(&["Enter"]);
-    tmux.wait_until("a stopped job", |screen| {
-        tmux.keys(&["Enter"]);
-        screen.contains("Stopped")
-    });
+    // Typed lines that the shell does not read would be read by the job.
+    tmux.line("until jobs | grep Stop''ped; do sleep 0.02; done");
+    tmux.wait_for("Stopped");
     tmux.line("fg");
+    // The shell has changed the modes of the terminal for the job.
+    tmux.wait_for("fg\nsecrets run");
     tmux.line("hello");
     tmux.wait_for("got=hello");
 }
