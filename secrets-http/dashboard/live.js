@@ -1,8 +1,10 @@
-// Changes of other people, through the event stream of a project.
+// Changes of other people, through the event stream of a project. Of several windows of a browser that show the project,
+// one holds the stream and tells the others.
 
 import { api } from "./api.js";
+import { person } from "./session.js";
 
-/** Time after which the stream is closed while the page is not visible, in milliseconds. */
+/** Time after which a window that is not visible lets go of the stream, in milliseconds. */
 const UNSEEN_FOR = 60_000;
 
 /** Time to wait before a refused stream is opened again, in milliseconds. */
@@ -12,44 +14,87 @@ const RETRY_AFTER = 30_000;
 const TOGETHER = 100;
 
 /**
+ * Opens the stream until the signal is aborted.
+ * @param {string} project @param {() => void} onEvent @param {AbortSignal} signal
+ */
+function stream(project, onEvent, signal) {
+  /** @type {EventSource} */
+  let source;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let retry;
+  const open = () => {
+    source = api.watch(project);
+    source.addEventListener("message", onEvent);
+    // The browser connects again by itself after a lost connection, but not after a refusal.
+    source.addEventListener("error", () => {
+      if (source.readyState === EventSource.CLOSED) retry = setTimeout(open, RETRY_AFTER);
+    });
+  };
+  open();
+  signal.addEventListener("abort", () => {
+    clearTimeout(retry);
+    source.close();
+  });
+}
+
+/**
+ * Opens the stream when no other window holds it, until the signal is aborted.
+ * @param {string} name @param {string} project @param {() => void} onEvent @param {AbortSignal} signal
+ */
+function streamAlone(name, project, onEvent, signal) {
+  const hold = () =>
+    new Promise((resolve) => {
+      if (signal.aborted) return resolve(null);
+      stream(project, onEvent, signal);
+      signal.addEventListener("abort", resolve);
+    });
+  // Waiting ends with an error when it is aborted.
+  navigator.locks.request(name, { signal }, hold).catch(() => {});
+}
+
+/**
  * Watches a project until the returned function is called.
  * @param {string} project @param {() => void} onChange
  */
 export function watch(project, onChange) {
-  /** @type {EventSource | null} */
-  let source = null;
-  /** @type {Record<string, ReturnType<typeof setTimeout> | undefined>} */
-  const timers = {};
-  const later = (/** @type {string} */ name, /** @type {() => void} */ run, /** @type {number} */ time) => {
-    clearTimeout(timers[name]);
-    timers[name] = setTimeout(run, time);
+  const name = `secrets-watch ${person.value?.id} ${project}`;
+  const channel = new BroadcastChannel(name);
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let unseen;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let change;
+  let holding = /** @type {AbortController | null} */ (null);
+  const changed = () => {
+    clearTimeout(change);
+    change = setTimeout(onChange, TOGETHER);
   };
-  const close = () => {
-    source?.close();
-    source = null;
-    clearTimeout(timers.retry);
+  // A stream begins with the current state, so a window that takes it over misses nothing.
+  const onEvent = () => {
+    channel.postMessage("changed");
+    changed();
   };
-  const open = () => {
-    if (source) return;
-    source = api.watch(project);
-    source.addEventListener("message", () => later("change", onChange, TOGETHER));
-    source.addEventListener("error", () => {
-      // The browser connects again by itself after a lost connection, but not after a refusal.
-      if (source?.readyState !== EventSource.CLOSED) return;
-      close();
-      if (document.visibilityState === "visible") later("retry", open, RETRY_AFTER);
-    });
+  const begin = () => {
+    if (holding) return;
+    holding = new AbortController();
+    streamAlone(name, project, onEvent, holding.signal);
+  };
+  const end = () => {
+    holding?.abort();
+    holding = null;
   };
   const onVisibility = () => {
-    clearTimeout(timers.unseen);
-    if (document.visibilityState === "hidden") later("unseen", close, UNSEEN_FOR);
-    else open();
+    clearTimeout(unseen);
+    if (document.visibilityState === "hidden") unseen = setTimeout(end, UNSEEN_FOR);
+    else begin();
   };
+  channel.addEventListener("message", changed);
   document.addEventListener("visibilitychange", onVisibility);
-  open();
+  begin();
   return () => {
     document.removeEventListener("visibilitychange", onVisibility);
-    Object.values(timers).forEach((timer) => clearTimeout(timer));
-    close();
+    clearTimeout(unseen);
+    clearTimeout(change);
+    channel.close();
+    end();
   };
 }

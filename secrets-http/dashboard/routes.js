@@ -13,10 +13,10 @@ export const base = new URL(import.meta.url).pathname.replace(/\/assets\/[^/]+\/
  */
 
 /** Sections of a project, beside its secrets. */
-export const PROJECT_SECTIONS = ["environments", "rotations", "tokens", "access", "audit"];
+export const PROJECT_SECTIONS = ["environments", "rotations", "scans", "tokens", "access", "audit", "settings"];
 
 /** Sections of a team. */
-export const TEAM_SECTIONS = ["members", "tokens", "audit", "usage"];
+export const TEAM_SECTIONS = ["members", "tokens", "scans", "audit", "usage"];
 
 /**
  * Returns the screen of a path.

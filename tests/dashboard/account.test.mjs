@@ -43,7 +43,7 @@ test("sessions are listed, and ended one by one or all others", async () => {
   const third = await signedIn();
   const { page } = first;
   await page.reload();
-  const sessions = page.locator(".entry");
+  const sessions = page.locator(".items").first().locator(".entry");
   await sessions.nth(2).waitFor();
   assert.equal(await sessions.count(), 3);
   assert.equal(await sessions.filter({ hasText: "this one" }).getByRole("button").count(), 0);

@@ -61,3 +61,14 @@ export async function openGrid(page, url, project, query = "") {
 // Returns the cell of a key and an environment, by the beginning of its name.
 export const cell = (page, key, environment) =>
   page.locator(`#grid [role="gridcell"]`).and(page.getByRole("gridcell", { name: new RegExp(`^${key}, ${environment}, `) }));
+
+// Moves to the cell of the first key that contains a text, with the keyboard.
+export async function goTo(page, key, environment) {
+  const names = await page.locator("#grid .heads .name").allTextContents();
+  await page.locator("#filter").fill(key);
+  await page.waitForFunction((key) => [...document.querySelectorAll("#grid [role=rowheader] .name")].every(({ textContent }) => textContent.includes(key)), key);
+  await page.locator("#filter").press("Enter");
+  await page.locator("#grid").press("Control+Home");
+  for (let step = 0; step <= names.indexOf(environment); step++) await page.locator("#grid").press("ArrowRight");
+  await page.waitForFunction(([key, environment]) => document.querySelector("#grid .active")?.getAttribute("aria-label")?.startsWith(key) && document.querySelector("#grid .active").getAttribute("aria-label").split(", ")[1] === environment, [key, environment]);
+}

@@ -85,7 +85,7 @@ export async function createLarge(call) {
   return { slug, names, keys };
 }
 
-// Creates a team of the owner, with a member, and a project of the team. Names and descriptions are `hostile`, if set.
+// Creates a team of the owner, with a member, and a project of the team.
 export async function createTeam(owner, member, { name = "Acme", project = "Web API", description = "Public API" } = {}) {
   await owner("POST", "/auth/sync");
   const { email } = await member("POST", "/auth/sync");

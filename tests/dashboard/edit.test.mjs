@@ -5,7 +5,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 
-import { cell, findings, launch, open, openGrid } from "./browser.mjs";
+import { cell, findings, goTo, launch, open, openGrid } from "./browser.mjs";
 import { caller, change, createMarks } from "./data.mjs";
 import { pictures, startServer, tokenOf } from "./server.mjs";
 
@@ -42,17 +42,6 @@ async function opened(options = {}) {
 
 const value = async (slug, environment, key) =>
   (await call("GET", `/projects/${slug}/environments/${environment}/secrets/${key}`)).secret.value;
-
-// Moves to a cell with the keyboard.
-async function goTo(page, key, environment) {
-  const names = await page.locator("#grid .heads .name").allTextContents();
-  await page.locator("#filter").fill(key);
-  await page.waitForFunction((key) => [...document.querySelectorAll("#grid [role=rowheader] .name")].every(({ textContent }) => textContent.includes(key)), key);
-  await page.locator("#filter").press("Enter");
-  await page.locator("#grid").press("Control+Home");
-  for (let step = 0; step <= names.indexOf(environment); step++) await page.locator("#grid").press("ArrowRight");
-  await page.waitForFunction(([key, environment]) => document.querySelector("#grid .active")?.getAttribute("aria-label")?.startsWith(`${key}, ${environment}, `), [key, environment]);
-}
 
 // Edits a cell with the keyboard.
 async function edit(page, key, environment, text) {
@@ -131,6 +120,52 @@ test("hiding, deleting, copying and adding are staged, undone and done again", a
   assert.equal(await value(slug, "staging", "SENTRY_DSN"), "kvc_dsn");
   assert.equal(await value(slug, "preview", "LOG_LEVEL"), "kvc_info");
   await page.locator("[aria-label='MAIL_FROM, qa, hidden here, overrides production']").waitFor();
+});
+
+test("a key that is saved stays in the grid while the page loads its version", async () => {
+  const { page, slug, context } = await opened();
+  await page.locator("#grid").press("n");
+  await page.getByLabel("Key", { exact: true }).fill("BRAND_NEW");
+  await page.getByRole("textbox", { name: "New value" }).fill("kvc_new");
+  await page.keyboard.press("Control+Enter");
+  await cell(page, "BRAND_NEW", "development").waitFor();
+  // The comparison after saving is answered when the test says so.
+  let answer;
+  const held = new Promise((resolve) => (answer = resolve));
+  let asked;
+  const isAsked = new Promise((resolve) => (asked = resolve));
+  await context.route("**/compare", async (route) => {
+    asked();
+    await held;
+    await route.continue({ headers: { ...route.request().headers(), authorization: `Bearer ${token}` } });
+  });
+  // Each state of the page in which the key has no row.
+  await page.evaluate(() => {
+    window.absent = 0;
+    const names = () => [...document.querySelectorAll("#grid [role=rowheader] .name")].map(({ textContent }) => textContent);
+    new MutationObserver(() => (window.absent += names().includes("BRAND_NEW") ? 0 : 1)).observe(document.body, { subtree: true, childList: true, characterData: true });
+  });
+  await page.locator("#grid").press("Control+s");
+  await page.getByRole("button", { name: "Save 1 change" }).click();
+  await isAsked;
+  assert.equal(await value(slug, "development", "BRAND_NEW"), "kvc_new");
+  await page.getByText("Saving…").waitFor();
+  answer();
+  await page.getByText("Saved 1 change.").waitFor();
+  await page.locator("[aria-label='BRAND_NEW, development, own value, v1']").waitFor();
+  assert.equal(await page.evaluate(() => window.absent), 0);
+  await page.waitForFunction(() => document.querySelector("#grid .active")?.getAttribute("aria-label")?.startsWith("BRAND_NEW"));
+});
+
+test("what is saved stays saved if the page cannot load it", async () => {
+  const { page, slug, context } = await opened();
+  await edit(page, "REDIS_URL", "staging", "kvc_stored");
+  await context.route("**/compare", (route) => route.abort());
+  await page.locator("#grid").press("Control+s");
+  await page.getByRole("button", { name: "Save 1 change" }).click();
+  await page.getByText("This page still shows the state before: reload it.").waitFor();
+  assert.equal(await bar(page).isVisible(), false);
+  assert.equal(await value(slug, "staging", "REDIS_URL"), "kvc_stored");
 });
 
 for (const [choice, expected] of [["theirs", "kvc_theirs"], ["mine", "kvc_mine"]]) {
@@ -320,36 +355,6 @@ test("pasted and dropped text is planned, then staged", async () => {
   await page.getByText("Saved 2 changes.").waitFor();
   assert.equal(await value(slug, "development", "REDIS_URL"), "kvc_pasted");
   assert.equal(await value(slug, "development", "BRAND_NEW"), "kvc_new");
-});
-
-test("a page that is hidden for a minute closes its stream of events, and opens it again", async () => {
-  const slug = await createMarks(call, `Editing ${++projects}`);
-  const { page, context } = await open(browser, { url: server.url, token });
-  contexts.push(context);
-  await page.clock.install();
-  await page.addInitScript(() => {
-    const Original = EventSource;
-    window.streams = [];
-    window.EventSource = class extends Original {
-      constructor(url) {
-        super(url);
-        window.streams.push(this);
-      }
-    };
-    window.see = (state) => {
-      Object.defineProperty(document, "visibilityState", { value: state, configurable: true });
-      document.dispatchEvent(new Event("visibilitychange"));
-    };
-  });
-  await openGrid(page, server.url, slug);
-  await page.waitForFunction(() => window.streams[0]?.readyState === EventSource.OPEN);
-  await page.evaluate(() => window.see("hidden"));
-  await page.clock.runFor(59_000);
-  assert.equal(await page.evaluate(() => window.streams[0].readyState), 1);
-  await page.clock.runFor(2_000);
-  assert.equal(await page.evaluate(() => window.streams[0].readyState), 2);
-  await page.evaluate(() => window.see("visible"));
-  await page.waitForFunction(() => window.streams[1]?.readyState === EventSource.OPEN);
 });
 
 for (const [name, options] of Object.entries({ light: {}, dark: { scheme: "dark" }, narrow: { width: 320, height: 640 }, forced: { forced: "active" } })) {

@@ -1,6 +1,7 @@
 // The session of a browser: signed in by a link of the development service, until it signs out.
 
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 
 import { launch, open } from "./browser.mjs";
@@ -64,23 +65,77 @@ test("signing out ends the session in every window", async () => {
   await context.close();
 });
 
+// Serves an empty page of another origin, without any policy. To the browser it is the same site, so it gets the cookies too.
+async function foreignPage() {
+  const cookies = [];
+  const foreign = createServer((request, response) => {
+    cookies.push(request.headers.cookie ?? "");
+    response.writeHead(200, { "content-type": "text/html", connection: "close" }).end("<!doctype html><title>foreign</title>");
+  });
+  await new Promise((resolve) => foreign.listen(0, "127.0.0.1", resolve));
+  foreign.unref();
+  return { url: `http://127.0.0.1:${foreign.address().port}/`, cookies };
+}
+
 test("a page of another port of this machine reads and changes nothing", async () => {
   const { page, context } = await open(browser, { url: server.url });
   await page.goto(devLink(server));
   await page.getByRole("link", { name: /Web API/ }).waitFor();
-  const foreign = await startDev("dashboard-foreign");
-  await page.goto(`${foreign.url}/health/live`);
-  const answers = await page.evaluate(async (target) => {
-    const attempt = (path, options) => fetch(target + path, { credentials: "include", ...options }).then((answer) => answer.status, () => "refused");
-    return [
-      await attempt("/api/v1/users/me"),
-      await attempt("/api/v1/users/me", { headers: { "x-secrets-page": "1" } }),
-      await attempt("/api/v1/auth/sign-out", { method: "POST" }),
-    ];
+  const foreign = await foreignPage();
+  await page.goto(foreign.url);
+  // Cookies are those of the host, whatever its port.
+  await page.evaluate(() => setTimeout(() => location.reload()));
+  await page.waitForFunction(() => document.title === "foreign" && performance.getEntriesByType("navigation")[0].type === "reload");
+  assert.ok(foreign.cookies.some((cookie) => cookie.startsWith("secrets-session=web_")), "the browser sends the cookie");
+  const answers = await page.evaluate(
+    async ([target, watch]) => {
+      const status = (path, options) => fetch(target + path, { credentials: "include", ...options }).then((answer) => answer.status, () => "refused");
+      const blind = (path, options) => fetch(target + path, { credentials: "include", mode: "no-cors", ...options }).then((answer) => answer.type, () => "refused");
+      const loaded = (element) => new Promise((resolve) => {
+        element.onload = () => resolve("loaded");
+        element.onerror = () => resolve("refused");
+        document.body.append(element);
+      });
+      const script = (src) => Object.assign(document.createElement("script"), { src });
+      const image = (src) => Object.assign(document.createElement("img"), { src });
+      const source = new EventSource(target + watch, { withCredentials: true });
+      const stream = new Promise((resolve) => {
+        source.onmessage = () => resolve("event");
+        source.onerror = () => resolve("refused");
+      });
+      return {
+        read: await status("/api/v1/users/me"),
+        header: await status("/api/v1/users/me", { headers: { "x-secrets-page": "1" } }),
+        change: await status("/api/v1/auth/sign-out", { method: "POST" }),
+        json: await status("/api/v1/projects", { method: "POST", headers: { "content-type": "application/json" }, body: '{"name":"Foreign"}' }),
+        blind: await blind("/api/v1/projects", { method: "POST", headers: { "content-type": "text/plain" }, body: '{"name":"Foreign"}' }),
+        image: await loaded(image(`${target}/api/v1/users/me`)),
+        script: await loaded(script(`${target}/api/v1/users/me`)),
+        stream: await stream,
+      };
+    },
+    [server.url, `/api/v1/projects/${slug}/watch`],
+  );
+  // The answer to a request without CORS is opaque, and was a refusal: see below.
+  assert.deepEqual({ ...answers, blind: "" }, { read: "refused", header: "refused", change: "refused", json: "refused", blind: "", image: "refused", script: "refused", stream: "refused" });
+
+  // In a frame there is nothing to click on.
+  await page.evaluate((target) => document.body.append(Object.assign(document.createElement("iframe"), { src: `${target}/projects` })), server.url);
+  await page.waitForFunction(() => frames.length === 1);
+  await page.frames()[1].waitForURL(/^chrome-error:/);
+
+  // A form navigates with the cookie of the same site.
+  const answer = page.waitForResponse((response) => response.url().endsWith("/auth/sign-out") && response.request().method() === "POST");
+  await page.evaluate((target) => {
+    const form = Object.assign(document.createElement("form"), { method: "post", action: `${target}/api/v1/auth/sign-out` });
+    document.body.append(form);
+    form.submit();
   }, server.url);
-  assert.deepEqual(answers, ["refused", "refused", "refused"]);
+  assert.equal((await answer).status(), 401);
+  await page.waitForURL("**/auth/sign-out");
+
   await page.goto(`${server.url}/projects`);
   await page.getByRole("link", { name: /Web API/ }).waitFor();
-  await foreign.close();
+  assert.equal(await page.getByText("Foreign").count(), 0);
   await context.close();
 });

@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { isDotenv, parsed } from "../../secrets-http/dashboard/grid/dotenv.js";
+import { contains, rectangleOf, sizeOf } from "../../secrets-http/dashboard/grid/selection.js";
 import { NOTHING_STAGED, conflictsOf, heirsOf, planOf, rebase, redo, stage, undo, unstage, withNewKeys } from "../../secrets-http/dashboard/grid/staged.js";
+import { isDotenv, lineOf, parsed } from "../../secrets-http/dashboard/windows/dotenv.js";
 
 const set = (environment, key, value, base = 1, rest = {}) => ({ environment, key, action: "set", value, base, ...rest });
 const simple = (action, environment, key, base = 1) => ({ environment, key, action, base });
@@ -107,4 +108,30 @@ test("a pasted line is understood with certainty, or an error by its number", ()
   assert.deepEqual(parsed("A=\"-----\nMIIE==\n-----\" x\nB=1"), { values: new Map([["B", "1"]]), errors: [1] });
   assert.equal(isDotenv("some words\nA=1"), true);
   assert.equal(isDotenv("some words"), false);
+});
+
+test("a value is copied as a line that is understood, or not at all", () => {
+  for (const value of ["", "kvc_1", "kvc one", "a # b", "it's", 'a "b"', "$HOME `x` \\ \"", "postgres://u:p@h/d?x=1&y=2", "kvc_\u00e4", "two\nlines\n"]) {
+    assert.deepEqual(parsed(lineOf("A", value)), { values: new Map([["A", value]]), errors: [] }, value);
+  }
+  for (const value of ["two\r\nlines", "it's\u2028 $5", "both ' and \"", "\0"]) assert.equal(lineOf("A", value), null, value);
+});
+
+test("a selection is the rectangle between two cells, and all environments from the column of the keys", () => {
+  const places = new Map(["A", "B", "C"].map((key, row) => [key, row]));
+  const cell = (key, column) => ({ key, column });
+  const cases = [
+    [cell("A", 1), cell("B", 2), { top: 0, bottom: 1, left: 1, right: 2 }, 4],
+    [cell("C", 2), cell("A", 1), { top: 0, bottom: 2, left: 1, right: 2 }, 6],
+    [cell("B", 0), cell("C", 2), { top: 1, bottom: 2, left: 1, right: 3 }, 6],
+    [cell("A", 9), cell("A", 9), { top: 0, bottom: 0, left: 3, right: 3 }, 1],
+    [cell("A", 1), cell("HIDDEN", 1), null, 0],
+  ];
+  for (const [from, to, rectangle, size] of cases) {
+    assert.deepEqual(rectangleOf({ from, to }, places, 3), rectangle);
+    assert.equal(sizeOf(rectangle), size);
+  }
+  assert.equal(rectangleOf(null, places, 3), null);
+  const [{ 2: rectangle }] = cases;
+  assert.deepEqual([contains(rectangle, 1, 2), contains(rectangle, 2, 1), contains(rectangle, undefined, 1), contains(null, 0, 1)], [true, false, false, false]);
 });

@@ -7,8 +7,8 @@ import { Icon } from "../parts/icons.js";
 import { words } from "../words.js";
 import { changeText } from "./editing.js";
 import { equals, isReadable, markOf, shortText, spoken } from "./marks.js";
-import { cellId, flashId } from "./state.js";
 import { changeId } from "./staged.js";
+import { cellId, flashId } from "./state.js";
 import { visibleParts } from "./values.js";
 
 /** Maximum number of characters of a value in a cell. */
@@ -65,6 +65,7 @@ export function Cell({ grid, row, index, place, column, hasOthers }) {
   const environments = grid.environments.value;
   const environment = environments[place];
   const isActive = useComputed(() => grid.isActive(row.key, column)).value;
+  const isSelected = useComputed(() => grid.isSelected(row.key, column)).value;
   const hasFlash = useComputed(() => grid.flashes.value.has(flashId(environment.id, row.key))).value;
   const shown = grid.values.of(environment.id, row.key).value;
   const secret = row.cells[place];
@@ -78,8 +79,9 @@ export function Cell({ grid, row, index, place, column, hasOthers }) {
   return html`<div
     role="gridcell"
     id=${id}
-    class=${`cell mark-${mark}${isActive ? " active" : ""}${hasFlash ? " flash" : ""}${isShown ? " open" : ""}${change ? " staged" : ""}${isConflict ? " conflicting" : ""}`}
+    class=${`cell mark-${mark}${isActive ? " active" : ""}${isSelected ? " selected" : ""}${hasFlash ? " flash" : ""}${isShown ? " open" : ""}${change ? " staged" : ""}${isConflict ? " conflicting" : ""}`}
     aria-colindex=${place + 2}
+    aria-selected=${isSelected ? "true" : undefined}
     aria-label=${isShown ? undefined : label}
     data-column=${column}
   >

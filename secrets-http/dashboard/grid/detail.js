@@ -7,8 +7,9 @@ import { Icon } from "../parts/icons.js";
 import { errorText } from "../parts/states.js";
 import { ago, exactly } from "../parts/time.js";
 import { words } from "../words.js";
-import { changeText, consequence, editable } from "./editing.js";
+import { changeText, consequence, editable, editables, isWritable } from "./editing.js";
 import { description, isReadable, markOf, spoken } from "./marks.js";
+import { sizeOf } from "./selection.js";
 import { changeId } from "./staged.js";
 import { visibleParts } from "./values.js";
 
@@ -29,6 +30,8 @@ function Value({ grid, value }) {
 /** Buttons for the active cell: only what the caller may do. @param {{ grid: any, secret: any, isOpen: boolean, isShown: boolean, act: any }} properties */
 function Buttons({ grid, secret, isOpen, isShown, act }) {
   const at = editable(grid);
+  const { environment } = grid.target();
+  const canCopyTo = grid.environments.value.some((/** @type {any} */ other) => isWritable(other) && other.id !== environment.id);
   const button = (/** @type {string} */ action, /** @type {string} */ label, /** @type {string} */ key) =>
     html`<button key=${action} onClick=${() => act(action)}>${label}<kbd>${key}</kbd></button>`;
   const remove = secret?.from ? words.edit.uncover : words.edit.delete;
@@ -39,6 +42,7 @@ function Buttons({ grid, secret, isOpen, isShown, act }) {
     ${at?.isHidable && button("hideHere", words.edit.hide, "X")}
     ${at?.isRemovable && button("delete", remove, "Del")}
     ${at?.change && html`<button onClick=${() => act("giveUp")}>${words.edit.giveUp}</button>`}
+    ${isOpen && canCopyTo && button("copyTo", words.selected.copyTo, "P")}
     ${button("history", words.history.button, "H")}
   </span>`;
 }
@@ -68,9 +72,34 @@ function Target({ grid, row, place, act }) {
     </div>`;
 }
 
+/** Number of selected cells, and what one can do with all of them. @param {{ grid: import("./state.js").GridState, act: any }} properties */
+function Selection({ grid, act }) {
+  const cells = grid.targets();
+  const changeable = editables(grid);
+  const environments = new Set(cells.map(({ environment }) => environment.id)).size;
+  const isOpen = cells.some(({ row, place, environment }) => isReadable(markOf(row, place, environment), row.cells[place]));
+  const isStaged = changeable.some(({ change }) => change);
+  const button = (/** @type {string} */ action, /** @type {string} */ label, /** @type {string} */ key) =>
+    html`<button key=${action} onClick=${() => act(action)}>${label}${key && html`<kbd>${key}</kbd>`}</button>`;
+  return html`<section class="detail" aria-label=${words.selected.count(cells.length, environments)}>
+    <div class="line"><p role="status"><strong>${words.selected.count(cells.length, environments)}</strong></p>
+      <span class="buttons">
+        ${isOpen && environments === 1 && button("copy", words.selected.copy, "C")}
+        ${isOpen && environments === 1 && button("copyTo", words.selected.copyTo, "P")}
+        ${changeable.length > 0 && button("generate", words.selected.generate, "Shift-G")}
+        ${changeable.some(({ isHidable }) => isHidable) && button("hideHere", words.edit.hide, "X")}
+        ${changeable.some(({ isRemovable }) => isRemovable) && button("delete", words.edit.delete, "Del")}
+        ${isStaged && button("giveUp", words.edit.giveUp, "")}
+        ${button("hide", words.selected.end, "Esc")}
+      </span>
+    </div>
+  </section>`;
+}
+
 /** @param {{ grid: import("./state.js").GridState, act: (action: import("./keys.js").Action) => void }} properties */
 export function Detail({ grid, act }) {
   grid.place.value;
+  if (sizeOf(grid.selection.value) > 1) return html`<${Selection} grid=${grid} act=${act} />`;
   const { row, place, environment } = grid.target();
   if (!row) return null;
   const about = description(row);

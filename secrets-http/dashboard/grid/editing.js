@@ -8,6 +8,22 @@ import { changeId, heirsOf, ownVersion, redo, stage, undo, unstage } from "./sta
 /** @typedef {import("./state.js").GridState} GridState */
 /** @typedef {import("./staged.js").Change} Change */
 
+/** Number of characters of a generated value: 190 bits. */
+const GENERATED = 32;
+const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+/** Returns random letters and digits, each equally likely. */
+export function generated() {
+  let text = "";
+  while (text.length < GENERATED) {
+    for (const byte of crypto.getRandomValues(new Uint8Array(GENERATED))) {
+      // Bytes beyond the last multiple would make some characters more likely.
+      if (byte < 248 && text.length < GENERATED) text += ALPHABET[byte % ALPHABET.length];
+    }
+  }
+  return text;
+}
+
 /** True if the caller may change secrets of an environment. @param {{ role: string }} environment */
 export const isWritable = ({ role }) => role === "write" || role === "admin";
 
@@ -20,12 +36,11 @@ export const isProduction = (/** @type {string} */ name) => ["production", "prod
  */
 
 /**
- * Returns the active cell if the caller may change it. Secrets that a rotation writes are not changed.
- * @param {GridState} grid
+ * Returns a cell, or the active one, if the caller may change it. Secrets that a rotation writes are not changed.
+ * @param {GridState} grid @param {{ row?: import("./marks.js").Row, place: number, environment?: import("./marks.js").Environment }} [cell]
  * @returns {Editable | null}
  */
-export function editable(grid) {
-  const { row, place, environment } = grid.target();
+export function editable(grid, { row, place, environment } = grid.target()) {
   if (!row || !environment || !isWritable(environment)) return null;
   if (markOf(row, place, environment) === "managed") return null;
   const secret = row.cells[place];
@@ -58,13 +73,18 @@ export function stageAll(grid, changes) {
   grid.staged.value = stage(grid.staged.value, changes);
 }
 
-/** @param {GridState} grid @param {"hide" | "delete"} action */
-function stageSimple(grid, action) {
-  const at = editable(grid);
-  if (!at || !(action === "hide" ? at.isHidable : at.isRemovable)) return;
-  const { key, environment, secret } = at;
-  grid.values.hide(environment.id, key);
-  stageAll(grid, [{ environment: environment.id, key, action, base: ownVersion(secret) }]);
+/** Returns the selected cells that the caller may change, or the active one. @param {GridState} grid */
+export const editables = (grid) => grid.targets().flatMap((cell) => editable(grid, cell) ?? []);
+
+/** Stages the same change of all selected cells, as one step. @param {GridState} grid @param {"hide" | "delete" | "set"} action */
+function stageSelected(grid, action) {
+  const isOpen = (/** @type {Editable} */ at) => action === "set" || (action === "hide" ? at.isHidable : at.isRemovable);
+  const changes = editables(grid).filter(isOpen).map(({ key, environment, secret }) => {
+    grid.values.hide(environment.id, key);
+    const value = action === "set" ? { value: generated() } : {};
+    return { environment: environment.id, key, action, base: ownVersion(secret), ...value };
+  });
+  stageAll(grid, changes);
 }
 
 /** Describes the last staged change, for screen readers. @param {GridState} grid */
@@ -113,12 +133,13 @@ export function discard(grid) {
 export function edit(grid, action) {
   if (action === "undo") grid.staged.value = undo(grid.staged.value);
   else if (action === "redo") grid.staged.value = redo(grid.staged.value);
-  else if (action === "hideHere") stageSimple(grid, "hide");
-  else if (action === "delete") stageSimple(grid, "delete");
-  else if (action === "giveUp") {
-    const { row, environment } = grid.target();
-    if (row && environment) giveUp(grid, [changeId(environment.id, row.key)]);
-  } else if (action === "edit") grid.editing.value = editable(grid);
+  else if (action === "hideHere") stageSelected(grid, "hide");
+  else if (action === "delete") stageSelected(grid, "delete");
+  else if (action === "generate") stageSelected(grid, "set");
+  else if (action === "giveUp") giveUp(grid, grid.targets().map(({ row, environment }) => changeId(environment.id, row.key)));
+  else if (action === "copyTo") grid.isCopying.value = grid.targets().length > 0 && grid.environments.value.some(isWritable);
+  else if (action === "selectAll" || action === "selectRow" || action === "selectColumn") grid.select(action);
+  else if (action === "edit") grid.editing.value = editable(grid);
   else if (action === "add") grid.editing.value = grid.environments.value.some(isWritable) ? "new" : null;
   else if (action === "history") grid.historyOf.value = grid.target().row?.key ?? null;
   else if (action === "review") grid.isReviewing.value = grid.staged.value.changes.size > 0;

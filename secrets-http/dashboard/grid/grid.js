@@ -57,7 +57,7 @@ export function Grid({ grid, act }) {
     event.preventDefault();
     if (to) {
       isMoving.current = true;
-      grid.moveTo(to.row, to.column);
+      grid.moveTo(to.row, to.column, event.shiftKey);
     } else if (action) act(action);
   };
 
@@ -66,9 +66,16 @@ export function Grid({ grid, act }) {
     const cell = /** @type {HTMLElement | null} */ (target.closest("[data-column]"));
     const row = /** @type {HTMLElement | null} */ (target.closest("[data-row]"));
     if (!cell || !row) return;
-    grid.moveTo(Number(row.dataset.row), Number(cell.dataset.column));
+    grid.moveTo(Number(row.dataset.row), Number(cell.dataset.column), event.shiftKey);
     const action = /** @type {HTMLElement | null} */ (target.closest("[data-action]"))?.dataset.action;
-    if (action) act(/** @type {import("./keys.js").Action} */ (action));
+    if (action && !event.shiftKey) act(/** @type {import("./keys.js").Action} */ (action));
+  };
+
+  // The browser would select text up to the cell instead.
+  const onMouseDown = (/** @type {MouseEvent} */ event) => {
+    if (!event.shiftKey) return;
+    event.preventDefault();
+    element.current?.focus();
   };
 
   const columns = grid.columns.value.length;
@@ -81,10 +88,12 @@ export function Grid({ grid, act }) {
     aria-label=${words.grid.label(grid.project.name)}
     aria-rowcount=${grid.rows.value.length + 1}
     aria-colcount=${grid.environments.value.length + 1}
+    aria-multiselectable="true"
     aria-activedescendant=${activeId}
     style=${{ "--columns": String(columns) }}
     onScroll=${measure}
     onKeyDown=${onKeyDown}
+    onMouseDown=${onMouseDown}
     onClick=${onClick}
   >
     <${Head} grid=${grid} />

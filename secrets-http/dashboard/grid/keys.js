@@ -7,7 +7,7 @@
  */
 
 /**
- * Returns the cell to which a key moves, or `null` if the key does not move.
+ * Returns the cell to which a key moves, or `null` if the key does not move. With Shift, the key selects up to there.
  * @param {Key} event @param {Place} from @param {Size} size
  * @returns {Place | null}
  */
@@ -46,11 +46,11 @@ export function moved(event, { row, column }, { rows, columns, page }) {
 
 /**
  * @typedef {"reveal" | "hide" | "revealColumn" | "copy" | "filter" | "legend" | "edit" | "add" | "hideHere" | "delete" |
- *   "giveUp" | "undo" | "redo" | "review" | "history"} Action
+ *   "giveUp" | "undo" | "redo" | "review" | "history" | "generate" | "copyTo" | "selectAll" | "selectRow" | "selectColumn"} Action
  */
 
 /** @type {Record<string, Action>} */
-const LETTERS = { c: "copy", e: "edit", n: "add", h: "history", x: "hideHere", "/": "filter", "?": "legend", R: "revealColumn" };
+const LETTERS = { G: "generate", p: "copyTo", c: "copy", e: "edit", n: "add", h: "history", x: "hideHere", "/": "filter", "?": "legend", R: "revealColumn" };
 
 /**
  * Returns the action of a key, or `null`.
@@ -60,11 +60,14 @@ const LETTERS = { c: "copy", e: "edit", n: "add", h: "history", x: "hideHere", "
 export function actionOf(event, hasLetters) {
   if ((event.ctrlKey || event.metaKey) && !event.altKey) {
     if (event.key.toLowerCase() === "z") return event.shiftKey ? "redo" : "undo";
-    return event.key.toLowerCase() === "s" && !event.shiftKey ? "review" : null;
+    if (event.shiftKey) return null;
+    if (event.key === " ") return "selectColumn";
+    return { s: /** @type {const} */ ("review"), a: /** @type {const} */ ("selectAll") }[event.key.toLowerCase()] ?? null;
   }
   if (event.altKey) return null;
   if (event.key === "Enter") return "reveal";
   if (event.key === "F2") return "edit";
+  if (event.key === " ") return "selectRow";
   if (event.key === "Delete") return "delete";
   if (event.key === "Escape") return "hide";
   return hasLetters ? (LETTERS[event.key] ?? null) : null;

@@ -5,6 +5,7 @@ import { computed, signal } from "@preact/signals";
 import { isNarrow } from "../parts/media.js";
 import { parameter, setParameters } from "../routes.js";
 import { SHOWS, filtered, isShown } from "./marks.js";
+import { contains, rectangleOf } from "./selection.js";
 import { NOTHING_STAGED, conflictsOf, withNewKeys } from "./staged.js";
 
 /** @typedef {import("./marks.js").Comparison} Comparison */
@@ -31,6 +32,10 @@ export class GridState {
   narrow = signal(0);
   /** Active cell: its key, and the number of its visible column. The first column contains the keys. */
   active = signal(/** @type {{ key: string, column: number }} */ ({ key: "", column: 1 }));
+  /** Cells that are selected together. */
+  range = signal(/** @type {import("./selection.js").Range | null} */ (null));
+  /** True while the user chooses the environment to which the selected values are copied. */
+  isCopying = signal(false);
   /** Cells that someone else has changed just now. */
   flashes = signal(/** @type {ReadonlySet<string>} */ (new Set()));
   /** True if the value of the active cell must be selected once it is shown. */
@@ -42,13 +47,25 @@ export class GridState {
   isSaving = signal(false);
   /** True if a response to saving was lost, so that the changes may have been made. */
   isUncertain = signal(false);
-  refusal = signal(/** @type {import("./save.js").Refusal | null} */ (null));
+  refusal = signal(/** @type {import("../windows/save.js").Refusal | null} */ (null));
   /** Cell that is edited, or `new` for a new key. */
   editing = signal(/** @type {import("./editing.js").Editable | "new" | null} */ (null));
   /** Changes that a pasted text or a dropped file would make. */
-  pasted = signal(/** @type {ReturnType<typeof import("./paste.js").planOfText> | null} */ (null));
+  pasted = signal(/** @type {ReturnType<typeof import("../windows/paste.js").planOfText> | null} */ (null));
   /** Key whose history is shown. */
   historyOf = signal(/** @type {string | null} */ (null));
+
+  /** True if a window is open over the grid. */
+  isWindowOpen = computed(
+    () =>
+      this.isLegendOpen.value || this.isReviewing.value || this.isCopying.value || this.asked.value !== null ||
+      [this.editing, this.pasted, this.historyOf].some(({ value }) => value !== null),
+  );
+
+  closeWindows() {
+    [this.isLegendOpen, this.isReviewing, this.isCopying].forEach((open) => (open.value = false));
+    [this.asked, this.editing, this.pasted, this.historyOf].forEach((open) => (open.value = null));
+  }
 
   /** Comparison, with an additional row for each key that is only staged. */
   merged = computed(() => withNewKeys(this.comparison.value, this.staged.value.changes));
@@ -78,10 +95,52 @@ export class GridState {
   /** ID of the active cell's element. */
   activeId = computed(() => cellId(this.place.value.row, this.place.value.column));
 
-  /** @param {number} row @param {number} column */
-  moveTo(row, column) {
+  /** Rows and columns of the selected cells. */
+  selection = computed(() => rectangleOf(this.range.value, this.places.value, this.columns.value.length));
+
+  /**
+   * Moves to a cell. Ends the selection, or extends it to the cell.
+   * @param {number} row @param {number} column @param {boolean} [isExtending]
+   */
+  moveTo(row, column, isExtending = false) {
     const key = this.rows.value[row]?.key;
-    if (key !== undefined) this.active.value = { key, column };
+    if (key === undefined) return;
+    const { from, to } = this.range.value ?? {};
+    const active = this.activePlace();
+    // The other corner stays, if the active cell is one of them.
+    const other = from && to?.key === active.key && to.column === active.column ? from : active;
+    this.range.value = isExtending ? { from: other, to: { key, column } } : null;
+    this.active.value = { key, column };
+  }
+
+  /** Selects all cells, or those of the active row or column. @param {"selectAll" | "selectRow" | "selectColumn"} action */
+  select(action) {
+    const { key, column } = this.activePlace();
+    const rows = this.rows.value;
+    const [first, last] = action === "selectRow" ? [key, key] : [rows[0]?.key ?? "", rows.at(-1)?.key ?? ""];
+    const of = action === "selectColumn" ? column : 0;
+    this.range.value = { from: { key: first, column: of }, to: { key: last, column: of } };
+  }
+
+  /** Key and column of the active cell, which is in the first row if the filter hides its key. */
+  activePlace() {
+    const { row, column } = this.place.value;
+    return { key: this.rows.value[row]?.key ?? "", column };
+  }
+
+  /** Returns the selected cells, or the active one. Cells of the column of the keys are not included. */
+  targets() {
+    const { top, bottom, left, right } = this.selection.value ?? {};
+    const { row, place, environment } = this.target();
+    if (top === undefined || bottom === undefined) return row && environment ? [{ row, place, environment }] : [];
+    const places = this.columns.value.slice((left ?? 1) - 1, right);
+    const rows = this.rows.value.slice(top, bottom + 1);
+    return rows.flatMap((row) => places.map((place) => ({ row, place, environment: this.environments.value[place] })));
+  }
+
+  /** True if a cell is one of several that are selected. @param {string} key @param {number} column */
+  isSelected(key, column) {
+    return contains(this.selection.value, this.places.value.get(key), column);
   }
 
   /** Returns the active row and environment; `environment` is absent in the column of the keys. */

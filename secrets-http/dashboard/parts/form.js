@@ -28,6 +28,10 @@ export function Field({ label, name, hint, error, control }) {
   </div>`;
 }
 
+/** Text field in which a name is typed to confirm. @param {{ label: string, error: any, value: string, onChange: (value: string) => void }} properties */
+export const Typed = ({ label, error, value, onChange }) => html`<${Field} label=${label} name="confirm" error=${error}
+  control=${(/** @type {any} */ bound) => html`<input ...${bound} type="text" autocomplete="off" spellcheck=${false} value=${value} onInput=${(/** @type {any} */ { target }) => onChange(target.value)} />`} />`;
+
 /** Error of a request, without the errors that are shown at fields. @param {{ error: any, fields?: string[] }} properties */
 export function RequestError({ error, fields = [] }) {
   if (!error) return null;

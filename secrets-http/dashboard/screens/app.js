@@ -20,6 +20,8 @@ const SECTIONS = {
   environments: () => import("../sections/environments.js"),
   members: () => import("../sections/members.js"),
   rotations: () => import("../sections/rotations.js"),
+  scans: () => import("../sections/scans.js"),
+  settings: () => import("../sections/settings.js"),
   tokens: () => import("../sections/tokens.js"),
   usage: () => import("../sections/usage.js"),
 };

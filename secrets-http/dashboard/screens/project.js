@@ -1,26 +1,23 @@
 // A project: its secrets in all environments.
 
+import { batch } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { api } from "../api.js";
 import { copy } from "../grid/copy.js";
 import { Detail } from "../grid/detail.js";
-import { Editor } from "../grid/edit.js";
 import { edit, isWritable } from "../grid/editing.js";
 import { Grid } from "../grid/grid.js";
 import { EnvironmentTabs } from "../grid/head.js";
-import { KeyPanel } from "../grid/history.js";
-import { Legend } from "../grid/legend.js";
-import { changedCells, hasValue, isReadable, markOf } from "../grid/marks.js";
-import { Pasted, usePaste } from "../grid/paste.js";
-import { Review } from "../grid/review.js";
+import { changedCells, isReadable, markOf } from "../grid/marks.js";
+import { given, offer, usePaste } from "../grid/paste.js";
 import { SaveBar } from "../grid/savebar.js";
+import { sizeOf } from "../grid/selection.js";
 import { GridState, flashId } from "../grid/state.js";
 import { Toolbar } from "../grid/toolbar.js";
 import { Values } from "../grid/values.js";
 import { watch } from "../live.js";
 import { Bar } from "../parts/bar.js";
-import { Dialog } from "../parts/dialog.js";
 import { html } from "../parts/html.js";
 import { isNarrow } from "../parts/media.js";
 import { ProjectNavigation } from "../parts/navigation.js";
@@ -32,17 +29,25 @@ import { words } from "../words.js";
 /** Time for which a changed cell is marked, in milliseconds. */
 const FLASH = 4_000;
 
+/** The comparison that is shown: its ETag, and the number of its request. @typedef {{ etag: string | null, sent: number, shown: number }} Known */
+
 /**
- * Loads the comparison again, and marks what has changed. A quiet refresh follows a change of this page.
- * @param {GridState} grid @param {{ etag: string | null }} known @param {{ isQuiet?: boolean }} [options]
+ * Loads the comparison again, and marks what has changed. A quiet refresh follows a change of this page. `along` runs in the
+ * step that shows the comparison.
+ * @param {GridState} grid @param {Known} known @param {{ isQuiet?: boolean, along?: () => void }} [options]
  */
-async function refresh(grid, known, { isQuiet = false } = {}) {
+async function refresh(grid, known, { isQuiet = false, along = () => {} } = {}) {
   const isEqual = grid.isEqual.value;
+  const number = ++known.sent;
   const { status, body, etag } = await api.compare(grid.project.slug, { equal: isEqual, etag: known.etag });
-  known.etag = etag;
-  if (status === 304 || isEqual !== grid.isEqual.value) return;
+  // The answer to a later request came first.
+  if (status === 304 || number < known.shown || isEqual !== grid.isEqual.value) return along();
+  Object.assign(known, { etag, shown: number });
   const before = grid.comparison.value;
-  grid.comparison.value = body;
+  batch(() => {
+    along();
+    grid.comparison.value = body;
+  });
   const changed = before.revision ? changedCells(before, body) : [];
   if (!changed.length) return;
   changed.forEach(({ environment, key }) => grid.values.hide(environment.id, key));
@@ -51,6 +56,12 @@ async function refresh(grid, known, { isQuiet = false } = {}) {
   setTimeout(() => (grid.flashes.value = new Set()), FLASH);
   const names = [...new Set(changed.map(({ environment }) => environment.name))];
   notify({ text: words.changedSecrets(changed.length, names.join(", ")) });
+}
+
+/** Copies the values of several cells. @param {GridState} grid @param {(environment: string, key: string) => Promise<string>} read */
+function copyMany(grid, read) {
+  const failed = () => notify({ text: words.errors.network, isBad: true });
+  import("../windows/selected.js").then(({ copySelected }) => copySelected(grid, read), failed);
 }
 
 /** @param {GridState} grid @param {(environment: string, key: string) => Promise<string>} read */
@@ -63,7 +74,10 @@ function actions(grid, read) {
   return (/** @type {import("../grid/keys.js").Action} */ action) => {
     if (edit(grid, action)) return;
     const at = target();
-    if (action === "filter") document.getElementById("filter")?.focus();
+    const isSeveral = sizeOf(grid.selection.value) > 1;
+    if (isSeveral && action === "hide") grid.range.value = null;
+    else if (isSeveral && action === "copy") copyMany(grid, read);
+    else if (action === "filter") document.getElementById("filter")?.focus();
     else if (action === "legend") grid.isLegendOpen.value = true;
     else if (action === "hide") grid.values.hideAll();
     else if (action === "revealColumn") grid.asked.value = grid.target().environment ? grid.target().place : null;
@@ -74,28 +88,6 @@ function actions(grid, read) {
       else grid.values.hide(at.environment.id, at.key);
     }
   };
-}
-
-/** Question before all values of an environment are shown. @param {{ grid: GridState, place: number }} properties */
-function ColumnQuestion({ grid, place }) {
-  const { environments, keys } = grid.comparison.value;
-  const environment = environments[place];
-  const number = keys.filter((row) => hasValue(row.cells[place]) && !row.cells[place]?.restricted).length;
-  const close = () => (grid.asked.value = null);
-  const reveal = async () => {
-    close();
-    try {
-      const secrets = await api.exported(grid.project.slug, environment.id);
-      secrets.forEach((/** @type {any} */ { key, value }) => grid.values.show(environment.id, key, value));
-    } catch (error) {
-      notify({ text: errorText(error), isBad: true });
-    }
-  };
-  const buttons = html`<button onClick=${close}>${words.cancel}</button>
-    <button class="main" onClick=${reveal}>${words.column.confirm}</button>`;
-  return html`<${Dialog} title=${words.column.question(environment.name)} onClose=${close} actions=${buttons}>
-    <p>${words.column.text(number)}</p>
-  <//>`;
 }
 
 /** @param {{ grid: GridState }} properties */
@@ -135,18 +127,24 @@ function useStaged(grid) {
   }, []);
 }
 
-/** Windows that are shown over the grid. @param {{ grid: GridState, reload: any, read: any }} properties */
-function Windows({ grid, reload, read }) {
-  const asked = grid.asked.value;
-  const editing = grid.editing.value;
-  const name = grid.historyOf.value;
-  const pasted = grid.pasted.value;
-  return html`${grid.isLegendOpen.value && html`<${Legend} onClose=${() => (grid.isLegendOpen.value = false)} />`}
-    ${asked !== null && html`<${ColumnQuestion} grid=${grid} place=${asked} />`}
-    ${editing && html`<${Editor} grid=${grid} at=${editing === "new" ? null : editing} read=${read} />`}
-    ${pasted && html`<${Pasted} grid=${grid} plan=${pasted} />`}
-    ${name !== null && html`<${KeyPanel} grid=${grid} name=${name} reload=${reload} read=${read} />`}
-    ${grid.isReviewing.value && html`<${Review} grid=${grid} reload=${reload} read=${read} />`}`;
+/** Windows over the grid, which are loaded after the grid is shown. @param {{ grid: GridState, reload: any, read: any }} properties */
+function LateWindows(properties) {
+  const [Windows, setWindows] = useState(/** @type {any} */ (null));
+  const isNeeded = properties.grid.isWindowOpen.value;
+  useEffect(() => {
+    if (Windows) return undefined;
+    const failed = () => {
+      if (!isNeeded) return;
+      properties.grid.closeWindows();
+      notify({ text: words.errors.network, isBad: true });
+    };
+    // A state that is a function is set with a function.
+    const load = () => void import("../windows/all.js").then((all) => setWindows(() => all.Windows), failed);
+    if (isNeeded) return load();
+    const waiting = requestIdleCallback(load);
+    return () => cancelIdleCallback(waiting);
+  }, [isNeeded]);
+  return Windows && html`<${Windows} ...${properties} />`;
 }
 
 /** @param {{ grid: GridState, reload: () => Promise<void>, read: (environment: string, key: string) => Promise<string> }} properties */
@@ -165,20 +163,20 @@ function Secrets({ grid, reload, read }) {
       ? html`<${Grid} grid=${grid} act=${act} /><${Detail} grid=${grid} act=${act} />`
       : html`<${NoRows} grid=${grid} />`}
     <${SaveBar} grid=${grid} />
-    <${Windows} grid=${grid} reload=${reload} read=${read} />`;
+    <${LateWindows} grid=${grid} reload=${reload} read=${read} />`;
 }
 
 /** Loads a project when it is opened, and again when the window becomes visible again. @param {string} name */
 function useProject(name) {
   const [found, setFound] = useState(/** @type {{ project?: any, error?: any }} */ ({}));
-  const known = useMemo(() => ({ etag: /** @type {string | null} */ (null) }), []);
+  const known = useMemo(() => ({ etag: /** @type {string | null} */ (null), sent: 0, shown: 0 }), []);
   const read = async (/** @type {string} */ environment, /** @type {string} */ key) =>
     (await api.secret(name, environment, key)).value;
   const stop = useRef(/** @type {(() => void) | null} */ (null));
   const isClosed = useRef(false);
   const grid = useMemo(() => new GridState({ name, slug: name }, new Values(read)), []);
   const reload = (options = {}) => refresh(grid, known, options);
-  // The answer to saving is followed by a quiet refresh.
+  // Saving ends with a quiet refresh.
   const follow = () => {
     if (!grid.isSaving.value) reload().catch((error) => notify({ text: errorText(error), isBad: true }));
   };
@@ -190,6 +188,9 @@ function useProject(name) {
       document.title = `${project.name} · ${words.product}`;
       setFound({ project });
       if (!isClosed.current) stop.current ??= watch(project.slug, follow);
+      const text = given.get(project.slug);
+      given.delete(project.slug);
+      if (text !== undefined) await offer(grid, grid.environments.value.findIndex(isWritable), text);
     } catch (error) {
       setFound({ error });
     }

@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { api } from "../api.js";
+import { textOf, useDrop } from "../grid/paste.js";
 import { Bar } from "../parts/bar.js";
 import { html } from "../parts/html.js";
 import { Icon } from "../parts/icons.js";
@@ -45,18 +46,33 @@ function Project({ project }) {
   </li>`;
 }
 
-/** Button that loads and opens the dialog of a new project. */
-function Create() {
+/** @param {{ onCreate: () => void }} properties */
+const Create = ({ onCreate }) => html`<button class="main" onClick=${onCreate}><${Icon} name="plus" />${words.projects.create}</button>`;
+
+/** Dialog of a new project, which is loaded when it is opened. A dropped file opens it too. */
+function useNewProject() {
   const [Dialog, setDialog] = useState(/** @type {any} */ (null));
-  const failed = () => notify({ text: words.errors.network, isBad: true });
-  // A state that is a function is set with a function.
-  const show = () => import("../sections/new-project.js").then(({ NewProject }) => setDialog(() => NewProject), failed);
-  return html`<button class="main" onClick=${show}><${Icon} name="plus" />${words.projects.create}</button>
-    ${Dialog && html`<${Dialog} onClose=${() => setDialog(null)} />`}`;
+  const [file, setFile] = useState(/** @type {{ name: string, text: string } | null} */ (null));
+  const show = async (/** @type {{ name: string, text: string } | null} */ given) => {
+    setFile(given);
+    try {
+      const { NewProject } = await import("../sections/new-project.js");
+      // A state that is a function is set with a function.
+      setDialog(() => NewProject);
+    } catch {
+      notify({ text: words.errors.network, isBad: true });
+    }
+  };
+  useDrop(async (dropped) => {
+    const text = await textOf(dropped);
+    if (text !== null) await show({ name: dropped.name, text });
+  });
+  const dialog = Dialog && html`<${Dialog} file=${file} onClose=${() => setDialog(null)} />`;
+  return { create: () => show(null), dialog };
 }
 
-/** @param {{ projects: any[] }} properties */
-function List({ projects }) {
+/** @param {{ projects: any[], onCreate: () => void }} properties */
+function List({ projects, onCreate }) {
   const [text, setText] = useState(() => parameter("q"));
   const teams = useMemo(() => byTeam(matching(projects, text), person.value?.teams ?? []), [projects, text]);
   const change = (/** @type {any} */ event) => {
@@ -69,7 +85,7 @@ function List({ projects }) {
         <label class="search"><${Icon} name="search" />
           <input type="search" aria-label=${words.projects.filter} placeholder=${words.projects.filter} value=${text} onInput=${change} />
         </label>
-        <${Create} />
+        <${Create} onCreate=${onCreate} />
       </div>
     </div>
     ${!teams.length && html`<p class="quiet" role="status">${words.projects.noMatch}</p>`}
@@ -96,12 +112,13 @@ export function Projects() {
     begin();
   }, []);
   const { projects, error } = found;
+  const { create, dialog } = useNewProject();
   return html`<${Bar} />
     <main class="list">
       ${error && html`<${Failed} error=${error} onRetry=${begin} />`}
       ${!error && !projects && html`<${Skeleton} rows=${6} />`}
       ${projects?.length === 0 &&
-      html`<${Empty} title=${words.projects.none} actions=${html`<${Create} />`}><p>${words.projects.noneText}</p><pre><code>${EXAMPLE}</code></pre><//>`}
-      ${projects && projects.length > 0 && html`<${List} projects=${projects} />`}
-    </main>`;
+      html`<${Empty} title=${words.projects.none} actions=${html`<${Create} onCreate=${create} />`}><p>${words.projects.noneText}</p><pre><code>${EXAMPLE}</code></pre><//>`}
+      ${projects && projects.length > 0 && html`<${List} projects=${projects} onCreate=${create} />`}
+    </main>${dialog}`;
 }

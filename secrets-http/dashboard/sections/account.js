@@ -1,18 +1,19 @@
-// Sessions of the person: browsers and command lines.
+// The account of the person: sessions of browsers and command lines, data and deletion.
 
 import { useState } from "preact/hooks";
 
 import { Bar } from "../parts/bar.js";
-import { FormDialog } from "../parts/form.js";
+import { FormDialog, Typed } from "../parts/form.js";
 import { html } from "../parts/html.js";
 import { Icon } from "../parts/icons.js";
 import { notify } from "../parts/notice.js";
 import { Failed, Skeleton, errorText } from "../parts/states.js";
 import { exactly } from "../parts/time.js";
+import { base } from "../routes.js";
 import { person, signOut } from "../session.js";
 import { words as shared } from "../words.js";
 import { requests } from "./api.js";
-import { Age, Heading, useLoaded } from "./parts.js";
+import { Age, Heading, saveFile, useLoaded } from "./parts.js";
 import { words } from "./words.js";
 
 const text = words.account;
@@ -65,6 +66,34 @@ function Sessions({ sessions, reload }) {
     >${() => html`<p>${isAll ? text.endOthersText(others) : text.endText}</p>`}<//>`}`;
 }
 
+/** The person's data as a file, and the deletion of the account. @param {{ email: string }} properties */
+function Data({ email }) {
+  const [isAsked, setAsked] = useState(false);
+  const [typed, setTyped] = useState("");
+  const download = async () => {
+    try {
+      saveFile(await requests.accountData(), "secrets-account.json", "application/json");
+      notify({ text: text.downloaded });
+    } catch (error) {
+      notify({ text: errorText(error), isBad: true });
+    }
+  };
+  const remove = async () => {
+    await requests.deleteAccount(typed);
+    location.assign(`${base}/`);
+  };
+  return html`<div class="subheading"><h2>${text.data}</h2></div>
+    <ul class="items">
+      <li class="entry"><p class="what">${text.dataText}</p><button onClick=${download}><${Icon} name="download" />${text.download}</button></li>
+      <li class="entry"><p class="what">${text.removeText}</p><button class="danger" onClick=${() => setAsked(true)}>${text.remove}</button></li>
+    </ul>
+    ${isAsked &&
+    html`<${FormDialog} title=${text.removeTitle} submit=${text.remove} isDangerous isReady=${typed === email} fields=${["confirm"]} onClose=${() => setAsked(false)} request=${remove}>
+      ${(/** @type {any} */ error) => html`<p>${text.removeText}</p>
+        <${Typed} label=${text.removeType(email)} error=${error} value=${typed} onChange=${setTyped} />`}
+    <//>`}`;
+}
+
 async function leave() {
   try {
     await signOut();
@@ -86,6 +115,6 @@ export function Content() {
       <//>
       ${error && html`<${Failed} error=${error} onRetry=${begin} />`}
       ${!error && !data && html`<${Skeleton} rows=${4} />`}
-      ${data && html`<${Sessions} sessions=${data} reload=${reload} />`}
+      ${data && html`<${Sessions} sessions=${data} reload=${reload} /><${Data} email=${email} />`}
     </main>`;
 }

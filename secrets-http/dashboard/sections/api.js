@@ -11,6 +11,9 @@ const environmentsOf = (project) => `/projects/${segment(project)}/environments`
 const rotationOf = (project, { environment_id, name }) =>
   `${environmentsOf(project)}/${segment(environment_id)}/rotations/${segment(name)}`;
 
+/** @param {string} project @param {any} rotation @param {string} webhook */
+const webhookOf = (project, rotation, webhook) => `${rotationOf(project, rotation)}/webhooks/${segment(webhook)}`;
+
 /** @param {string} method @param {string} path @param {unknown} [body] */
 const body = async (method, path, body) => (await send(method, path, { body })).body;
 
@@ -27,6 +30,11 @@ export const requests = {
   endSession: (id) => body("DELETE", `/auth/sessions/${segment(id)}`),
   endOtherSessions: async () => (await body("DELETE", "/auth/sessions")).revoked,
 
+  /** Returns the data about the person as text. */
+  accountData: async () => (await send("GET", "/account/data-export", { isText: true })).body,
+  /** @param {string} email */
+  deleteAccount: (email) => body("DELETE", "/account", { confirm: email }),
+
   /** @param {string} id */
   team: (id) => body("GET", `/teams/${segment(id)}`),
   /** @param {string} id */
@@ -41,6 +49,8 @@ export const requests = {
   removeMember: (id, user) => body("DELETE", `/teams/${segment(id)}/members/${segment(user)}`),
   /** @param {string} id @param {string} invitation */
   revokeInvitation: (id, invitation) => body("DELETE", `/teams/${segment(id)}/invitations/${segment(invitation)}`),
+  /** @param {string} id @param {string} invitation */
+  resendInvitation: (id, invitation) => body("POST", `/teams/${segment(id)}/invitations/${segment(invitation)}/resend`),
 
   /** @param {string} team */
   tokens: async (team) => (await body("GET", `/tokens${query({ team_id: team })}`)).tokens,
@@ -60,6 +70,14 @@ export const requests = {
   myPermissions: (project) => body("GET", `/projects/${segment(project)}/my-permissions`),
   /** @param {any} project */
   createProject: (project) => body("POST", "/projects", project),
+  /** @param {string} project @param {{ name: string, description: string }} change */
+  changeProject: (project, change) => body("PATCH", `/projects/${segment(project)}`, change),
+  /** @param {string} project */
+  deleteProject: (project) => body("DELETE", `/projects/${segment(project)}`),
+  /** @param {string} id */
+  restoreProject: (id) => body("POST", `/projects/${segment(id)}/restore`),
+  /** @param {string} project @param {string} id @param {any} change */
+  changeEnvironment: (project, id, change) => body("PATCH", `${environmentsOf(project)}/${segment(id)}`, change),
   /** @param {string} project @param {any} environment */
   createEnvironment: (project, environment) => body("POST", environmentsOf(project), environment),
   /** @param {string} project @param {string} id */
@@ -90,9 +108,30 @@ export const requests = {
   /** @param {string} project @param {any} rotation @param {{ url: string, events: string[] }} webhook */
   createWebhook: (project, rotation, webhook) => body("POST", `${rotationOf(project, rotation)}/webhooks`, webhook),
   /** @param {string} project @param {any} rotation @param {string} id */
-  deleteWebhook: (project, rotation, id) => body("DELETE", `${rotationOf(project, rotation)}/webhooks/${segment(id)}`),
+  deleteWebhook: (project, rotation, id) => body("DELETE", webhookOf(project, rotation, id)),
   /** @param {string} project @param {any} rotation */
   rotate: (project, rotation) => body("POST", `${rotationOf(project, rotation)}/rotate`),
   /** @param {string} project @param {any} rotation @param {string} status */
   setRotationStatus: (project, rotation, status) => body("PUT", rotationOf(project, rotation), { status }),
+  /** @param {string} project @param {any} rotation @param {{ rotation_interval_days: number }} change */
+  changeRotation: (project, rotation, change) => body("PUT", rotationOf(project, rotation), change),
+  /** @param {string} project @param {any} rotation @param {boolean} revoke */
+  deleteRotation: (project, rotation, revoke) => body("DELETE", `${rotationOf(project, rotation)}${query({ revoke: revoke ? "true" : undefined })}`),
+  /** @param {string} project @param {any} rotation @param {string} webhook */
+  deliveries: async (project, rotation, webhook) => (await body("GET", `${webhookOf(project, rotation, webhook)}/deliveries`)).deliveries,
+  /** @param {string} project @param {any} rotation @param {string} webhook */
+  testWebhook: (project, rotation, webhook) => body("POST", `${webhookOf(project, rotation, webhook)}/test`),
+  /** @param {string} project @param {any} rotation @param {string} webhook @param {string} id */
+  redeliver: (project, rotation, webhook, id) => body("POST", `${webhookOf(project, rotation, webhook)}/deliveries/${segment(id)}/redeliver`),
+
+  /** @param {{ project_id?: string, team_id?: string }} place */
+  scans: async (place) => (await body("GET", `/scans${query(place)}`)).scans,
+  /** @param {string} id */
+  scan: (id) => body("GET", `/scans/${segment(id)}`),
+  /** @param {any} scan */
+  createScan: (scan) => body("POST", "/scans", scan),
+  /** @param {string} id */
+  deleteScan: (id) => body("DELETE", `/scans/${segment(id)}`),
+  /** @param {any} finding @param {{ status: string, comment?: string }} change */
+  changeFinding: ({ scan_id, id }, change) => body("PATCH", `/scans/${segment(scan_id)}/findings/${segment(id)}`, change),
 };

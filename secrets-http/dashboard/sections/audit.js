@@ -11,7 +11,7 @@ import { parameter, setParameters } from "../routes.js";
 import { words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { Chart, dayOf } from "./chart.js";
-import { AdminsOnly, Frame, Heading } from "./parts.js";
+import { AdminsOnly, Frame, Heading, saveFile } from "./parts.js";
 import { words } from "./words.js";
 
 const text = words.audit;
@@ -101,15 +101,6 @@ function Days({ logs }) {
   );
 }
 
-/** Saves a text as a file. @param {string} content @param {string} name @param {string} type */
-function save(content, name, type) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([content], { type }));
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
-
 /** Loads the log page by page, and saves it. @param {string} team @param {any} query @param {"csv" | "ndjson"} format */
 async function download(team, query, format) {
   const texts = [];
@@ -120,7 +111,7 @@ async function download(team, query, format) {
     texts.push(format === "csv" && texts.length ? body.slice(body.indexOf("\n") + 1) : body);
     cursor = next ?? undefined;
   } while (cursor && texts.length < MAX_FILE_PAGES);
-  save(texts.join(""), `audit.${format}`, format === "csv" ? "text/csv" : "application/x-ndjson");
+  saveFile(texts.join(""), `audit.${format}`, format === "csv" ? "text/csv" : "application/x-ndjson");
   notify({ text: cursor ? text.cut : text.downloaded(texts.length) });
 }
 

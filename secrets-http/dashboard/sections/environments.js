@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 
 import { api } from "../api.js";
 import { Dialog } from "../parts/dialog.js";
-import { Field, FormDialog } from "../parts/form.js";
+import { Field, FormDialog, Typed } from "../parts/form.js";
 import { html } from "../parts/html.js";
 import { Icon } from "../parts/icons.js";
 import { notify } from "../parts/notice.js";
@@ -14,6 +14,9 @@ import { Frame, Heading } from "./parts.js";
 import { words } from "./words.js";
 
 const text = words.environments;
+
+/** Maximum number of keys that are named. */
+const MAX_NAMED = 10;
 
 /** Number of environments that come with a project and cannot be deleted. They have the lowest orders. */
 const DEFAULTS = 3;
@@ -34,8 +37,29 @@ function isReadable(all, environment) {
   return !parent || isReadable(all, all.find(({ id }) => id === parent));
 }
 
-/** @param {{ environment: Environment, depth: number, isAdmin: boolean, onDelete: () => void }} properties */
-function Row({ environment, depth, isAdmin, onDelete }) {
+/**
+ * Lists the keys that an environment would inherit, no longer inherit, or inherit from another environment, below a new parent.
+ * @param {any} comparison @param {string} id @param {string} parent empty for none
+ */
+export function effectOf({ environments, keys }, id, parent) {
+  const placeOf = (/** @type {string} */ wanted) => environments.findIndex((/** @type {any} */ one) => one.id === wanted);
+  const [place, above] = [placeOf(id), placeOf(parent)];
+  const effect = { appear: /** @type {string[]} */ ([]), change: /** @type {string[]} */ ([]), vanish: /** @type {string[]} */ ([]) };
+  for (const { key, cells } of keys) {
+    const cell = cells[place];
+    if (cell && ["own", "override", "hidden"].includes(cell.state)) continue;
+    const next = cells[above];
+    const before = cell?.state === "inherited" ? cell.from : null;
+    const isValue = next && !["hidden", "inherited_hidden"].includes(next.state);
+    const from = !isValue ? null : next.state === "inherited" ? next.from : environments[above].name;
+    if (before === from) continue;
+    effect[before === null ? "appear" : from === null ? "vanish" : "change"].push(key);
+  }
+  return effect;
+}
+
+/** @param {{ environment: Environment, depth: number, isAdmin: boolean, onEdit: () => void, onDelete: () => void }} properties */
+function Row({ environment, depth, isAdmin, onEdit, onDelete }) {
   const { name, description, values, missing, role, order } = environment;
   const isDefault = order < DEFAULTS;
   return html`<li class=${`entry depth-${Math.min(depth, 6)}`}>
@@ -48,6 +72,7 @@ function Row({ environment, depth, isAdmin, onDelete }) {
       ${role === "none" ? html`<${Icon} name="noAccess" /> ${text.noAccess}` : text.values(values)}
       ${role !== "none" && missing > 0 && html` · <span class="lack">${text.missing(missing)}</span>`}
     </p>
+    ${isAdmin && html`<button aria-label=${`${text.edit}: ${name}`} onClick=${onEdit}>${text.edit}</button>`}
     ${isAdmin && !isDefault && html`<button class="danger" aria-label=${`${text.remove}: ${name}`} onClick=${onDelete}>${text.remove}</button>`}
   </li>`;
 }
@@ -82,6 +107,56 @@ function Create({ project, all, onClose, onDone }) {
   <//>`;
 }
 
+/** Effect of a new parent on the secrets that an environment inherits. @param {{ effect: ReturnType<typeof effectOf> }} properties */
+const Effect = ({ effect: { appear, change, vanish } }) => {
+  const line = (/** @type {string[]} */ keys, /** @type {(names: string) => string} */ said) =>
+    keys.length > 0 && html`<li>${said(keys.length > MAX_NAMED ? text.andMore(keys.slice(0, MAX_NAMED).join(", "), keys.length - MAX_NAMED) : keys.join(", "))}</li>`;
+  return html`<ul class="plain" role="status">
+    ${line(appear, text.appear)}${line(change, text.change)}${line(vanish, text.vanish)}
+    ${!appear.length && !change.length && !vanish.length && html`<li>${text.noEffect}</li>`}
+  </ul>`;
+};
+
+/** @param {{ project: any, comparison: any, environment: Environment, all: Environment[], onClose: () => void, onDone: (name: string) => void }} properties */
+function Edit({ project, comparison, environment, all, onClose, onDone }) {
+  const { id, name, description = "", inherits_from = "", order } = environment;
+  const [form, setForm] = useState({ name, parent: inherits_from, description });
+  const set = (/** @type {string} */ field) => (/** @type {any} */ { target }) => setForm((current) => ({ ...current, [field]: target.value }));
+  const isOtherParent = form.parent !== inherits_from;
+  const isDefault = order < DEFAULTS;
+  const changes = {
+    ...(form.name !== name && { name: form.name }),
+    ...(form.description !== description && { description: form.description }),
+    ...(isOtherParent && { inherits_from: form.parent || null }),
+  };
+  const change = async () => {
+    await requests.changeEnvironment(project.slug, id, changes);
+    onDone(form.name);
+  };
+  const heirs = new Set([id, ...treeOf(all, id).map((heir) => heir.environment.id)]);
+  const parents = all.filter((one) => one.id === inherits_from || (!heirs.has(one.id) && isReadable(all, one)));
+  return html`<${FormDialog}
+    title=${text.editTitle(name)}
+    submit=${text.save}
+    isReady=${form.name.trim() !== "" && Object.keys(changes).length > 0}
+    fields=${["name", "inherits_from", "description"]}
+    onClose=${onClose}
+    request=${change}
+  >
+    ${(/** @type {any} */ error) => html`
+      <${Field} label=${text.name} name="name" hint=${isDefault ? text.standardHint : text.renameHint} error=${error}
+        control=${(/** @type {any} */ bound) => html`<input ...${bound} type="text" autocomplete="off" readonly=${isDefault} value=${form.name} onInput=${set("name")} />`} />
+      <${Field} label=${text.parent} name="inherits_from" error=${error}
+        control=${(/** @type {any} */ bound) => html`<select ...${bound} onChange=${set("parent")}>
+          <option value="" selected=${form.parent === ""}>${text.noParent}</option>
+          ${parents.map((one) => html`<option key=${one.id} value=${one.id} selected=${one.id === form.parent}>${one.name}</option>`)}
+        </select>`} />
+      ${isOtherParent && html`<${Effect} effect=${effectOf(comparison, id, form.parent)} />`}
+      <${Field} label=${text.description} name="description" error=${error}
+        control=${(/** @type {any} */ bound) => html`<input ...${bound} type="text" autocomplete="off" value=${form.description} onInput=${set("description")} />`} />`}
+  <//>`;
+}
+
 /** @param {{ project: any, environment: Environment, heirs: Environment[], onClose: () => void, onDone: () => void }} properties */
 function Delete({ project, environment, heirs, onClose, onDone }) {
   const [typed, setTyped] = useState("");
@@ -105,23 +180,22 @@ function Delete({ project, environment, heirs, onClose, onDone }) {
     request=${remove}
   >
     ${(/** @type {any} */ error) => html`<p>${text.removeText}</p>
-      <${Field} label=${text.removeType(name)} name="confirm" error=${error}
-        control=${(/** @type {any} */ bound) => html`<input ...${bound} type="text" autocomplete="off" spellcheck=${false} value=${typed} onInput=${(/** @type {any} */ { target }) => setTyped(target.value)} />`} />`}
+      <${Typed} label=${text.removeType(name)} error=${error} value=${typed} onChange=${setTyped} />`}
   <//>`;
 }
 
-/** @param {{ place: import("./parts.js").Place, all: Environment[], reload: () => Promise<void> }} properties */
-function Environments({ place, all, reload }) {
-  const [asked, setAsked] = useState(/** @type {{ environment?: Environment } | null} */ (null));
+/** @param {{ place: import("./parts.js").Place, all: Environment[], comparison: any, reload: () => Promise<void> }} properties */
+function Environments({ place, all, comparison, reload }) {
+  const [asked, setAsked] = useState(/** @type {{ action: string, environment?: any } | null} */ (null));
   const close = () => setAsked(null);
   const done = async (/** @type {string} */ said) => {
     close();
     notify({ text: said });
     await reload();
   };
-  const chosen = asked?.environment;
+  const { action, environment: chosen } = asked ?? {};
   return html`<${Heading} title=${shared.sections.names.environments} about=${text.about}>
-      <button class="main" onClick=${() => setAsked({})}><${Icon} name="plus" />${text.create}</button>
+      <button class="main" onClick=${() => setAsked({ action: "create" })}><${Icon} name="plus" />${text.create}</button>
     <//>
     <ul class="items">
       ${treeOf(all).map(
@@ -130,13 +204,15 @@ function Environments({ place, all, reload }) {
           environment=${environment}
           depth=${depth}
           isAdmin=${place.isAdmin}
-          onDelete=${() => setAsked({ environment })}
+          onEdit=${() => setAsked({ action: "edit", environment })}
+          onDelete=${() => setAsked({ action: "delete", environment })}
         />`,
       )}
     </ul>
     ${!place.isAdmin && html`<p class="hint">${text.removeDenied}</p>`}
-    ${asked && !chosen && html`<${Create} project=${place.project} all=${all} onClose=${close} onDone=${(/** @type {string} */ name) => done(text.created(name))} />`}
-    ${chosen &&
+    ${action === "create" && html`<${Create} project=${place.project} all=${all} onClose=${close} onDone=${(/** @type {string} */ name) => done(text.created(name))} />`}
+    ${action === "edit" && html`<${Edit} project=${place.project} comparison=${comparison} environment=${chosen} all=${all} onClose=${close} onDone=${(/** @type {string} */ name) => done(text.changed(name))} />`}
+    ${action === "delete" &&
     html`<${Delete}
       project=${place.project}
       environment=${chosen}
@@ -148,19 +224,20 @@ function Environments({ place, all, reload }) {
 
 /** Adds the counts of the comparison to the environments. @param {import("./parts.js").Place} place */
 async function read({ project }) {
-  const [fresh, { body }] = await Promise.all([api.project(project.slug), api.compare(project.slug, {})]);
-  return fresh.environments.map((/** @type {any} */ environment) => {
-    const column = body.environments.findIndex((/** @type {any} */ { id }) => id === environment.id);
-    const cells = body.keys.map((/** @type {any} */ { cells }) => cells[column]);
+  const [fresh, { body: comparison }] = await Promise.all([api.project(project.slug), api.compare(project.slug, {})]);
+  const all = fresh.environments.map((/** @type {any} */ environment) => {
+    const column = comparison.environments.findIndex((/** @type {any} */ { id }) => id === environment.id);
+    const cells = comparison.keys.map((/** @type {any} */ { cells }) => cells[column]);
     const values = cells.filter((/** @type {any} */ cell) => cell && !["hidden", "inherited_hidden"].includes(cell.state)).length;
-    const { role = "none", missing = 0 } = body.environments[column] ?? {};
+    const { role = "none", missing = 0 } = comparison.environments[column] ?? {};
     return { ...environment, values, missing, role };
   });
+  return { all, comparison };
 }
 
 /** @param {{ project: string }} properties */
 export function Content({ project }) {
   const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
-    html`<${Environments} place=${place} all=${data} reload=${reload} />`;
+    html`<${Environments} place=${place} all=${data.all} comparison=${data.comparison} reload=${reload} />`;
   return html`<${Frame} name="environments" project=${project} read=${read} content=${content} />`;
 }

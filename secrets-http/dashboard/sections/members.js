@@ -7,6 +7,7 @@ import { Field, FormDialog } from "../parts/form.js";
 import { html } from "../parts/html.js";
 import { Icon } from "../parts/icons.js";
 import { notify } from "../parts/notice.js";
+import { errorText } from "../parts/states.js";
 import { words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { Age, Frame, Heading, copyText, isSelf } from "./parts.js";
@@ -94,13 +95,14 @@ function Member({ member, isChangeable, onAsk }) {
   </li>`;
 }
 
-/** @param {{ invitations: any[], onRevoke: (invitation: any) => void }} properties */
-const Invitations = ({ invitations, onRevoke }) => html`<div class="subheading"><h2>${text.pending}</h2></div>
+/** @param {{ invitations: any[], onResend: (invitation: any) => void, onRevoke: (invitation: any) => void }} properties */
+const Invitations = ({ invitations, onResend, onRevoke }) => html`<div class="subheading"><h2>${text.pending}</h2></div>
   <ul class="items">
     ${invitations.map(
       (invitation) => html`<li key=${invitation.id} class="entry">
         <div class="what"><p class="title">${invitation.email}</p><p class="quiet">${text.expires} <${Age} time=${invitation.expires_at} /></p></div>
         <span class="tag">${words.roles[invitation.role]}</span>
+        <button aria-label=${`${text.resend}: ${invitation.email}`} onClick=${() => onResend(invitation)}>${text.resend}</button>
         <button aria-label=${`${text.revoke}: ${invitation.email}`} onClick=${() => onRevoke(invitation)}>${text.revoke}</button>
       </li>`,
     )}
@@ -120,6 +122,18 @@ function Members({ place: { team, isAdmin }, invitations, reload }) {
     setAsked({ action: "link", member });
     await reload();
   };
+  const resend = async (/** @type {any} */ invitation) => {
+    try {
+      await requests.resendInvitation(team.id, invitation.id);
+      // Without mail, the service returns the new link.
+      const again = (await requests.invitations(team.id)).find((/** @type {any} */ { id }) => id === invitation.id);
+      if (again?.accept_url) setAsked({ action: "link", member: again });
+      else notify({ text: text.resent(invitation.email) });
+      await reload();
+    } catch (error) {
+      notify({ text: errorText(error), isBad: true });
+    }
+  };
   // Admins may not change owners, and nobody changes their own role here.
   const isChangeable = (/** @type {any} */ member) => isAdmin && !isSelf(member) && (team.role === "owner" || member.role !== "owner");
   const active = team.members.filter((/** @type {any} */ { status }) => status === "active");
@@ -131,7 +145,7 @@ function Members({ place: { team, isAdmin }, invitations, reload }) {
         (/** @type {any} */ one) => html`<${Member} key=${one.id} member=${one} isChangeable=${isChangeable(one)} onAsk=${(/** @type {string} */ action, /** @type {any} */ member) => setAsked({ action, member })} />`,
       )}
     </ul>
-    ${invitations.length > 0 && html`<${Invitations} invitations=${invitations} onRevoke=${(/** @type {any} */ member) => setAsked({ action: "revoke", member })} />`}
+    ${invitations.length > 0 && html`<${Invitations} invitations=${invitations} onResend=${resend} onRevoke=${(/** @type {any} */ member) => setAsked({ action: "revoke", member })} />`}
     ${action === "invite" && html`<${Invite} team=${team} onClose=${close} onDone=${invited} />`}
     ${action === "link" && html`<${Link} member=${member} onClose=${close} />`}
     ${action === "role" && html`<${ChangeRole} team=${team} member=${member} onClose=${close} onDone=${done} />`}

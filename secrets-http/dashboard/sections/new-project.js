@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 
+import { given } from "../grid/paste.js";
 import { Field, FormDialog } from "../parts/form.js";
 import { html } from "../parts/html.js";
 import { navigate, pathOf } from "../routes.js";
@@ -11,14 +12,15 @@ import { words } from "./words.js";
 
 const text = words.newProject;
 
-/** @param {{ onClose: () => void }} properties */
-export function NewProject({ onClose }) {
+/** @param {{ onClose: () => void, file?: { name: string, text: string } | null }} properties `file` is shown in the project */
+export function NewProject({ onClose, file = null }) {
   const { teams } = person.value;
   const [form, setForm] = useState({ name: "", description: "", team: teams[0]?.team_id });
   const set = (/** @type {string} */ field) => (/** @type {any} */ { target }) => setForm((current) => ({ ...current, [field]: target.value }));
   const create = async () => {
     const { name, description, team } = form;
     const project = await requests.createProject({ name, description: description || undefined, team_id: team });
+    if (file) given.set(project.slug, file.text);
     onClose();
     navigate(pathOf(project));
   };
@@ -31,6 +33,7 @@ export function NewProject({ onClose }) {
     request=${create}
   >
     ${(/** @type {any} */ error) => html`
+      ${file && html`<p>${text.file(file.name)}</p>`}
       <${Field} label=${text.name} name="name" hint=${text.hint} error=${error}
         control=${(/** @type {any} */ bound) => html`<input ...${bound} type="text" autocomplete="off" value=${form.name} onInput=${set("name")} />`} />
       ${teams.length > 1 &&

@@ -98,5 +98,14 @@ export async function copyText(text, said) {
   }
 }
 
+/** Saves a text as a file. @param {string} content @param {string} name @param {string} type */
+export function saveFile(content, name, type) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([content], { type }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
 /** @param {any} member */
 export const isSelf = (member) => member.user_id === person.value?.id;

@@ -2,18 +2,17 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import { Field, FormDialog, RequestError, useRequest } from "../parts/form.js";
+import { Field, FormDialog, RequestError, Typed } from "../parts/form.js";
 import { html } from "../parts/html.js";
 import { Icon } from "../parts/icons.js";
 import { notify } from "../parts/notice.js";
-import { Empty, Skeleton, sentence } from "../parts/states.js";
+import { Empty, Skeleton } from "../parts/states.js";
 import { words as shared } from "../words.js";
 import { requests } from "./api.js";
-import { Once } from "./new-token.js";
+import { NewRotation } from "./new-rotation.js";
 import { Age, Frame, Heading } from "./parts.js";
-import { words } from "./words.js";
-
-const text = words.rotations;
+import { Webhooks } from "./webhooks.js";
+import { words as text } from "./words-rotations.js";
 
 /** Marks of the states of a rotation, and of the outcomes of its attempts. @type {Record<string, string>} */
 const TAGS = { active: "good", error: "bad", success: "good", failed: "bad", rolled_back: "bad" };
@@ -24,67 +23,6 @@ const Attempt = ({ attempt: { version, status, trigger_type, started_at, error_m
   ${" "}v${version} · ${text.triggers[trigger_type] ?? trigger_type} · <${Age} time=${started_at} />
   ${error_message && html`<p class="bad">${error_message}</p>`}
 </li>`;
-
-/** @param {{ project: any, rotation: any, onClose: () => void, onDone: (webhook: any) => void }} properties */
-function NewWebhook({ project, rotation, onClose, onDone }) {
-  const [url, setUrl] = useState("");
-  const [events, setEvents] = useState(text.eventNames.map(([event]) => event));
-  const toggle = (/** @type {string} */ event) => setEvents(events.includes(event) ? events.filter((other) => other !== event) : [...events, event]);
-  const create = async () => onDone(await requests.createWebhook(project.slug, rotation, { url, events }));
-  return html`<${FormDialog}
-    title=${text.webhookTitle(rotation.name)}
-    submit=${text.addWebhook}
-    isReady=${url.trim() !== "" && events.length > 0}
-    fields=${["url"]}
-    onClose=${onClose}
-    request=${create}
-  >
-    ${(/** @type {any} */ error) => html`
-      <${Field} label=${text.url} name="url" hint=${text.urlHint} error=${error}
-        control=${(/** @type {any} */ bound) => html`<input ...${bound} type="url" autocomplete="off" value=${url} onInput=${(/** @type {any} */ { target }) => setUrl(target.value)} />`} />
-      <fieldset class="options">
-        <legend>${text.events}</legend>
-        ${text.eventNames.map(
-          ([event, label]) => html`<label key=${event} class="check"><input type="checkbox" checked=${events.includes(event)} onChange=${() => toggle(event)} />${label}</label>`,
-        )}
-      </fieldset>`}
-  <//>`;
-}
-
-/** Webhooks of a rotation. @param {{ project: any, rotation: any, webhooks: any[], canWrite: boolean, reload: () => Promise<void> }} properties */
-function Webhooks({ project, rotation, webhooks, canWrite, reload }) {
-  const [asked, setAsked] = useState(/** @type {{ action: string, webhook?: any } | null} */ (null));
-  const close = () => setAsked(null);
-  const show = async (/** @type {any} */ webhook) => {
-    setAsked({ action: "secret", webhook });
-    await reload();
-  };
-  const remove = async () => {
-    await requests.deleteWebhook(project.slug, rotation, asked?.webhook.id);
-    close();
-    notify({ text: text.deleted });
-    await reload();
-  };
-  const { action, webhook } = asked ?? {};
-  return html`<div class="subheading">
-      <h2 class="small">${text.webhooks}</h2>
-      ${canWrite && html`<button onClick=${() => setAsked({ action: "create" })}>${text.addWebhook}</button>`}
-    </div>
-    <ul class="attempts">
-      ${webhooks.map(
-        (one) => html`<li key=${one.id} class="webhook">
-          <span><code>${one.url}</code> ${!one.enabled && html`<span class="tag bad">${text.disabled}</span>`}</span>
-          ${canWrite && html`<button class="danger" aria-label=${`${text.deleteWebhook}: ${one.url}`} onClick=${() => setAsked({ action: "delete", webhook: one })}>${text.deleteWebhook}</button>`}
-        </li>`,
-      )}
-    </ul>
-    ${action === "create" && html`<${NewWebhook} project=${project} rotation=${rotation} onClose=${close} onDone=${show} />`}
-    ${action === "secret" && html`<${Once} title=${text.secretTitle} about=${text.secretText} label=${text.secret} value=${webhook.secret} copied=${text.secretCopied} onClose=${close} />`}
-    ${action === "delete" &&
-    html`<${FormDialog} title=${text.deleteTitle} submit=${text.deleteWebhook} isDangerous onClose=${close} request=${remove}>
-      ${() => html`<p><code>${webhook.url}</code></p>`}
-    <//>`}`;
-}
 
 /** History and webhooks, loaded when they are opened. @param {{ project: any, rotation: any, canWrite: boolean }} properties */
 function History({ project, rotation, canWrite }) {
@@ -113,7 +51,7 @@ function History({ project, rotation, canWrite }) {
   </details>`;
 }
 
-/** @param {{ project: any, rotation: any, environment: any, onAsk: () => void, onStatus: (status: string) => void }} properties */
+/** @param {{ project: any, rotation: any, environment: any, onAsk: (action: string) => void, onStatus: (status: string) => void }} properties */
 function Rotation({ project, rotation, environment, onAsk, onStatus }) {
   const { name, integration_type, rotation_interval_days, status, last_rotation_at, next_rotation_at, injected_secrets, error_message } = rotation;
   const isPaused = status === "paused";
@@ -128,25 +66,62 @@ function Rotation({ project, rotation, environment, onAsk, onStatus }) {
       </p>
       ${error_message && html`<p class="bad">${error_message}</p>`}
     </div>
-    ${environment.can_write && status !== "disabled" &&
+    ${environment.can_write &&
     html`<div class="actions">
-      <button aria-label=${`${text.rotate}: ${name}`} onClick=${onAsk}><${Icon} name="managed" />${text.rotate}</button>
-      <button aria-label=${`${toggle}: ${name}`} onClick=${() => onStatus(isPaused ? "active" : "paused")}>${toggle}</button>
+      ${status !== "disabled" &&
+      html`<button aria-label=${`${text.rotate}: ${name}`} onClick=${() => onAsk("rotate")}><${Icon} name="managed" />${text.rotate}</button>
+        <button aria-label=${`${toggle}: ${name}`} onClick=${() => onStatus(isPaused ? "active" : "paused")}>${toggle}</button>
+        <button aria-label=${`${text.change}: ${name}`} onClick=${() => onAsk("change")}>${text.change}</button>`}
+      <button class="danger" aria-label=${`${text.remove}: ${name}`} onClick=${() => onAsk("delete")}>${text.remove}</button>
     </div>`}
     <${History} project=${project} rotation=${rotation} canWrite=${environment.can_write} />
   </li>`;
 }
 
+/** @param {{ project: any, rotation: any, onClose: () => void, onDone: () => Promise<void> }} properties */
+function Change({ project, rotation, onClose, onDone }) {
+  const [days, setDays] = useState(String(rotation.rotation_interval_days));
+  const change = async () => {
+    await requests.changeRotation(project.slug, rotation, { rotation_interval_days: Number(days) });
+    await onDone();
+  };
+  return html`<${FormDialog} title=${text.changeTitle(rotation.name)} submit=${text.save} isReady=${Number(days) > 0} fields=${["rotation_interval_days"]} onClose=${onClose} request=${change}>
+    ${(/** @type {any} */ error) => html`<${Field} label=${text.interval} name="rotation_interval_days" error=${error}
+      control=${(/** @type {any} */ bound) => html`<input ...${bound} type="number" min="1" value=${days} onInput=${(/** @type {any} */ { target }) => setDays(target.value)} />`} />`}
+  <//>`;
+}
+
+/** @param {{ project: any, rotation: any, onClose: () => void, onDone: () => Promise<void> }} properties */
+function Delete({ project, rotation, onClose, onDone }) {
+  const [typed, setTyped] = useState("");
+  const [isRevoking, setRevoking] = useState(false);
+  const { name } = rotation;
+  const remove = async () => {
+    await requests.deleteRotation(project.slug, rotation, isRevoking);
+    await onDone();
+  };
+  return html`<${FormDialog} title=${text.removeTitle(name)} submit=${text.remove} isDangerous isReady=${typed === name} onClose=${onClose} request=${remove}>
+    ${(/** @type {any} */ error) => html`<p>${text.removeText}</p>
+      <${Typed} label=${text.removeType(name)} error=${error} value=${typed} onChange=${setTyped} />
+      <label class="check"><input type="checkbox" checked=${isRevoking} onChange=${(/** @type {any} */ { target }) => setRevoking(target.checked)} />${text.revoke}</label>`}
+  <//>`;
+}
+
 /** @param {{ place: import("./parts.js").Place, data: { environments: any[], rotations: any[] }, reload: () => Promise<void> }} properties */
 function Rotations({ place: { project }, data: { environments, rotations }, reload }) {
-  const [asked, setAsked] = useState(/** @type {any} */ (null));
+  const [asked, setAsked] = useState(/** @type {{ action: string, rotation?: any } | null} */ (null));
   const [error, setError] = useState(/** @type {any} */ (null));
-  const rotate = async () => {
-    const { status } = await requests.rotate(project.slug, asked);
-    const isDone = status === "success";
-    setAsked(null);
-    notify({ text: isDone ? text.rotated(asked.name) : text.failed(asked.name), isBad: !isDone });
+  const close = () => setAsked(null);
+  const done = async (/** @type {string} */ said, isBad = false) => {
+    close();
+    notify({ text: said, isBad });
     await reload();
+  };
+  const { action, rotation: chosen } = asked ?? {};
+  const rotate = async () => {
+    const { status } = await requests.rotate(project.slug, chosen);
+    const isDone = status === "success";
+    await done(isDone ? text.rotated(chosen.name) : text.failed(chosen.name), !isDone);
   };
   const change = async (/** @type {any} */ rotation, /** @type {string} */ status) => {
     try {
@@ -159,14 +134,9 @@ function Rotations({ place: { project }, data: { environments, rotations }, relo
     }
   };
   const writable = environments.filter(({ can_write }) => can_write);
-  const created = async (/** @type {string} */ name) => {
-    setAsked(null);
-    notify({ text: text.created(name) });
-    await reload();
-  };
   const environmentOf = (/** @type {any} */ rotation) => environments.find(({ id }) => id === rotation.environment_id);
   return html`<${Heading} title=${shared.sections.names.rotations} about=${text.about}>
-      ${writable.length > 0 && html`<button class="main" onClick=${() => setAsked("create")}><${Icon} name="plus" />${text.create}</button>`}
+      ${writable.length > 0 && html`<button class="main" onClick=${() => setAsked({ action: "create" })}><${Icon} name="plus" />${text.create}</button>`}
     <//>
     <${RequestError} error=${error} />
     ${rotations.length === 0 && html`<${Empty} title=${text.none}><p>${text.noneText}</p><//>`}
@@ -178,14 +148,16 @@ function Rotations({ place: { project }, data: { environments, rotations }, relo
           project=${project}
           rotation=${rotation}
           environment=${environmentOf(rotation)}
-          onAsk=${() => setAsked(rotation)}
+          onAsk=${(/** @type {string} */ action) => setAsked({ action, rotation })}
           onStatus=${(/** @type {string} */ status) => change(rotation, status)}
         />`,
       )}
     </ul>`}
-    ${asked === "create" && html`<${NewRotation} project=${project} environments=${writable} onClose=${() => setAsked(null)} onDone=${created} />`}
-    ${asked && asked !== "create" &&
-    html`<${FormDialog} title=${text.rotateTitle(asked.name)} submit=${text.rotate} onClose=${() => setAsked(null)} request=${rotate}>
+    ${action === "create" && html`<${NewRotation} project=${project} environments=${writable} onClose=${close} onDone=${(/** @type {string} */ name) => done(text.created(name))} />`}
+    ${action === "change" && html`<${Change} project=${project} rotation=${chosen} onClose=${close} onDone=${() => done(text.changed(chosen.name))} />`}
+    ${action === "delete" && html`<${Delete} project=${project} rotation=${chosen} onClose=${close} onDone=${() => done(text.removed(chosen.name))} />`}
+    ${action === "rotate" &&
+    html`<${FormDialog} title=${text.rotateTitle(chosen.name)} submit=${text.rotate} onClose=${close} request=${rotate}>
       ${() => html`<p>${text.rotateText}</p>`}
     <//>`}`;
 }
@@ -206,78 +178,3 @@ export function Content({ project }) {
   return html`<${Frame} name="rotations" project=${project} read=${read} content=${content} />`;
 }
 
-/** Fields whose errors are shown beside them. */
-const FIELDS = ["name", "connection.host", "connection.port", "connection.database", "connection.admin_username", "connection.admin_password", "rotation_interval_days"];
-
-const EMPTY = { name: "", engine: "postgresql", host: "", port: "", database: "", user: "", password: "", days: "30" };
-
-/** Database of the form, as the service expects it. @param {typeof EMPTY} form */
-const targetOf = ({ engine, host, port, database, user, password }) => ({
-  integration_type: engine,
-  connection_method: "direct",
-  connection: { host, port: port ? Number(port) : undefined, database, admin_username: user, admin_password: password },
-});
-
-/** @param {{ label: string, name: string, error: any, value: string, onInput: (event: any) => void, type?: string, hint?: string }} properties */
-const Text = ({ label, name, error, value, onInput, type = "text", hint }) => html`<${Field} label=${label} name=${name} hint=${hint} error=${error}
-  control=${(/** @type {any} */ bound) => html`<input ...${bound} type=${type} autocomplete=${type === "password" ? "new-password" : "off"} spellcheck=${false} value=${value} onInput=${onInput} />`} />`;
-
-/** @param {{ label: string, options: string[][], value: string, onChange: (event: any) => void }} properties */
-const Choice = ({ label, options, value, onChange }) => html`<${Field} label=${label} name="" control=${(/** @type {any} */ bound) => html`<select ...${bound} onChange=${onChange}>
-  ${options.map(([id, name]) => html`<option key=${id} value=${id} selected=${id === value}>${name}</option>`)}
-</select>`} />`;
-
-/**
- * Button that tests the connection, and the answer of the service.
- * @param {{ isReady: boolean, test: () => Promise<{ success: boolean, message: string }> }} properties
- */
-function Test({ isReady, test }) {
-  const [result, setResult] = useState(/** @type {{ success: boolean, message: string } | null} */ (null));
-  const { isBusy, error, run } = useRequest(async () => {
-    setResult(null);
-    setResult(await test());
-  });
-  return html`<div class="tested">
-      <button type="button" disabled=${!isReady || isBusy} onClick=${() => run(undefined)}>${text.test}</button>
-      <span role="status" class=${result && !result.success ? "bad" : ""}>${isBusy ? text.testing : result && sentence(result.message)}</span>
-    </div>
-    <${RequestError} error=${error} />`;
-}
-
-/**
- * @param {{ project: any, environments: any[], onClose: () => void, onDone: (name: string) => void }} properties
- */
-function NewRotation({ project, environments, onClose, onDone }) {
-  const [form, setForm] = useState(EMPTY);
-  const [environment, setEnvironment] = useState(environments[0].id);
-  const set = (/** @type {keyof typeof EMPTY} */ field) => (/** @type {any} */ { target }) => setForm((current) => ({ ...current, [field]: target.value }));
-  const isTarget = [form.host, form.database, form.user, form.password].every((value) => value.trim() !== "");
-  const create = async () => {
-    const { name, days } = form;
-    await requests.createRotation(project.slug, environment, { ...targetOf(form), name, rotation_interval_days: Number(days) });
-    onDone(name);
-  };
-  const names = environments.map(({ id, name }) => [id, name]);
-  return html`<${FormDialog}
-    title=${text.create}
-    submit=${text.create}
-    isReady=${isTarget && form.name.trim() !== "" && Number(form.days) > 0}
-    fields=${FIELDS}
-    onClose=${onClose}
-    request=${create}
-  >
-    ${(/** @type {any} */ error) => html`
-      <${Choice} label=${text.environment} options=${names} value=${environment} onChange=${(/** @type {any} */ { target }) => setEnvironment(target.value)} />
-      <${Text} label=${text.name} name="name" hint=${text.nameHint} error=${error} value=${form.name} onInput=${set("name")} />
-      <${Choice} label=${text.engine} options=${text.engines} value=${form.engine} onChange=${set("engine")} />
-      <div class="pair">
-        <${Text} label=${text.host} name="connection.host" error=${error} value=${form.host} onInput=${set("host")} />
-        <${Text} label=${text.port} name="connection.port" type="number" error=${error} value=${form.port} onInput=${set("port")} />
-      </div>
-      <${Text} label=${text.database} name="connection.database" error=${error} value=${form.database} onInput=${set("database")} />
-      <${Text} label=${text.user} name="connection.admin_username" error=${error} value=${form.user} onInput=${set("user")} />
-      <${Text} label=${text.password} name="connection.admin_password" type="password" hint=${text.passwordHint} error=${error} value=${form.password} onInput=${set("password")} />
-      <${Test} isReady=${isTarget} test=${() => requests.testRotation(project.slug, environment, targetOf(form))} />
-      <${Text} label=${text.interval} name="rotation_interval_days" type="number" error=${error} value=${form.days} onInput=${set("days")} />`}
-  <//>`;
-}

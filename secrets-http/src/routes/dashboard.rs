@@ -13,13 +13,14 @@ use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 use warp::Filter as _;
 use warp::http::header::{
-    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, VARY,
+    CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, VARY,
 };
 use warp::http::{HeaderMap, HeaderValue, Method};
 use warp::reply::Response;
 
 use self::assets::{Asset, Assets};
 use crate::serve::api::Api;
+use crate::serve::compression::accepts_gzip;
 use crate::serve::fault::Fault;
 use crate::serve::links::base_url;
 use crate::serve::reply::Immutable;
@@ -131,40 +132,9 @@ fn asset_response(asset: &Asset, headers: &HeaderMap) -> Response {
     response
 }
 
-/// True if the client accepts responses compressed with gzip (RFC 9110, section 12.5.3).
-fn accepts_gzip(headers: &HeaderMap) -> bool {
-    let accepted = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    accepted.flat_map(|value| value.split(',')).any(|coding| {
-        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
-        let weight = weight.trim().trim_start_matches("q=").trim_end_matches(['0', '.']);
-        name.trim().eq_ignore_ascii_case("gzip") && (coding == name || !weight.is_empty())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn gzip_is_used_only_where_it_is_accepted() {
-        let cases = [
-            ("gzip, deflate, br", true),
-            ("br, GZIP;q=0.5", true),
-            ("gzip;q=1.0", true),
-            ("gzip;q=0", false),
-            ("gzip; q=0.000", false),
-            ("br", false),
-            ("x-gzip", false),
-            ("", false),
-        ];
-
-        for (value, expected) in cases {
-            let mut headers = HeaderMap::new();
-            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(value));
-            assert_eq!(accepts_gzip(&headers), expected, "{value}");
-        }
-        assert!(!accepts_gzip(&HeaderMap::new()));
-    }
 
     #[test]
     fn the_policy_has_the_hash_of_the_import_map() {

@@ -32,6 +32,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     });
     vec![
         api.route(Method::GET, COMPARE, WithTag(Shape::Unwrapped), compare)
+            .compressed()
             .id("compareSecrets")
             .summary("Compare the secrets of a project's environments, without values")
             .query(

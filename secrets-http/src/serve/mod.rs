@@ -5,6 +5,7 @@ pub mod api;
 pub mod body;
 pub mod browser_sign_in;
 pub mod client_address;
+pub(crate) mod compression;
 pub mod conditions;
 pub(crate) mod cookies;
 pub mod descriptors;

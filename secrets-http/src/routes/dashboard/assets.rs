@@ -1,13 +1,13 @@
 //! Scripts and styles of the dashboard. They are compressed once, and have a common hash.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use bytes::Bytes;
 use flate2::Compression;
-use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
+
+use crate::serve::compression::gzip;
 
 /// Folder of the files.
 #[cfg(any(debug_assertions, test))]
@@ -33,20 +33,15 @@ files![
     "grid/cell.js",
     "grid/copy.js",
     "grid/detail.js",
-    "grid/dotenv.js",
-    "grid/edit.js",
     "grid/editing.js",
     "grid/grid.js",
     "grid/head.js",
-    "grid/history.js",
     "grid/keys.js",
-    "grid/legend.js",
     "grid/marks.js",
     "grid/paste.js",
-    "grid/review.js",
     "grid/rows.js",
-    "grid/save.js",
     "grid/savebar.js",
+    "grid/selection.js",
     "grid/staged.js",
     "grid/state.js",
     "grid/toolbar.js",
@@ -79,11 +74,17 @@ files![
     "sections/environments.js",
     "sections/members.js",
     "sections/new-project.js",
+    "sections/new-rotation.js",
     "sections/new-token.js",
     "sections/parts.js",
     "sections/rotations.js",
+    "sections/scans.js",
+    "sections/settings.js",
     "sections/tokens.js",
     "sections/usage.js",
+    "sections/webhooks.js",
+    "sections/words-rotations.js",
+    "sections/words-scans.js",
     "sections/words.js",
     "session.js",
     "style.css",
@@ -96,14 +97,25 @@ files![
     "vendor/signals-core.mjs",
     "vendor/signals.LICENSE.txt",
     "vendor/signals.mjs",
+    "windows/all.js",
+    "windows/column.js",
+    "windows/dotenv.js",
+    "windows/edit.js",
+    "windows/history.js",
+    "windows/legend.js",
+    "windows/paste.js",
+    "windows/review.js",
+    "windows/save.js",
+    "windows/selected.js",
+    "windows/words.js",
     "words.js",
 ];
 
 /// Name of the file of the page, which is a template and not an asset.
 const PAGE: &str = "index.html";
 
-/// Prefix of the sections. Their scripts are not preloaded.
-const SECTIONS: &str = "sections/";
+/// Beginnings of the names of scripts that are loaded after the first screen, and not preloaded.
+const LATE: [&str; 3] = ["sections/", "windows/", "parts/form.js"];
 
 /// All assets of one version, and the page that loads them.
 pub(super) struct Assets {
@@ -159,11 +171,13 @@ impl Assets {
         self.by_name.get(name)
     }
 
-    /// Returns the names of the scripts that the page loads at once. Scripts of a section are
-    /// loaded when the section is opened.
+    /// Returns the names of the scripts that the page loads at once. Scripts of sections and windows
+    /// are loaded when they are needed.
     pub(super) fn preloads(&self) -> impl Iterator<Item = &'static str> {
         let scripts = self.by_name.iter().filter(|(_, asset)| asset.kind == SCRIPT);
-        scripts.map(|(name, _)| *name).filter(|name| !name.starts_with(SECTIONS))
+        scripts
+            .map(|(name, _)| *name)
+            .filter(|name| !LATE.iter().any(|late| name.starts_with(late)))
     }
 }
 
@@ -178,15 +192,8 @@ impl Asset {
             Some((_, "js" | "mjs")) => SCRIPT,
             _ => "text/plain; charset=utf-8",
         };
-        Self { kind, content: content.clone(), compressed: compressed(content) }
+        Self { kind, content: content.clone(), compressed: gzip(content, Compression::best()) }
     }
-}
-
-fn compressed(content: &[u8]) -> Bytes {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    // Writing to memory does not fail.
-    let written = encoder.write_all(content).and_then(|()| encoder.finish());
-    written.map(Bytes::from).unwrap_or_default()
 }
 
 /// Returns the first 16 hexadecimal digits of a hash of the files.

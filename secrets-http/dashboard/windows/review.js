@@ -2,18 +2,18 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
+import { changeText, consequence, giveUp, isProduction } from "../grid/editing.js";
+import { hasValue } from "../grid/marks.js";
+import { rebase } from "../grid/staged.js";
+import { SHOWN_FOR, visibleParts } from "../grid/values.js";
 import { Dialog } from "../parts/dialog.js";
 import { html } from "../parts/html.js";
 import { Icon } from "../parts/icons.js";
 import { errorText } from "../parts/states.js";
-import { words } from "../words.js";
-import { changeText, consequence, giveUp, isProduction } from "./editing.js";
-import { hasValue } from "./marks.js";
 import { save } from "./save.js";
-import { rebase } from "./staged.js";
-import { SHOWN_FOR, visibleParts } from "./values.js";
+import { words } from "./words.js";
 
-/** @typedef {import("./staged.js").Change} Change */
+/** @typedef {import("../grid/staged.js").Change} Change */
 
 /** A value with marks for invisible characters. @param {{ value: string }} properties */
 export function Shown({ value }) {
@@ -150,7 +150,7 @@ function Buttons({ grid, reload, onClose }) {
     </button>`;
 }
 
-/** @param {{ grid: import("./state.js").GridState, reload: any, read: any }} properties */
+/** @param {{ grid: import("../grid/state.js").GridState, reload: any, read: any }} properties */
 export function Review({ grid, reload, read }) {
   const { changes } = grid.staged.value;
   const refusal = grid.refusal.value;

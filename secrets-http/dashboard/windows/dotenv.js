@@ -1,4 +1,4 @@
-// Reads pasted `.env` text. Pure functions. A line that could mean something else to another program is an error, not a
+// Reads pasted `.env` text, and writes lines of it. Pure functions. A line that could mean something else to another program is an error, not a
 // guess: the command line imports the full format.
 
 /** Maximum number of characters of a key. */
@@ -59,3 +59,15 @@ export function parsed(text) {
 
 /** True if a text looks like a file of variables. @param {string} text */
 export const isDotenv = (text) => text.split(/\r?\n/).some((line) => LINE.test(line));
+
+/**
+ * Returns the text `KEY=value` that programs and the import of the dashboard read alike, or `null` if the value has
+ * none. Lines within single quotes stay as they are.
+ * @param {string} key @param {string} value
+ */
+export function lineOf(key, value) {
+  if (/[\r\u2028\u2029\0]/.test(value)) return null;
+  if (/^[A-Za-z0-9_./:@%+,?&=-]*$/.test(value)) return `${key}=${value}`;
+  if (!value.includes("'")) return `${key}='${value}'`;
+  return /["\\$`]/.test(value) ? null : `${key}="${value}"`;
+}

@@ -1,28 +1,27 @@
 // Saving all staged changes with one request.
 
 import { api } from "../api.js";
+import { isWritable } from "../grid/editing.js";
+import { MAX_CHANGES, NOTHING_STAGED, planOf } from "../grid/staged.js";
 import { notify } from "../parts/notice.js";
 import { errorText } from "../parts/states.js";
-import { words } from "../words.js";
-import { isWritable } from "./editing.js";
-import { MAX_CHANGES, NOTHING_STAGED, planOf } from "./staged.js";
+import { words } from "./words.js";
 
-/** @typedef {import("./state.js").GridState} GridState */
+/** @typedef {import("../grid/state.js").GridState} GridState */
 
 /**
  * Why changes were not saved: a text for all of them, and texts by the ID of a change.
  * @typedef {{ text: string, rows: Map<string, string>, requestId?: string | null }} Refusal
  */
 
-/** @param {GridState} grid */
-function saved(grid) {
-  const number = grid.staged.value.changes.size;
+/** @param {GridState} grid @param {string} [text] */
+function saved(grid, text = words.review.saved(grid.staged.value.changes.size)) {
   // The past holds values, and undoing would not undo what is saved.
   grid.staged.value = NOTHING_STAGED;
   grid.isUncertain.value = false;
   grid.refusal.value = null;
   grid.isReviewing.value = false;
-  notify({ text: words.review.saved(number) });
+  notify({ text });
 }
 
 /**
@@ -41,7 +40,7 @@ async function isMade(grid) {
 
 /**
  * Saves the staged changes. If a response was lost, it first asks whether the changes were made.
- * @param {GridState} grid @param {(options?: { isQuiet?: boolean }) => Promise<void>} reload
+ * @param {GridState} grid @param {(options?: { isQuiet?: boolean, along?: () => void }) => Promise<void>} reload
  */
 export async function save(grid, reload) {
   const { changes } = grid.staged.value;
@@ -56,8 +55,14 @@ export async function save(grid, reload) {
       if (grid.conflicts.value.size) return void (grid.isUncertain.value = false);
     }
     await api.change(grid.project.slug, planOf(changes));
-    saved(grid);
-    await reload({ isQuiet: true }).catch(() => {});
+    let isShown = false;
+    // In the step that shows what is saved, so that a new key does not vanish in between.
+    const end = () => {
+      saved(grid);
+      isShown = true;
+    };
+    await reload({ isQuiet: true, along: end }).catch(() => {});
+    if (!isShown) saved(grid, words.review.stale(changes.size));
   } catch (error) {
     await refused(grid, /** @type {any} */ (error), reload);
   } finally {

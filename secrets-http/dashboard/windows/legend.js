@@ -4,7 +4,7 @@ import { Dialog } from "../parts/dialog.js";
 import { html } from "../parts/html.js";
 import { Icon } from "../parts/icons.js";
 import { hasLetterKeys, setLetterKeys } from "../parts/theme.js";
-import { words } from "../words.js";
+import { words } from "./words.js";
 
 /** @param {{ onClose: () => void }} properties */
 export function Legend({ onClose }) {

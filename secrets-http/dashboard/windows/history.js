@@ -3,21 +3,21 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { api } from "../api.js";
+import { isWritable } from "../grid/editing.js";
+import { description, isReadable, markOf, spoken } from "../grid/marks.js";
+import { ownVersion } from "../grid/staged.js";
 import { Dialog } from "../parts/dialog.js";
 import { html } from "../parts/html.js";
 import { Icon } from "../parts/icons.js";
 import { notify } from "../parts/notice.js";
 import { Skeleton, errorText } from "../parts/states.js";
 import { ago, exactly } from "../parts/time.js";
-import { words } from "../words.js";
-import { isWritable } from "./editing.js";
-import { description, isReadable, markOf, spoken } from "./marks.js";
 import { Shown, useHiding } from "./review.js";
-import { ownVersion } from "./staged.js";
+import { words } from "./words.js";
 
 /**
- * @typedef {{ grid: import("./state.js").GridState, name: string, environment: import("./marks.js").Environment,
- *   secret: import("./marks.js").Secret, reload: (options?: { isQuiet?: boolean }) => Promise<void>, read: any }} Own
+ * @typedef {{ grid: import("../grid/state.js").GridState, name: string, environment: import("../grid/marks.js").Environment,
+ *   secret: import("../grid/marks.js").Secret, reload: (options?: { isQuiet?: boolean }) => Promise<void>, read: any }} Own
  */
 
 /** Value of a version, which is loaded on request. @param {{ of: { version: number, environment: { name: string } }, load: () => Promise<string> }} properties */
@@ -106,7 +106,7 @@ function OwnHistory(own) {
   </ul>`;
 }
 
-/** @param {{ grid: import("./state.js").GridState, name: string, reload: any, read: any }} properties */
+/** @param {{ grid: import("../grid/state.js").GridState, name: string, reload: any, read: any }} properties */
 export function KeyPanel({ grid, name, reload, read }) {
   const { environments, keys } = grid.comparison.value;
   const row = keys.find(({ key }) => key === name);

@@ -2,38 +2,22 @@
 
 import { useId, useRef, useState } from "preact/hooks";
 
+import { generated, isWritable, sources, stageAll } from "../grid/editing.js";
+import { description as descriptionOf } from "../grid/marks.js";
+import { changeId, ownVersion } from "../grid/staged.js";
 import { Dialog } from "../parts/dialog.js";
 import { html } from "../parts/html.js";
 import { errorText } from "../parts/states.js";
-import { words } from "../words.js";
-import { isWritable, sources, stageAll } from "./editing.js";
-import { description as descriptionOf } from "./marks.js";
-import { changeId, ownVersion } from "./staged.js";
+import { words } from "./words.js";
 
 /** Pattern that the service requires of keys. */
 const KEY = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
 const MAX_KEY = 255;
 
-/** Number of characters of a generated value: 190 bits. */
-const GENERATED = 32;
-const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-
 /** Length in characters from which a value is edited in a wide window, as are values of several lines. */
 const LONG = 80;
 
-/** Returns random letters and digits, each equally likely. */
-export function generated() {
-  let text = "";
-  while (text.length < GENERATED) {
-    for (const byte of crypto.getRandomValues(new Uint8Array(GENERATED))) {
-      // Bytes beyond the last multiple would make some characters more likely.
-      if (byte < 248 && text.length < GENERATED) text += ALPHABET[byte % ALPHABET.length];
-    }
-  }
-  return text;
-}
-
-/** @param {import("./state.js").GridState} grid @param {string} key @param {string} environment */
+/** @param {import("../grid/state.js").GridState} grid @param {string} key @param {string} environment */
 function keyError(grid, key, environment) {
   if (!KEY.test(key) || key.length > MAX_KEY) return words.edit.keyRule;
   const { keys, environments } = grid.merged.value;
@@ -45,7 +29,7 @@ function keyError(grid, key, environment) {
 
 /**
  * Content of the window, and the change that it stands for.
- * @param {import("./state.js").GridState} grid @param {import("./editing.js").Editable | null} at
+ * @param {import("../grid/state.js").GridState} grid @param {import("../grid/editing.js").Editable | null} at
  */
 function useDraft(grid, at) {
   const place = grid.environments.value.findIndex(({ id }) => id === at?.environment.id);
@@ -57,7 +41,7 @@ function useDraft(grid, at) {
   const before = at?.change?.description ?? (ownVersion(at?.secret) ? (at?.secret?.description ?? "") : "");
   const [about, setAbout] = useState(before);
   const write = (/** @type {string} */ text) => (setValue(text), setTouched(true));
-  /** @param {string} key @param {string} environment @returns {import("./staged.js").Change | null} */
+  /** @param {string} key @param {string} environment @returns {import("../grid/staged.js").Change | null} */
   const change = (key, environment) => {
     const base = ownVersion(at?.secret);
     const hasAbout = about !== before;
@@ -106,7 +90,7 @@ function Fillers({ grid, at, draft, read }) {
 }
 
 /**
- * @param {{ grid: import("./state.js").GridState, at: import("./editing.js").Editable | null,
+ * @param {{ grid: import("../grid/state.js").GridState, at: import("../grid/editing.js").Editable | null,
  *   read: (environment: string, key: string) => Promise<string> }} properties `at` is `null` for a new key
  */
 export function Editor({ grid, at, read }) {

@@ -1,0 +1,74 @@
+// Settings of a project: name, description and deletion.
+
+import { useState } from "preact/hooks";
+
+import { Field, FormDialog, RequestError, Typed, useRequest } from "../parts/form.js";
+import { html } from "../parts/html.js";
+import { notify } from "../parts/notice.js";
+import { navigate, projectsPath } from "../routes.js";
+import { words as shared } from "../words.js";
+import { requests } from "./api.js";
+import { AdminsOnly, Frame, Heading } from "./parts.js";
+import { words } from "./words.js";
+
+const text = words.settings;
+
+/** Restores a project, and shows a notice. @param {{ id: string, name: string }} project */
+export async function restore({ id, name }) {
+  await requests.restoreProject(id);
+  notify({ text: text.restored(name) });
+}
+
+/** @param {{ project: any, onClose: () => void }} properties */
+function Delete({ project, onClose }) {
+  const [typed, setTyped] = useState("");
+  const { name } = project;
+  const remove = async () => {
+    await requests.deleteProject(project.slug);
+    onClose();
+    navigate(projectsPath);
+    notify({ text: text.removed(name) });
+  };
+  return html`<${FormDialog} title=${text.removeTitle(name)} submit=${text.remove} isDangerous isReady=${typed === name} onClose=${onClose} request=${remove}>
+    ${(/** @type {any} */ error) => html`<p>${text.removeText}</p>
+      <${Typed} label=${text.removeType(name)} error=${error} value=${typed} onChange=${setTyped} />`}
+  <//>`;
+}
+
+/** @param {{ project: any, reload: () => Promise<void> }} properties */
+function Settings({ project, reload }) {
+  const [form, setForm] = useState({ name: project.name, description: project.description ?? "" });
+  const [isAsked, setAsked] = useState(false);
+  const { isBusy, error, run } = useRequest(async () => {
+    await requests.changeProject(project.slug, form);
+    notify({ text: text.saved });
+    await reload();
+  });
+  const set = (/** @type {string} */ field) => (/** @type {any} */ { target }) => setForm((current) => ({ ...current, [field]: target.value }));
+  const isChanged = form.name !== project.name || form.description !== (project.description ?? "");
+  const save = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    run(undefined);
+  };
+  return html`<${Heading} title=${shared.sections.names.settings} about=${text.about} />
+    <form class="form" onSubmit=${save} novalidate>
+      <${Field} label=${text.name} name="name" hint=${text.slug(project.slug)} error=${error}
+        control=${(/** @type {any} */ bound) => html`<input ...${bound} type="text" autocomplete="off" value=${form.name} onInput=${set("name")} />`} />
+      <${Field} label=${text.description} name="description" error=${error}
+        control=${(/** @type {any} */ bound) => html`<input ...${bound} type="text" autocomplete="off" value=${form.description} onInput=${set("description")} />`} />
+      <${RequestError} error=${error} fields=${["name", "description"]} />
+      <div class="actions"><button class="main" disabled=${!isChanged || !form.name.trim() || isBusy}>${text.save}</button></div>
+    </form>
+    <div class="subheading"><h2>${text.remove}</h2></div>
+    <ul class="items"><li class="entry"><p class="what">${text.removeText}</p><button class="danger" onClick=${() => setAsked(true)}>${text.remove}</button></li></ul>
+    ${isAsked && html`<${Delete} project=${project} onClose=${() => setAsked(false)} />`}`;
+}
+
+/** @param {{ project: string }} properties */
+export function Content({ project }) {
+  const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ _data, /** @type {any} */ reload) =>
+    place.isAdmin
+      ? html`<${Settings} project=${place.project} reload=${reload} />`
+      : html`<${AdminsOnly} title=${shared.sections.names.settings} team=${place.team} />`;
+  return html`<${Frame} name="settings" project=${project} read=${async () => null} content=${content} />`;
+}

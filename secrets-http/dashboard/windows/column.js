@@ -1,0 +1,31 @@
+// Question before all values of an environment are shown.
+
+import { api } from "../api.js";
+import { hasValue } from "../grid/marks.js";
+import { Dialog } from "../parts/dialog.js";
+import { html } from "../parts/html.js";
+import { notify } from "../parts/notice.js";
+import { errorText } from "../parts/states.js";
+import { words } from "./words.js";
+
+/** @param {{ grid: import("../grid/state.js").GridState, place: number }} properties */
+export function ColumnQuestion({ grid, place }) {
+  const { environments, keys } = grid.comparison.value;
+  const environment = environments[place];
+  const number = keys.filter((row) => hasValue(row.cells[place]) && !row.cells[place]?.restricted).length;
+  const close = () => (grid.asked.value = null);
+  const reveal = async () => {
+    close();
+    try {
+      const secrets = await api.exported(grid.project.slug, environment.id);
+      secrets.forEach((/** @type {any} */ { key, value }) => grid.values.show(environment.id, key, value));
+    } catch (error) {
+      notify({ text: errorText(error), isBad: true });
+    }
+  };
+  const buttons = html`<button onClick=${close}>${words.cancel}</button>
+    <button class="main" onClick=${reveal}>${words.column.confirm}</button>`;
+  return html`<${Dialog} title=${words.column.question(environment.name)} onClose=${close} actions=${buttons}>
+    <p>${words.column.text(number)}</p>
+  <//>`;
+}

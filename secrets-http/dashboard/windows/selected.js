@@ -1,0 +1,104 @@
+// Copying selected cells: to another environment, or as lines of a `.env` file to the clipboard.
+
+import { useState } from "preact/hooks";
+
+import { isWritable, stageAll } from "../grid/editing.js";
+import { isReadable, markOf } from "../grid/marks.js";
+import { ownVersion } from "../grid/staged.js";
+import { Dialog } from "../parts/dialog.js";
+import { html } from "../parts/html.js";
+import { notify } from "../parts/notice.js";
+import { errorText } from "../parts/states.js";
+import { lineOf } from "./dotenv.js";
+import { words } from "./words.js";
+
+/** @typedef {import("../grid/state.js").GridState} GridState */
+
+/** Maximum number of values that are copied at once: each one is a request. */
+const MAX_COPIED = 20;
+
+/** Returns the selected cells whose values the caller may read. @param {GridState} grid */
+const readable = (grid) =>
+  grid.targets().filter(({ row, place, environment }) => isReadable(markOf(row, place, environment), row.cells[place]));
+
+/**
+ * Returns the changes that copy cells to an environment, and the keys that a rotation writes there.
+ * @param {ReturnType<typeof readable>} cells @param {import("../grid/marks.js").Environment} target @param {number} place
+ */
+function copiesOf(cells, target, place) {
+  const isManaged = (/** @type {any} */ { row }) => markOf(row, place, target) === "managed";
+  const changes = cells.filter((cell) => !isManaged(cell)).map(({ row, environment }) => ({
+    environment: target.id,
+    key: row.key,
+    action: /** @type {const} */ ("copy"),
+    from: environment.id,
+    base: ownVersion(row.cells[place]),
+  }));
+  return { changes, managed: cells.filter(isManaged).map(({ row }) => row.key) };
+}
+
+/** Window for the environment that gets the values of the selected cells. @param {{ grid: GridState }} properties */
+export function CopyTo({ grid }) {
+  const { environments } = grid.comparison.value;
+  const cells = readable(grid);
+  const sources = [...new Set(cells.map(({ environment }) => environment))];
+  const targets = environments.filter((environment) => isWritable(environment) && environment !== sources[0]);
+  const [id, setId] = useState(targets[0]?.id);
+  const target = targets.find((environment) => environment.id === id);
+  const close = () => (grid.isCopying.value = false);
+  const isOne = sources.length === 1 && target;
+  const { changes, managed } = isOne ? copiesOf(cells, target, environments.indexOf(target)) : { changes: [], managed: [] };
+  const stage = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    stageAll(grid, changes);
+    close();
+  };
+  const buttons = html`<button type="button" onClick=${close}>${words.cancel}</button>
+    ${changes.length > 0 && html`<button class="main" form="copy-to">${words.paste.keep(changes.length)}</button>`}`;
+  return html`<${Dialog} title=${words.selected.title} onClose=${close} actions=${buttons}>
+    ${!cells.length && html`<p>${words.selected.nothing}</p>`}
+    ${sources.length > 1 && html`<p>${words.selected.one}</p>`}
+    ${sources.length === 1 && !target && html`<p>${words.paste.nowhere}</p>`}
+    ${isOne &&
+    html`<form id="copy-to" class="form" onSubmit=${stage}>
+      <p>${words.selected.from(cells.length, sources[0].name)}</p>
+      <label class="field">${words.selected.to}
+        <select autofocus value=${id} onChange=${(/** @type {any} */ event) => setId(event.target.value)}>
+          ${targets.map((environment) => html`<option key=${environment.id} value=${environment.id}>${environment.name}</option>`)}
+        </select>
+      </label>
+      ${managed.length > 0 && html`<p>${words.paste.managed(managed.join(", "))}</p>`}
+      <p class="quiet">${words.edit.copyHint}</p>
+    </form>`}
+  <//>`;
+}
+
+/**
+ * Reads the values of the selected cells of one environment, each of which is recorded, and copies them as lines.
+ * @param {GridState} grid @param {(environment: string, key: string) => Promise<string>} read
+ */
+export async function copySelected(grid, read) {
+  const cells = readable(grid);
+  const bad = (/** @type {string} */ text) => notify({ text, isBad: true });
+  if (!cells.length) return bad(words.selected.nothing);
+  if (new Set(cells.map(({ environment }) => environment.id)).size > 1) return bad(words.selected.one);
+  if (cells.length > MAX_COPIED) return bad(words.selected.tooMany(MAX_COPIED));
+  const refused = /** @type {string[]} */ ([]);
+  const lines = Promise.all(
+    cells.map(async ({ row: { key }, environment }) => {
+      const line = lineOf(key, await read(environment.id, key));
+      if (line === null) refused.push(key);
+      return line;
+    }),
+  );
+  try {
+    const text = lines.then((all) => new Blob([all.filter((line) => line !== null).map((line) => `${line}\n`).join("")], { type: "text/plain" }));
+    // The browser allows writing only shortly after a key press or click, so the values are still on their way.
+    await Promise.all([lines, navigator.clipboard.write([new ClipboardItem({ "text/plain": text })])]);
+    const copied = words.selected.copied(cells.length - refused.length, cells[0].environment.name);
+    notify({ text: [copied, refused.length && words.selected.refused(refused.join(", "))].filter(Boolean).join(" "), isBad: refused.length > 0 });
+  } catch (error) {
+    const isRequest = await lines.then(() => false, () => true);
+    bad(isRequest ? errorText(error) : words.selected.clipboard);
+  }
+}

@@ -1,0 +1,135 @@
+// The table of speed as numbers of requests, bytes and elements, in Chromium with a session of the development service. Times are
+// reported, and do not decide.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { launch, open } from "./browser.mjs";
+import { caller, createLarge } from "./data.mjs";
+import { devLink, devToken, startDev } from "./server.mjs";
+
+// Maximum numbers of a first visit, until the grid of 1,000 keys and six environments is shown. Bytes are compressed; `page` is
+// everything but the answers of the API.
+const MOST = { requests: 50, script: 60_000, page: 75_000, compare: 15_000, elements: 1_200 };
+
+let server, browser, large;
+
+before(async () => {
+  server = await startDev("dashboard-speed");
+  const call = caller(server.url, devToken(server));
+  await call("POST", "/auth/sync");
+  large = (await createLarge(call)).slug;
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+// Opens the project in a new page. Returns what was loaded until the grid was shown.
+async function visit(context) {
+  const page = await context.newPage();
+  await page.addInitScript(() => {
+    const observer = new MutationObserver(() => {
+      if (!document.querySelector("#grid [role=gridcell]")) return;
+      observer.disconnect();
+      window.shownAt = performance.now();
+    });
+    observer.observe(document, { subtree: true, childList: true });
+  });
+  await page.goto(`${server.url}/projects/${large}`);
+  await page.waitForFunction(() => window.shownAt !== undefined);
+  const loaded = await page.evaluate(() => {
+    const all = [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")];
+    const before = all.filter(({ startTime }) => startTime < window.shownAt);
+    const paint = performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0;
+    return {
+      shownAt: Math.round(window.shownAt),
+      paint: Math.round(paint),
+      entries: before.map(({ name, encodedBodySize, transferSize }) => ({ path: new URL(name).pathname, bytes: encodedBodySize, isLoaded: transferSize > 0 })),
+    };
+  });
+  return { page, ...loaded };
+}
+
+const sum = (entries) => entries.reduce((total, { bytes }) => total + bytes, 0);
+
+test("a first and a second visit load no more than the table allows", async (diagnostics) => {
+  const { page: first, context } = await open(browser, { url: server.url });
+  await first.goto(devLink(server));
+  await first.locator(".items").waitFor();
+  await first.close();
+  // Signing in has loaded the files: a first visit has no cache.
+  const session = await context.newCDPSession(await context.newPage());
+  await session.send("Network.clearBrowserCache");
+
+  const { page, entries, shownAt, paint } = await visit(context);
+  const isApi = ({ path }) => path.startsWith("/api/");
+  const compare = sum(entries.filter(({ path }) => path.endsWith("/compare")));
+  const found = {
+    requests: entries.length,
+    script: sum(entries.filter(({ path }) => /\.m?js$/.test(path))),
+    page: sum(entries.filter((entry) => !isApi(entry))),
+    compare,
+    elements: await page.evaluate(() => document.querySelectorAll("#grid *").length),
+  };
+  diagnostics.diagnostic(`first visit ${JSON.stringify(found)}, first paint ${paint} ms, grid ${shownAt} ms`);
+  assert.ok(compare > 0 && found.script > 0);
+  for (const [name, most] of Object.entries(MOST)) assert.ok(found[name] <= most, `${name}: ${found[name]} of ${most}`);
+  await page.close();
+
+  const second = await visit(context);
+  const files = second.entries.filter((entry) => !isApi(entry) && entry.isLoaded).map(({ path }) => path);
+  diagnostics.diagnostic(`second visit: grid ${second.shownAt} ms`);
+  assert.deepEqual(files, [`/projects/${large}`]);
+  await context.close();
+});
+
+test("windows and sections are not loaded before the grid", async () => {
+  const { page: first, context } = await open(browser, { url: server.url });
+  await first.goto(devLink(server));
+  await first.locator(".items").waitFor();
+  const { page, entries } = await visit(context);
+  const late = entries.filter(({ path }) => /\/(sections|windows)\/|\/form\.js$/.test(path));
+  assert.deepEqual(late, []);
+  // Afterwards the windows are there before they are opened.
+  await page.waitForFunction(() => performance.getEntriesByType("resource").some(({ name }) => name.endsWith("/windows/all.js")));
+  await context.close();
+});
+
+test("a reveal, a column and a save are one request each", async () => {
+  const { page: first, context, seen } = await open(browser, { url: server.url });
+  await first.goto(devLink(server));
+  await first.locator(".items").waitFor();
+  await first.goto(`${server.url}/projects/${large}`);
+  await first.locator("#grid").waitFor();
+  await first.waitForFunction(() => performance.getEntriesByType("resource").some(({ name }) => name.endsWith("/windows/all.js")));
+  const requests = () => seen.requests.filter(({ url }) => url.includes("/api/") && !url.endsWith("/watch") && !url.endsWith("/compare")).length;
+  const costs = async (act) => {
+    const before = requests();
+    await act();
+    return requests() - before;
+  };
+  const grid = first.locator("#grid");
+  const reveal = await costs(async () => {
+    await grid.press("Enter");
+    await first.locator("#grid .value").first().waitFor();
+  });
+  await grid.press("Escape");
+  const column = await costs(async () => {
+    await grid.press("Shift+R");
+    await first.getByRole("button", { name: "Reveal", exact: true }).last().click();
+    await first.locator("#grid .value").nth(10).waitFor();
+  });
+  await grid.press("Escape");
+  const save = await costs(async () => {
+    await grid.press("Shift+ArrowDown");
+    await grid.press("Shift+G");
+    await grid.press("Control+s");
+    await first.getByRole("button", { name: "Save 2 changes" }).click();
+    await first.getByText("Saved 2 changes.").waitFor();
+  });
+  assert.deepEqual({ reveal, column, save }, { reveal: 1, column: 1, save: 1 });
+  await context.close();
+});
