@@ -36,11 +36,11 @@ export const startServer = (name, settings = {}) =>
     ...settings,
   });
 
-// Starts a development service with an empty data folder.
-export async function startDev(name) {
+// Starts a development service with an empty data folder. `settings` are further environment variables.
+export async function startDev(name, settings = {}) {
   const data = join(target, "test/dashboard", name);
   rmSync(data, { recursive: true, force: true });
-  const server = await start(name, ["dev", "--data-dir", data, "--listen", "127.0.0.1:0"], {});
+  const server = await start(name, ["dev", "--data-dir", data, "--listen", "127.0.0.1:0"], settings);
   return { ...server, data };
 }
 

@@ -2,7 +2,7 @@
 
 use secrets_core::crypto::TokenText;
 use secrets_core::model::BaseUrl;
-use warp::http::header::{AUTHORIZATION, HOST};
+use warp::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use warp::http::{HeaderMap, HeaderValue};
 
 use crate::serve::cookies::cookies;
@@ -58,9 +58,14 @@ impl SessionCookie {
 /// Returns the credential of the session, if a script of this service sent the request. `None` for
 /// requests of other sites (CSRF), to another host name (DNS rebinding), for navigations, and if
 /// there is an `Authorization` header.
+///
+/// Fetch Metadata or the header of the page decide; `Origin`, where a browser sends it, must agree.
 pub(crate) fn of_script<'a>(headers: &'a HeaderMap, public: Option<&BaseUrl>) -> Option<&'a str> {
     let public = public?;
-    if headers.contains_key(AUTHORIZATION) || !is_own_host(headers, public) {
+    if headers.contains_key(AUTHORIZATION)
+        || !is_own_host(headers, public)
+        || names_other_origin(headers, public)
+    {
         return None;
     }
     let header = |name| headers.get(name).map(HeaderValue::as_bytes);
@@ -72,6 +77,21 @@ pub(crate) fn of_script<'a>(headers: &'a HeaderMap, public: Option<&BaseUrl>) ->
         None => header(PAGE) == Some(b"1".as_slice()),
     };
     if is_own { SessionCookie::of(Some(public)).read(headers) } else { None }
+}
+
+/// True if the request names an origin (RFC 6454) other than this address. The origin `null` names
+/// none: browsers send it for forms of this service, because its pages have no referrer.
+fn names_other_origin(headers: &HeaderMap, public: &BaseUrl) -> bool {
+    let own = public.as_str().split_once("://").map(|(scheme, rest)| {
+        let host = rest.split('/').next().unwrap_or_default();
+        format!("{scheme}://{host}")
+    });
+    let own = own.unwrap_or_default();
+    let is_own = |origin: &HeaderValue| {
+        let origin = origin.as_bytes();
+        origin == b"null" || origin.eq_ignore_ascii_case(own.as_bytes())
+    };
+    !headers.get_all(ORIGIN).iter().all(is_own)
 }
 
 /// True if the request names the host of this address.
