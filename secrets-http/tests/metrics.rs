@@ -9,7 +9,7 @@ use std::time::Duration;
 use secrets_core::Service;
 use secrets_core::crypto::Key;
 use secrets_core::jwt::{DevKey, FixedVerifier};
-use secrets_core::model::{Clock, SystemClock, Time};
+use secrets_core::model::{Bound, Clock, SystemClock, Time};
 use secrets_core::store::{Location, StoreOptions, open_with};
 use secrets_http::serve::accept::AcceptOptions;
 use secrets_http::serve::browser_sign_in::BrowserSignIn;
@@ -127,6 +127,44 @@ async fn every_metric_of_the_table_is_in_a_scrape_and_in_the_guide() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_is_counted_by_the_bound_that_refused() {
+    let app = start(0, 0).await;
+    app.request("POST /api/v1/auth/sync", "").await;
+    let value = "x".repeat(40 * 1024);
+    let secrets: Vec<_> = (0..25)
+        .map(|key| serde_json::json!({ "key": format!("K{key}"), "value": value }))
+        .collect();
+    let too_large = format!(r#"{{"name": "{}"}}"#, "x".repeat(1 << 20));
+    app.request("POST /api/v1/projects", r#"{"name": "Full"}"#).await;
+
+    let body = app.request("POST /api/v1/projects", &too_large).await;
+    let path = "/api/v1/projects/full/environments/production/secrets/bulk";
+    let mut imported = Vec::new();
+    for number in 0..18 {
+        let mut secrets = secrets.clone();
+        for secret in &mut secrets {
+            secret["key"] = format!("{}_{number}", secret["key"].as_str().unwrap()).into();
+        }
+        let secrets = serde_json::json!({ "secrets": secrets }).to_string();
+        let reply = app.request(&format!("POST {path}"), &secrets).await;
+        imported.push(reply.split(' ').nth(1).unwrap().to_owned());
+    }
+
+    assert!(body.starts_with("HTTP/1.1 413"), "{body}");
+    let refused = imported.iter().filter(|status| *status == "429").count() as u64;
+    assert!(refused > 0 && imported[0] != "429", "{imported:?}");
+    assert_eq!(app.value(r#"secrets_refusals_total{bound="request_size"}"#).await, 1);
+    assert_eq!(app.value(r#"secrets_refusals_total{bound="plan_quota"}"#).await, refused);
+    let guide = include_str!("../../docs/operating.md");
+    let scrape = app.scrape().await;
+    for bound in Bound::ALL {
+        let name = bound.as_str();
+        assert!(scrape.contains(&format!("secrets_refusals_total{{bound=\"{name}\"}}")), "{name}");
+        assert!(guide.contains(&format!("`{name}`")), "{name} is not in the guide");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn alert_rules_and_the_dashboard_name_metrics_that_exist() {
     let rules = concat!(
         include_str!("../../deploy/prometheus/rules.yaml"),
@@ -176,8 +214,8 @@ async fn refusals_and_failures_are_counted_by_their_limit() {
         send(app.address, bad, "").await;
     }
 
-    assert_eq!(app.value(r#"secrets_http_refusals_total{window="principal"}"#).await, 2);
-    assert_eq!(app.value(r#"secrets_http_refusals_total{window="address"}"#).await, 2);
+    assert_eq!(app.value(r#"secrets_refusals_total{bound="principal"}"#).await, 2);
+    assert_eq!(app.value(r#"secrets_refusals_total{bound="address"}"#).await, 2);
     assert_eq!(app.value("secrets_authentication_failures_total").await, 3);
 }
 

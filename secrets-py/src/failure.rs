@@ -10,7 +10,7 @@ use secrets_core::model::{Error, ErrorBody};
 pub(crate) fn refused(py: Python<'_>, error: &Error, now: i64) -> PyErr {
     let retry_after = match error {
         // At least a second: a retry that comes too early would be refused again.
-        Error::RateLimited(until) => Some((until.timestamp() - now).max(1)),
+        Error::RateLimited { until, .. } => Some((until.timestamp() - now).max(1)),
         Error::Unavailable(_) => Some(5),
         _ => None,
     };

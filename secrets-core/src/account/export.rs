@@ -7,7 +7,7 @@ use crate::audit::AuditEntry;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::invitations::InvitationPublicInfo;
 use crate::limits::RateLimiter;
-use crate::model::{Error, Result, Time, UserId};
+use crate::model::{Bound, Result, Time, UserId};
 use crate::projects::Project;
 use crate::store::{AuditFilter, AuditScope, Membership};
 use crate::tokens::ServiceToken;
@@ -57,10 +57,7 @@ impl Default for ExportRate {
 impl ExportRate {
     /// Counts an export. Fails if the limit is reached.
     pub(super) fn count(&self, user: UserId, now: Time) -> Result<()> {
-        match self.0.count(user, now) {
-            Some(window) if !window.admitted => Err(Error::RateLimited(window.resets_at)),
-            _ => Ok(()),
-        }
+        Bound::AccountExports.check(self.0.count(user, now))
     }
 }
 

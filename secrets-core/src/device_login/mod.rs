@@ -24,7 +24,7 @@ pub use start::{DeviceLogin, NewDeviceLogin, StartDeviceLogin};
 
 use crate::engine::{Access, Context, Engine, Periodic, Schedule};
 use crate::limits::{AddressLimiter, RateLimiter};
-use crate::model::{Error, Result, Subject, UserId};
+use crate::model::{Bound, Error, Result, Subject, UserId};
 use crate::store::{DeviceLoginRecord, StoreResult};
 
 /// Lifetime of a login, in which the user must decide, in seconds.
@@ -65,9 +65,7 @@ async fn login_of<A: Access>(
 ) -> Result<DeviceLoginRecord> {
     let (whose, now) = (cx.caller.person()?.id, cx.now());
     let attempts = cx.shared::<LoginAttempts>();
-    if let Some(window) = attempts.users.look(whose, now).filter(|window| !window.admitted) {
-        return Err(Error::RateLimited(window.resets_at));
-    }
+    Bound::LoginAttempts.check(attempts.users.look(whose, now))?;
     let found = match code.mac(cx.keyring()) {
         Some(mac) => cx.reads().login_by_user_code(&mac).await?,
         None => None,
@@ -95,12 +93,12 @@ pub async fn delete_ended(engine: &Engine) -> StoreResult<()> {
     tx.commit().await
 }
 
-/// True unless this IP address has submitted too many invalid credentials in the current minute.
-/// For web pages on which a user enters a credential.
-#[must_use]
-pub fn may_attempt(engine: &Engine, address: IpAddr) -> bool {
+/// Fails if this IP address has submitted too many invalid credentials in the current minute. For
+/// web pages on which a user enters a credential.
+pub fn check_attempts(engine: &Engine, address: IpAddr) -> Result<()> {
     let window = engine.shared::<LoginAttempts>().addresses.look(address, engine.now());
-    window.is_none_or(|window| window.admitted)
+    let bound = Bound::LoginAttempts;
+    bound.check(window).inspect_err(|_| engine.refusals().count(bound))
 }
 
 /// Counts an invalid credential that was submitted from this IP address.

@@ -11,7 +11,7 @@ use async_lock::{Semaphore, SemaphoreGuardArc};
 
 use super::Caller;
 use crate::model::lock::lock;
-use crate::model::{Error, Result, UserId};
+use crate::model::{Bound, Result, UserId};
 
 /// Maximum number of operations of an account that run at the same time.
 const MAX_RUNNING: usize = 32;
@@ -61,7 +61,8 @@ impl Admission {
         let mut accounts = lock(&self.0);
         let entry = accounts.entry(account).or_default();
         if entry.present >= MAX_PRESENT {
-            return Err(Error::Unavailable("too many operations of an account are waiting".into()));
+            let reason = "too many operations of an account are waiting";
+            return Err(Bound::AccountOperations.reached(reason));
         }
         entry.present += 1;
         let present = Present { admission: self, account };
@@ -95,7 +96,7 @@ mod tests {
 
     use super::*;
     use crate::engine::{Person, Who};
-    use crate::model::{Identity, Origin};
+    use crate::model::{Error, Identity, Origin};
     use crate::testing::fixtures::user;
 
     fn caller(subject: &str) -> Caller {

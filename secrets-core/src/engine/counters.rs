@@ -1,8 +1,9 @@
 //! Counters of the engine since its start, for metrics.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::model::Error;
+use crate::model::{Bound, Error};
 
 /// Counters of a running service. They are relaxed atomics: values of several counters may be of
 /// slightly different times.
@@ -13,9 +14,14 @@ pub struct Counters {
     pub(crate) audit_failures: Counter,
     unavailable: Counter,
     internal: Counter,
+    pub(crate) refusals: RefusalCounters,
     /// True if the store failed in the last health check.
     store_fails: AtomicBool,
 }
+
+/// Numbers of refused requests by bound. Clones share their values.
+#[derive(Debug, Clone, Default)]
+pub struct RefusalCounters(Arc<[Counter; Bound::ALL.len()]>);
 
 /// A number that only increases, such as the number of failed operations.
 #[derive(Debug, Default)]
@@ -51,13 +57,31 @@ impl Counter {
     }
 }
 
+impl RefusalCounters {
+    /// Counts a request that a bound refused.
+    pub fn count(&self, bound: Bound) {
+        if let Some(counter) = self.0.get(bound as usize) {
+            counter.add(1);
+        }
+    }
+
+    /// Returns the number of refused requests of each bound.
+    pub fn values(&self) -> impl Iterator<Item = (Bound, u64)> {
+        Bound::ALL.into_iter().zip(self.0.iter().map(Counter::value))
+    }
+}
+
 impl Counters {
-    /// Counts an operation that failed for a reason that is not the caller's.
+    /// Counts an operation that failed for a reason that is not the caller's, or that a bound
+    /// refused.
     pub(crate) fn count_failure(&self, error: &Error) {
         match error {
             Error::Unavailable(_) => self.unavailable.add(1),
             Error::Internal(_) => self.internal.add(1),
             _ => {}
+        }
+        if let Some(bound) = error.bound() {
+            self.refusals.count(bound);
         }
     }
 

@@ -29,7 +29,7 @@ pub(crate) use audit_context::AuditContext;
 pub use caller::{Caller, Callers, Person, Who};
 pub use context::Context;
 pub(crate) use context::Lock;
-pub use counters::{Counters, Counts};
+pub use counters::{Counters, Counts, RefusalCounters};
 pub(crate) use failures::Failures;
 pub use failures::{FailingItem, WorkItem};
 pub use operation::{Access, Audit, Operation, Read, Write};
@@ -89,6 +89,13 @@ impl Engine {
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counters.counts(self.audit.waiting_entries() as u64)
+    }
+
+    /// Returns the counters of refused requests. A host counts its own refusals;
+    /// [`perform`](Self::perform) counts those of operations.
+    #[must_use]
+    pub fn refusals(&self) -> &RefusalCounters {
+        &self.counters.refusals
     }
 
     /// Returns the items of background work that fail on this node, without a query.

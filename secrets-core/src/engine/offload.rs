@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{Caller, Engine};
 use crate::model::lock::lock;
-use crate::model::{Error, Result, UserId};
+use crate::model::{Bound, Error, Result, UserId};
 
 /// Maximum number of callers that wait for a permit, each with its input in memory.
 const MAX_WAITING: usize = 64;
@@ -69,7 +69,7 @@ impl Permits {
 }
 
 fn too_much_work() -> Error {
-    Error::Unavailable("too much CPU-bound work is waiting".into())
+    Bound::CpuQueue.reached("too much CPU-bound work is waiting")
 }
 
 /// Grants free permits to waiting callers.
@@ -146,7 +146,8 @@ impl Engine {
         work: impl Future<Output = Result<W>> + Send,
     ) -> Result<T> {
         let account = caller.account().map(UserId::uuid).unwrap_or_default();
-        let permit = self.permits.acquire(account).await?;
+        let permit = self.permits.acquire(account).await;
+        let permit = permit.inspect_err(|_| self.refusals().count(Bound::CpuQueue))?;
         let work = work.await?;
         let (done, result) = oneshot::channel();
         let work = move || {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock};
 use super::{Access, Context};
 use crate::limits::RateLimiter;
 use crate::model::lock::lock;
-use crate::model::{Error, Result, TeamId, UserId};
+use crate::model::{Bound, Result, TeamId, UserId};
 use crate::store::TeamRecord;
 
 /// Maximum number of teams for which the creating account is remembered.
@@ -38,10 +38,7 @@ pub(crate) async fn count<A: Access>(cx: &mut Context<'_, A>, team: TeamId) -> R
     };
     let now = cx.now();
     let limiter = rates.limiter.get_or_init(|| RateLimiter::new(cx.options().rate_limit_per_team));
-    match cx.caller.origin.team_window.0.get_or_init(|| limiter.count(account, now)) {
-        Some(window) if !window.admitted => Err(Error::RateLimited(window.resets_at)),
-        _ => Ok(()),
-    }
+    Bound::Team.check(*cx.caller.origin.team_window.0.get_or_init(|| limiter.count(account, now)))
 }
 
 impl TeamRates {

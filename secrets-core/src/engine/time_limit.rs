@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 
-use crate::model::{Error, Result};
+use crate::model::{Bound, Result};
 use crate::ports::timer::Timer;
 
 /// Factor of the time limit for operations that can take long
@@ -24,7 +24,9 @@ pub(super) async fn run<T>(
     let limit = if is_long { limit * LONG_FACTOR } else { limit };
     match select(pin!(work), timer.sleep(limit)).await {
         Either::Left((output, _)) => output,
-        Either::Right(_) => Err(Error::Unavailable("the operation reached its time limit".into())),
+        Either::Right(_) => {
+            Err(Bound::OperationTime.reached("the operation reached its time limit"))
+        }
     }
 }
 
@@ -41,7 +43,7 @@ mod tests {
     use crate::Service;
     use crate::crypto::Key;
     use crate::engine::{Audit, Caller, Callers, Context, Operation, Write};
-    use crate::model::Origin;
+    use crate::model::{Error, Origin};
     use crate::store::{MemoryStore, Store};
     use crate::testing::fixtures::user;
 

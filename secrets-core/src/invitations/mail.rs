@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use super::page;
 use crate::crypto::{Fingerprint, InvitationToken};
 use crate::engine::{Context, Engine, Write};
-use crate::model::{Error, InvitationId, Result};
+use crate::model::{Bound, Error, InvitationId, Result};
 use crate::outbox::{self, Channel, settle_attempt};
 use crate::ports::mail::{DeliveryError, Email, Mail};
 use crate::store::{DeliveryRecord, InvitationRecord, StoreResult};
@@ -60,7 +60,7 @@ async fn admit(cx: &mut Context<'_, Write>, invitation: &InvitationRecord) -> Re
     ];
     for (counter, limit) in counters {
         if cx.tx().count_mail(&counter, tomorrow).await? > limit {
-            return Err(Error::RateLimited(tomorrow));
+            return Err(Error::RateLimited { bound: Bound::InvitationMail, until: tomorrow });
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use super::{LIFETIME, mail};
 use super::{invitation_of_team, invitation_token};
 use crate::crypto::TokenMac;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::{Error, InvitationId, Permission, Result, Subject, TeamId};
+use crate::model::{Bound, Error, InvitationId, Permission, Result, Subject, TeamId};
 use crate::store::InvitationRecord;
 
 /// Sends an invitation again with a new token. The previous token is no longer valid.
@@ -38,7 +38,8 @@ impl Operation for ResendInvitation {
         // The first resend is not limited, so that an e-mail that does not arrive can be sent again
         // immediately.
         if sent.times_sent > 1 && sent.last_sent_at + RESEND_INTERVAL > now {
-            return Err(Error::RateLimited(sent.last_sent_at + RESEND_INTERVAL));
+            let until = sent.last_sent_at + RESEND_INTERVAL;
+            return Err(Error::RateLimited { bound: Bound::InvitationMail, until });
         }
 
         let again = InvitationRecord {

@@ -7,7 +7,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::model::{EnvironmentName, PlanName, Quota, SecretKey, Time};
+use super::bound::BoundReached;
+use crate::model::{Bound, EnvironmentName, PlanName, Quota, SecretKey, Time};
 
 pub use body::{Details, ErrorBody, FieldBody, LimitBody};
 
@@ -47,8 +48,13 @@ pub enum Error {
     Outdated(Vec<VersionConflict>),
     /// A limit of the team's plan would be exceeded.
     PlanLimit(PlanLimit),
-    /// Too many requests; the rate limit window ends at this time.
-    RateLimited(Time),
+    /// Too many requests.
+    RateLimited {
+        /// Limit that refused the request.
+        bound: Bound,
+        /// Time from which requests are accepted again.
+        until: Time,
+    },
     /// A dependency cannot be reached now; a later retry may succeed.
     Unavailable(Cause),
     /// Internal error, or data that does not decrypt.
@@ -265,7 +271,7 @@ impl Error {
             Self::Conflict(_) => "conflict",
             Self::Stale(_) | Self::Outdated(_) => "stale",
             Self::PlanLimit(_) => "plan_limit",
-            Self::RateLimited(_) => "rate_limited",
+            Self::RateLimited { .. } => "rate_limited",
             Self::Unavailable(_) => "unavailable",
             Self::Internal(_) => "internal",
         }
@@ -275,6 +281,20 @@ impl Error {
     #[must_use]
     pub fn refuses_credential(&self) -> bool {
         matches!(self, Self::Unauthenticated(_) | Self::Expired | Self::AddressNotAllowed(_))
+    }
+
+    /// Returns the bound that was reached, if the error is a refusal by a bound of the service.
+    #[must_use]
+    pub fn bound(&self) -> Option<Bound> {
+        match self {
+            Self::RateLimited { bound, .. } => Some(*bound),
+            Self::PlanLimit(_) => Some(Bound::PlanQuota),
+            Self::Refused { code: Code::AnswerTooLarge, .. } => Some(Bound::ResponseSize),
+            Self::Unavailable(cause) => {
+                cause.downcast_ref::<BoundReached>().map(|reached| reached.bound)
+            }
+            _ => None,
+        }
     }
 
     /// Returns the error code, for programs.
@@ -293,7 +313,7 @@ impl Error {
             Self::Conflict(_) => Code::AlreadyExists,
             Self::Stale(_) | Self::Outdated(_) => Code::VersionConflict,
             Self::PlanLimit(_) => Code::PlanLimitExceeded,
-            Self::RateLimited(_) => Code::RateLimited,
+            Self::RateLimited { .. } => Code::RateLimited,
             Self::Unavailable(_) => Code::Unavailable,
             Self::Internal(_) => Code::Internal,
         }
@@ -343,7 +363,7 @@ impl fmt::Display for Error {
             Self::PlanLimit(PlanLimit { quota, limit, current, .. }) => {
                 write!(f, "Plan limit exceeded: {} ({current} of {limit})", quota.as_str())
             }
-            Self::RateLimited(_) => f.write_str("rate limit exceeded, try again later"),
+            Self::RateLimited { .. } => f.write_str("rate limit exceeded, try again later"),
             Self::Unavailable(_) => {
                 f.write_str("the service is not available now, try again later")
             }

@@ -2,6 +2,7 @@
 //!
 //! All other modules depend on this one; it depends on none of them.
 
+pub mod bound;
 pub mod clock;
 #[doc(hidden)]
 pub mod document;
@@ -23,6 +24,7 @@ pub mod scans;
 pub mod sessions;
 pub mod whole;
 
+pub use bound::Bound;
 pub use clock::*;
 pub use error::*;
 pub use ids::*;

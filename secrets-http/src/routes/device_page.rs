@@ -294,9 +294,7 @@ async fn authenticate(api: &Api, credential: &str, origin: Origin) -> Result<Cal
     let Some(address) = origin.address else {
         return Err(Error::forbidden("the client address is unknown"));
     };
-    if !device_login::may_attempt(api.service.engine(), address) {
-        return Err(Error::RateLimited(api.clock.now() + chrono::TimeDelta::minutes(1)));
-    }
+    device_login::check_attempts(api.service.engine(), address)?;
     let outcome = api.service.authenticate(credential, origin).await;
     if outcome.as_ref().is_err_and(Error::refuses_credential) {
         device_login::count_failure(api.service.engine(), address);

@@ -21,6 +21,8 @@ use bytes::Bytes;
 use hyper::body::{Body, Incoming};
 use hyper::{Request, Response};
 use hyper_util::server::graceful::GracefulShutdown;
+use secrets_core::engine::RefusalCounters;
+use secrets_core::model::Bound;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
@@ -72,6 +74,8 @@ pub struct AcceptOptions {
     pub watch_limit: usize,
     /// Networks exempt from the limit per address.
     pub uncounted: Networks,
+    /// Counters of refusals, for connections that exceed the limit per address.
+    pub refusals: RefusalCounters,
 }
 
 impl Default for AcceptOptions {
@@ -91,6 +95,7 @@ impl Default for AcceptOptions {
             memory_budget: 256 * 1024 * 1024,
             watch_limit: DEFAULT_WATCH_LIMIT,
             uncounted: Networks::loopback(),
+            refusals: RefusalCounters::default(),
         }
     }
 }
@@ -142,7 +147,10 @@ where
     let mut connections = JoinSet::new();
     let serve = |connections: &mut JoinSet<()>, (socket, peer, permit): Accepted| {
         let counted = !options.uncounted.contain(peer.ip());
-        let Some(seat) = seats.take(peer.ip(), counted) else { return };
+        let Some(seat) = seats.take(peer.ip(), counted) else {
+            options.refusals.count(Bound::Connections);
+            return;
+        };
         let watcher = graceful.watcher();
         let given = (tls.clone(), Arc::clone(&options), stopping.clone());
         let connection = Connection::new(peer, given, answer.clone());

@@ -143,14 +143,18 @@ impl Api {
         let account = caller.account();
         let received = match account {
             Some(account) if size > PART as u64 => {
-                Some(self.memory.receive(account, size.min(BULK_LIMIT as u64)).await?)
+                let received = self.memory.receive(account, size.min(BULK_LIMIT as u64)).await;
+                Some(received.map_err(|error| self.counted(error.into()))?)
             }
             _ => None,
         };
-        let task = task.await?;
+        let task = task.await.map_err(|fault| self.counted(fault))?;
         // After the body was read, so that a slow client does not occupy one of the few places.
         let prepared = match account {
-            Some(account) if T::HAS_LARGE_OUTPUT => Some(self.memory.prepare(account).await?),
+            Some(account) if T::HAS_LARGE_OUTPUT => {
+                let prepared = self.memory.prepare(account).await;
+                Some(prepared.map_err(|error| self.counted(error.into()))?)
+            }
             _ => None,
         };
         let service = Arc::clone(&self.service);
@@ -161,6 +165,14 @@ impl Api {
         };
         let (output, prepared) = RunToEnd::new(work).await;
         Ok((output?, prepared))
+    }
+
+    /// Counts a fault from before the operation, if a bound refused the request.
+    fn counted(&self, fault: Fault) -> Fault {
+        if let Some(bound) = fault.bound() {
+            self.service.engine().refusals().count(bound);
+        }
+        fault
     }
 }
 

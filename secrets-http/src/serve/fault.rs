@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use secrets_core::model::{Code, Error, ErrorBody, Time};
+use secrets_core::model::{Bound, Code, Error, ErrorBody, Time};
 use warp::http::header::{ALLOW, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use warp::http::{HeaderValue, StatusCode};
 use warp::reply::Response;
@@ -27,6 +27,15 @@ pub enum Fault {
 pub struct Logged(pub Arc<Error>);
 
 impl Fault {
+    /// Returns the bound that was reached, if the fault is a refusal by a bound of the service.
+    pub fn bound(&self) -> Option<Bound> {
+        match self {
+            Self::Operation(error) => error.bound(),
+            Self::TooLarge(_) => Some(Bound::RequestSize),
+            Self::Method(_) | Self::TooSlow => None,
+        }
+    }
+
     /// Returns the status and the message of the response, for HTML pages.
     pub fn status_and_message(&self) -> (StatusCode, String) {
         match self {
@@ -80,7 +89,7 @@ fn status(error: &Error) -> StatusCode {
         Error::AddressNotAllowed(_) | Error::Forbidden(_) => StatusCode::FORBIDDEN,
         Error::NotFound(_) => StatusCode::NOT_FOUND,
         Error::Conflict(_) | Error::Stale(_) | Error::Outdated(_) => StatusCode::CONFLICT,
-        Error::PlanLimit(_) | Error::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
+        Error::PlanLimit(_) | Error::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
         Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
@@ -94,7 +103,7 @@ fn operation_response(error: Error, now: Time) -> Response {
         Error::Unauthenticated(_) | Error::Expired => {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        Error::RateLimited(until) => {
+        Error::RateLimited { until, .. } => {
             // At least 1: a request that comes too early would be refused again.
             let seconds = (until.timestamp() - now.timestamp()).max(1);
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));

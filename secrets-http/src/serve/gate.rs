@@ -16,11 +16,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use secrets_core::Service;
 use secrets_core::engine::{Caller, Who};
 use secrets_core::limits::{AddressLimiter, RateLimiter, Window, network_of};
-use secrets_core::model::{BaseUrl, Clock, Error, Identity, Origin, Time};
+use secrets_core::model::{BaseUrl, Bound, Clock, Error, Identity, Origin, Time};
 use warp::http::HeaderMap;
 use warp::http::header::AUTHORIZATION;
 
-use crate::serve::metrics::{Refusal, RequestMetrics};
+use crate::serve::metrics::RequestMetrics;
 use crate::serve::session_cookie;
 
 /// Rate limits, in requests per minute.
@@ -85,11 +85,9 @@ impl Authenticator {
         &self.metrics
     }
 
-    /// Counts a refusal if the window of a team's rate limit refuses the request. Returns the
-    /// window.
-    pub fn record_team(&self, window: Option<Window>) -> Option<Window> {
-        self.within(window, Refusal::Team).ok();
-        window
+    /// Counts a request that a bound refused.
+    pub fn count_refusal(&self, bound: Bound) {
+        self.service.engine().refusals().count(bound);
     }
 
     /// Counts a request to a public endpoint for its IP address.
@@ -100,6 +98,20 @@ impl Authenticator {
     /// Authenticates the caller of a request, and counts the request. A session cookie is accepted only
     /// with the public address of the service.
     pub async fn admit(
+        &self,
+        headers: &HeaderMap,
+        public: Option<&BaseUrl>,
+        address: IpAddr,
+        origin: Origin,
+    ) -> Admission {
+        let admission = self.authenticate(headers, public, address, origin).await;
+        if let Some(bound) = admission.caller.as_ref().err().and_then(Error::bound) {
+            self.count_refusal(bound);
+        }
+        admission
+    }
+
+    async fn authenticate(
         &self,
         headers: &HeaderMap,
         public: Option<&BaseUrl>,
@@ -118,7 +130,7 @@ impl Authenticator {
             Some(Known { principal, is_here: false }) => self.principals.look(principal, now),
             None => None,
         };
-        if let Err(error) = self.within(window, Refusal::Principal) {
+        if let Err(error) = Bound::Principal.check(window) {
             return Admission { caller: Err(error), window };
         }
         let counted = known.filter(|known| known.is_here).map(|known| (known.principal, window));
@@ -139,7 +151,7 @@ impl Authenticator {
                     Some((_, window)) => window,
                     None => self.principals.count(principal, now),
                 };
-                let admitted = self.within(window, Refusal::Principal);
+                let admitted = Bound::Principal.check(window);
                 Admission { caller: admitted.map(|()| caller), window }
             }
             Err(error) => {
@@ -157,28 +169,14 @@ impl Authenticator {
 
     /// Fails if the address has exceeded its limit of requests or of failed credentials.
     fn admit_address(&self, address: IpAddr, now: Time) -> Result<(), Error> {
-        let failures = self.failures.look(address, now);
-        self.within(failures, Refusal::Failures)?;
-        within(self.addresses.look(address, now))
+        Bound::Failures.check(self.failures.look(address, now))?;
+        Bound::Address.check(self.addresses.look(address, now))
     }
 
     /// Counts a request without a valid credential for its IP address. Returns the refusal.
     fn refuse(&self, address: IpAddr, now: Time, error: Error) -> Admission {
         let window = self.addresses.count(address, now);
-        Admission { caller: self.within(window, Refusal::Address).and(Err(error)), window }
-    }
-
-    /// Fails like [`within`], and counts the refusal.
-    fn within(&self, window: Option<Window>, refusal: Refusal) -> Result<(), Error> {
-        within(window).inspect_err(|_| self.metrics.refuse(refusal))
-    }
-}
-
-/// Fails with `RateLimited` if the request exceeds the limit of its rate-limit window.
-pub fn within(window: Option<Window>) -> Result<(), Error> {
-    match window {
-        Some(window) if !window.admitted => Err(Error::RateLimited(window.resets_at)),
-        _ => Ok(()),
+        Admission { caller: Bound::Address.check(window).and(Err(error)), window }
     }
 }
 

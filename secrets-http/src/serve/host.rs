@@ -14,7 +14,9 @@ use futures_util::FutureExt as _;
 use hyper::body::Body;
 use secrets_core::engine::{Caller, Who};
 use secrets_core::limits::Window;
-use secrets_core::model::{Cause, Clock, Code, Error, Origin, RequestId, Subject, TeamWindow};
+use secrets_core::model::{
+    Bound, Cause, Clock, Code, Error, Origin, RequestId, Subject, TeamWindow,
+};
 use tower_service::Service as _;
 use warp::http::header::{self, HeaderName, USER_AGENT};
 use warp::http::{HeaderValue, Method, Request, StatusCode};
@@ -24,10 +26,9 @@ use crate::routes;
 use crate::serve::api::BodySize;
 use crate::serve::client_address::{self, Networks};
 use crate::serve::fault::{Fault, Logged};
-use crate::serve::gate::{Authenticator, within};
+use crate::serve::gate::Authenticator;
 use crate::serve::links::{Links, base_of};
 use crate::serve::memory::{Parts, Reservation};
-use crate::serve::metrics::Refusal;
 use crate::serve::path::{self, BadPath};
 use crate::serve::reply::Immutable;
 use crate::serve::router::{Route, RouteMatch, Router};
@@ -156,7 +157,7 @@ impl Host {
         let public = base_of(&request).filter(|_| !is_eso);
         let admission = self.gate.admit(request.headers(), public, address, origin).await;
         let answer = match (admission.caller, path, found) {
-            (Err(error @ Error::RateLimited(_)), _, _) => Err(error.into()),
+            (Err(error @ Error::RateLimited { .. }), _, _) => Err(error.into()),
             (_, Err(BadPath::Malformed), _) => Err(MALFORMED_PATH.into()),
             (_, _, RouteMatch::Nothing) => Err(Error::NotFound(Subject::Resource).into()),
             (_, _, RouteMatch::Method(template, allowed)) => {
@@ -175,7 +176,7 @@ impl Host {
             }
         };
         let response = answer.unwrap_or_else(|fault| fault.into_response(self.clock.now()));
-        (response, tighter(admission.window, self.gate.record_team(team.get())))
+        (response, tighter(admission.window, team.get()))
     }
 
     /// Handles a request to a public endpoint. It is counted for its IP address, except for assets
@@ -195,10 +196,10 @@ impl Host {
     {
         let counted = origin.address.filter(|_| route.template != routes::ASSET);
         let window = counted.and_then(|address| self.gate.count(address));
-        if let Err(error) = within(window)
+        if let Err(error) = Bound::Address.check(window)
             && !HEALTH.contains(&route.template)
         {
-            self.gate.metrics().refuse(Refusal::Address);
+            self.gate.count_refusal(Bound::Address);
             return (Fault::from(error).into_response(self.clock.now()), window);
         }
         request.extensions_mut().insert(origin);

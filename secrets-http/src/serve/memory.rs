@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
 use hyper::body::{Body, Frame, SizeHint};
-use secrets_core::model::{Error, UserId};
+use secrets_core::model::{Bound, Error, UserId};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use warp::http::Extensions;
@@ -104,7 +104,7 @@ impl MemoryBudget {
                 released.await;
             }
         };
-        let too_many = |_| Error::Unavailable("too many large bodies are in progress".into());
+        let too_many = |_| Bound::Memory.reached("too many large bodies are in progress");
         timeout(self.wait, reserved).await.map_err(too_many)
     }
 

@@ -100,7 +100,9 @@ impl Server {
             let host = Arc::clone(&host);
             async move { host.answer(request, peer.ip()).await }
         };
-        let drained = accept::run(listener, self.tls, self.options, answer, stop).await;
+        let refusals = self.service.engine().refusals().clone();
+        let options = AcceptOptions { refusals, ..self.options };
+        let drained = accept::run(listener, self.tls, options, answer, stop).await;
         drop(running.await);
         if let Some(scraped) = scraped {
             drop(scraped.await);

@@ -11,7 +11,7 @@ use secrets_core::Service;
 use secrets_core::crypto::Tag;
 use secrets_core::environments::{WatchPlace, WatchTarget};
 use secrets_core::limits::{Permit, Permits};
-use secrets_core::model::{Clock, Error, TeamId};
+use secrets_core::model::{Bound, Clock, Error, TeamId};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 use uuid::Uuid;
@@ -49,13 +49,14 @@ impl WatchRegistry {
     /// process, team or principal is reached.
     pub fn acquire(&self, team: TeamId, principal: Uuid) -> Result<Permit<WatchPlace>, Error> {
         let places = WatchPlace::of(principal, team, self.limit);
-        self.permits.acquire(places).map_err(|full| match full {
-            WatchPlace::Process(_) => Error::Unavailable("too many watchers".into()),
+        let permit = self.permits.acquire(places).map_err(|full| match full {
+            WatchPlace::Process(_) => Bound::Watchers.reached("too many watchers"),
             WatchPlace::Principal(_) | WatchPlace::Team(..) => {
                 let until = self.clock.now() + chrono::TimeDelta::seconds(RETRY_SECONDS);
-                Error::RateLimited(until)
+                Error::RateLimited { bound: Bound::Watchers, until }
             }
-        })
+        });
+        permit.inspect_err(|_| self.service.engine().refusals().count(Bound::Watchers))
     }
 
     /// Subscribes to the revision of a resource. Starts a polling task for the first

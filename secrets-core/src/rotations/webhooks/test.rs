@@ -6,7 +6,7 @@ use super::event::{EventPlace, enqueue_test_event};
 use super::{DISABLED, WebhookDelivery};
 use super::{locked_webhook_rotation, rotation_webhook};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::{EnvironmentPath, Error, Result, Subject, WebhookId};
+use crate::model::{Bound, EnvironmentPath, Error, Result, Subject, WebhookId};
 
 /// Sends a test event (`webhook.test`) to a webhook, through the same queue as all events. The call
 /// returns before the event is delivered; the list of deliveries shows the result.
@@ -59,7 +59,8 @@ async fn check_test_rate(cx: &mut Context<'_, Write>, webhook: WebhookId) -> Res
     // Newest first, so the last counted test is the first to become older than a minute.
     match tests.take(MAX_TESTS_PER_MINUTE).enumerate().last() {
         Some((last, oldest)) if last + 1 == MAX_TESTS_PER_MINUTE => {
-            Err(Error::RateLimited(oldest.created_at + TimeDelta::minutes(1)))
+            let until = oldest.created_at + TimeDelta::minutes(1);
+            Err(Error::RateLimited { bound: Bound::WebhookTests, until })
         }
         _ => Ok(()),
     }

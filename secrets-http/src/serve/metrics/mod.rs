@@ -23,7 +23,7 @@ use warp::http::StatusCode;
 pub const METRICS: &[(&str, &str, &str)] = &[
     (REQUESTS, "histogram", "Time from a request to the head of its response"),
     ("secrets_http_requests_in_flight", "gauge", "Requests without a response yet"),
-    ("secrets_http_refusals_total", "counter", "Requests refused by a rate limit"),
+    ("secrets_refusals_total", "counter", "Requests refused by a bound of the service"),
     (
         "secrets_authentication_failures_total",
         "counter",
@@ -83,25 +83,8 @@ struct RequestLabels {
 #[derive(Debug, Default)]
 struct RequestCounts {
     in_flight: AtomicI64,
-    refusals: [AtomicU64; 4],
     authentication_failures: AtomicU64,
 }
-
-/// Rate limit that refused a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
-    /// Limit of an address, for requests without a valid credential.
-    Address,
-    /// Limit of an address, for wrong credentials.
-    Failures,
-    /// Limit of a user or service token.
-    Principal,
-    /// Limit of the teams of an account.
-    Team,
-}
-
-/// Values of the label for the limit, in the order of [`Refusal`].
-const REFUSALS: [&str; 4] = ["address", "failures", "principal", "team"];
 
 /// A request without a response. It is counted as in progress until it is dropped.
 pub struct InFlight(Arc<RequestCounts>);
@@ -136,13 +119,6 @@ impl RequestMetrics {
             status: class(status),
         };
         self.durations.get_or_create(&labels).observe(duration.as_secs_f64());
-    }
-
-    /// Counts a request that a rate limit refused.
-    pub fn refuse(&self, refusal: Refusal) {
-        if let Some(counter) = self.counts.refusals.get(refusal as usize) {
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
     }
 
     /// Counts a credential that was refused.

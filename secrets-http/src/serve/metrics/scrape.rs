@@ -14,7 +14,7 @@ use secrets_core::Service;
 use secrets_core::model::{Clock, Time};
 use secrets_core::runtime::Supervisor;
 
-use super::{METRICS, REFUSALS, REQUESTS, RequestMetrics};
+use super::{METRICS, REQUESTS, RequestMetrics};
 use crate::serve::memory::MemoryBudget;
 
 /// Registry of all metrics of a server.
@@ -103,6 +103,11 @@ impl Sources {
             "secrets_memory_budget_bytes" => one(self.memory.size()),
             "secrets_memory_used_bytes" => one(self.memory.used()),
             "secrets_failing_items" => self.failing(),
+            "secrets_refusals_total" => self.refusals(),
+            "secrets_http_requests_in_flight" => {
+                let in_flight = self.requests.counts.in_flight.load(Ordering::Relaxed);
+                one(u64::try_from(in_flight).unwrap_or_default())
+            }
             "secrets_build_info" => {
                 vec![(Some([("version", env!("CARGO_PKG_VERSION"))]), 1.0)]
             }
@@ -113,18 +118,13 @@ impl Sources {
             _ if name.starts_with("secrets_worker_") => self.workers(name),
             _ if name.starts_with("secrets_database_connections") => self.connections(name),
             _ if name.starts_with("secrets_cache_") => self.cache(name),
-            _ if name.starts_with("secrets_http_") => self.requests(name),
             _ => self.counts(name),
         }
     }
 
-    fn requests(&self, name: &str) -> Samples {
-        let counts = &self.requests.counts;
-        if name == "secrets_http_requests_in_flight" {
-            return one(u64::try_from(counts.in_flight.load(Ordering::Relaxed)).unwrap_or_default());
-        }
-        let values = counts.refusals.iter().map(|counter| counter.load(Ordering::Relaxed));
-        labelled("window", REFUSALS.into_iter().zip(values))
+    fn refusals(&self) -> Samples {
+        let refusals = self.service.engine().refusals().values();
+        labelled("bound", refusals.map(|(bound, count)| (bound.as_str(), count)))
     }
 
     fn counts(&self, name: &str) -> Samples {

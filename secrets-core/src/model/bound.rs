@@ -1,0 +1,142 @@
+//! Bounds: limits of the service that refuse requests.
+
+use std::fmt;
+
+use super::{Error, Result, Window};
+
+/// Limit that refuses requests. Refusals are counted by bound, for metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Bound {
+    /// Requests of an IP address without a valid credential, per minute.
+    Address,
+    /// Invalid credentials of an IP address, per minute.
+    Failures,
+    /// Requests of a user or service token, per minute.
+    Principal,
+    /// Requests for the teams of an account, per minute.
+    Team,
+    /// Wrong codes of a user and invalid credentials on the device page, per minute.
+    LoginAttempts,
+    /// Exports of an account, per hour.
+    AccountExports,
+    /// Invitation e-mails of a sender or to a recipient.
+    InvitationMail,
+    /// Test events of a webhook, per minute.
+    WebhookTests,
+    /// Watchers of the process, a team or a principal.
+    Watchers,
+    /// Operations of an account that run or wait.
+    AccountOperations,
+    /// Time of an operation.
+    OperationTime,
+    /// Callers that wait for CPU-bound work.
+    CpuQueue,
+    /// Memory of large bodies.
+    Memory,
+    /// Size of a request body.
+    RequestSize,
+    /// Size of the secrets that are read at once.
+    ResponseSize,
+    /// Connections of an IP address.
+    Connections,
+    /// Quota of a team's plan.
+    PlanQuota,
+}
+
+impl Bound {
+    /// All bounds, in the order of their declaration.
+    pub const ALL: [Self; 17] = [
+        Self::Address,
+        Self::Failures,
+        Self::Principal,
+        Self::Team,
+        Self::LoginAttempts,
+        Self::AccountExports,
+        Self::InvitationMail,
+        Self::WebhookTests,
+        Self::Watchers,
+        Self::AccountOperations,
+        Self::OperationTime,
+        Self::CpuQueue,
+        Self::Memory,
+        Self::RequestSize,
+        Self::ResponseSize,
+        Self::Connections,
+        Self::PlanQuota,
+    ];
+
+    /// Returns the name used in metrics.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Address => "address",
+            Self::Failures => "failures",
+            Self::Principal => "principal",
+            Self::Team => "team",
+            Self::LoginAttempts => "login_attempts",
+            Self::AccountExports => "account_exports",
+            Self::InvitationMail => "invitation_mail",
+            Self::WebhookTests => "webhook_tests",
+            Self::Watchers => "watchers",
+            Self::AccountOperations => "account_operations",
+            Self::OperationTime => "operation_time",
+            Self::CpuQueue => "cpu_queue",
+            Self::Memory => "memory",
+            Self::RequestSize => "request_size",
+            Self::ResponseSize => "response_size",
+            Self::Connections => "connections",
+            Self::PlanQuota => "plan_quota",
+        }
+    }
+
+    /// Fails with [`Error::RateLimited`] if the request exceeds this rate-limit window.
+    pub fn check(self, window: Option<Window>) -> Result<()> {
+        match window {
+            Some(Window { admitted: false, resets_at, .. }) => {
+                Err(Error::RateLimited { bound: self, until: resets_at })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Creates an error for a caller who may retry soon. `reason` is for the log.
+    #[must_use]
+    pub fn reached(self, reason: &'static str) -> Error {
+        Error::Unavailable(Box::new(BoundReached { bound: self, reason }))
+    }
+}
+
+/// Cause of [`Error::Unavailable`] if a bound was reached.
+#[derive(Debug)]
+pub(super) struct BoundReached {
+    pub(super) bound: Bound,
+    reason: &'static str,
+}
+
+impl fmt::Display for BoundReached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.reason)
+    }
+}
+
+impl std::error::Error for BoundReached {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_bound_that_was_reached() {
+        let error = Bound::Memory.reached("too many large bodies");
+
+        assert_eq!(error.bound(), Some(Bound::Memory));
+        assert_eq!(Error::Unavailable("no connection".into()).bound(), None);
+    }
+
+    #[test]
+    fn bounds_are_listed_in_the_order_of_their_declaration() {
+        for (index, bound) in Bound::ALL.into_iter().enumerate() {
+            assert_eq!(bound as usize, index, "{}", bound.as_str());
+        }
+    }
+}
