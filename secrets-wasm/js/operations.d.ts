@@ -1006,6 +1006,8 @@ export interface ServiceToken {
   last_used_ip?: string;
   /** Display name. */
   name: string;
+  /** True if a command-line session received the text of the token, and the token is valid longer than that session. */
+  outlives_session: boolean;
   /** Permissions of the token: `read`, `write` or both. */
   permissions: string[];
   /** Projects the token has access to; empty if `all_projects` is true. */
@@ -1048,6 +1050,8 @@ export interface ServiceTokenWithToken {
   last_used_ip?: string;
   /** Display name. */
   name: string;
+  /** True if a command-line session received the text of the token, and the token is valid longer than that session. */
+  outlives_session: boolean;
   /** Permissions of the token: `read`, `write` or both. */
   permissions: string[];
   /** Projects the token has access to; empty if `all_projects` is true. */

@@ -77,7 +77,8 @@ async fn rotate(waiting: &mut Waiting, token: TokenId, grace: i64) {
     let (mut mac, now) = (known.mac, known.created_at);
     mac.0[0] ^= 1;
     let previous_until = (grace > 0).then(|| now + TimeDelta::seconds(grace));
-    let rotation = NewCredential { mac, prefix: "env_new".to_owned(), previous_until, now };
+    let (prefix, outlives_session) = ("env_new".to_owned(), false);
+    let rotation = NewCredential { mac, prefix, previous_until, outlives_session, now };
     waiting.held.rotate_token(token, &rotation).await.unwrap();
 }
 

@@ -209,7 +209,9 @@ pub(super) async fn record_denied<O: Operation>(
     note: AuditContext,
     error: &Error,
 ) {
-    let (Error::Forbidden(_), Some(_)) = (error, note.team) else { return };
+    let (Error::Forbidden(_) | Error::ApprovalRequired(_), Some(_)) = (error, note.team) else {
+        return;
+    };
     let action = match O::AUDIT {
         Audit::Nothing => return,
         Audit::Change(action) | Audit::Read(action) | Audit::Export(action) => action,

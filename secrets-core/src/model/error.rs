@@ -38,6 +38,8 @@ pub enum Error {
     AddressNotAllowed(&'static str),
     /// The caller is authenticated, but lacks permission.
     Forbidden(Cow<'static, str>),
+    /// The caller has permission, but needs a session that was approved recently.
+    ApprovalRequired(&'static str),
     /// The resource does not exist, or the caller may not know that it exists.
     NotFound(Subject),
     /// A resource with this name already exists.
@@ -155,6 +157,8 @@ pub enum Code {
     AlreadyExists,
     /// Output larger than the service returns at once.
     AnswerTooLarge,
+    /// Session not approved recently.
+    ApprovalRequired,
     /// Inheritance cycle between environments.
     CircularInheritance,
     /// Attempt to delete or rename a default environment.
@@ -202,6 +206,7 @@ impl Code {
         match self {
             Self::AlreadyExists => "already_exists",
             Self::AnswerTooLarge => "answer_too_large",
+            Self::ApprovalRequired => "approval_required",
             Self::CircularInheritance => "circular_inheritance",
             Self::DefaultEnvironment => "default_environment",
             Self::EnvironmentInUse => "environment_in_use",
@@ -266,7 +271,7 @@ impl Error {
             Self::Refused { .. } => "refused",
             Self::Unauthenticated(_) | Self::Expired => "unauthenticated",
             Self::AddressNotAllowed(_) => "elsewhere",
-            Self::Forbidden(_) => "forbidden",
+            Self::Forbidden(_) | Self::ApprovalRequired(_) => "forbidden",
             Self::NotFound(_) => "not_found",
             Self::Conflict(_) => "conflict",
             Self::Stale(_) | Self::Outdated(_) => "stale",
@@ -309,6 +314,7 @@ impl Error {
             Self::Expired => Code::TokenExpired,
             Self::AddressNotAllowed(_) => Code::IpNotAllowed,
             Self::Forbidden(_) => Code::Forbidden,
+            Self::ApprovalRequired(_) => Code::ApprovalRequired,
             Self::NotFound(_) => Code::NotFound,
             Self::Conflict(_) => Code::AlreadyExists,
             Self::Stale(_) | Self::Outdated(_) => Code::VersionConflict,
@@ -342,7 +348,9 @@ impl fmt::Display for Error {
                 }
             },
             Self::Refused { reason, .. } | Self::Forbidden(reason) => f.write_str(reason),
-            Self::Unauthenticated(reason) | Self::AddressNotAllowed(reason) => f.write_str(reason),
+            Self::Unauthenticated(reason)
+            | Self::AddressNotAllowed(reason)
+            | Self::ApprovalRequired(reason) => f.write_str(reason),
             Self::Expired => f.write_str("the credential has expired"),
             Self::NotFound(Subject::Account) => f.write_str(NO_ACCOUNT),
             Self::NotFound(subject) => write!(f, "{subject} not found"),

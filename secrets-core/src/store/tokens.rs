@@ -12,7 +12,7 @@ use crate::model::{DisplayName, EnvironmentId, ProjectId, TeamId, Time, TokenId,
 
 /// A service token. Only its MAC is stored, not the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "five independent flags, stored as columns")]
+#[expect(clippy::struct_excessive_bools, reason = "six independent flags, stored as columns")]
 pub struct TokenRecord {
     /// Token ID.
     pub id: TokenId,
@@ -51,6 +51,9 @@ pub struct TokenRecord {
     pub rotated_at: Option<Time>,
     /// Last recorded use.
     pub last_use: Option<TokenUse>,
+    /// True if a command-line session received the text of the token, and the token is valid longer
+    /// than that session.
+    pub outlives_session: bool,
 }
 
 /// Text of a token before its last rotation, which is accepted until the grace period ends.
@@ -98,6 +101,9 @@ pub struct NewCredential {
     pub prefix: String,
     /// End of the grace period of the current token text; `None` if it becomes invalid immediately.
     pub previous_until: Option<Time>,
+    /// True if a command-line session receives the new text, and the token is valid longer than
+    /// that session.
+    pub outlives_session: bool,
     /// Time of the rotation.
     pub now: Time,
 }

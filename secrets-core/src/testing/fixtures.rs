@@ -290,6 +290,7 @@ pub fn token(team: &TeamRecord, creator: &UserRecord) -> TokenRecord {
         networks: Vec::new(),
         previous: None,
         rotated_at: None,
+        outlives_session: false,
         last_use: None,
     }
 }

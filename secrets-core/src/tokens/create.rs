@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use serde::Deserialize;
 
 use super::ServiceToken;
+use super::approval::outlives_session;
 use crate::access::NOT_A_MEMBER;
 use crate::crypto::{TokenMac, TokenText};
 use crate::engine::{Audit, Callers, Context, Lock, Operation, Write};
@@ -143,6 +144,7 @@ impl Operation for CreateToken {
         let (can_read, can_write) = allowed(new.permissions.as_deref(), new.scopes.as_deref())?;
         let networks = networks(new.ip_allowlist)?;
         let expires_at = expiry(new.expires_in_days, new.expires_at, cx.now())?;
+        let outlives_session = outlives_session(cx.caller.as_person()?, expires_at, cx.now())?;
         let all_projects = new.all_projects.unwrap_or_default();
         let all_environments = new.environments.is_none();
         let scope = token_scope(cx, team, all_projects, new.project_ids, new.environments).await?;
@@ -171,9 +173,13 @@ impl Operation for CreateToken {
             previous: None,
             rotated_at: None,
             last_use: None,
+            outlives_session,
         };
         cx.tx().insert_token(&record, &scope).await?;
         cx.set_resource("service_token", record.id.uuid(), record.name.as_str());
+        if outlives_session {
+            cx.add_detail("outlives_session", true);
+        }
         let token = ServiceToken::new(record, scope, cx.now());
         Ok(ServiceToken { token: Some(text), ..token })
     }

@@ -1,5 +1,6 @@
 //! Service tokens.
 
+mod approval;
 mod create;
 mod delete;
 mod list;
@@ -71,6 +72,9 @@ pub struct ServiceToken {
     /// Time of the last rotation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotated_at: Option<Time>,
+    /// True if a command-line session received the text of the token, and the token is valid longer
+    /// than that session.
+    pub outlives_session: bool,
     /// `active` or `expired`; deleted tokens are not returned.
     pub status: &'static str,
     /// Token text.
@@ -131,6 +135,7 @@ impl ServiceToken {
             last_used_at: token.last_use.map(|last| last.at),
             last_used_ip: token.last_use.and_then(|last| last.address),
             rotated_at: token.rotated_at,
+            outlives_session: token.outlives_session,
             status: if ended { "expired" } else { "active" },
             token: None,
         }

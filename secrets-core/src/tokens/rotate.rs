@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 use serde::Deserialize;
 
+use super::approval::outlives_session;
 use super::{ServiceToken, locked_token};
 use crate::crypto::{TokenMac, TokenText};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
@@ -65,6 +66,8 @@ impl Operation for RotateToken {
             });
         }
 
+        let outlives_session =
+            outlives_session(cx.caller.as_person()?, token.expires_at, cx.now())?;
         let GracePeriod(seconds) = self.rotation.grace_period_seconds.unwrap_or_default();
         let until = (seconds > 0).then(|| cx.now() + TimeDelta::seconds(seconds));
         let text = TokenText::draw();
@@ -72,6 +75,7 @@ impl Operation for RotateToken {
             mac: TokenMac::of(cx.keyring(), text.reveal()),
             prefix: text.prefix(),
             previous_until: until,
+            outlives_session,
             now: cx.now(),
         };
         let rotated = cx.tx().rotate_token(token.id, &rotation).await;
@@ -80,6 +84,9 @@ impl Operation for RotateToken {
         let scope = cx.reads().token_scope(token.id).await?;
         cx.set_resource("service_token", record.id.uuid(), record.name.as_str());
         cx.add_detail("grace_period_seconds", seconds);
+        if outlives_session {
+            cx.add_detail("outlives_session", true);
+        }
         let token = ServiceToken::new(record, scope, cx.now());
         Ok(ServiceToken { token: Some(text), ..token })
     }

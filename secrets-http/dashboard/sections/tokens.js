@@ -53,7 +53,7 @@ function scopeOf(token, projects, project) {
  * @param {{ token: any, scope: string, onAsk: (action: string, token: any) => void }} properties
  */
 function Token({ token, scope, onAsk }) {
-  const { name, token_prefix, permissions, last_used_at, last_used_ip, ip_allowlist } = token;
+  const { name, token_prefix, permissions, last_used_at, last_used_ip, ip_allowlist, outlives_session } = token;
   return html`<li class="entry">
     <div class="what">
       <p class="title">${name} <code class="prefix">${token_prefix}…</code></p>
@@ -61,7 +61,7 @@ function Token({ token, scope, onAsk }) {
         ${ip_allowlist.length > 0 && html` · <code>${ip_allowlist.join(", ")}</code>`}</p>
       <p class="quiet"><${Expiry} token=${token} /> · ${last_used_at
         ? html`${text.used} <${Age} time=${last_used_at} />${last_used_ip && html` ${text.from} <code>${last_used_ip}</code>`}`
-        : text.unused}</p>
+        : text.unused}${outlives_session && html` · ${text.outlivesSession}`}</p>
     </div>
     <div class="actions">
       <button aria-label=${`${text.rotate}: ${name}`} onClick=${() => onAsk("rotate", token)}>${text.rotate}</button>

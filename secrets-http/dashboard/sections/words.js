@@ -58,6 +58,7 @@ export const words = {
     expired: "expired",
     used: "last used",
     unused: "never used",
+    outlivesSession: "created or rotated with a command-line login that ends earlier",
     from: "from",
     name: "Name",
     nameHint: "The program that uses the token, such as cluster or ci.",

@@ -86,7 +86,9 @@ fn status(error: &Error) -> StatusCode {
         Error::Refused { code: Code::AnswerTooLarge, .. } => StatusCode::PAYLOAD_TOO_LARGE,
         Error::Invalid(_) | Error::Refused { .. } => StatusCode::BAD_REQUEST,
         Error::Unauthenticated(_) | Error::Expired => StatusCode::UNAUTHORIZED,
-        Error::AddressNotAllowed(_) | Error::Forbidden(_) => StatusCode::FORBIDDEN,
+        Error::AddressNotAllowed(_) | Error::Forbidden(_) | Error::ApprovalRequired(_) => {
+            StatusCode::FORBIDDEN
+        }
         Error::NotFound(_) => StatusCode::NOT_FOUND,
         Error::Conflict(_) | Error::Stale(_) | Error::Outdated(_) => StatusCode::CONFLICT,
         Error::PlanLimit(_) | Error::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,

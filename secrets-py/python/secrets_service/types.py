@@ -1555,6 +1555,11 @@ class ServiceToken(TypedDict):
     name: str
     """Display name."""
 
+    outlives_session: bool
+    """True if a command-line session received the text of the token, and the token is valid longer
+    than that session.
+    """
+
     permissions: list[str]
     """Permissions of the token: `read`, `write` or both."""
 
@@ -1617,6 +1622,11 @@ class ServiceTokenWithToken(TypedDict):
 
     name: str
     """Display name."""
+
+    outlives_session: bool
+    """True if a command-line session received the text of the token, and the token is valid longer
+    than that session.
+    """
 
     permissions: list[str]
     """Permissions of the token: `read`, `write` or both."""

@@ -39,6 +39,7 @@ async fn a_created_token_is_answered_with_its_text(app: App) {
             "created_at": STARTED,
             "updated_at": STARTED,
             "expires_at": "2026-12-21T12:00:10Z",
+            "outlives_session": false,
             "status": "active",
             "token": token["token"],
         })

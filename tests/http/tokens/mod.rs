@@ -6,6 +6,7 @@ mod delete;
 mod list;
 mod rotate;
 mod scope;
+mod sessions;
 mod uses;
 
 use secrets_tests::{App, Person, Reply, paths};

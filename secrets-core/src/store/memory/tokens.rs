@@ -101,6 +101,7 @@ impl TokenWrites for Session<Pending> {
             prefix: rotation.prefix.clone(),
             previous,
             rotated_at: Some(rotation.now),
+            outlives_session: rotation.outlives_session,
             updated_at: rotation.now,
             ..old
         };

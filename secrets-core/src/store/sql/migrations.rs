@@ -39,6 +39,7 @@ const HISTORY: &[(&str, &str)] = &[
     ("sessions", include_str!("../../../migrations/0023_sessions.sql")),
     ("team sizes", include_str!("../../../migrations/0024_team_sizes.sql")),
     ("project key versions", include_str!("../../../migrations/0025_project_key_versions.sql")),
+    ("token approval", include_str!("../../../migrations/0026_token_approval.sql")),
 ];
 
 /// Table of the migrations that have run.

@@ -75,6 +75,7 @@ async fn change(
         mac: held.mac(),
         prefix: "env_".into(),
         previous_until: Some(at(9)),
+        outlives_session: false,
         now: at(5),
     };
     let name: EnvironmentName = "renamed".parse().unwrap();

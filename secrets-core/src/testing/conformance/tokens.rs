@@ -20,6 +20,7 @@ pub async fn a_token_is_found_by_hash_and_by_id(store: &dyn Store) {
         previous: Some(PreviousToken { mac: TokenMac(random()), until: at(4) }),
         rotated_at: Some(at(5)),
         last_use: Some(TokenUse { at: at(6), address: Some("192.0.2.1".parse().unwrap()) }),
+        outlives_session: true,
         ..token(&world.team, &world.owner)
     };
     let bare = token(&world.team, &world.owner);
@@ -285,7 +286,8 @@ fn ordered(mut scope: TokenScope) -> TokenScope {
 
 fn rotation(mac: TokenMac, until: Option<i64>) -> NewCredential {
     let prefix = "env_rotated0".to_owned();
-    NewCredential { mac, prefix, previous_until: until.map(at), now: at(60) }
+    let previous_until = until.map(at);
+    NewCredential { mac, prefix, previous_until, outlives_session: true, now: at(60) }
 }
 
 /// A rotated token is found by its new and its previous MAC; its other fields stay unchanged.
@@ -305,6 +307,7 @@ pub async fn a_rotated_token_is_found_by_both_hashes(store: &dyn Store) {
         updated_at: at(60),
         previous: Some(PreviousToken { mac: old.mac, until: at(90) }),
         rotated_at: Some(at(60)),
+        outlives_session: true,
         ..old.clone()
     };
     assert_eq!(seen.token_by_mac(&mac).await.unwrap().as_ref(), Some(&rotated));

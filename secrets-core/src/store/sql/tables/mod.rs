@@ -77,7 +77,7 @@ macro_rules! columns {
         "k.id, k.team_id, k.name, k.mac, k.prefix, k.can_read, k.can_write, k.all_projects,
          k.all_environments, k.created_by, k.created_at, k.updated_at, k.expires_at,
          k.previous_mac, k.previous_until, k.rotated_at, k.ip_allowlist, k.last_used_at,
-         k.last_used_ip, k.expiry_announced"
+         k.last_used_ip, k.expiry_announced, k.outlives_session"
     };
 }
 

@@ -126,9 +126,9 @@ impl TokenWrites for Session<Transaction> {
                  (id, team_id, name, mac, prefix, can_read, can_write, all_projects,
                   all_environments, created_by, created_at, updated_at, expires_at,
                   previous_mac, previous_until, rotated_at, ip_allowlist, last_used_at,
-                  last_used_ip, expiry_announced)
+                  last_used_ip, expiry_announced, outlives_session)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-                 $18, $19, $20)
+                 $18, $19, $20, $21)
              ON CONFLICT DO NOTHING",
         )
         .bind(token.id.uuid())
@@ -150,7 +150,8 @@ impl TokenWrites for Session<Transaction> {
         .bind(join_networks(&token.networks))
         .bind(token.last_use.map(|last| last.at))
         .bind(token.last_use.and_then(|last| last.address).map(|address| address.to_string()))
-        .bind(token.expiry_announced);
+        .bind(token.expiry_announced)
+        .bind(token.outlives_session);
         self.insert(Subject::Token, statement).await?;
 
         for project in &scope.projects {
@@ -175,7 +176,7 @@ impl TokenWrites for Session<Transaction> {
         let statement = sqlx::query(
             "UPDATE tokens SET
                  previous_mac = CASE WHEN $4 THEN mac END, previous_until = $5, mac = $2,
-                 prefix = $3, rotated_at = $6, updated_at = $6
+                 prefix = $3, rotated_at = $6, updated_at = $6, outlives_session = $7
              WHERE id = $1",
         )
         .bind(token.uuid())
@@ -183,7 +184,8 @@ impl TokenWrites for Session<Transaction> {
         .bind(&rotation.prefix)
         .bind(rotation.previous_until.is_some())
         .bind(rotation.previous_until)
-        .bind(rotation.now);
+        .bind(rotation.now)
+        .bind(rotation.outlives_session);
         self.change(Subject::Token, statement).await
     }
 
@@ -233,6 +235,7 @@ fn record(row: &Row<'_>) -> StoreResult<TokenRecord> {
         previous: previous(row)?,
         rotated_at: row.get("rotated_at")?,
         last_use: last_use(row)?,
+        outlives_session: row.get("outlives_session")?,
     })
 }
 
