@@ -1,10 +1,12 @@
-//! `doctor verify`: checks all stored data.
+//! `doctor`: checks and measures all stored data.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use secrets_core::testing::postgres::TestDatabase;
 use secrets_tests::{Person, canary};
-use serde_json::json;
+use serde_json::{Value, json};
+use sqlx::{Connection as _, SqliteConnection};
 
 use crate::program::{Ended, Program, folder, jwt, root_key, sql};
 
@@ -94,4 +96,60 @@ async fn an_entry_of_the_log_that_was_changed_is_found() {
 
     assert_eq!(ended.code, Some(65), "{}", ended.stdout);
     assert!(ended.stdout.contains("broken at position 3"), "{}", ended.stdout);
+}
+
+/// Runs `doctor sizes` beside a running service.
+fn sizes(name: &str, database: &str, arguments: &[&str]) -> Ended {
+    let arguments = [&["doctor", "sizes"], arguments].concat();
+    Program::new(name, &arguments).with("SECRETS_DATABASE_URL", database).run()
+}
+
+async fn sizes_are_reported(name: &str, database: &str, program: Program) {
+    let mut program = program.with("SECRETS_DEFAULT_PLAN", "free").start();
+    let client = program.bearer(&jwt("alice"));
+    let user = client.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
+    let alice = Person::new(client, &user);
+    for project in ["One", "Two", "Three"] {
+        alice.project(project).await;
+    }
+
+    let text = sizes(name, database, &[]);
+    let printed = sizes(name, database, &["--json"]);
+    program.terminate(Duration::from_secs(10));
+
+    assert_eq!((text.code, printed.code), (Some(0), Some(0)), "{} {}", text.stderr, printed.stderr);
+    let team = &alice.team;
+    assert!(text.stdout.contains("table projects: 3 rows\n"), "{}", text.stdout);
+    assert!(text.stdout.ends_with(&format!("team {team}: 3 of 3 projects\n")), "{}", text.stdout);
+    let printed: Value = serde_json::from_str(&printed.stdout).unwrap();
+    assert_eq!(printed["tables"]["environments"], 9);
+    assert!(printed["database_bytes"].as_u64().unwrap() > 100_000, "{printed}");
+    let near = json!([{ "team_id": team, "quota": "projects", "used": 3, "limit": 3 }]);
+    assert_eq!(printed["near_limits"], near);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sizes_of_all_tables_are_reported_while_the_service_runs() {
+    let database = folder("doctor_sizes").join("secrets.db");
+    let url = format!("sqlite://{}", database.display());
+
+    sizes_are_reported("doctor_sizes", &url, Program::serve("doctor_sizes", &database)).await;
+
+    let printed = sizes("doctor_sizes", &url, &["--json"]).stdout;
+    let printed: Value = serde_json::from_str(&printed).unwrap();
+    let mut connection = SqliteConnection::connect(&url).await.unwrap();
+    let names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
+                 AND name <> '_sqlx_migrations' ORDER BY name";
+    let names: Vec<String> = sqlx::query_scalar(names).fetch_all(&mut connection).await.unwrap();
+    let reported: Vec<_> = printed["tables"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(reported, names);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sizes_are_reported_on_postgres() {
+    let url = TestDatabase::create().await.url();
+    let program = Program::serve("doctor_sizes_postgres", "unused".as_ref());
+    let program = program.with("SECRETS_DATABASE_URL", &url);
+
+    sizes_are_reported("doctor_sizes_postgres", &url, program).await;
 }

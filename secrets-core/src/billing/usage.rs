@@ -95,7 +95,21 @@ impl Operation for GetUsage {
 }
 
 impl Uses {
-    fn new(plan: &Plan, usage: TeamUsage) -> Self {
+    /// Returns the resources that plans limit.
+    pub(crate) fn limited(&self) -> [(Quota, &Use); 8] {
+        [
+            (Quota::Members, &self.members),
+            (Quota::Projects, &self.projects),
+            (Quota::Environments, &self.environments),
+            (Quota::Secrets, &self.secrets),
+            (Quota::Bytes, &self.bytes),
+            (Quota::StoredBytes, &self.stored_bytes),
+            (Quota::ServiceTokens, &self.service_tokens),
+            (Quota::Rotations, &self.rotations),
+        ]
+    }
+
+    pub(crate) fn new(plan: &Plan, usage: TeamUsage) -> Self {
         let of = |quota, used, total| Use { used: Some(used), total, limit: plan.limit(quota) };
         Self {
             members: of(Quota::Members, usage.members, None),

@@ -3,12 +3,14 @@
 mod authenticate;
 mod builder;
 mod health;
+mod sizes;
 mod verify;
 
 use std::sync::Arc;
 
 pub use builder::Builder;
 pub use health::{HEALTH, Health};
+pub use sizes::{NearLimit, Sizes, sizes};
 pub use verify::VerifiedRecords;
 
 use zeroize::Zeroizing;

@@ -16,6 +16,15 @@ pub struct Sample {
     pub key: Option<ProjectKeyRecord>,
 }
 
+/// Size of a database and of its tables.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoreSize {
+    /// Size of the database in bytes, with its indexes.
+    pub bytes: Option<u64>,
+    /// Tables with their numbers of rows.
+    pub tables: Vec<(&'static str, u64)>,
+}
+
 /// Read access to the instance's records.
 #[async_trait]
 pub trait InstanceReads: Send {
@@ -31,6 +40,10 @@ pub trait InstanceReads: Send {
     /// Returns the first secret whose ID is `from` or higher, with an encryption key of its
     /// project.
     async fn sample(&mut self, from: SecretId) -> StoreResult<Option<Sample>>;
+
+    /// Returns the size of the database, and counts the rows of its tables; `None` for a store
+    /// without a database.
+    async fn size(&mut self) -> StoreResult<Option<StoreSize>>;
 }
 
 /// Write access to the instance's records.

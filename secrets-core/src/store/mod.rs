@@ -79,7 +79,7 @@ pub use environments::{
     ChainLink, EnvironmentCounters, EnvironmentReads, EnvironmentRecord, EnvironmentWrites,
     ResolvedEnvironment, Selection,
 };
-pub use instance::{InstanceReads, InstanceWrites, Sample};
+pub use instance::{InstanceReads, InstanceWrites, Sample, StoreSize};
 pub use invitations::{InvitationReads, InvitationRecord, InvitationWrites};
 pub use keys::{KeyReads, KeyWrites, ProjectKeyCounts, ReplacedKey, SealedColumn, SealedRow};
 pub use memory::MemoryStore;

@@ -128,6 +128,9 @@ pub trait TeamReads: Send {
 
     /// Returns the team with this ID.
     async fn team(&mut self, team: TeamId) -> StoreResult<Option<TeamRecord>>;
+
+    /// Returns the first team whose ID is `from` or higher.
+    async fn next_team(&mut self, from: TeamId) -> StoreResult<Option<TeamRecord>>;
 }
 
 /// Write access to teams.

@@ -24,7 +24,7 @@ pub use self::failure::{Exit, Failure};
 pub use self::hidden::Hidden;
 pub use self::types::{
     Backup, DatabaseAndKeys, DatabaseSettings, Dev, DevToken, Logs, MailSettings, Migrate, Restore,
-    RootKeySettings, ServiceSettings, Settings, TeamOwner, TlsFiles, TokenIssuer,
+    RootKeySettings, ServiceSettings, Settings, SizeReport, TeamOwner, TlsFiles, TokenIssuer,
 };
 
 use self::layers::Layers;
@@ -47,6 +47,8 @@ pub enum Command {
     OpenApi,
     /// Verify all stored data.
     Doctor(DatabaseAndKeys),
+    /// Print the sizes of the database.
+    Sizes(SizeReport),
     /// Replace the root key.
     RotateRoot(DatabaseAndKeys),
     /// Request new project keys.

@@ -3,7 +3,7 @@ use async_trait::async_trait;
 use super::{Pending, Session, Snapshot};
 use crate::crypto::{InstanceKeyRecord, InstanceRecord};
 use crate::model::{SecretId, Subject};
-use crate::store::{InstanceReads, InstanceWrites, Sample, StoreError, StoreResult};
+use crate::store::{InstanceReads, InstanceWrites, Sample, StoreError, StoreResult, StoreSize};
 
 #[async_trait]
 impl<S: Snapshot> InstanceReads for Session<S> {
@@ -36,6 +36,10 @@ impl<S: Snapshot> InstanceReads for Session<S> {
             secret.as_ref().and_then(|secret| state.environments.get(&secret.environment));
         let key = environment.and_then(|environment| state.newest_key(environment.project).ok());
         Ok(secret.map(|secret| Sample { secret, key }))
+    }
+
+    async fn size(&mut self) -> StoreResult<Option<StoreSize>> {
+        Ok(None)
     }
 }
 

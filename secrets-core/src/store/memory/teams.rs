@@ -77,6 +77,12 @@ impl<S: Snapshot> TeamReads for Session<S> {
     async fn team(&mut self, team: TeamId) -> StoreResult<Option<TeamRecord>> {
         Ok(self.state().teams.get(&team).map(owned))
     }
+
+    async fn next_team(&mut self, from: TeamId) -> StoreResult<Option<TeamRecord>> {
+        let state = self.state();
+        let later = state.teams.values().filter(|team| team.id >= from);
+        Ok(later.min_by_key(|team| team.id).map(owned))
+    }
 }
 
 #[async_trait]

@@ -24,6 +24,9 @@ const BEFORE_CLOSE: Option<&str> = None;
 
 const CLOCK: &str = "SELECT clock_timestamp()";
 
+/// Query for the size of the database in bytes.
+const DATABASE_SIZE: &str = "SELECT pg_database_size(current_database()) AS count";
+
 /// Default number of connections for requests.
 const CONNECTIONS: u32 = 12;
 

@@ -35,6 +35,10 @@ const BEFORE_CLOSE: Option<&str> = Some("PRAGMA wal_checkpoint(TRUNCATE)");
 /// server clock.
 const CLOCK: &str = "SELECT (SELECT NULL FROM instance)";
 
+/// Query for the size of the database in bytes.
+const DATABASE_SIZE: &str =
+    "SELECT page_count * page_size AS count FROM pragma_page_count(), pragma_page_size()";
+
 /// Default number of read connections, besides the single write connection.
 const READERS: u32 = 4;
 

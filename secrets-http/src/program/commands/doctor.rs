@@ -1,15 +1,40 @@
-//! `doctor verify`: checks that every stored record can be decrypted and that the audit log is
-//! intact.
+//! `doctor`: checks that every stored record can be decrypted and that the audit log is intact, and
+//! measures the database.
 
 use std::sync::Arc;
 
 use secrets_core::audit;
 use secrets_core::engine::{Options, Ports};
 use secrets_core::model::Clock;
+use secrets_core::service;
 use secrets_core::store::Store;
 
 use super::{open, say};
-use crate::program::config::{DatabaseAndKeys, Exit, Failure, RootKeySettings};
+use crate::program::config::{DatabaseAndKeys, Exit, Failure, RootKeySettings, SizeReport};
+
+/// Prints the sizes of the configured database, which may be in use.
+pub(super) async fn sizes(report: &SizeReport, unknown: Vec<String>) -> Result<(), Failure> {
+    open::log(&report.logs, &unknown)?;
+    let store = open::shared_store(&report.database).await?;
+    let sizes = service::sizes(store.as_ref(), &report.plans).await;
+    let sizes = sizes.map_err(|error| open::unusable(&error))?;
+    if report.is_json {
+        let json = serde_json::to_string_pretty(&sizes);
+        say(&json.map_err(|error| Failure::new(Exit::Database, error.to_string()))?);
+        return Ok(());
+    }
+    if let Some(bytes) = sizes.database_bytes {
+        say(&format!("database: {bytes} bytes"));
+    }
+    for (table, rows) in &sizes.tables {
+        say(&format!("table {table}: {rows} rows"));
+    }
+    for near in &sizes.near_limits {
+        let (team, quota, used, limit) = (near.team_id, near.quota, near.used, near.limit);
+        say(&format!("team {team}: {used} of {limit} {quota}"));
+    }
+    Ok(())
+}
 
 /// Verifies all records of the configured database.
 pub(super) async fn verify(

@@ -32,6 +32,7 @@ pub async fn run(configured: Configured) -> Result<(), Failure> {
         Command::Check(settings) => check::run(*settings, unknown, clock).await,
         Command::OpenApi => openapi::print(clock).await,
         Command::Doctor(doctor) => doctor::verify(doctor, unknown, clock).await,
+        Command::Sizes(report) => doctor::sizes(&report, unknown).await,
         Command::RotateRoot(settings) => keys::rotate_root(settings, unknown, clock).await,
         Command::RotateData(settings) => keys::rotate_data(&settings, unknown, clock).await,
         Command::KeyStatus(settings) => keys::status(&settings, unknown).await,

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::bundle;
 use super::failure::{Exit, Failure};
@@ -26,6 +26,7 @@ pub(super) enum Name {
     Backup,
     Restore,
     Doctor,
+    Sizes,
     RotateRoot,
     RotateData,
     KeyStatus,
@@ -45,6 +46,8 @@ pub(super) struct Given {
     pub(super) member: String,
     /// Team, for `team owner`.
     pub(super) team: String,
+    /// True to print JSON, for `doctor sizes`.
+    pub(super) is_json: bool,
     /// File that `backup` creates, or that `restore` reads.
     pub(super) backup_file: PathBuf,
 }
@@ -75,6 +78,8 @@ Examples:
       Check whether `serve` would start with the same settings.
   secrets-http doctor verify --config /etc/secrets.toml
       Decrypt every record, and verify the hash chain of the audit log.
+  secrets-http doctor sizes --config /etc/secrets.toml
+      Print the size of the database, its tables, and the teams near a limit of their plan.
   secrets-http backup --database-url sqlite:///var/lib/secrets/secrets.db /backup/secrets.db
       Copy the database of a running service. Keep the root key in another place.
   secrets-http restore --config /etc/secrets.toml /backup/secrets.db
@@ -144,13 +149,14 @@ fn program() -> Command {
         ))
         .subcommand(
             Command::new("doctor")
-                .about("Verify stored data")
+                .about("Verify and measure stored data")
                 .subcommand_required(true)
                 .subcommand(with_settings(
                     Command::new("verify")
                         .about("Decrypt every record and verify the hash chain of the audit log"),
                     &[Part::Storage, Part::Key, Part::Log],
-                )),
+                ))
+                .subcommand(sizes_command()),
         )
         .subcommand(keys_command())
         .subcommand(bundle::command())
@@ -186,6 +192,18 @@ fn database_commands() -> [Command; 3] {
         with_settings(backup, &[Part::Storage, Part::Log]),
         with_settings(restore, &[Part::Storage, Part::Key, Part::Log]),
     ]
+}
+
+fn sizes_command() -> Command {
+    let sizes = Command::new("sizes")
+        .about("Print the size of the database, its tables, and the teams near a limit")
+        .long_about(
+            "Print the size of the database, the number of rows of each table, and the resources of \
+             which a team uses 80 % of the limit of its plan, or more. The service may be running. Give \
+             the --config of the service if it has [plans].",
+        )
+        .arg(Arg::new("json").long("json").help("Print JSON").action(ArgAction::SetTrue));
+    with_settings(sizes, &[Part::Storage, Part::Log])
 }
 
 fn keys_command() -> Command {
@@ -300,6 +318,7 @@ fn given(matches: &ArgMatches) -> Given {
         ("restore", _) => (Name::Restore, matches),
         ("openapi", _) => (Name::OpenApi, matches),
         ("team", Some((_, matches))) => (Name::TeamOwner, matches),
+        ("doctor", Some(("sizes", matches))) => (Name::Sizes, matches),
         ("doctor", Some((_, matches))) => (Name::Doctor, matches),
         ("keys", Some(("rotate-data", matches))) => (Name::RotateData, matches),
         ("keys", Some(("status", matches))) => (Name::KeyStatus, matches),
@@ -315,6 +334,7 @@ fn given(matches: &ArgMatches) -> Given {
         email: value_of(matches, "email").unwrap_or_default(),
         member: value_of(matches, "member").unwrap_or_default(),
         team: value_of(matches, "team").unwrap_or_default(),
+        is_json: value_of(matches, "json").unwrap_or_default(),
         backup_file: value_of(matches, "backup-file").unwrap_or_default(),
     }
 }

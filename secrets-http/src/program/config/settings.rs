@@ -18,7 +18,7 @@ use super::failure::{Exit, Failure};
 use super::layers::{Found, Layers};
 use super::types::{
     Backup, DatabaseAndKeys, DatabaseSettings, Dev, DevToken, Logs, MailSettings, Migrate, Restore,
-    RootKeySettings, ServiceSettings, Settings, TeamOwner, TlsFiles, TokenIssuer,
+    RootKeySettings, ServiceSettings, Settings, SizeReport, TeamOwner, TlsFiles, TokenIssuer,
 };
 use super::values::{self, Rule};
 use super::{Command, known, sign_in};
@@ -55,6 +55,12 @@ pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure>
         })),
         Name::OpenApi => Ok(Command::OpenApi),
         Name::Doctor => Ok(Command::Doctor(database_and_keys(layers)?)),
+        Name::Sizes => Ok(Command::Sizes(SizeReport {
+            database: database(layers)?,
+            plans: plans(layers)?,
+            is_json: given.is_json,
+            logs: logs(layers)?,
+        })),
         Name::RotateRoot => Ok(Command::RotateRoot(database_and_keys(layers)?)),
         Name::Dev => Ok(Command::Dev(Box::new(dev(layers, data_dir)?))),
         Name::DevToken | Name::DevLink => {
@@ -98,9 +104,12 @@ fn required_settings(command: Name) -> &'static [&'static str] {
     match command {
         Name::Serve | Name::Check => &["database_url", "root_key", "jwt_issuer", "jwt_audience"],
         Name::Doctor | Name::RotateRoot | Name::Restore => &["database_url", "root_key"],
-        Name::Migrate | Name::Backup | Name::TeamOwner | Name::RotateData | Name::KeyStatus => {
-            &["database_url"]
-        }
+        Name::Migrate
+        | Name::Backup
+        | Name::TeamOwner
+        | Name::RotateData
+        | Name::KeyStatus
+        | Name::Sizes => &["database_url"],
         Name::OpenApi | Name::Dev | Name::DevToken | Name::DevLink => &[],
     }
 }

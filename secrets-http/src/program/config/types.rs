@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use lettre::message::Mailbox;
 use secrets_core::engine::Options;
 use secrets_core::jwt::{Expectations, VerificationKey};
-use secrets_core::model::BaseUrl;
+use secrets_core::model::{BaseUrl, Plans};
 use secrets_core::store::{Location, StoreOptions};
 use zeroize::Zeroizing;
 
@@ -124,6 +124,19 @@ pub struct TeamOwner {
     pub team: String,
     /// User ID or e-mail address of the new owner.
     pub member: String,
+    /// Log settings.
+    pub logs: Logs,
+}
+
+/// Settings of `doctor sizes`.
+#[derive(Debug)]
+pub struct SizeReport {
+    /// Database.
+    pub database: DatabaseSettings,
+    /// Plans of the service.
+    pub plans: Plans,
+    /// True to print JSON.
+    pub is_json: bool,
     /// Log settings.
     pub logs: Logs,
 }

@@ -1,9 +1,27 @@
 use async_trait::async_trait;
 
-use super::{Connected, Row, Session, Transaction, bigint, projects, secrets};
+use super::{Connected, DATABASE_SIZE, Row, Session, Transaction, bigint, projects, secrets};
 use crate::crypto::{InstanceKeyPurpose, InstanceKeyRecord, InstanceRecord, RootKeyId};
 use crate::model::{SecretId, Subject};
-use crate::store::{InstanceReads, InstanceWrites, Sample, StoreResult};
+use crate::store::{InstanceReads, InstanceWrites, Sample, StoreResult, StoreSize};
+
+/// Creates the list of the tables, each with the query that counts its rows.
+macro_rules! counts {
+    ($($table:ident)*) => {
+        &[$((stringify!($table), concat!("SELECT COUNT(*) AS count FROM ", stringify!($table)))),*]
+    };
+}
+
+/// All tables of the schema, each with the query that counts its rows.
+const COUNTS: &[(&str, &str)] = counts! {
+    audit_batches audit_heads audit_log cli_sessions device_logins
+    environment_defaults environments finding_marks instance instance_keys
+    invitations mail_counts members outbox permission_defaults
+    permissions project_key_requests project_keys projects rotation_attempts
+    rotation_keys rotations scan_findings scans secret_versions
+    secrets team_sizes teams token_environments token_projects
+    tokens users webhook_deliveries webhooks
+};
 
 #[async_trait]
 impl<C: Connected> InstanceReads for Session<C> {
@@ -60,6 +78,15 @@ impl<C: Connected> InstanceReads for Session<C> {
         .bind(secret.sealed.key_version().map(i64::from));
         let key = self.one("project_keys", statement, projects::key).await?;
         Ok(Some(Sample { secret, key }))
+    }
+
+    async fn size(&mut self) -> StoreResult<Option<StoreSize>> {
+        let bytes = self.count(sqlx::query(DATABASE_SIZE)).await?;
+        let mut tables = Vec::with_capacity(COUNTS.len());
+        for (table, query) in COUNTS {
+            tables.push((*table, self.count(sqlx::query(*query)).await?));
+        }
+        Ok(Some(StoreSize { bytes: Some(bytes), tables }))
     }
 }
 

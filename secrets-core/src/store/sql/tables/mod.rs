@@ -16,7 +16,7 @@ use self::row::Row;
 use super::super::cache::Cache;
 use super::super::error::{self, broken};
 use super::super::migrations;
-use super::{BEFORE_CLOSE, BEGIN, CLOCK, Db, HAS_TABLES, StoreGuard, passes};
+use super::{BEFORE_CLOSE, BEGIN, CLOCK, DATABASE_SIZE, Db, HAS_TABLES, StoreGuard, passes};
 use crate::model::{Principal, Subject, Time};
 use crate::store::{
     PoolUsage, Reads, SchemaState, Store, StoreError, StoreResult, StoreUsage, Timeouts, Tx,

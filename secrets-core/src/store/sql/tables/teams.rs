@@ -117,6 +117,15 @@ impl<C: Connected> TeamReads for Session<C> {
             sqlx::query(concat!("SELECT ", columns!(teams), " FROM teams t WHERE t.id = $1"));
         self.one("teams", statement.bind(team.uuid()), record).await
     }
+
+    async fn next_team(&mut self, from: TeamId) -> StoreResult<Option<TeamRecord>> {
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(teams),
+            " FROM teams t WHERE t.id >= $1 ORDER BY t.id LIMIT 1"
+        ));
+        self.one("teams", statement.bind(from.uuid()), record).await
+    }
 }
 
 #[async_trait]
