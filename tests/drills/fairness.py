@@ -1,0 +1,154 @@
+"""Drills of one account that does the worst that its limits allow."""
+
+import contextlib
+import threading
+import time
+
+from program import jwt
+from world import Node, imported, quantile, raw
+
+GIB = 1 << 30
+
+
+def memory(drill):
+    """Large imports and unread exports of one account, with and without a limit of the address space."""
+    for limit in (4 * GIB, None):
+        with Node(drill.database, memory=limit) as node:
+            _memory(drill, node, "limited" if limit else "unlimited")
+            node.terminate()
+
+
+def _memory(drill, node, name):
+    alice = node.person("alice")
+    project = alice.project(f"Memory {name}")
+    environments = ["development", "staging", "production"]
+    for number in range(drill.size(0, 7)):
+        alice.ok("POST", f"{project}/environments", {"name": f"more-{number}"})
+        environments.append(f"more-{number}")
+    health, watching = [], threading.Event()
+    watcher = threading.Thread(target=_watch_health, args=(node, health, watching))
+    watcher.start()
+    unread = []
+    try:
+        # Two imports of 6.25 MiB for each environment: ten environments hold 125 MiB.
+        _in_threads([(_import, node, f"{project}/environments/{environment}/secrets/bulk")
+                     for environment in environments])
+        secrets = f"{project}/environments/production/secrets/export"
+        for _ in range(35):
+            unread.append(raw(node.address, f"GET {secrets} HTTP/1.1", "Host: drill",
+                              f"Authorization: Bearer {jwt('alice')}"))
+        time.sleep(drill.size(2, 10))
+        resident = node.resident()
+    finally:
+        watching.set()
+        watcher.join()
+        for connection in unread:
+            connection.close()
+    statuses = {status for status, _ in health}
+    worst = max(seconds for _, seconds in health)
+    drill.note(f"{name}: {len(health)} checks, {resident} MiB resident")
+    drill.bound(f"{name}: worst /health", worst, 1)
+    assert node.process.poll() is None, "the service ended"
+    assert statuses == {200}, f"/health: {statuses}"
+    assert resident < 600 or name == "limited", f"{resident} MiB resident"
+
+
+def _import(node, path):
+    client = node.client(jwt("alice"), timeout=120)
+    for prefix in ("A", "B"):
+        status = client.status("POST", path, imported(prefix))
+        assert status in (200, 503), f"import: {status}"
+
+
+def _watch_health(node, health, stop):
+    client = node.client(timeout=10)
+    while not stop.is_set():
+        health.append(client.timed("GET", "/health"))
+        time.sleep(0.02)
+
+
+def _in_threads(calls):
+    errors = []
+
+    def run(call, *arguments):
+        try:
+            call(*arguments)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=call) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def hostile(drill):
+    """Twenty tokens and a session of one account, with the default limits, beside the reads of another."""
+    limits = {"SECRETS_RATE_LIMIT_PER_PRINCIPAL": 60, "SECRETS_RATE_LIMIT_PER_IP": 100}
+    with Node(drill.database, **limits) as node:
+        quiet, loud = node.person("quiet"), node.person("loud")
+        key = quiet.secret(quiet.project("Quiet"))
+        readers = [node.client(quiet.token(name=f"r{number}")) for number in range(20)]
+        project = loud.project("Loud")
+        loud.secret(project)
+        tokens = [loud.token(name=f"t{number}") for number in range(20)]
+
+        before = _reads(readers, key, drill.size(4, 30))
+        # A minute's window of requests begins again.
+        stop = threading.Event()
+        threads = [threading.Thread(target=_misuse, args=(drill, node, project, loud, credential, number, stop))
+                   for number, credential in enumerate([*tokens, jwt("loud")])]
+        for thread in threads:
+            thread.start()
+        during = _reads(readers, key, drill.size(10, 120))
+        stop.set()
+        for thread in threads:
+            thread.join()
+        refusals = node.refusals()
+        node.terminate()
+    quiet_p99 = quantile([seconds for _, seconds in before], 0.99)
+    p99 = quantile([seconds for _, seconds in during], 0.99)
+    refused = [status for status, _ in during if status != 200]
+    drill.note(f"{len(during)} reads, quiet p99 {quiet_p99 * 1000:.0f} ms, refused {refusals}")
+    drill.bound("p99", p99, 2 * quiet_p99 + 0.05)
+    assert not refused, f"reads of another account: {refused}"
+    assert refusals, "the account reached no bound"
+
+
+def _reads(clients, path, seconds):
+    """Reads within the rate limit of twenty tokens and of their team."""
+    results, end = [], time.monotonic() + seconds
+    while time.monotonic() < end:
+        results.append(clients[len(results) % len(clients)].timed("GET", path))
+        time.sleep(0.11)
+    return results
+
+
+def _misuse(drill, node, project, loud, credential, number, stop):
+    secrets = f"{project}/environments/production/secrets"
+    client = node.client(credential, timeout=20)
+    body, held = imported(f"K{number}", size=drill.size(1_024, 16_384)), []
+    scan = {"team_id": loud.team, "source": {"type": "text"}, "content": "token = x\n" * drill.size(2_000, 50_000)}
+    bundle = {"recipients": [{"type": "passphrase", "passphrase": "a passphrase of many words"}]}
+    requests = [("POST", f"{secrets}/bulk", body), ("GET", f"{secrets}/export", None)]
+    if credential.count(".") == 2:
+        # The person: service tokens may do less.
+        requests += [("GET", "/api/v1/audit?action=none", None), ("POST", "/api/v1/scans", scan),
+                     ("POST", f"{secrets}/bundle", bundle)]
+    while not stop.is_set():
+        for request in requests:
+            client.status(*request)
+        with contextlib.suppress(OSError):
+            held.append(raw(node.address, f"GET {project}/environments/production/secrets/watch HTTP/1.1",
+                            "Host: drill", f"Authorization: Bearer {credential}"))
+            held.append(raw(node.address, f"GET {secrets}/export HTTP/1.1", "Host: drill",
+                            f"Authorization: Bearer {credential}"))
+        for connection in held[:-8]:
+            connection.close()
+        held = held[-8:]
+        time.sleep(0.2)
+    for connection in held:
+        connection.close()

@@ -1,0 +1,94 @@
+"""Runs drills: a bound of the service is reached on purpose, and the others must not notice it.
+
+Usage: run.py [--long] [DRILL...]
+
+Prints a line for each drill and database, and the counts at the end. The short form takes about three
+minutes; `--long` is the size that the design names. `docs/drills.md` describes the drills.
+"""
+
+import os
+import sys
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+
+import audit
+import failing
+import fairness
+import network
+import stops
+from world import Postgres, Sqlite, program
+
+# Drills that wait for a worker that begins a minute after the start. In the short form they run beside the
+# others.
+WAITING = {"retention", "poisoned"}
+
+DRILLS = {
+    "memory": (fairness.memory, [Sqlite]),
+    "hostile": (fairness.hostile, [Sqlite, Postgres]),
+    "retention": (audit.retention, [Sqlite, Postgres]),
+    "lists": (audit.lists, [Sqlite, Postgres]),
+    "refused": (audit.refused, [Sqlite, Postgres]),
+    "poisoned": (failing.poisoned, [Sqlite, Postgres]),
+    "receiver": (failing.receiver, [Sqlite, Postgres]),
+    "flood": (network.flood, [Sqlite]),
+    "silent": (network.silent, [Sqlite]),
+    "terminate": (stops.terminate, [Sqlite, Postgres]),
+}
+
+
+class Drill:
+    """A run of a drill: its database, its size, and its figures."""
+
+    def __init__(self, database, is_long):
+        self.database, self.is_long, self.figures = database, is_long, []
+        # Times are limits only for the program that is shipped.
+        self.is_release = "release" in str(program())
+
+    def size(self, short, long):
+        return long if self.is_long else short
+
+    def note(self, text):
+        self.figures.append(text)
+
+    def bound(self, what, seconds, limit):
+        """Notes a time, and fails if it exceeds its limit in the long form of the release build."""
+        self.note(f"{what} {seconds * 1000:.0f} ms")
+        if self.is_long and self.is_release:
+            assert seconds <= limit, f"{what}: {seconds:.3f} s, limit {limit} s"
+
+
+def main(arguments):
+    is_long = "--long" in arguments
+    names = [name for name in arguments if name != "--long"] or list(DRILLS)
+    if unknown := set(names) - set(DRILLS):
+        sys.exit(f"unknown drills: {', '.join(sorted(unknown))}; drills: {', '.join(DRILLS)}")
+    print(f"program: {program()}, load {os.getloadavg()[0]:.1f}")
+    runs = [(name, kind) for name in names for kind in DRILLS[name][1]]
+    beside = [run for run in runs if run[0] in WAITING and not is_long]
+    with ThreadPoolExecutor(max(len(beside), 1)) as executor:
+        waiting = [executor.submit(perform, *run, is_long) for run in beside]
+        results = [perform(*run, is_long) for run in runs if run not in beside]
+        results += [future.result() for future in waiting]
+    print(f"drills: {sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if all(results) else 1
+
+
+def perform(name, kind, is_long):
+    """Runs a drill with a database of this kind. Prints its figures, and returns true if it passed."""
+    begin = time.monotonic()
+    drill, result = Drill(kind(name), is_long), "ok"
+    try:
+        DRILLS[name][0](drill)
+    except Exception:
+        result = "FAILED"
+        traceback.print_exc()
+    finally:
+        drill.database.remove()
+    seconds = time.monotonic() - begin
+    print(f"{name} ({kind.kind}): {result} ({seconds:.0f} s) {'; '.join(drill.figures)}", flush=True)
+    return result == "ok"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

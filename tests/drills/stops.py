@@ -1,0 +1,67 @@
+"""Drill of stops under load."""
+
+import threading
+
+from program import jwt
+from world import Node
+
+WRITERS = 8
+
+
+class Writer:
+    """Creates secrets until the service ends. Half of the writers use a new connection for each request."""
+
+    def __init__(self, node, secrets, number, round_number):
+        self.client, self.secrets = node.client(jwt("alice")), secrets
+        self.prefix, self.keeps = f"R{round_number}_W{number}", number % 2 == 0
+        self.acknowledged, self.reset, self.began = [], [], threading.Event()
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+
+    def _run(self):
+        headers = {} if self.keeps else {"Connection": "close"}
+        for number in range(100_000):
+            key = f"{self.prefix}_{number}"
+            try:
+                status, _ = self.client.send(
+                    "POST", self.secrets, {"key": key, "value": "kvc_stop"}, **headers)
+            except OSError as error:
+                # Nothing listens any more: the request was not accepted.
+                if "ConnectionRefusedError" not in str(error):
+                    self.reset.append(f"{key}: {error}")
+                return
+            if status == 201:
+                self.acknowledged.append(key)
+                self.began.set()
+            elif status != 503:
+                self.reset.append(f"{key}: {status}")
+                return
+
+
+def terminate(drill):
+    """SIGTERM under load: no acknowledged write is lost, and no accepted request is reset."""
+    rounds, resets, expected, project = drill.size(3, 50), [], set(), None
+    for number in range(rounds + 1):
+        with Node(drill.database) as node:
+            alice = node.person("alice")
+            project = project or alice.project("Stopped")
+            secrets = f"{project}/environments/production/secrets"
+            listed = alice.ok("GET", secrets)["secrets"]
+            keys = {secret["key"] for secret in listed}
+            assert expected <= keys, f"round {number}: {len(expected - keys)} acknowledged writes are lost"
+            for secret in listed:
+                assert alice.status("DELETE", f"{secrets}/{secret['key']}") == 204
+            if number == rounds:
+                node.terminate()
+                break
+            writers = [Writer(node, secrets, writer, number) for writer in range(WRITERS)]
+            for writer in writers:
+                writer.began.wait(30)
+            node.terminate()
+            for writer in writers:
+                writer.thread.join()
+        expected = {key for writer in writers for key in writer.acknowledged}
+        resets += [reset for writer in writers for reset in writer.reset]
+        drill.total = getattr(drill, "total", 0) + len(expected)
+    drill.note(f"{rounds} stops, {drill.total} acknowledged writes, {len(resets)} resets")
+    assert not resets, f"{len(resets)} accepted requests were reset: {resets[:3]}"

@@ -1,0 +1,258 @@
+"""The service as a process, its databases and its clients, for drills."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import resource
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.parse
+import uuid
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[2] / "secrets-py/tests"))
+from program import LOGS, SETTINGS, TARGET, jwt  # noqa: E402
+
+FOLDER = Path(os.environ.get("SECRETS_TEST_FOLDER", TARGET / "test/data")) / "drills"
+
+
+def program():
+    """Returns the program to drill: the release build if there is one, else the debug build."""
+    named = os.environ.get("SECRETS_DRILL_PROGRAM")
+    release = TARGET / "release/secrets-http"
+    return Path(named) if named else release if release.exists() else TARGET / "debug/secrets-http"
+
+
+class Sqlite:
+    """SQLite database. Statements need a stopped service."""
+
+    kind = "sqlite"
+
+    def __init__(self, name):
+        folder = FOLDER / f"{name}-{uuid.uuid4().hex[:8]}"
+        folder.mkdir(parents=True)
+        self.path = folder / "secrets.db"
+        self.url = f"sqlite://{self.path}"
+
+    def run(self, statement, **values):
+        """Runs a statement, commits it and returns its rows. `:name` stands for a value; a UUID is a value."""
+        values = {name: value.bytes if isinstance(value, uuid.UUID) else value
+                  for name, value in values.items()}
+        with sqlite3.connect(self.path) as connection:
+            rows = connection.execute(statement, values).fetchall()
+        connection.close()
+        return rows
+
+    # Expressions that differ between the databases.
+    random_id = "randomblob(16)"
+    random_hash = "randomblob(32)"
+    numbers = "(WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < :count) SELECT n FROM n)"
+
+    @staticmethod
+    def ago(seconds):
+        return f"strftime('%Y-%m-%dT%H:%M:%f', 'now', '-' || CAST({seconds} AS TEXT) || ' seconds') || '+00:00'"
+
+    def remove(self):
+        pass
+
+
+class Postgres:
+    """Database of the PostgreSQL server of the test run."""
+
+    kind = "postgres"
+
+    def __init__(self, name):
+        import pg8000.native
+
+        server = urllib.parse.urlsplit(os.environ["SECRETS_TEST_POSTGRES_URL"])
+        self.name = f"drill_{name}_{uuid.uuid4().hex[:8]}"
+        self.login = {"user": server.username, "password": server.password, "host": server.hostname,
+                      "port": server.port}
+        self._connect = pg8000.native.Connection
+        self._server(f"CREATE DATABASE {self.name}")
+        self.url = server._replace(path=f"/{self.name}").geturl()
+
+    def _server(self, statement):
+        connection = self._connect(**self.login, database="postgres")
+        connection.run(statement)
+        connection.close()
+
+    def run(self, statement, **values):
+        connection = self._connect(**self.login, database=self.name)
+        rows = connection.run(statement, **values)
+        connection.close()
+        return rows or []
+
+    random_id = "gen_random_uuid()"
+    random_hash = "decode(md5(random()::text) || md5(random()::text), 'hex')"
+    numbers = "(SELECT generate_series(1, CAST(:count AS INT)) AS n)"
+
+    @staticmethod
+    def ago(seconds):
+        return f"now() - make_interval(secs => {seconds})"
+
+    def remove(self):
+        self._server(f"DROP DATABASE {self.name} WITH (FORCE)")
+
+
+class Node:
+    """`secrets-http serve` with a database. Its log is kept for the test runner to search."""
+
+    def __init__(self, database, memory=None, config=None, **settings):
+        limit = None if memory is None else lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        settings = {
+            "SECRETS_DATABASE_URL": database.url, "SECRETS_METRICS_LISTEN": "127.0.0.1:0",
+            "RUST_BACKTRACE": "0",
+        } | {name: str(value) for name, value in settings.items()}
+        arguments = [] if config is None else ["--config", str(config)]
+        LOGS.mkdir(parents=True, exist_ok=True)
+        self.log = LOGS / f"drills-{uuid.uuid4().hex[:8]}.log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [program(), "serve", *arguments], env=SETTINGS | settings, preexec_fn=limit,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
+        self.address = self._wait_for(r"listening on http://([0-9.]+):(\d+)")
+        self.metrics = self._wait_for(r"metrics on http://([0-9.]+):(\d+)")
+
+    def _wait_for(self, pattern):
+        for _ in range(3000):
+            if found := re.search(pattern, self.log.read_text()):
+                return found[1], int(found[2])
+            assert self.process.poll() is None, f"the program ended: {self.log}"
+            time.sleep(0.01)
+        raise AssertionError(f"the program does not listen: {self.log}")
+
+    def client(self, credential=None, timeout=30):
+        return Client(self.address, credential, timeout)
+
+    def person(self, name):
+        """Signs a person in."""
+        client = self.client(jwt(name))
+        client.user = client.ok("POST", "/api/v1/auth/sync", {})
+        client.team = next(team["id"] for team in client.ok("GET", "/api/v1/teams")["teams"])
+        return client
+
+    def resident(self):
+        """Returns the resident memory in MiB."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) // 1024
+
+    def refusals(self):
+        """Returns the refused requests by bound, without those that are zero."""
+        text = Client(self.metrics).text("GET", "/metrics")
+        found = re.findall(r'secrets_refusals_total\{bound="(\w+)"\} ([0-9.]+)', text)
+        return {bound: int(float(count)) for bound, count in found if float(count)}
+
+    def terminate(self):
+        """Sends SIGTERM and waits for the end."""
+        self.process.terminate()
+        assert self.process.wait(60) == 0, f"the program ended with {self.process.returncode}"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(30)
+
+
+class Client:
+    """HTTP client with one connection, for one thread."""
+
+    def __init__(self, address, credential=None, timeout=30):
+        self.address, self.credential, self.timeout = address, credential, timeout
+        self.connection = None
+
+    def again(self):
+        """Returns a client with the same credential and another connection."""
+        other = Client(self.address, self.credential, self.timeout)
+        other.__dict__ |= {name: value for name, value in self.__dict__.items() if name in ("user", "team")}
+        return other
+
+    def send(self, method, path, body=None, **headers):
+        """Sends a request. Returns the status and the body; raises OSError if there is no response."""
+        if self.connection is None:
+            self.connection = http.client.HTTPConnection(*self.address, timeout=self.timeout)
+        if self.credential:
+            headers["Authorization"] = f"Bearer {self.credential}"
+        data = None if body is None else json.dumps(body).encode()
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            self.connection.request(method, path, data, headers)
+            response = self.connection.getresponse()
+            status, text, closes = response.status, response.read(), response.will_close
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise OSError(repr(error)) from error
+        if closes:
+            self.close()
+        return status, text
+
+    def status(self, method, path, body=None, **headers):
+        """Sends a request. Returns the status; 0 if there is no response."""
+        try:
+            return self.send(method, path, body, **headers)[0]
+        except OSError:
+            return 0
+
+    def timed(self, method, path, body=None):
+        """Sends a request. Returns the status and the seconds until the end of the response."""
+        begin = time.monotonic()
+        status = self.status(method, path, body)
+        return status, time.monotonic() - begin
+
+    def ok(self, method, path, body=None):
+        """Sends a request that must succeed. Returns its JSON."""
+        status, text = self.send(method, path, body)
+        assert 200 <= status < 300, f"{method} {path}: {status} {text[:300]!r}"
+        return json.loads(text) if text else None
+
+    def text(self, method, path):
+        return self.send(method, path)[1].decode()
+
+    def project(self, name):
+        """Creates a project. Returns its path."""
+        return "/api/v1/projects/" + self.ok("POST", "/api/v1/projects", {"name": name, "team_id": self.team})["id"]
+
+    def secret(self, project, environment="production", key="KEY", value="kvc_drill"):
+        """Creates a secret. Returns its path."""
+        secrets = f"{project}/environments/{environment}/secrets"
+        self.ok("POST", secrets, {"key": key, "value": value})
+        return f"{secrets}/{key}"
+
+    def token(self, **fields):
+        """Creates a service token for all projects. Returns its text."""
+        body = {"name": "drill", "team_id": self.team, "all_projects": True, "permissions": ["read", "write"]}
+        return self.ok("POST", "/api/v1/tokens", body | fields)["token"]
+
+    def close(self):
+        if self.connection is not None:
+            self.connection.close()
+        self.connection = None
+
+
+def imported(prefix, count=100, size=65_536):
+    """Returns the body of an import of secrets of this size."""
+    secrets = [{"key": f"{prefix}_{number}", "value": "x" * size} for number in range(count)]
+    return {"secrets": secrets, "overwrite": True}
+
+
+def raw(address, *lines):
+    """Opens a connection and sends the head of a request."""
+    connection = socket.create_connection(address, timeout=30)
+    if lines:
+        connection.sendall("".join(f"{line}\r\n" for line in (*lines, "")).encode())
+    return connection
+
+
+def quantile(times, share):
+    """Returns a quantile of times, in seconds."""
+    return sorted(times)[min(int(len(times) * share), len(times) - 1)]
