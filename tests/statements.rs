@@ -126,6 +126,7 @@ async fn statements_of(token: &Client, path: &str) -> Vec<String> {
             "BEGIN",
             "COMMIT",
             "PRAGMA foreign_keys",
+            "SELECT set_config",
             "UPDATE tokens SET last_used_at",
         ]
         .iter()

@@ -2,16 +2,20 @@
 
 mod address;
 mod permits;
+mod shared;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
 pub use self::address::{AddressLimiter, network_of};
 pub(crate) use self::permits::QueuePermits;
 pub use self::permits::{Permit, Permits, Place};
+pub use self::shared::{
+    NamedWindows, SharedCounter, SharedCounters, SharedKey, SharedState, SharedWindows,
+};
 use crate::model::Time;
 pub use crate::model::Window;
 use crate::model::lock::lock;
@@ -88,21 +92,45 @@ impl<K: Eq + Hash> RateLimiter<K> {
         if self.limit == 0 {
             return None;
         }
-        let window = now.timestamp().div_euclid(self.length);
-        let index = usize::try_from(self.hasher.hash_one(&key) % SHARDS as u64).unwrap_or_default();
+        let used = self.shard(&key, now).add(key, more, self.overflow);
+        Some(Window {
+            limit: self.limit,
+            remaining: self.limit.saturating_sub(used),
+            resets_at: self.window_end(now),
+            admitted: used <= self.limit - u32::from(more == 0),
+        })
+    }
+
+    /// Raises the counter of `key` to the number of requests that all nodes have counted, so that a
+    /// request over the limit is refused without another look at the shared counters.
+    fn raise(&self, key: K, now: Time, used: u32) {
+        let mut shard = self.shard(&key, now);
+        // The number of a late request is that of the previous window.
+        if shard.window == self.window(now) {
+            shard.raise(key, used);
+        }
+    }
+
+    /// Returns the shard of a key, for the window of `now`.
+    fn shard(&self, key: &K, now: Time) -> MutexGuard<'_, Shard<K>> {
+        let window = self.window(now);
+        let index = usize::try_from(self.hasher.hash_one(key) % SHARDS as u64).unwrap_or_default();
         let mut shard = lock(&self.shards[index]);
         // A request that began in the previous window may get here late.
         if shard.window != window && shard.window != window + 1 {
             *shard = Shard { window, counts: HashMap::new(), overflow: 0 };
         }
-        let used = shard.add(key, more, self.overflow);
-        Some(Window {
-            limit: self.limit,
-            remaining: self.limit.saturating_sub(used),
-            resets_at: DateTime::<Utc>::from_timestamp(window * self.length, 0).unwrap_or(now)
-                + TimeDelta::seconds(self.length),
-            admitted: used <= self.limit - u32::from(more == 0),
-        })
+        shard
+    }
+
+    /// Returns the number of the window that contains `now`.
+    fn window(&self, now: Time) -> i64 {
+        now.timestamp().div_euclid(self.length)
+    }
+
+    fn window_end(&self, now: Time) -> Time {
+        let begin = DateTime::<Utc>::from_timestamp(self.window(now) * self.length, 0);
+        begin.unwrap_or(now) + TimeDelta::seconds(self.length)
     }
 }
 
@@ -119,6 +147,14 @@ impl<K: Eq + Hash> Shard<K> {
         };
         *count = count.saturating_add(more);
         *count
+    }
+
+    /// Raises the counter of a key, if the table has room for the key.
+    fn raise(&mut self, key: K, used: u32) {
+        if self.counts.len() < KEYS_PER_SHARD || self.counts.contains_key(&key) {
+            let count = self.counts.entry(key).or_default();
+            *count = used.max(*count);
+        }
     }
 }
 

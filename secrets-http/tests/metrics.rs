@@ -220,6 +220,30 @@ async fn refusals_and_failures_are_counted_by_their_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn watches_and_waits_for_connections_are_shown() {
+    let app = start(0, 0).await;
+    app.request("POST /api/v1/auth/sync", "").await;
+    app.request("POST /api/v1/projects", r#"{"name": "Web"}"#).await;
+    let mut socket = TcpStream::connect(app.address).await.unwrap();
+    let path = "/api/v1/projects/web/environments/production/watch";
+    let head =
+        format!("GET {path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {}\r\n\r\n", app.token);
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let mut begin = [0; 12];
+    socket.read_exact(&mut begin).await.unwrap();
+    assert_eq!(&begin, b"HTTP/1.1 200");
+
+    assert_eq!(app.value("secrets_watches").await, 1);
+    assert_eq!(app.value("secrets_watches_max").await, 100);
+    let text = app.scrape().await;
+    let waited = r#"secrets_database_connection_wait_seconds_total{pool="read"} "#;
+    let waited: f64 =
+        text.lines().find_map(|line| line.strip_prefix(waited)).unwrap().parse().unwrap();
+    assert!(waited > 0.0, "{text}");
+    assert!(!text.contains("secrets_redis_up 1") && !text.contains("secrets_redis_up 0"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_listener_answers_while_a_request_hangs() {
     let app = start(0, 0).await;
     app.request("POST /api/v1/auth/sync", "").await;

@@ -68,8 +68,9 @@ def test_the_compose_file_contains_no_secret() -> None:
 
     assert all(secret.keys() == {"file"} for secret in compose["secrets"].values())
     for name in compose["services"]:
-        secrets, variables = service(name)["secrets"], service(name)["environment"]
+        secrets, variables = service(name)["secrets"], service(name).get("environment", {})
         files = {value for key, value in variables.items() if key.endswith("_FILE")}
+        files |= {word for word in service(name).get("command", []) if word.startswith("/run/")}
         assert files == {f"/run/secrets/{secret}" for secret in secrets}
         assert not re.search(r"_(PASSWORD|URL|KEY|SECRET)\b", " ".join(variables.keys() - PUBLIC))
 
@@ -83,9 +84,11 @@ def test_the_service_of_the_compose_file_has_no_privileges() -> None:
 
 
 def test_containers_start_again_and_have_health_checks() -> None:
-    assert service("secrets")["restart"] == service("database")["restart"] == "unless-stopped"
+    for name in ["secrets", "database", "redis"]:
+        assert service(name)["restart"] == "unless-stopped"
     assert service("secrets")["depends_on"]["database"] == {"condition": "service_healthy"}
     assert "pg_isready" in service("database")["healthcheck"]["test"]
+    assert "redis-cli ping" in service("redis")["healthcheck"]["test"][1]
     assert 'CMD ["live"]' in DOCKERFILE.read_text()
 
 
@@ -94,4 +97,4 @@ def test_the_trusted_proxy_is_the_gateway_of_the_network() -> None:
     (address,) = networks["outside"]["ipam"]["config"]
 
     assert service("secrets")["environment"]["SECRETS_TRUSTED_PROXIES"] == address["gateway"]
-    assert networks["database"] == {"internal": True}
+    assert networks["database"] == networks["redis"] == {"internal": True}

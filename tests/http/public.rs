@@ -28,6 +28,7 @@ async fn health_is_200_ok_while_everything_works(app: App) {
             "workers": health["workers"],
             "failing": [],
             "failing_total": 0,
+            "rate_limits": "per_node",
         })
     );
     assert!(DateTime::parse_from_rfc3339(health["build_time"].as_str().unwrap()).is_ok());

@@ -214,7 +214,8 @@ pub(crate) fn log_path(name: &str) -> PathBuf {
     target().join("test/logs").join(format!("{name}.log"))
 }
 
-fn log_file(name: &str) -> File {
+/// Opens the log of a program.
+pub(crate) fn log_file(name: &str) -> File {
     let path = log_path(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     File::options().create(true).append(true).open(path).unwrap()

@@ -25,7 +25,7 @@ use secrets_http::serve::client_address::Networks;
 use secrets_http::serve::gate::Rates;
 use secrets_http::serve::memory::MemoryBudget;
 use secrets_http::serve::reply::Envelope;
-use secrets_http::serve::watches::DEFAULT_WATCH_LIMIT;
+use secrets_http::serve::watches::{DEFAULT_WATCH_LIMIT, WatchRegistry};
 
 use crate::forged::forged;
 use crate::mailer::{RecordingMailer, sent_by};
@@ -207,6 +207,7 @@ impl Build {
             rotators: Some(quick(&database, &self.timings)),
             offload: Arc::new(TokioOffload),
             timer: None,
+            counters: None,
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
@@ -259,6 +260,7 @@ impl App {
             rotators: Some(quick(&self.database, &self.timings)),
             offload: Arc::new(TokioOffload),
             timer: None,
+            counters: None,
         }
     }
 
@@ -322,7 +324,11 @@ impl App {
             envelope: Envelope::Named,
             has_dashboard: true,
             memory: Arc::new(MemoryBudget::new(0)),
-            watch_limit: DEFAULT_WATCH_LIMIT,
+            watches: Arc::new(WatchRegistry::new(
+                Arc::clone(&self.service),
+                self.clock.clone(),
+                DEFAULT_WATCH_LIMIT,
+            )),
             sign_in: Arc::new(BrowserSignIn::Off),
         }
     }

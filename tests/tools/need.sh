@@ -42,6 +42,9 @@ find_missing() {
     need 'Python 3.11 or later with venv (python3)' python3-venv has_python
     need 'the PostgreSQL server (initdb, postgres)' postgresql has_postgres
     need 'the MariaDB server (mariadbd, mariadb-install-db)' 'mariadb-server-core mariadb-client-core' has_mariadb
+    need 'promtool, of Prometheus' prometheus has promtool
+    need 'PgBouncer (/usr/sbin/pgbouncer)' pgbouncer has_pgbouncer
+    need 'the Redis server (redis-server)' redis-server has redis-server
     need 'Chromium and its driver (chromium, chromedriver)' 'chromium chromium-driver' has_chromium
     need openssl openssl has openssl
     need 'dash, bash, zsh, ksh and fish' 'dash bash zsh ksh fish' has_shells
@@ -114,6 +117,11 @@ has_postgres() {
 has_mariadb() {
     find_mariadb
     [ -n "$mariadb" ]
+}
+
+# Debian keeps it outside of the PATH of ordinary users.
+has_pgbouncer() {
+    [ -x /usr/sbin/pgbouncer ]
 }
 
 can_install() {

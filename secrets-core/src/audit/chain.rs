@@ -78,8 +78,11 @@ pub const PRUNE: Periodic = Periodic {
 pub async fn seal(engine: &Engine) -> StoreResult<u64> {
     let mut sealed = seal_batches(engine).await?;
     let failures = engine.shared::<Failures>();
+    let began = engine.now();
     let mut teams = engine.store().read().await?.unsealed_teams().await?;
+    let found = teams.len();
     teams.retain(|team| !failures.must_wait(WorkItem::AuditSeal(*team), engine.now()));
+    let mut is_complete = teams.len() == found;
     // One batch per team at a time, so that a busy team does not delay others.
     while !teams.is_empty() {
         let mut unfinished = Vec::new();
@@ -96,11 +99,15 @@ pub async fn seal(engine: &Engine) -> StoreResult<u64> {
                 Err(error @ StoreError::Unavailable(_)) => return Err(error),
                 // An error in one audit chain must not stop the work on other chains.
                 Err(error) => {
+                    is_complete = false;
                     failures.report(WorkItem::AuditSeal(team), &error, engine.now());
                 }
             }
         }
         teams = unfinished;
+    }
+    if is_complete {
+        engine.counters().set_sealed(began);
     }
     Ok(sealed)
 }

@@ -29,6 +29,13 @@ impl FingerprintKey {
         Self(Zeroizing::new(mac(keyring.pepper().as_bytes(), &parts)))
     }
 
+    /// Derives the MAC key for counters of rate limits, which the nodes of an instance may share on
+    /// another server.
+    pub(crate) fn of_rate_limits(keyring: &Keyring) -> Self {
+        let parts: [&[u8]; 1] = [b"secrets-core/v1/rate-limit"];
+        Self(Zeroizing::new(mac(keyring.pepper().as_bytes(), &parts)))
+    }
+
     /// Generates a random MAC key, for comparing findings within one scan.
     pub(crate) fn draw() -> Self {
         Self(Zeroizing::new(random()))

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::{Access, AuditContext, Caller, Engine, Options, Ports, Read, Who, Write, audit_chain};
 use crate::crypto::{Keyring, random};
+use crate::limits::SharedWindows;
 use crate::model::{EnvironmentId, Error, ProjectId, Result, RotationId, TeamId, Time, UserId};
 use crate::ports::identity::INVALID_CREDENTIAL;
 use crate::store::{EnvironmentCounters, Reads, StoreResult, Tx};
@@ -83,6 +84,11 @@ impl<'a, A: Access> Context<'a, A> {
     /// Returns the encryption keys of the instance.
     pub(crate) fn keyring(&self) -> &'a Keyring {
         self.engine.keyring()
+    }
+
+    /// Returns the rate-limit counters that the nodes share.
+    pub(crate) fn windows(&self) -> &'a SharedWindows {
+        self.engine.windows()
     }
 
     /// Returns the state of type `T` that operations share in this process, such as a counter of

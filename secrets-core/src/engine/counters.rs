@@ -1,9 +1,11 @@
 //! Counters of the engine since its start, for metrics.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
-use crate::model::{Bound, Error};
+use crate::model::rotations::Outcome;
+use crate::model::{Bound, Error, Time};
 
 /// Counters of a running service. They are relaxed atomics: values of several counters may be of
 /// slightly different times.
@@ -15,6 +17,10 @@ pub struct Counters {
     unavailable: Counter,
     internal: Counter,
     pub(crate) refusals: RefusalCounters,
+    rotations: [Counter; 3],
+    deliveries: [Counter; 3],
+    /// Time of the last round after which all audit entries were sealed, in Unix time; 0 before.
+    sealed_at: AtomicI64,
     /// True if the store failed in the last health check.
     store_fails: AtomicBool,
 }
@@ -22,6 +28,17 @@ pub struct Counters {
 /// Numbers of refused requests by bound. Clones share their values.
 #[derive(Debug, Clone, Default)]
 pub struct RefusalCounters(Arc<[Counter; Bound::ALL.len()]>);
+
+/// End of an attempt to send a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DeliveryEnd {
+    /// The receiver accepted the delivery, or it is no longer needed.
+    Done,
+    /// The delivery is tried again later.
+    Retried,
+    /// The delivery is given up.
+    GivenUp,
+}
 
 /// A number that only increases, such as the number of failed operations.
 #[derive(Debug, Default)]
@@ -44,6 +61,14 @@ pub struct Counts {
     pub internal: u64,
     /// True if the store responded to the last health check.
     pub is_store_up: bool,
+    /// Attempts to rotate a credential that this process ended, by result: `success`, `failed` or
+    /// `rolled_back`.
+    pub rotations: [(&'static str, u64); 3],
+    /// Attempts to send a delivery of the outbox, by result: `done`, `retried` or `given_up`.
+    pub deliveries: [(&'static str, u64); 3],
+    /// Time since the last round of this process after which all audit entries were sealed. `None` before
+    /// the first one.
+    pub audit_sealed_ago: Option<Duration>,
 }
 
 impl Counter {
@@ -85,6 +110,31 @@ impl Counters {
         }
     }
 
+    /// Counts an attempt to rotate a credential, after its end was stored.
+    pub(crate) fn count_rotation(&self, outcome: Outcome) {
+        let [success, failed, rolled_back] = &self.rotations;
+        match outcome {
+            Outcome::Success => success.add(1),
+            Outcome::Failed => failed.add(1),
+            Outcome::RolledBack => rolled_back.add(1),
+        }
+    }
+
+    /// Counts an attempt to send a delivery, after its end was stored.
+    pub(crate) fn count_delivery(&self, end: DeliveryEnd) {
+        let [done, retried, given_up] = &self.deliveries;
+        match end {
+            DeliveryEnd::Done => done.add(1),
+            DeliveryEnd::Retried => retried.add(1),
+            DeliveryEnd::GivenUp => given_up.add(1),
+        }
+    }
+
+    /// Stores the time of a round after which all audit entries were sealed.
+    pub(crate) fn set_sealed(&self, now: Time) {
+        self.sealed_at.store(now.timestamp(), Ordering::Relaxed);
+    }
+
     /// Stores the result of a health check of the store.
     pub(crate) fn set_store_up(&self, is_up: bool) {
         self.store_fails.store(!is_up, Ordering::Relaxed);
@@ -92,7 +142,12 @@ impl Counters {
 
     /// Returns all values. `audit_waiting` is the number of audit entries that wait for their
     /// batch.
-    pub(crate) fn counts(&self, audit_waiting: u64) -> Counts {
+    pub(crate) fn counts(&self, audit_waiting: u64, now: Time) -> Counts {
+        let [success, failed, rolled_back] = self.rotations.each_ref().map(Counter::value);
+        let [done, retried, given_up] = self.deliveries.each_ref().map(Counter::value);
+        let sealed_at = Some(self.sealed_at.load(Ordering::Relaxed)).filter(|at| *at != 0);
+        let sealed_ago =
+            sealed_at.map(|at| u64::try_from(now.timestamp() - at).unwrap_or_default());
         Counts {
             audit_batches: self.audit_batches.value(),
             audit_entries: self.audit_entries.value(),
@@ -100,6 +155,9 @@ impl Counters {
             audit_waiting,
             unavailable: self.unavailable.value(),
             internal: self.internal.value(),
+            rotations: [("success", success), ("failed", failed), ("rolled_back", rolled_back)],
+            deliveries: [("done", done), ("retried", retried), ("given_up", given_up)],
+            audit_sealed_ago: sealed_ago.map(Duration::from_secs),
             is_store_up: !self.store_fails.load(Ordering::Relaxed),
         }
     }

@@ -29,6 +29,7 @@ pub(crate) use audit_context::AuditContext;
 pub use caller::{Caller, Callers, Person, Who};
 pub use context::Context;
 pub(crate) use context::Lock;
+pub(crate) use counters::DeliveryEnd;
 pub use counters::{Counters, Counts, RefusalCounters};
 pub(crate) use failures::Failures;
 pub use failures::{FailingItem, WorkItem};
@@ -47,6 +48,7 @@ use self::audit_queue::AuditQueue;
 use self::offload::Permits;
 use self::shared::Shared;
 use crate::crypto::Keyring;
+use crate::limits::SharedWindows;
 use crate::model::{Error, Result, Time};
 use crate::store::{AuditRecord, Store, StoreUsage};
 
@@ -61,6 +63,7 @@ pub struct Engine {
     shared: Shared,
     permits: Permits,
     admission: Admission,
+    windows: SharedWindows,
 }
 
 impl Engine {
@@ -70,8 +73,9 @@ impl Engine {
     /// Fails, without writing anything, if the encryption keys do not match the stored data.
     pub async fn open(ports: Ports, options: Options) -> std::result::Result<Self, StartError> {
         let keyring = start::keyring(&ports).await?;
+        let windows = SharedWindows::new(ports.counters.clone(), &keyring);
         let (audit, counters, shared, permits, admission) = Default::default();
-        Ok(Self { ports, options, keyring, audit, counters, shared, permits, admission })
+        Ok(Self { ports, options, keyring, audit, counters, shared, permits, admission, windows })
     }
 
     /// Performs an operation: runs the operation, which authorizes the caller, and records it in
@@ -88,7 +92,7 @@ impl Engine {
     /// Returns the counters of the engine, without a query.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.counters.counts(self.audit.waiting_entries() as u64)
+        self.counters.counts(self.audit.waiting_entries() as u64, self.now())
     }
 
     /// Returns the counters of refused requests. A host counts its own refusals;
@@ -108,6 +112,12 @@ impl Engine {
     #[must_use]
     pub fn store_usage(&self) -> StoreUsage {
         self.store().usage()
+    }
+
+    /// Returns the rate-limit counters that the nodes share.
+    #[must_use]
+    pub fn windows(&self) -> &SharedWindows {
+        &self.windows
     }
 
     async fn run_recorded<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {

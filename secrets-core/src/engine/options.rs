@@ -7,6 +7,7 @@ use chrono::TimeDelta;
 
 use crate::crypto::{InstanceRecord, RootKeys};
 use crate::egress::EgressPolicy;
+use crate::limits::SharedCounters;
 use crate::model::{BaseUrl, Clock, MemberAccess, Plans, SystemClock};
 use crate::ports::identity::IdentityVerifier;
 use crate::ports::mail::Mail;
@@ -44,6 +45,8 @@ pub struct Ports {
     pub offload: Arc<dyn Offload>,
     /// Timer for the time limit of operations. Without it, they have no limit.
     pub timer: Option<Arc<dyn Timer>>,
+    /// Counters of rate limits that the nodes share. Without them, each node counts by itself.
+    pub counters: Option<Arc<dyn SharedCounters>>,
 }
 
 impl Ports {
@@ -62,6 +65,7 @@ impl Ports {
             webhooks: None,
             offload: Arc::new(Inline),
             timer: None,
+            counters: None,
         }
     }
 

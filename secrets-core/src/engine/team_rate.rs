@@ -36,9 +36,13 @@ pub(crate) async fn count<A: Access>(cx: &mut Context<'_, A>, team: TeamId) -> R
             None => return Ok(()),
         },
     };
-    let now = cx.now();
+    let (now, counted) = (cx.now(), &cx.caller.origin.team_window.0);
     let limiter = rates.limiter.get_or_init(|| RateLimiter::new(cx.options().rate_limit_per_team));
-    Bound::Team.check(*cx.caller.origin.team_window.0.get_or_init(|| limiter.count(account, now)))
+    if counted.get().is_none() {
+        let window = limiter.count_shared(cx.windows().named("team"), account, now).await;
+        counted.get_or_init(|| window);
+    }
+    Bound::Team.check(counted.get().copied().flatten())
 }
 
 impl TeamRates {

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::{RateLimiter, Window};
+use super::{NamedWindows, RateLimiter, Window};
 use crate::model::Time;
 
 /// Limit of an IPv6 /48 network, as a multiple of the limit of a /64 network. Providers assign /48
@@ -44,6 +44,35 @@ impl AddressLimiter {
         let own = self.v6.look(network, now)?;
         let around = if own.admitted { self.v6_wide.count(wide, now) } else { None };
         around.filter(|around| !around.admitted).or_else(|| self.v6.count(network, now))
+    }
+
+    /// Counts a request from an address like [`count`](Self::count), together with the requests that the
+    /// other nodes have counted.
+    pub async fn count_shared(
+        &self,
+        shared: NamedWindows<'_>,
+        address: IpAddr,
+        now: Time,
+    ) -> Option<Window> {
+        let (network, wide) = match address.to_canonical() {
+            IpAddr::V4(address) => {
+                return self.v4.count_shared(shared.table("v4"), address, now).await;
+            }
+            IpAddr::V6(address) => prefixes(address),
+        };
+        let own = self.count(address, now)?;
+        if !own.admitted {
+            return Some(own);
+        }
+        let counters = [
+            self.v6.shared_counter(shared.table("v6"), &network, now),
+            self.v6_wide.shared_counter(shared.table("v6-wide"), &wide, now),
+        ];
+        let Some([used, used_wide]) = shared.add(counters).await else { return Some(own) };
+        self.v6.raise(network, now, used);
+        self.v6_wide.raise(wide, now, used_wide);
+        let around = self.v6_wide.look(wide, now)?.with_used(used_wide);
+        Some(if around.admitted { own.with_used(used) } else { around })
     }
 
     /// Returns the state of the counter of an address without counting a request; `admitted` is true

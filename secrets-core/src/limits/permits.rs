@@ -62,6 +62,12 @@ impl<P: Place> Permits<P> {
         Ok(Permit { permits: self.clone(), places })
     }
 
+    /// Returns the number of permits in use for a resource.
+    #[must_use]
+    pub fn in_use(&self, place: &P) -> usize {
+        lock(&self.0).get(place).copied().unwrap_or_default()
+    }
+
     /// True if a job that uses these resources would get a permit.
     pub(crate) fn are_free(&self, places: &[P]) -> bool {
         first_full(&lock(&self.0), places).is_none()

@@ -9,7 +9,7 @@ use chrono::TimeDelta;
 use futures_util::future::join_all;
 
 use super::{Channel, DeliveryPermit};
-use crate::engine::{Engine, Job, Schedule, Worker};
+use crate::engine::{DeliveryEnd, Engine, Job, Schedule, Worker};
 use crate::model::lock::lock;
 use crate::model::{DeliveryId, Error, Time};
 use crate::ports::mail::DeliveryError;
@@ -149,24 +149,27 @@ pub(crate) async fn settle_attempt(
     outcome: Result<(), DeliveryError>,
 ) -> StoreResult<()> {
     let (id, kind, attempts) = (delivery.id, delivery.kind.as_str(), delivery.attempts);
-    let again = match outcome {
-        Ok(()) => None,
+    let (again, end) = match outcome {
+        Ok(()) => (None, DeliveryEnd::Done),
         Err(DeliveryError::Refused(reason)) => {
             tracing::error!(delivery = %id, kind, attempts, reason, "refused for good");
-            None
+            (None, DeliveryEnd::GivenUp)
         }
         Err(DeliveryError::Failed(reason)) => {
             let again = next_attempt(attempts, engine.now());
             if again.is_some() {
                 tracing::warn!(delivery = %id, kind, attempts, reason, "not sent");
+                (again, DeliveryEnd::Retried)
             } else {
                 tracing::error!(delivery = %id, kind, attempts, reason, "given up");
+                (again, DeliveryEnd::GivenUp)
             }
-            again
         }
     };
     let tx = engine.store().begin().await?;
-    settle(tx, delivery, again).await
+    settle(tx, delivery, again).await?;
+    engine.counters().count_delivery(end);
+    Ok(())
 }
 
 /// Ends a claim and commits the transaction. Sets `again` as the time of the next attempt, or

@@ -131,6 +131,7 @@ impl Builder {
             webhooks: self.webhooks,
             offload: self.offload,
             timer: self.timer,
+            counters: None,
         };
         Service::open(ports, self.options).await
     }

@@ -22,7 +22,8 @@ pub enum Location {
     /// SQLite database file, used by one process at a time. Created if it does not exist.
     #[cfg(feature = "sqlite")]
     Sqlite(PathBuf),
-    /// URL of a PostgreSQL database, which several nodes may share.
+    /// URL of a PostgreSQL database, which several nodes may share. It may name several hosts, one of which
+    /// accepts writes at a time.
     #[cfg(feature = "postgres")]
     Postgres(Zeroizing<String>),
 }
@@ -171,6 +172,7 @@ impl FromStr for Location {
             Some(("memory", "")) => Ok(Self::Memory),
             #[cfg(feature = "postgres")]
             Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
+                super::sql::postgres::url::split(url)?;
                 Ok(Self::Postgres(Zeroizing::new(url.to_owned())))
             }
             _ => Err("must be sqlite://PATH, postgres://USER:PASSWORD@HOST/DATABASE or memory:"),

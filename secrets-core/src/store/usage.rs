@@ -1,5 +1,7 @@
 //! State of the connections and of the cache of a store, for metrics.
 
+use std::time::Duration;
+
 /// State of a store.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct StoreUsage {
@@ -20,6 +22,10 @@ pub struct PoolUsage {
     pub open: u32,
     /// Number of open connections that are not in use.
     pub idle: u32,
+    /// Total time that was spent waiting for a connection.
+    pub waited: Duration,
+    /// Number of waits that ended without a connection.
+    pub failures: u64,
 }
 
 /// State of a cache of records.

@@ -3,4 +3,5 @@
 pub mod fetch;
 pub mod identity;
 pub mod mail;
+pub mod redis;
 pub mod webhooks;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use secrets_core::Service;
 use secrets_core::bundle::Signer;
 use secrets_core::engine::FailingItem;
+use secrets_core::limits::SharedState;
 use secrets_core::model::Time;
 use secrets_core::runtime::{Supervisor, WorkerHealth};
 use serde::Serialize;
@@ -30,6 +31,9 @@ struct HealthResponse {
     build_time: &'static str,
     /// Result of each check: `ok` or `fail`.
     checks: BTreeMap<&'static str, &'static str>,
+    /// Counting for rate limits: `shared` if the nodes count together in Redis, `per_node` if no Redis is
+    /// configured, `per_node_fallback` while Redis cannot be reached. Does not change the status.
+    rate_limits: &'static str,
     /// Background workers.
     workers: Vec<WorkerResponse>,
     /// Items of background work that fail on this node, oldest first, at most 20. They do not
@@ -147,6 +151,11 @@ async fn health(service: &Service, supervisor: &Supervisor, envelope: Envelope) 
         version: env!("CARGO_PKG_VERSION"),
         build_time: env!("SERVICE_BUILD_TIME"),
         checks: checks.into_iter().map(|(name, works)| (name, status(works))).collect(),
+        rate_limits: match service.engine().windows().state() {
+            SharedState::Available => "shared",
+            SharedState::Absent => "per_node",
+            SharedState::Unavailable => "per_node_fallback",
+        },
         workers: supervisor.health().into_iter().map(worker).collect(),
         failing_total: health.failing.len(),
         failing: health.failing.into_iter().take(MAX_FAILING).map(failing).collect(),

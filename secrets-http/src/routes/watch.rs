@@ -47,8 +47,7 @@ const RECHECK_INTERVAL: Duration = Duration::from_secs(10);
 const MAX_QUEUED_EVENTS: usize = 4;
 
 pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
-    let (service, clock) = (Arc::clone(&api.service), Arc::clone(&api.clock));
-    let all = Arc::new(WatchRegistry::new(service, clock, api.watch_limit));
+    let all = Arc::clone(&api.watches);
     let environment =
         |target: &Target| Operation::Environment(WatchEnvironment { at: target.environment() });
     let project = |target: &Target| Operation::Project(WatchProject { project: target.project() });

@@ -19,6 +19,7 @@ use crate::serve::memory::{MemoryBudget, PART, Reservation};
 use crate::serve::reply::{Envelope, Render};
 use crate::serve::router::Route;
 use crate::serve::run_to_end::RunToEnd;
+use crate::serve::watches::WatchRegistry;
 
 /// Factory of routes.
 #[derive(Clone)]
@@ -33,8 +34,8 @@ pub struct Api {
     pub has_dashboard: bool,
     /// Memory of large bodies.
     pub memory: Arc<MemoryBudget>,
-    /// Maximum number of watchers of the process.
-    pub watch_limit: usize,
+    /// Watched environments and projects.
+    pub watches: Arc<WatchRegistry>,
     /// Sign-in of browsers.
     pub sign_in: Arc<BrowserSignIn>,
 }

@@ -7,15 +7,20 @@
 //! current or the previous minute. A credential that was verified in that time from the same
 //! address is exempt from the limits of the address, so that one bad client behind a shared address
 //! does not block the others.
+//!
+//! Requests are counted together with those of the other nodes, if the nodes share counters. The checks before
+//! the credential is verified use only the numbers that this node has seen, so that a request accesses the
+//! shared counters at most once.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::future::join;
 use secrets_core::Service;
 use secrets_core::engine::{Caller, Who};
-use secrets_core::limits::{AddressLimiter, RateLimiter, Window, network_of};
+use secrets_core::limits::{AddressLimiter, RateLimiter, SharedWindows, Window, network_of};
 use secrets_core::model::{BaseUrl, Bound, Clock, Error, Identity, Origin, Time};
 use warp::http::HeaderMap;
 use warp::http::header::AUTHORIZATION;
@@ -54,8 +59,8 @@ pub struct Admission {
     pub window: Option<Window>,
 }
 
-/// Hash of a user or service token, with a random seed of this process.
-type PrincipalHash = u64;
+/// Keyed hash of a user or service token, the same on every node.
+type PrincipalHash = [u8; 16];
 
 const MISSING: Error = Error::Unauthenticated("missing credential: send `Authorization: Bearer …`");
 const MALFORMED: Error = Error::Unauthenticated("invalid credential");
@@ -91,8 +96,8 @@ impl Authenticator {
     }
 
     /// Counts a request to a public endpoint for its IP address.
-    pub fn count(&self, address: IpAddr) -> Option<Window> {
-        self.addresses.count(address, self.clock.now())
+    pub async fn count(&self, address: IpAddr) -> Option<Window> {
+        self.count_address(address, self.clock.now()).await
     }
 
     /// Authenticates the caller of a request, and counts the request. A session cookie is accepted only
@@ -122,11 +127,11 @@ impl Authenticator {
         let cookie = session_cookie::of_script(headers, public);
         let credential = match cookie.map_or_else(|| credential(headers), Ok) {
             Ok(credential) => credential,
-            Err(error) => return self.refuse(address, now, error),
+            Err(error) => return self.refuse(address, now, error).await,
         };
         let known = self.verified.find(credential, address, now);
         let window = match known {
-            Some(Known { principal, is_here: true }) => self.principals.count(principal, now),
+            Some(Known { principal, is_here: true }) => self.count_principal(principal, now).await,
             Some(Known { principal, is_here: false }) => self.principals.look(principal, now),
             None => None,
         };
@@ -137,7 +142,7 @@ impl Authenticator {
         if counted.is_none()
             && let Err(error) = self.admit_address(address, now)
         {
-            return self.refuse(address, now, error);
+            return self.refuse(address, now, error).await;
         }
         let authenticated = match cookie {
             Some(cookie) => self.service.authenticate_browser(cookie, origin).await,
@@ -145,11 +150,12 @@ impl Authenticator {
         };
         match authenticated {
             Ok(caller) => {
-                let principal = self.verified.remember(credential, address, &caller, now);
+                let principal = self.principal(&caller);
+                self.verified.remember(credential, address, principal, now);
                 let counted = counted.filter(|(counted, _)| *counted == principal);
                 let window = match counted {
                     Some((_, window)) => window,
-                    None => self.principals.count(principal, now),
+                    None => self.count_principal(principal, now).await,
                 };
                 let admitted = Bound::Principal.check(window);
                 Admission { caller: admitted.map(|()| caller), window }
@@ -160,10 +166,44 @@ impl Authenticator {
                     self.metrics.count_authentication_failure();
                 }
                 if error.refuses_credential() && cookie.is_none() {
-                    self.failures.count(address, now);
+                    return self.refuse_failure(address, now, error).await;
                 }
-                self.refuse(address, now, error)
+                self.refuse(address, now, error).await
             }
+        }
+    }
+
+    /// Counts a failed credential of an IP address, like [`refuse`](Self::refuse).
+    async fn refuse_failure(&self, address: IpAddr, now: Time, error: Error) -> Admission {
+        let failures = self.windows().named("failures");
+        let failure = self.failures.count_shared(failures, address, now);
+        // At the same time, so that both cost one wait.
+        join(failure, self.refuse(address, now, error)).await.1
+    }
+
+    fn windows(&self) -> &SharedWindows {
+        self.service.engine().windows()
+    }
+
+    async fn count_principal(&self, principal: PrincipalHash, now: Time) -> Option<Window> {
+        self.principals.count_shared(self.windows().named("principal"), principal, now).await
+    }
+
+    async fn count_address(&self, address: IpAddr, now: Time) -> Option<Window> {
+        self.addresses.count_shared(self.windows().named("address"), address, now).await
+    }
+
+    /// Returns a hash that identifies the principal: a service token by its ID, or a user by token
+    /// issuer and subject, which are known even before the first sign-in.
+    fn principal(&self, caller: &Caller) -> PrincipalHash {
+        let hash = |parts: &[&[u8]]| self.windows().hash(parts);
+        let person = |of: &Identity| hash(&[b"user", of.issuer.as_bytes(), of.subject.as_bytes()]);
+        match &caller.who {
+            Who::Person(known) => person(&known.identity),
+            Who::Unsynced(identity) => person(identity),
+            Who::Token(token) => hash(&[b"token", token.id.uuid().as_bytes()]),
+            // Not reached: a request without a credential is refused before.
+            Who::Anonymous | Who::System => PrincipalHash::default(),
         }
     }
 
@@ -174,8 +214,8 @@ impl Authenticator {
     }
 
     /// Counts a request without a valid credential for its IP address. Returns the refusal.
-    fn refuse(&self, address: IpAddr, now: Time, error: Error) -> Admission {
-        let window = self.addresses.count(address, now);
+    async fn refuse(&self, address: IpAddr, now: Time, error: Error) -> Admission {
+        let window = self.count_address(address, now).await;
         Admission { caller: Bound::Address.check(window).and(Err(error)), window }
     }
 }
@@ -230,22 +270,14 @@ struct Known {
 const MAX_REMEMBERED: usize = 200_000;
 
 impl Verified {
-    /// Remembers a verified credential. Returns its principal.
-    fn remember(
-        &self,
-        credential: &str,
-        address: IpAddr,
-        caller: &Caller,
-        now: Time,
-    ) -> PrincipalHash {
-        let principal = self.principal(caller);
+    /// Remembers a verified credential with its principal.
+    fn remember(&self, credential: &str, address: IpAddr, principal: PrincipalHash, now: Time) {
         let hashes = self.hashes(credential, address);
         let mut minutes = self.minutes.lock().unwrap_or_else(PoisonError::into_inner);
         minutes.rotate_to(now);
         if minutes.current.len() < MAX_REMEMBERED {
             minutes.current.extend(hashes.map(|hash| (hash, principal)));
         }
-        principal
     }
 
     fn find(&self, credential: &str, address: IpAddr, now: Time) -> Option<Known> {
@@ -261,19 +293,6 @@ impl Verified {
     fn hashes(&self, credential: &str, address: IpAddr) -> [u64; 2] {
         let here = (credential, Some(network_of(address)));
         [self.hasher.hash_one((credential, None::<IpAddr>)), self.hasher.hash_one(here)]
-    }
-
-    /// Returns a hash that identifies the principal: a service token by its ID, or a user by token
-    /// issuer and subject, which are known even before the first sign-in.
-    fn principal(&self, caller: &Caller) -> PrincipalHash {
-        let person = |of: &Identity| self.hasher.hash_one(("user", &of.issuer, &of.subject));
-        match &caller.who {
-            Who::Person(known) => person(&known.identity),
-            Who::Unsynced(identity) => person(identity),
-            Who::Token(token) => self.hasher.hash_one(("token", token.id.uuid())),
-            // Not reached: a request without a credential is refused before.
-            Who::Anonymous | Who::System => 0,
-        }
     }
 }
 

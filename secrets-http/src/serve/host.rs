@@ -195,7 +195,10 @@ impl Host {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let counted = origin.address.filter(|_| route.template != routes::ASSET);
-        let window = counted.and_then(|address| self.gate.count(address));
+        let window = match counted {
+            Some(address) => self.gate.count(address).await,
+            None => None,
+        };
         if let Err(error) = Bound::Address.check(window)
             && !HEALTH.contains(&route.template)
         {

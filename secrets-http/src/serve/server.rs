@@ -24,9 +24,10 @@ use crate::serve::gate::{Authenticator, Rates};
 use crate::serve::host::Host;
 use crate::serve::links::Links;
 use crate::serve::memory::MemoryBudget;
-use crate::serve::metrics::{self, RequestMetrics, Scrape};
+use crate::serve::metrics::{self, RequestMetrics, Scrape, Sources};
 use crate::serve::reply::Envelope;
 use crate::serve::router::Router;
+use crate::serve::watches::WatchRegistry;
 
 /// Timeout for the last writes of background work, when the server stops.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -75,15 +76,22 @@ impl Server {
         let memory = Arc::new(MemoryBudget::new(self.options.memory_budget));
         let (envelope, has_dashboard) = (self.envelope, self.has_dashboard);
         let (watch_limit, sign_in) = (self.options.watch_limit, Arc::new(self.sign_in));
+        let watches = WatchRegistry::new(Arc::clone(&service), Arc::clone(&clock), watch_limit);
+        let watches = Arc::new(watches);
         let supervisor = Supervisor::new(self.workers);
         let requests = RequestMetrics::default();
         let scraped = self.metrics.map(|listener| {
-            let (service, memory) = (Arc::clone(&service), Arc::clone(&memory));
-            let (requests, workers) = (requests.clone(), supervisor.clone());
-            let scrape = Scrape::new(requests, service, workers, memory, clock.as_ref());
+            let scrape = Scrape::new(Sources {
+                requests: requests.clone(),
+                service: Arc::clone(&service),
+                supervisor: supervisor.clone(),
+                memory: Arc::clone(&memory),
+                watches: Arc::clone(&watches),
+                started: clock.now(),
+            });
             tokio::spawn(metrics::serve(listener, scrape, stopped(supervisor.clone())))
         });
-        let api = Api { service, clock, envelope, has_dashboard, memory, watch_limit, sign_in };
+        let api = Api { service, clock, envelope, has_dashboard, memory, watches, sign_in };
         let router = Router::new(routes::table(&api, &supervisor))?;
         let gate = Authenticator::new(
             Arc::clone(&self.service),

@@ -45,6 +45,11 @@ impl WatchRegistry {
         Self { service, clock, limit, revisions, permits }
     }
 
+    /// Returns the number of watchers, and its maximum.
+    pub fn usage(&self) -> (usize, usize) {
+        (self.permits.in_use(&WatchPlace::Process(self.limit)), self.limit)
+    }
+
     /// Acquires a permit for a watcher of a principal and a team. Fails if the limit of the
     /// process, team or principal is reached.
     pub fn acquire(&self, team: TeamId, principal: Uuid) -> Result<Permit<WatchPlace>, Error> {

@@ -83,6 +83,15 @@ async fn a_name_that_does_not_resolve_is_tried_once_like_an_address_that_is_not_
     assert!((pause - TimeDelta::minutes(5)).abs() <= TimeDelta::seconds(30), "{pause}");
 }
 
+async fn attempts_are_counted_by_their_results(app: App) {
+    let main = served(&app).await;
+    failing(&app, &main, &[Script::Fail(Fault::Unresolved)], "active").await;
+
+    let counts = app.service.engine().counts();
+
+    assert_eq!(counts.rotations, [("success", 1), ("failed", 1), ("rolled_back", 0)]);
+}
+
 async fn a_database_that_answers_at_the_fourth_try_is_rotated(app: App) {
     let main = served(&app).await;
     let before = main.served().await;
@@ -327,6 +336,7 @@ async fn a_record_that_cannot_be_decrypted_is_an_error(app: App) {
 on_every_store![
     a_database_that_cannot_be_reached_is_tried_four_times,
     a_name_that_does_not_resolve_is_tried_once_like_an_address_that_is_not_permitted,
+    attempts_are_counted_by_their_results,
     a_database_that_answers_at_the_fourth_try_is_rotated,
     five_failures_in_a_row_are_an_error,
     a_success_resets_the_number_of_failures,

@@ -68,6 +68,8 @@ async fn an_accepted_delivery_is_marked_and_not_sent_again(kind: Kind) {
         (&delivery["status"], &delivery["event"]),
         (&json!("delivered"), &json!("webhook.test"))
     );
+    let counts = world.app.service.engine().counts();
+    assert_eq!(counts.deliveries, [("done", 1), ("retried", 0), ("given_up", 0)]);
     assert_eq!(delivery["response_status"], 204);
     assert_eq!(delivery["next_attempt_at"], json!(null));
     world.wait(chrono::TimeDelta::days(2));

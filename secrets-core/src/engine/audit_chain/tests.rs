@@ -71,6 +71,20 @@ impl Log {
 }
 
 #[test]
+fn a_round_after_which_every_entry_is_sealed_is_remembered() {
+    block_on(async {
+        let log = Log::new().await;
+        let sealed_ago = || log.service.engine().counts().audit_sealed_ago;
+        log.add(&[log.entry("first", 1)]).await;
+        assert_eq!(sealed_ago(), None);
+
+        seal(log.service.engine()).await.unwrap();
+
+        assert!(sealed_ago().is_some_and(|ago| ago.as_secs() < 60));
+    });
+}
+
+#[test]
 fn entries_of_batches_are_sealed_among_others_in_the_order_of_time() {
     block_on(async {
         let log = Log::new().await;

@@ -123,6 +123,7 @@ impl Work<'_> {
         details.push(("code", reason.code.into()));
         self.record_failed(tx.as_mut(), action, &details).await?;
         tx.commit().await?;
+        self.engine.counters().count_rotation(outcome);
         Ok(attempt)
     }
 

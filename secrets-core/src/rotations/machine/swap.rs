@@ -42,6 +42,7 @@ impl Attempt<'_, '_> {
             Ok(()) => {
                 failpoint::reached("in-swap").await;
                 commit(cx).await?;
+                engine.counters().count_rotation(Outcome::Success);
                 failpoint::reached("after-swap").await;
                 Ok(())
             }

@@ -7,7 +7,7 @@ use super::event::{DELIVERY, message_id};
 use super::limits::{DeliveryPermits, DeliveryPlace};
 use super::schedule::{PATIENCE, next_attempt};
 use super::sealing::Receiver;
-use crate::engine::{AuditContext, Caller, Engine, Failures, WorkItem};
+use crate::engine::{AuditContext, Caller, DeliveryEnd, Engine, Failures, WorkItem};
 use crate::model::rotations::DeliveryStatus;
 use crate::model::{Error, Result, Time, WebhookDeliveryId};
 use crate::outbox::{Channel, DeliveryPermit, settle};
@@ -180,7 +180,13 @@ async fn settle_webhook(
         let note = audit_note(&due, &outcome);
         tx.insert_audit(&[note.into_entry(&Caller::system(), "webhook.disabled", now)]).await?;
     }
-    settle(tx, claimed, again).await
+    settle(tx, claimed, again).await?;
+    engine.counters().count_delivery(match outcome {
+        Outcome::Accepted(_) | Outcome::Dropped => DeliveryEnd::Done,
+        _ if again.is_some() => DeliveryEnd::Retried,
+        Outcome::Failed { .. } | Outcome::Gone => DeliveryEnd::GivenUp,
+    });
+    Ok(())
 }
 
 /// Reloads the webhook and the delivery; `None` if either was deleted.

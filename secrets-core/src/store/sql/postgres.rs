@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
-use sqlx::{ConnectOptions, Connection};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
 use super::{RESERVED, error, migrations};
 use crate::store::{SchemaState, StoreOptions, StoreResult};
 
 type Db = sqlx::Postgres;
 
-/// Resource to keep open together with the connections: none for PostgreSQL.
-type StoreGuard = ();
+/// Task that runs as long as the store is in use: it follows the primary, if the URL has several hosts.
+type StoreGuard = Option<Watch>;
 
 const BEGIN: &str = "BEGIN";
 
@@ -66,6 +66,10 @@ macro_rules! secrets_of_chain {
     };
 }
 
+mod pooler;
+mod servers;
+pub(crate) mod url;
+
 #[cfg_attr(
     feature = "sqlite",
     expect(clippy::duplicate_mod, reason = "the tables are written once for both databases")
@@ -73,31 +77,53 @@ macro_rules! secrets_of_chain {
 #[path = "tables/mod.rs"]
 mod tables;
 
-use tables::Pools;
+use servers::{Servers, Watch};
 pub use tables::SqlStore;
+use tables::{CurrentPools, Pools};
 
-/// Migrates the database and opens it.
+/// Migrates the database and opens it. Fails if the URL leads to a connection pooler that does not keep
+/// sessions.
 pub async fn open(url: &str, options: StoreOptions) -> StoreResult<SqlStore> {
-    migrate(url).await?;
-    let (timeouts, connecting) = (options.timeouts, connect_options(url)?);
+    let servers = Servers::parse(url)?;
+    let primary = servers.primary().await?;
+    pooler::refuse_transaction_mode(&primary.options).await?;
+    migrate_server(&primary.options).await?;
+    let current = CurrentPools::new(pools(&primary.options, options));
+    let watch = servers.watch(primary, current.clone(), options);
+    Ok(SqlStore::new(current, options.timeouts, None, watch))
+}
+
+/// Creates pools of connections to a server. They connect at their first use.
+fn pools(server: &PgConnectOptions, options: StoreOptions) -> Pools {
+    let timeouts = options.timeouts;
     let connections = options.connections.unwrap_or(CONNECTIONS);
     let pool = |connections: u32, acquire| {
-        pool(connections.max(1), acquire, timeouts.ping).connect_lazy_with(connecting.clone())
+        pool(connections.max(1), acquire, timeouts.ping, server).connect_lazy_with(server.clone())
     };
     // Reads have connections of their own: writes wait for locks.
     let readers = pool(connections - connections / 2, timeouts.acquire);
     let writers = pool(connections / 2, timeouts.acquire);
     let reserved = pool(RESERVED, timeouts.ping);
-    Ok(SqlStore::new(Pools { readers, writers, reserved }, timeouts, None, ()))
+    Pools::new(readers, writers, reserved)
 }
 
-/// Creates a pool that checks connections that were idle, and replaces connections that do not
-/// respond within `ping`.
-fn pool(connections: u32, acquire: Duration, ping: Duration) -> PoolOptions<Db> {
+/// Creates a pool that sets up each session, checks connections that were idle, and replaces connections
+/// that do not respond within `ping`.
+fn pool(
+    connections: u32,
+    acquire: Duration,
+    ping: Duration,
+    server: &PgConnectOptions,
+) -> PoolOptions<Db> {
+    let setup = session_setup(server);
     PoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(acquire)
         .test_before_acquire(false)
+        .after_connect(move |connection: &mut PgConnection, _| {
+            let setup = AssertSqlSafe(setup.clone());
+            Box::pin(async move { sqlx::raw_sql(setup).execute(connection).await.map(drop) })
+        })
         .before_acquire(move |connection: &mut PgConnection, meta| {
             Box::pin(async move {
                 if meta.idle_for <= PING_AFTER_IDLE {
@@ -109,39 +135,43 @@ fn pool(connections: u32, acquire: Duration, ping: Duration) -> PoolOptions<Db> 
         })
 }
 
+/// Returns the statement that sets up a session. A statement, and not parameters of the connection, because
+/// connection poolers in session mode refuse or ignore such parameters.
+fn session_setup(server: &PgConnectOptions) -> String {
+    let given = server.get_options().unwrap_or_default();
+    let missing = SESSION_SETTINGS.iter().filter(|(name, _)| !given.contains(name));
+    let calls = missing.map(|(name, value)| format!("set_config('{name}', '{value}', FALSE)"));
+    format!("SELECT {}", calls.collect::<Vec<_>>().join(", "))
+}
+
 /// Migrates the database. Nodes that start at the same time wait for each other.
 pub async fn migrate(url: &str) -> StoreResult<()> {
-    // No timeouts: a migration waits for other nodes, and takes long if the tables are large.
-    let connecting = connect_options(url)?.options([
-        ("lock_timeout", "0"),
-        ("statement_timeout", "0"),
-        ("idle_in_transaction_session_timeout", "0"),
-    ]);
+    let primary = Servers::parse(url)?.primary().await?;
+    pooler::refuse_transaction_mode(&primary.options).await?;
+    migrate_server(&primary.options).await
+}
+
+async fn migrate_server(server: &PgConnectOptions) -> StoreResult<()> {
     let mut connection =
-        connecting.connect().await.map_err(|error| error::not_opened(error, passes))?;
+        server.connect().await.map_err(|error| error::not_opened(error, passes))?;
+    // No timeouts: a migration waits for other nodes, and takes long if the tables are large.
+    let unlimited = "SELECT set_config('lock_timeout', '0', FALSE),
+        set_config('statement_timeout', '0', FALSE),
+        set_config('idle_in_transaction_session_timeout', '0', FALSE)";
+    let setup = sqlx::raw_sql(unlimited).execute(&mut connection).await;
+    setup.map_err(|error| error::not_opened(error, passes))?;
     let migrated = migrations::run(&mut connection).await;
     // After a failure the session still holds the advisory lock; closing the session releases it.
     connection.close().await.ok();
     migrated.map_err(|error| error::not_migrated(error, passes))
 }
 
-/// Returns the state of the tables. Changes nothing.
+/// Returns the state of the tables. Changes nothing. Fails like [`open`] for a connection pooler.
 pub async fn inspect(url: &str) -> StoreResult<SchemaState> {
-    let opening = |error| error::not_opened(error, passes);
-    let connection = connect_options(url)?.connect().await.map_err(opening)?;
-    tables::schema_state(connection).await
-}
-
-fn connect_options(url: &str) -> StoreResult<PgConnectOptions> {
-    let options: PgConnectOptions =
-        url.parse().map_err(|error| error::not_opened(error, passes))?;
-    let given = options.get_options().unwrap_or_default().to_owned();
-    let missing = SESSION_SETTINGS.into_iter().filter(|(name, _)| !given.contains(name));
-    let options = options.options(missing);
-    Ok(match options.get_application_name() {
-        Some(_) => options,
-        None => options.application_name("secrets"),
-    })
+    let primary = Servers::parse(url)?.primary().await?;
+    pooler::refuse_transaction_mode(&primary.options).await?;
+    let connection = primary.options.connect().await;
+    tables::schema_state(connection.map_err(|error| error::not_opened(error, passes))?).await
 }
 
 /// Returns true for the SQLSTATE of a failure that may be temporary: connection (08), transaction
@@ -155,7 +185,7 @@ fn passes(code: &str) -> bool {
 #[cfg(test)]
 #[cfg(feature = "testing")]
 mod tests {
-    use sqlx::{AssertSqlSafe, Row};
+    use sqlx::Row;
     use tokio::time::{Instant, sleep};
 
     use super::tables::resolve;
@@ -237,7 +267,8 @@ mod tests {
         }
 
         let plans = "SELECT SUM(custom_plans)::BIGINT FROM pg_prepared_statements";
-        let planned_anew: i64 = sqlx::query_scalar(plans).fetch_one(&store.readers).await.unwrap();
+        let planned_anew: i64 =
+            sqlx::query_scalar(plans).fetch_one(&store.pools().readers).await.unwrap();
         assert_eq!(planned_anew, 0);
     }
 
@@ -346,7 +377,8 @@ mod tests {
 
         for (setting, expected) in [("lock_timeout", "7s"), ("statement_timeout", "9s")] {
             let text = AssertSqlSafe(format!("SHOW {setting}"));
-            let value: String = sqlx::query_scalar(text).fetch_one(&store.writers).await.unwrap();
+            let value: String =
+                sqlx::query_scalar(text).fetch_one(&store.pools().writers).await.unwrap();
             assert_eq!(value, expected, "{setting}");
         }
     }

@@ -59,8 +59,8 @@ mod changes;
 mod tables;
 
 pub use backup::{Restore, backup};
-use tables::Pools;
 pub use tables::SqlStore;
+use tables::{CurrentPools, Pools};
 
 /// Opens a database file. Creates it if it does not exist, and migrates it.
 ///
@@ -110,7 +110,8 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
     let readers = pool(options.connections.unwrap_or(READERS), timeouts.acquire)
         .connect_lazy_with(reading.clone());
     let reserved = pool(RESERVED, timeouts.ping).connect_lazy_with(reading);
-    Ok(SqlStore::new(Pools { readers, writers, reserved }, timeouts, cache, Some(lock)))
+    let pools = Pools::new(readers, writers, reserved);
+    Ok(SqlStore::new(CurrentPools::new(pools), timeouts, cache, Some(lock)))
 }
 
 /// Opens a database file without a cache, while another process may own it. The tables must be
@@ -126,7 +127,8 @@ pub fn open_shared(path: &Path, options: StoreOptions) -> SqlStore {
     let reading = connecting.read_only(true);
     let readers = pool(1, timeouts.acquire).connect_lazy_with(reading.clone());
     let reserved = pool(RESERVED, timeouts.ping).connect_lazy_with(reading);
-    SqlStore::new(Pools { readers, writers, reserved }, timeouts, None, None)
+    let pools = Pools::new(readers, writers, reserved);
+    SqlStore::new(CurrentPools::new(pools), timeouts, None, None)
 }
 
 async fn migrate_schema(options: &SqliteConnectOptions) -> StoreResult<()> {
@@ -242,7 +244,7 @@ mod tests {
 
         for text in [resolve::KEY, resolve::ALL] {
             let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
-            let rows = explained.fetch_all(&store.readers).await.unwrap();
+            let rows = explained.fetch_all(&store.pools().readers).await.unwrap();
             let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
 
             assert!(plan.iter().any(|step| step.starts_with("SEARCH s USING INDEX")), "{plan:#?}");
@@ -259,7 +261,7 @@ mod tests {
         for write in secrets::REPLACE {
             let text = (write.statement)(&next).into_string();
             let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
-            let rows = explained.fetch_all(&store.writers).await.unwrap();
+            let rows = explained.fetch_all(&store.pools().writers).await.unwrap();
             let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
 
             // The new versions, and their sums.
@@ -282,7 +284,7 @@ mod tests {
             (tokens::EXPIRING_TOKENS, "SEARCH k USING INDEX tokens_expiry"),
         ] {
             let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
-            let rows = explained.fetch_all(&store.readers).await.unwrap();
+            let rows = explained.fetch_all(&store.pools().readers).await.unwrap();
             let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
 
             assert!(plan[0].starts_with(index), "{plan:#?}");
@@ -298,7 +300,7 @@ mod tests {
 
         for (text, count) in [(audit::UNSEALED_TEAMS, 3), (&of_a_team, 1), (&of_none, 1)] {
             let text = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}"));
-            let rows = sqlx::query(text).fetch_all(&store.readers).await.unwrap();
+            let rows = sqlx::query(text).fetch_all(&store.pools().readers).await.unwrap();
             let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
 
             let searches: Vec<_> = plan.iter().filter(|step| step.starts_with("SEARCH")).collect();
@@ -316,7 +318,7 @@ mod tests {
         let mut tx = store.begin().await.unwrap();
         tx.insert_secrets(from_ref(&held)).await.unwrap();
         tx.commit().await.unwrap();
-        sqlx::query("DELETE FROM project_keys").execute(&store.writers).await.unwrap();
+        sqlx::query("DELETE FROM project_keys").execute(&store.pools().writers).await.unwrap();
 
         let found = store.read().await.unwrap().sample(held.id).await.unwrap().unwrap();
 
@@ -342,12 +344,12 @@ mod tests {
         let counted = counters().await;
         let forget = "UPDATE environments SET size = 0, history_size = 0;
                       UPDATE secret_versions SET environment_id = NULL";
-        sqlx::raw_sql(forget).execute(&store.writers).await.unwrap();
+        sqlx::raw_sql(forget).execute(&store.pools().writers).await.unwrap();
         assert_ne!(counters().await, counted);
 
         let migration = include_str!("../../../migrations/0017_environment_sizes.sql");
         for statement in migration.split(';').filter(|text| text.contains("UPDATE ")) {
-            sqlx::raw_sql(AssertSqlSafe(statement)).execute(&store.writers).await.unwrap();
+            sqlx::raw_sql(AssertSqlSafe(statement)).execute(&store.pools().writers).await.unwrap();
         }
 
         assert_eq!(counters().await, counted);
@@ -373,8 +375,8 @@ mod tests {
         let journal = sqlx::query_scalar::<_, String>("PRAGMA journal_mode");
 
         // FULL: each commit waits for the disk.
-        assert_eq!(synchronous.fetch_one(&store.writers).await.unwrap(), 2);
-        assert_eq!(journal.fetch_one(&store.writers).await.unwrap(), "wal");
+        assert_eq!(synchronous.fetch_one(&store.pools().writers).await.unwrap(), 2);
+        assert_eq!(journal.fetch_one(&store.pools().writers).await.unwrap(), "wal");
     }
 
     #[tokio::test]
@@ -395,12 +397,15 @@ mod tests {
         let world = World::build(&store).await;
         let secrets: Vec<SecretRecord> =
             (0..500).map(|number| secret(&world.staging, &format!("K{number}"))).collect();
-        sqlx::query("PRAGMA max_page_count = 1").execute(&store.writers).await.unwrap();
+        sqlx::query("PRAGMA max_page_count = 1").execute(&store.pools().writers).await.unwrap();
 
         let mut tx = store.begin().await.unwrap();
         unavailable(tx.insert_secrets(&secrets).await);
         drop(tx);
-        sqlx::query("PRAGMA max_page_count = 1000000").execute(&store.writers).await.unwrap();
+        sqlx::query("PRAGMA max_page_count = 1000000")
+            .execute(&store.pools().writers)
+            .await
+            .unwrap();
         let mut tx = store.begin().await.unwrap();
         tx.insert_secrets(&secrets).await.unwrap();
         tx.commit().await.unwrap();
@@ -412,7 +417,7 @@ mod tests {
     #[tokio::test]
     async fn writing_goes_on_when_the_database_ended_a_transaction() {
         let (store, _folder) = opened().await;
-        let mut tx = store.writers.begin_with(BEGIN).await.unwrap();
+        let mut tx = store.pools().writers.begin_with(BEGIN).await.unwrap();
 
         // SQLite does this by itself in the worst cases of a full disk.
         sqlx::raw_sql("ROLLBACK").execute(&mut *tx).await.unwrap();
@@ -429,7 +434,7 @@ mod tests {
         tx.insert_secrets(&[secret(&world.staging, "KEY")]).await.unwrap();
         tx.commit().await.unwrap();
         let spoil = "UPDATE secrets SET created_at = 'kvc_not_a_time'";
-        sqlx::query(spoil).execute(&store.writers).await.unwrap();
+        sqlx::query(spoil).execute(&store.pools().writers).await.unwrap();
 
         let mut reads = store.read().await.unwrap();
         let path = crate::model::EnvironmentPath::new(world.project.id, world.staging.id);

@@ -7,7 +7,8 @@ use secrets_core::model::Clock;
 use secrets_core::store::SchemaState;
 
 use super::{open, say};
-use crate::program::config::{Failure, Settings};
+use crate::adapters;
+use crate::program::config::{Failure, Hidden, ServiceSettings, Settings};
 
 pub(super) async fn run(
     settings: Settings,
@@ -17,16 +18,7 @@ pub(super) async fn run(
     open::log(&settings.logs, &unknown)?;
     open::tls(settings.tls.as_ref())?;
     let verifier = open::identity(settings.issuer, Arc::clone(&clock))?;
-    if let Err(reason) = verifier.warm().await {
-        say(&format!("the issuer cannot be reached, so users cannot sign in: {reason}"));
-    }
-    // No failure: the service that is checked may be running.
-    if let Err(failure) = open::listener(settings.service.listen).await {
-        say(&format!("`serve` would not start now: {failure}"));
-    }
-    if let Err(failure) = open::metrics_listener(settings.service.metrics_listen).await {
-        say(&format!("`serve` would not start now: {failure}"));
-    }
+    report_problems(&settings.service, settings.redis.as_ref(), &verifier).await;
     match open::inspect(&settings.database).await? {
         SchemaState::Current => {}
         SchemaState::Missing | SchemaState::Empty => {
@@ -61,4 +53,27 @@ pub(super) async fn run(
     }
     say("the configuration, the keys and the database are valid");
     Ok(())
+}
+
+/// Reports problems that do not keep `serve` from starting, or that the running service itself may cause.
+async fn report_problems(
+    service: &ServiceSettings,
+    redis: Option<&Hidden<redis::Client>>,
+    verifier: &open::Verifier,
+) {
+    if let Err(reason) = verifier.warm().await {
+        say(&format!("the issuer cannot be reached, so users cannot sign in: {reason}"));
+    }
+    if let Some(redis) = redis
+        && let Err(reason) = adapters::redis::ping(redis.reveal()).await
+    {
+        say(&format!("Redis cannot be used, so each node counts by itself: {reason}"));
+    }
+    // No failure: the service that is checked may be running.
+    if let Err(failure) = open::listener(service.listen).await {
+        say(&format!("`serve` would not start now: {failure}"));
+    }
+    if let Err(failure) = open::metrics_listener(service.metrics_listen).await {
+        say(&format!("`serve` would not start now: {failure}"));
+    }
 }

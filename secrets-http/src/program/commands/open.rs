@@ -10,6 +10,7 @@ use secrets_core::crypto::{Key, KeyringError, RootKeys, StaticRootKey};
 use secrets_core::egress::{Dialer, EgressPolicy};
 use secrets_core::engine::{Options, Ports, StartError};
 use secrets_core::jwt::{FixedVerifier, Keys};
+use secrets_core::limits::SharedCounters;
 use secrets_core::model::Clock;
 use secrets_core::ports::identity::{IdentityVerifier, Unverified};
 use secrets_core::ports::mail::Mail;
@@ -30,9 +31,10 @@ use zeroize::Zeroizing;
 use crate::adapters::fetch::Client;
 use crate::adapters::identity::{CodeFlow, OidcClient, OidcVerifier};
 use crate::adapters::mail::SmtpMailer;
+use crate::adapters::redis::RedisCounters;
 use crate::adapters::webhooks::HyperSender;
 use crate::program::config::{
-    DatabaseSettings, Exit, Failure, MailSettings, RootKeySettings, TlsFiles, TokenIssuer,
+    DatabaseSettings, Exit, Failure, Hidden, MailSettings, RootKeySettings, TlsFiles, TokenIssuer,
     describe_unknown,
 };
 use crate::program::{debug, logs};
@@ -111,7 +113,10 @@ pub(super) fn unusable(error: &StoreError) -> Failure {
     // The cause says more than the kind of the error.
     let message =
         std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
-    Failure::new(Exit::Database, format!("the database cannot be used: {message}"))
+    Failure::new(
+        Exit::Database,
+        format!("SECRETS_DATABASE_URL: the database cannot be used: {message}"),
+    )
 }
 
 pub(super) fn root_key(bytes: Zeroizing<[u8; 32]>) -> Arc<dyn RootKeys> {
@@ -208,6 +213,19 @@ pub(super) fn webhooks(policy: &EgressPolicy) -> Result<Arc<dyn WebhookSender>, 
         Failure::new(Exit::Configuration, format!("cannot set up TLS for webhooks: {error}"))
     })?;
     Ok(Arc::new(sender))
+}
+
+/// Connects to the counters that the nodes share, if there is more than one node.
+pub(super) async fn counters(
+    redis: Option<Hidden<redis::Client>>,
+    is_only_node: bool,
+) -> Option<Arc<dyn SharedCounters>> {
+    let client = redis?.into_inner();
+    if is_only_node {
+        tracing::warn!("SECRETS_REDIS_URL has no effect: only one node can use the database");
+        return None;
+    }
+    Some(Arc::new(RedisCounters::connect(client).await))
 }
 
 pub(super) async fn service(ports: Ports, options: Options) -> Result<Arc<Service>, Failure> {

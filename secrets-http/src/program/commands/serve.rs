@@ -34,6 +34,7 @@ pub(super) async fn run(
     let verifier = open::identity(settings.issuer, Arc::clone(&clock))?;
     let sign_in = verifier.browser_sign_in(settings.sign_in);
     let store = open::store(&settings.database).await?;
+    let is_only_node = settings.database.location.is_exclusive();
     let ports = Ports {
         clock: Arc::clone(&clock),
         identity: Some(verifier.port()),
@@ -42,10 +43,11 @@ pub(super) async fn run(
         webhooks: Some(open::webhooks(&settings.service.options.egress)?),
         offload: Arc::new(TokioOffload),
         timer: Some(Arc::new(TokioTimer)),
+        counters: open::counters(settings.redis, is_only_node).await,
         ..open::ports(Arc::clone(&store), settings.root_keys)
     };
     let options = settings.service.options.clone();
-    let service = if settings.database.location.is_exclusive() {
+    let service = if is_only_node {
         open::only_service(ports, options).await?
     } else {
         open::service(ports, options).await?

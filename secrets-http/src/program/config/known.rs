@@ -31,8 +31,8 @@ pub(super) enum Part {
     Storage,
     /// Root key settings, accepted by `serve`, `check`, `doctor`.
     Key,
-    /// Settings of the identity provider and of TLS, accepted by `serve`, `check`. `dev` uses its
-    /// own.
+    /// Settings of the identity provider, of TLS and of several nodes, accepted by `serve`, `check`. `dev`
+    /// uses its own, or needs none.
     Trust,
     /// Behaviour of the service, accepted by `serve`, `check`, `dev`.
     Service,
@@ -314,6 +314,16 @@ pub(super) static GROUPS: &[Group] = &[
                 "Maximum watches of environments and projects at a time, 4 to 10000; a quarter of them for one team [default: 100]",
             ),
         ],
+    },
+    Group {
+        heading: "Several nodes",
+        part: Trust,
+        settings: &[known(
+            "redis_url",
+            "URL",
+            PlainOrFile,
+            "Redis server in which the nodes count requests for rate limits together: redis://USER:PASSWORD@HOST, or rediss://... for TLS [default: each node counts by itself]",
+        )],
     },
     Group {
         heading: "Outgoing connections",

@@ -129,6 +129,7 @@ fn settings(layers: &Layers) -> Result<Settings, Failure> {
         database: database(layers)?,
         root_keys: root_keys(layers)?,
         issuer,
+        redis: url_with_password(layers, "redis_url", values::redis)?,
         tls: tls(layers)?,
         logs: logs(layers)?,
     })

@@ -129,6 +129,7 @@ fn every_setting_can_be_a_variable() {
             "SECRETS_PUBLIC_URL=https://secrets.example/",
             "SECRETS_SMTP_URL=smtps://u:kvc_p@mail.example",
             "SECRETS_SMTP_FROM=Secrets <secrets@secrets.example>",
+            "SECRETS_REDIS_URL=redis://:kvc_p@cache:6380/1",
             "SECRETS_DEFAULT_PLAN=team",
             "SECRETS_OPERATORS=ops@example.com, root@example.com",
             "SECRETS_DEFAULT_MEMBER_ROLE=none",
@@ -141,6 +142,7 @@ fn every_setting_can_be_a_variable() {
     )
     .unwrap();
 
+    assert!(settings.redis.is_some());
     let service = settings.service;
     assert_eq!(service.listen.to_string(), "[::]:0");
     assert_eq!((service.rates.per_address, service.rates.per_principal), (0, 1000));
@@ -264,7 +266,7 @@ fn migrate_needs_a_database_only() {
 fn unknown_variables_are_reported() {
     let variables = [
         "SECRETS_ROOTKEY=x",
-        "SECRETS_REDIS_URL=redis://",
+        "SECRETS_REDDIS_URL=redis://",
         "SECRETS_listen=x",
         "SECRETS_PORT=tcp://10.0.0.1:80",
         "SECRETS_SERVICE_HOST=10.0.0.1",
@@ -281,7 +283,7 @@ fn unknown_variables_are_reported() {
 
     let unknown = configured("dev", &variables).unwrap().unknown;
 
-    assert_eq!(unknown, ["SECRETS_ROOTKEY", "SECRETS_REDIS_URL", "SECRETS_listen"]);
+    assert_eq!(unknown, ["SECRETS_ROOTKEY", "SECRETS_REDDIS_URL", "SECRETS_listen"]);
 }
 
 #[test]
@@ -306,6 +308,7 @@ fn nothing_secret_is_printed() {
         "SECRETS_DATABASE_URL=postgres://u:kvc_p@db/secrets",
         "SECRETS_SMTP_URL=smtps://u:kvc_p@mail.example",
         "SECRETS_SMTP_FROM=secrets@secrets.example",
+        "SECRETS_REDIS_URL=redis://:kvc_p@cache:6380/1",
         "SECRETS_PUBLIC_URL=https://secrets.example",
         &format!("SECRETS_JWT_HS256_SECRET={SECRET}"),
     ];

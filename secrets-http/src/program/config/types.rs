@@ -37,6 +37,8 @@ pub struct Settings {
     pub root_keys: RootKeySettings,
     /// Issuer of the user tokens.
     pub issuer: TokenIssuer,
+    /// Redis server in which the nodes count requests. `None` if each node counts by itself.
+    pub redis: Option<Hidden<redis::Client>>,
     /// Client of the identity provider, for the sign-in of browsers.
     pub sign_in: Option<OidcClient>,
     /// Certificate and key to serve `https`.

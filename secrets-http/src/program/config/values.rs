@@ -17,6 +17,7 @@ use tracing_subscriber::EnvFilter;
 use zeroize::Zeroizing;
 
 use super::hidden::Hidden;
+use crate::adapters;
 use crate::program::logs::LogFormat;
 use crate::serve::client_address::Networks;
 use crate::serve::reply::Envelope;
@@ -41,6 +42,11 @@ pub(super) fn mail_server(text: &str) -> Result<Hidden<Zeroizing<String>>, Rule>
     AsyncSmtpTransport::<Tokio1Executor>::from_url(text)
         .map_err(|_| "must be smtps://USER:PASSWORD@HOST, or smtp://HOST?tls=required")?;
     Ok(Hidden::new(Zeroizing::new(text.to_owned())))
+}
+
+/// Parses the URL of a Redis server.
+pub(super) fn redis(text: &str) -> Result<Hidden<redis::Client>, Rule> {
+    adapters::redis::client(text).map(Hidden::new)
 }
 
 pub(super) fn envelope(text: &str) -> Result<Envelope, Rule> {

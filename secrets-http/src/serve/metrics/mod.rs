@@ -16,7 +16,7 @@ pub use listener::serve;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
-pub use scrape::Scrape;
+pub use scrape::{Scrape, Sources};
 use warp::http::StatusCode;
 
 /// Names, types and descriptions of all metrics. The guide for operators repeats this table.
@@ -24,6 +24,8 @@ pub const METRICS: &[(&str, &str, &str)] = &[
     (REQUESTS, "histogram", "Time from a request to the head of its response"),
     ("secrets_http_requests_in_flight", "gauge", "Requests without a response yet"),
     ("secrets_refusals_total", "counter", "Requests refused by a bound of the service"),
+    ("secrets_redis_up", "gauge", "1 if the last access to Redis succeeded"),
+    ("secrets_redis_failures_total", "counter", "Accesses to Redis that failed"),
     (
         "secrets_authentication_failures_total",
         "counter",
@@ -34,6 +36,16 @@ pub const METRICS: &[(&str, &str, &str)] = &[
     ("secrets_database_connections", "gauge", "Open connections to the database"),
     ("secrets_database_connections_idle", "gauge", "Open connections that are not in use"),
     ("secrets_database_connections_max", "gauge", "Maximum number of connections"),
+    (
+        "secrets_database_connection_wait_seconds_total",
+        "counter",
+        "Time that was spent waiting for a connection to the database",
+    ),
+    (
+        "secrets_database_connection_failures_total",
+        "counter",
+        "Waits that ended without a connection to the database",
+    ),
     ("secrets_cache_bytes", "gauge", "Size of the cache of encrypted records"),
     ("secrets_cache_max_bytes", "gauge", "Maximum size of the cache"),
     ("secrets_cache_lookups_total", "counter", "Lookups in the cache"),
@@ -49,6 +61,15 @@ pub const METRICS: &[(&str, &str, &str)] = &[
         "Batches of audit entries that could not be stored",
     ),
     ("secrets_audit_entries_waiting", "gauge", "Audit entries that wait for their batch"),
+    (
+        "secrets_audit_sealed_age_seconds",
+        "gauge",
+        "Time since the node last found all entries in the hash chains of the audit log",
+    ),
+    ("secrets_rotation_attempts_total", "counter", "Attempts to rotate a credential that ended"),
+    ("secrets_delivery_attempts_total", "counter", "Attempts to send mail or webhooks"),
+    ("secrets_watches", "gauge", "Open watches of environments and projects"),
+    ("secrets_watches_max", "gauge", "Maximum number of watches"),
     ("secrets_worker_up", "gauge", "1 if a worker completes its rounds in time"),
     ("secrets_worker_heartbeat_age_seconds", "gauge", "Time since a worker's last completed round"),
     ("secrets_failing_items", "gauge", "Items of background work that fail on this node"),

@@ -11,22 +11,31 @@ use prometheus_client::encoding::{
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use secrets_core::Service;
-use secrets_core::model::{Clock, Time};
+use secrets_core::limits::SharedState;
+use secrets_core::model::Time;
 use secrets_core::runtime::Supervisor;
 
 use super::{METRICS, REQUESTS, RequestMetrics};
 use crate::serve::memory::MemoryBudget;
+use crate::serve::watches::WatchRegistry;
 
 /// Registry of all metrics of a server.
 pub struct Scrape(Registry);
 
 /// Sources of the values of metrics.
-struct Sources {
-    requests: RequestMetrics,
-    service: Arc<Service>,
-    supervisor: Supervisor,
-    memory: Arc<MemoryBudget>,
-    started: Time,
+pub struct Sources {
+    /// Metrics of requests.
+    pub requests: RequestMetrics,
+    /// Service.
+    pub service: Arc<Service>,
+    /// Background workers.
+    pub supervisor: Supervisor,
+    /// Memory of large bodies.
+    pub memory: Arc<MemoryBudget>,
+    /// Watched environments and projects.
+    pub watches: Arc<WatchRegistry>,
+    /// Start of the server.
+    pub started: Time,
 }
 
 /// Samples of a metric: the label, if any, and the value.
@@ -34,15 +43,8 @@ type Samples = Vec<(Option<[(&'static str, &'static str); 1]>, f64)>;
 
 impl Scrape {
     /// Creates the metrics of a server, whose values come from these sources.
-    pub fn new(
-        requests: RequestMetrics,
-        service: Arc<Service>,
-        supervisor: Supervisor,
-        memory: Arc<MemoryBudget>,
-        clock: &dyn Clock,
-    ) -> Self {
+    pub fn new(sources: Sources) -> Self {
         let mut registry = Registry::default();
-        let sources = Sources { requests, service, supervisor, memory, started: clock.now() };
         registry.register_collector(Box::new(sources));
         Self(registry)
     }
@@ -102,6 +104,8 @@ impl Sources {
         match name {
             "secrets_memory_budget_bytes" => one(self.memory.size()),
             "secrets_memory_used_bytes" => one(self.memory.used()),
+            "secrets_watches" => one(self.watches.usage().0 as u64),
+            "secrets_watches_max" => one(self.watches.usage().1 as u64),
             "secrets_failing_items" => self.failing(),
             "secrets_refusals_total" => self.refusals(),
             "secrets_http_requests_in_flight" => {
@@ -115,8 +119,9 @@ impl Sources {
                 one(u64::try_from(self.started.timestamp()).unwrap_or_default())
             }
             "process_resident_memory_bytes" => resident_memory().map(one).unwrap_or_default(),
+            _ if name.starts_with("secrets_redis_") => self.redis(name),
             _ if name.starts_with("secrets_worker_") => self.workers(name),
-            _ if name.starts_with("secrets_database_connections") => self.connections(name),
+            _ if name.starts_with("secrets_database_connection") => self.connections(name),
             _ if name.starts_with("secrets_cache_") => self.cache(name),
             _ => self.counts(name),
         }
@@ -142,18 +147,34 @@ impl Sources {
             "secrets_audit_entries_total" => one(counts.audit_entries),
             "secrets_audit_failures_total" => one(counts.audit_failures),
             "secrets_audit_entries_waiting" => one(counts.audit_waiting),
+            "secrets_audit_sealed_age_seconds" => {
+                counts.audit_sealed_ago.map(|ago| one(ago.as_secs())).unwrap_or_default()
+            }
+            "secrets_rotation_attempts_total" => labelled("result", counts.rotations),
+            "secrets_delivery_attempts_total" => labelled("result", counts.deliveries),
             _ => Vec::new(),
+        }
+    }
+
+    fn redis(&self, name: &str) -> Samples {
+        let windows = self.service.engine().windows();
+        match windows.state() {
+            SharedState::Absent => Vec::new(),
+            _ if name == "secrets_redis_failures_total" => one(windows.failures()),
+            state => one(u64::from(state == SharedState::Available)),
         }
     }
 
     fn connections(&self, name: &str) -> Samples {
         let pools = self.service.engine().store_usage().pools;
         let value = |pool: &secrets_core::store::PoolUsage| match name {
-            "secrets_database_connections_idle" => pool.idle,
-            "secrets_database_connections_max" => pool.max,
-            _ => pool.open,
+            "secrets_database_connections_idle" => f64::from(pool.idle),
+            "secrets_database_connections_max" => f64::from(pool.max),
+            "secrets_database_connection_wait_seconds_total" => pool.waited.as_secs_f64(),
+            "secrets_database_connection_failures_total" => number(pool.failures),
+            _ => f64::from(pool.open),
         };
-        labelled("pool", pools.iter().map(|pool| (pool.name, u64::from(value(pool)))))
+        pools.iter().map(|pool| (Some([("pool", pool.name)]), value(pool))).collect()
     }
 
     fn cache(&self, name: &str) -> Samples {

@@ -127,7 +127,7 @@ mod tests {
 
         let tables = "SELECT name FROM sqlite_master WHERE type = 'table'";
         let tables: Vec<String> =
-            sqlx::query_scalar(tables).fetch_all(&store.readers).await.unwrap();
+            sqlx::query_scalar(tables).fetch_all(&store.pools().readers).await.unwrap();
 
         let watched = WATCHED.map(|(table, _)| table);
         let known: BTreeSet<_> = watched.into_iter().chain(NOT_CACHED).collect();

@@ -1,6 +1,6 @@
 //! Table code for both databases. The module that includes this one defines the type `Db`.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use futures_util::TryStreamExt;
@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use self::pooled::{Connected, Pooled, Reader, Transaction};
+use self::pooled::{Connected, Pooled, Reader, Transaction, Waits};
 use self::row::Row;
 use super::super::cache::Cache;
 use super::super::error::{self, broken};
@@ -155,13 +155,7 @@ type Statement<'q> = Query<'q, Db, <Db as Database>::Arguments>;
 
 /// A store on an SQL database.
 pub struct SqlStore {
-    pub(super) readers: Pool<Db>,
-    pub(super) writers: Pool<Db>,
-    /// Permits for the transactions of [`Store::begin`]. The transactions of
-    /// [`Store::begin_prioritized`] need no permit, only a connection.
-    turns: Arc<Semaphore>,
-    /// Connections for [`Store::ping`], which must not wait for requests.
-    reserved: Pool<Db>,
+    pools: CurrentPools,
     timeouts: Timeouts,
     /// Cache of what readers have read; `None` if other processes write to the database too.
     cache: Option<Arc<Cache>>,
@@ -173,71 +167,125 @@ pub struct SqlStore {
 pub(super) struct Pools {
     pub(super) readers: Pool<Db>,
     pub(super) writers: Pool<Db>,
+    /// Permits for the transactions of [`Store::begin`]. The transactions of
+    /// [`Store::begin_prioritized`] need no permit, only a connection.
+    turns: Arc<Semaphore>,
     /// Connections for [`Store::ping`], which must not wait for requests.
     pub(super) reserved: Pool<Db>,
+    /// Waits for connections of these pools, in the same order.
+    waits: [Waits; 3],
+}
+
+/// Pools that a store uses now. They are replaced together when another server takes over, so that
+/// statements which wait for the old server hold no connections to the new one.
+#[derive(Clone)]
+pub(super) struct CurrentPools(pub(super) Arc<RwLock<Arc<Pools>>>);
+
+impl Pools {
+    pub(super) fn new(readers: Pool<Db>, writers: Pool<Db>, reserved: Pool<Db>) -> Self {
+        let turns = writers.options().get_max_connections().saturating_sub(1).max(1);
+        let turns = Arc::new(Semaphore::new(turns as usize));
+        Self { readers, writers, turns, reserved, waits: Default::default() }
+    }
+
+    fn reading(&self) -> (&Pool<Db>, &Waits) {
+        (&self.readers, &self.waits[0])
+    }
+
+    fn writing(&self) -> (&Pool<Db>, &Waits) {
+        (&self.writers, &self.waits[1])
+    }
+
+    fn pinging(&self) -> (&Pool<Db>, &Waits) {
+        (&self.reserved, &self.waits[2])
+    }
+}
+
+impl CurrentPools {
+    pub(super) fn new(pools: Pools) -> Self {
+        Self(Arc::new(RwLock::new(Arc::new(pools))))
+    }
+
+    fn get(&self) -> Arc<Pools> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl SqlStore {
     pub(super) fn new(
-        Pools { readers, writers, reserved }: Pools,
+        pools: CurrentPools,
         timeouts: Timeouts,
         cache: Option<Arc<Cache>>,
         held: StoreGuard,
     ) -> Self {
-        let turns = writers.options().get_max_connections().saturating_sub(1).max(1);
-        let turns = Arc::new(Semaphore::new(turns as usize));
-        Self { readers, writers, turns, reserved, timeouts, cache, _held: held }
+        Self { pools, timeouts, cache, _held: held }
+    }
+
+    /// Returns the pools in use.
+    pub(super) fn pools(&self) -> Arc<Pools> {
+        self.pools.get()
     }
 }
 
 #[async_trait]
 impl Store for SqlStore {
     async fn read(&self) -> StoreResult<Box<dyn Reads>> {
-        let reader = Reader::new(&self.readers, self.timeouts.read, self.cache.clone());
+        let reader = Reader::new(self.pools(), self.timeouts.read, self.cache.clone());
         Ok(Box::new(Session(reader)))
     }
 
     async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
-        let turn = timeout(self.timeouts.acquire, Arc::clone(&self.turns).acquire_owned());
+        let pools = self.pools();
+        let turn = timeout(self.timeouts.acquire, Arc::clone(&pools.turns).acquire_owned());
         let turn = turn.await.ok().and_then(Result::ok);
         let turn = turn.ok_or_else(|| error::unavailable("too many writes are waiting"))?;
-        let pooled = Pooled::acquire_in_turn(&self.writers, self.timeouts.write, turn).await?;
+        let pooled = Pooled::acquire_in_turn(pools.writing(), self.timeouts.write, turn).await?;
         Ok(Box::new(Session(Transaction::begin(pooled, self.cache.clone()).await?)))
     }
 
     async fn begin_prioritized(&self) -> StoreResult<Box<dyn Tx>> {
-        let pooled = Pooled::acquire(&self.writers, self.timeouts.write).await?;
+        let pooled = Pooled::acquire(self.pools().writing(), self.timeouts.write).await?;
         Ok(Box::new(Session(Transaction::begin(pooled, self.cache.clone()).await?)))
     }
 
     async fn close(&self) -> StoreResult<()> {
-        self.readers.close().await;
-        self.reserved.close().await;
+        let pools = self.pools();
+        pools.readers.close().await;
+        pools.reserved.close().await;
         if let Some(statement) = BEFORE_CLOSE {
-            let mut pooled = Pooled::acquire(&self.writers, self.timeouts.write).await?;
+            let mut pooled = Pooled::acquire(pools.writing(), self.timeouts.write).await?;
             let (connection, limit) = pooled.parts();
             let statement = sqlx::query(statement);
             limit.apply(async { statement.execute(connection).await.map_err(failed) }).await?;
         }
-        self.writers.close().await;
+        pools.writers.close().await;
         Ok(())
     }
 
     fn usage(&self) -> StoreUsage {
-        let pool = |name, pool: &Pool<Db>| PoolUsage {
-            name,
-            max: pool.options().get_max_connections(),
-            open: pool.size(),
-            idle: u32::try_from(pool.num_idle()).unwrap_or(u32::MAX),
+        let current = self.pools();
+        let pool = |name, (pool, waits): (&Pool<Db>, &Waits)| {
+            let (waited, failures) = waits.totals();
+            PoolUsage {
+                name,
+                max: pool.options().get_max_connections(),
+                open: pool.size(),
+                idle: u32::try_from(pool.num_idle()).unwrap_or(u32::MAX),
+                waited,
+                failures,
+            }
         };
-        let pools =
-            [("read", &self.readers), ("write", &self.writers), ("reserved", &self.reserved)];
+        let pools = [
+            ("read", current.reading()),
+            ("write", current.writing()),
+            ("reserved", current.pinging()),
+        ];
         let pools = pools.map(|(name, of)| pool(name, of)).into();
         StoreUsage { pools, cache: self.cache.as_ref().map(|cache| cache.usage()) }
     }
 
     async fn ping(&self) -> StoreResult<Option<Time>> {
-        let mut pooled = Pooled::acquire(&self.reserved, self.timeouts.ping).await?;
+        let mut pooled = Pooled::acquire(self.pools().pinging(), self.timeouts.ping).await?;
         let (connection, limit) = pooled.parts();
         let clock = sqlx::query_scalar(CLOCK);
         limit.apply(async { clock.fetch_one(connection).await.map_err(failed) }).await

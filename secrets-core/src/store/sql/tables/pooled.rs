@@ -3,7 +3,8 @@
 use std::future::Future;
 use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use sqlx::pool::{Pool, PoolConnection};
 use sqlx::{Connection as _, Database, SqlSafeStr as _};
@@ -12,7 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::super::super::cache::{Cache, RunningCommit};
-use super::{BEGIN, Connection, Db, error, failed};
+use super::{BEGIN, Connection, Db, Pools, error, failed};
 use crate::store::StoreResult;
 
 type Manager = <Db as Database>::TransactionManager;
@@ -53,9 +54,16 @@ pub(super) trait Connected: Send {
     fn cache(&self) -> Option<&Arc<Cache>>;
 }
 
+/// Waits for connections of a pool.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    microseconds: AtomicU64,
+    failures: AtomicU64,
+}
+
 /// A session that only reads. It acquires a connection for its first statement.
 pub(super) struct Reader {
-    pool: Pool<Db>,
+    pools: Arc<Pools>,
     timeout: Duration,
     pooled: Option<Pooled>,
     cache: Option<Arc<Cache>>,
@@ -70,22 +78,44 @@ pub(super) struct Transaction {
 
 impl Reader {
     /// Creates a session whose statements have this timeout.
-    pub(super) fn new(pool: &Pool<Db>, timeout: Duration, cache: Option<Arc<Cache>>) -> Self {
-        Self { pool: pool.clone(), timeout, pooled: None, cache }
+    pub(super) fn new(pools: Arc<Pools>, timeout: Duration, cache: Option<Arc<Cache>>) -> Self {
+        Self { pools, timeout, pooled: None, cache }
+    }
+}
+
+impl Waits {
+    /// Acquires a connection of a pool, and records the wait.
+    async fn acquire(&self, pool: &Pool<Db>) -> StoreResult<PoolConnection<Db>> {
+        let began = Instant::now();
+        let acquired = pool.acquire().await;
+        let waited = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.microseconds.fetch_add(waited, Ordering::Relaxed);
+        acquired.map_err(failed).inspect_err(|_| {
+            self.failures.fetch_add(1, Ordering::Relaxed);
+        })
+    }
+
+    /// Returns the total time of all waits, and the number of those that failed.
+    pub(super) fn totals(&self) -> (Duration, u64) {
+        let waited = Duration::from_micros(self.microseconds.load(Ordering::Relaxed));
+        (waited, self.failures.load(Ordering::Relaxed))
     }
 }
 
 impl Pooled {
     /// Acquires a connection whose statements have this timeout.
-    pub(super) async fn acquire(pool: &Pool<Db>, timeout: Duration) -> StoreResult<Self> {
-        let connection = Some(pool.acquire().await.map_err(failed)?);
+    pub(super) async fn acquire(
+        (pool, waits): (&Pool<Db>, &Waits),
+        timeout: Duration,
+    ) -> StoreResult<Self> {
+        let connection = Some(waits.acquire(pool).await?);
         let limit = StatementLimit { timeout, is_busy: false };
         Ok(Self { connection, limit, turn: None, commit: None })
     }
 
     /// Like [`acquire`](Self::acquire), and holds the permit `turn` as long as the connection.
     pub(super) async fn acquire_in_turn(
-        pool: &Pool<Db>,
+        pool: (&Pool<Db>, &Waits),
         timeout: Duration,
         turn: OwnedSemaphorePermit,
     ) -> StoreResult<Self> {
@@ -152,7 +182,7 @@ impl Connected for Reader {
     async fn pooled(&mut self) -> StoreResult<&mut Pooled> {
         match &mut self.pooled {
             Some(pooled) => Ok(pooled),
-            none => Ok(none.insert(Pooled::acquire(&self.pool, self.timeout).await?)),
+            none => Ok(none.insert(Pooled::acquire(self.pools.reading(), self.timeout).await?)),
         }
     }
 

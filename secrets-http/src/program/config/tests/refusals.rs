@@ -61,6 +61,8 @@ fn a_value_that_breaks_its_rule_is_not_repeated() {
         ("SECRETS_RATE_LIMIT_PER_PRINCIPAL=kvc_", "SECRETS_RATE_LIMIT_PER_PRINCIPAL must be a"),
         ("SECRETS_TRUSTED_PROXIES=kvc_", "SECRETS_TRUSTED_PROXIES must be networks or addresses"),
         ("SECRETS_PUBLIC_URL=kvc_", "SECRETS_PUBLIC_URL must be a URL such as https://"),
+        ("SECRETS_REDIS_URL=http://kvc_", "SECRETS_REDIS_URL must be redis://USER:PASSWORD@HOST"),
+        ("SECRETS_REDIS_URL=rediss://kvc_/#insecure", "SECRETS_REDIS_URL must be redis://"),
         ("SECRETS_SMTP_URL=kvc_", "SECRETS_SMTP_URL must be smtps://USER:PASSWORD@HOST"),
         ("SECRETS_SMTP_URL=http://kvc_", "SECRETS_SMTP_URL must be smtps://"),
         ("SECRETS_SMTP_URL=smtp://u:kvc_@h", "SECRETS_SMTP_URL needs SECRETS_SMTP_FROM, and"),
@@ -117,6 +119,8 @@ fn a_secret_is_not_taken_from_the_command_line() {
     assert!(
         message_for_mail.starts_with("SECRETS_SMTP_URL (given as --smtp-url) holds a password")
     );
+    let for_redis = message("--redis-url redis://:kvc_p@cache", &[]);
+    assert!(for_redis.starts_with("SECRETS_REDIS_URL (given as --redis-url) holds a password"));
     for url in ["postgres://u:kvc_p@db/s", "postgres://db/s?user=u&password=kvc_p"] {
         let message = message(&format!("--database-url {url}"), &["SECRETS_DATABASE_URL="]);
         let expected = "SECRETS_DATABASE_URL (given as --database-url) holds a password";
@@ -176,7 +180,7 @@ fn misspelled_variables_are_named_before_an_unreadable_file() {
 fn a_file_of_settings_is_read_strictly() {
     let cases = [
         ("rootkey = 'kvc_'", "has an unknown key: rootkey"),
-        ("redis_url = 'redis://kvc_'", "has an unknown key: redis_url"),
+        ("redis_uri = 'redis://kvc_'", "has an unknown key: redis_uri"),
         ("listen_file = 'kvc_'", "has an unknown key: listen_file"),
         ("log = 'info'\nroot_key = kvc_", "is not TOML: line 2"),
         ("root_key = 'kvc_\n", "is not TOML: line 1"),

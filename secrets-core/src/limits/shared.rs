@@ -1,0 +1,395 @@
+//! Rate limits that apply to all nodes of an instance together.
+//!
+//! Each node counts in its own memory first. A request over the limit is refused there; any other request is
+//! counted in the shared counters too, in one step. Then the node raises its own counter to the shared one. So a
+//! request costs at most one access to the shared counters, a refused request usually none, and a node that cannot
+//! reach the shared counters continues with the last numbers that it has seen.
+
+use std::hash::Hash;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::{RateLimiter, Window};
+use crate::crypto::{FingerprintKey, Keyring};
+use crate::model::{Time, UserId};
+
+/// Time that a counter is kept after its window, for nodes whose clocks differ.
+const GRACE: Duration = Duration::from_mins(1);
+
+/// Counters that several nodes share, for example on a Redis server.
+#[async_trait]
+pub trait SharedCounters: Send + Sync {
+    /// Adds one to each of these counters, unless one of them has reached its limit: then none is changed.
+    /// Returns the counters with the addition, made or not, in the same order. Returns `None` if the counters
+    /// cannot be reached in time.
+    async fn add(&self, counters: &[SharedCounter]) -> Option<Vec<u32>>;
+
+    /// True if the last access succeeded.
+    fn is_available(&self) -> bool;
+
+    /// Number of accesses that failed.
+    fn failures(&self) -> u64;
+}
+
+/// Counter to which a request is added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedCounter {
+    /// Keyed hash of the purpose, the window and the key of the counter.
+    pub id: [u8; 16],
+    /// Requests allowed in the window.
+    pub limit: u32,
+    /// Time after which the counter can be deleted.
+    pub expires_in: Duration,
+}
+
+/// State of the shared counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharedState {
+    /// There are no shared counters: each node counts by itself.
+    Absent,
+    /// The nodes count together.
+    Available,
+    /// The shared counters cannot be reached: this node counts by itself.
+    Unavailable,
+}
+
+/// Shared counters of an instance, if there are any, with the key that hides what is counted.
+pub struct SharedWindows {
+    counters: Option<Arc<dyn SharedCounters>>,
+    key: FingerprintKey,
+}
+
+/// Shared counters of one purpose, such as requests of an address.
+#[derive(Clone, Copy)]
+pub struct NamedWindows<'a> {
+    windows: &'a SharedWindows,
+    purpose: &'static str,
+    table: &'static str,
+}
+
+/// Key of a counter, as bytes that are the same on every node.
+pub trait SharedKey {
+    /// Bytes of the key.
+    type Bytes: AsRef<[u8]>;
+
+    /// Returns the bytes of the key.
+    fn to_bytes(&self) -> Self::Bytes;
+}
+
+impl SharedWindows {
+    /// Creates the counters of an instance.
+    pub(crate) fn new(counters: Option<Arc<dyn SharedCounters>>, keyring: &Keyring) -> Self {
+        Self { counters, key: FingerprintKey::of_rate_limits(keyring) }
+    }
+
+    /// Returns the counters of a purpose.
+    #[must_use]
+    pub fn named(&self, purpose: &'static str) -> NamedWindows<'_> {
+        NamedWindows { windows: self, purpose, table: "" }
+    }
+
+    /// Returns the state of the counters, without an access.
+    #[must_use]
+    pub fn state(&self) -> SharedState {
+        match &self.counters {
+            None => SharedState::Absent,
+            Some(counters) if counters.is_available() => SharedState::Available,
+            Some(_) => SharedState::Unavailable,
+        }
+    }
+
+    /// Returns the number of failed accesses.
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        self.counters.as_ref().map_or(0, |counters| counters.failures())
+    }
+
+    /// Computes a keyed hash, which is the same on every node.
+    #[must_use]
+    pub fn hash(&self, parts: &[&[u8]]) -> [u8; 16] {
+        let mut hash = [0; 16];
+        hash.copy_from_slice(&self.key.fingerprint(parts).0[..16]);
+        hash
+    }
+}
+
+impl NamedWindows<'_> {
+    /// Returns the counters of one table of the purpose.
+    pub(super) fn table(self, table: &'static str) -> Self {
+        Self { table, ..self }
+    }
+
+    /// Adds a request to these counters.
+    pub(super) async fn add<const N: usize>(
+        self,
+        counters: [SharedCounter; N],
+    ) -> Option<[u32; N]> {
+        let values = self.windows.counters.as_ref()?.add(&counters).await?;
+        values.try_into().ok()
+    }
+
+    fn id(self, length: i64, window: i64, key: &[u8]) -> [u8; 16] {
+        let (length, window) = (length.to_be_bytes(), window.to_be_bytes());
+        self.windows.hash(&[
+            b"window",
+            self.purpose.as_bytes(),
+            self.table.as_bytes(),
+            &length,
+            &window,
+            key,
+        ])
+    }
+}
+
+impl<K: Eq + Hash + Copy + SharedKey> RateLimiter<K> {
+    /// Counts a request of `key` like [`count`](Self::count), together with the requests that the other nodes
+    /// have counted.
+    pub async fn count_shared(
+        &self,
+        shared: NamedWindows<'_>,
+        key: K,
+        now: Time,
+    ) -> Option<Window> {
+        let own = self.count(key, now)?;
+        if !own.admitted {
+            return Some(own);
+        }
+        let counter = self.shared_counter(shared, &key, now);
+        let Some([used]) = shared.add([counter]).await else { return Some(own) };
+        self.raise(key, now, used);
+        Some(own.with_used(used))
+    }
+
+    pub(super) fn shared_counter(
+        &self,
+        shared: NamedWindows<'_>,
+        key: &K,
+        now: Time,
+    ) -> SharedCounter {
+        let left = (self.window_end(now) - now).to_std().unwrap_or_default();
+        SharedCounter {
+            id: shared.id(self.length, self.window(now), key.to_bytes().as_ref()),
+            limit: self.limit,
+            expires_in: left + GRACE,
+        }
+    }
+}
+
+impl Window {
+    /// Returns the window after the nodes have counted `used` requests together.
+    pub(super) fn with_used(self, used: u32) -> Self {
+        let remaining = self.remaining.min(self.limit.saturating_sub(used));
+        Self { remaining, admitted: used <= self.limit, ..self }
+    }
+}
+
+impl SharedKey for Ipv4Addr {
+    type Bytes = [u8; 4];
+
+    fn to_bytes(&self) -> [u8; 4] {
+        self.octets()
+    }
+}
+
+impl SharedKey for u64 {
+    type Bytes = [u8; 8];
+
+    fn to_bytes(&self) -> [u8; 8] {
+        self.to_be_bytes()
+    }
+}
+
+impl SharedKey for [u8; 16] {
+    type Bytes = Self;
+
+    fn to_bytes(&self) -> Self {
+        *self
+    }
+}
+
+impl SharedKey for UserId {
+    type Bytes = [u8; 16];
+
+    fn to_bytes(&self) -> [u8; 16] {
+        *self.uuid().as_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::net::IpAddr;
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+    use super::super::AddressLimiter;
+    use super::*;
+    use crate::crypto::{Key, StaticRootKey};
+    use crate::model::lock::lock;
+
+    /// Counters in memory, which can be made unavailable.
+    #[derive(Default)]
+    struct MemoryCounters {
+        counts: Mutex<HashMap<[u8; 16], u32>>,
+        is_away: AtomicBool,
+        accesses: AtomicU64,
+    }
+
+    #[async_trait]
+    impl SharedCounters for MemoryCounters {
+        async fn add(&self, counters: &[SharedCounter]) -> Option<Vec<u32>> {
+            self.accesses.fetch_add(1, Ordering::Relaxed);
+            if self.is_away.load(Ordering::Relaxed) {
+                return None;
+            }
+            let mut counts = lock(&self.counts);
+            let with_one = |counter: &SharedCounter| 1 + counts.get(&counter.id).unwrap_or(&0);
+            let values: Vec<u32> = counters.iter().map(with_one).collect();
+            if counters.iter().zip(&values).all(|(counter, value)| *value <= counter.limit) {
+                counts.extend(counters.iter().map(|counter| counter.id).zip(values.clone()));
+            }
+            Some(values)
+        }
+
+        fn is_available(&self) -> bool {
+            !self.is_away.load(Ordering::Relaxed)
+        }
+
+        fn failures(&self) -> u64 {
+            0
+        }
+    }
+
+    async fn keyring() -> Keyring {
+        let root = StaticRootKey::new(&Key::generate());
+        Keyring::create(&root, at(0)).await.unwrap().2
+    }
+
+    fn at(seconds: i64) -> Time {
+        Time::from_timestamp(seconds, 0).unwrap()
+    }
+
+    /// Creates the windows of two nodes that share counters.
+    async fn two_nodes() -> (Arc<MemoryCounters>, [SharedWindows; 2]) {
+        let (counters, keyring) = (Arc::new(MemoryCounters::default()), keyring().await);
+        let node = || SharedWindows::new(Some(counters.clone()), &keyring);
+        let nodes = [node(), node()];
+        (counters, nodes)
+    }
+
+    #[tokio::test]
+    async fn two_nodes_share_a_window() {
+        let (_, [one, other]) = two_nodes().await;
+        let (here, there) = (RateLimiter::<u64>::new(3), RateLimiter::<u64>::new(3));
+
+        let mut windows = Vec::new();
+        for _ in 0..2 {
+            windows.push(here.count_shared(one.named("test"), 7, at(0)).await.unwrap());
+            windows.push(there.count_shared(other.named("test"), 7, at(0)).await.unwrap());
+        }
+
+        let seen: Vec<_> = windows.iter().map(|w| (w.remaining, w.admitted)).collect();
+        assert_eq!(seen, [(2, true), (1, true), (0, true), (0, false)]);
+        assert!(there.count_shared(other.named("test"), 7, at(60)).await.unwrap().admitted);
+    }
+
+    #[tokio::test]
+    async fn a_request_over_the_limit_of_a_node_costs_no_access() {
+        let (counters, [one, _]) = two_nodes().await;
+        let limiter = RateLimiter::<u64>::new(1);
+
+        for _ in 0..5 {
+            limiter.count_shared(one.named("test"), 7, at(0)).await;
+        }
+
+        assert_eq!(counters.accesses.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn a_node_that_has_seen_a_full_window_refuses_by_itself() {
+        let (counters, [one, other]) = two_nodes().await;
+        let (here, there) = (RateLimiter::<u64>::new(1), RateLimiter::<u64>::new(1));
+        here.count_shared(one.named("test"), 7, at(0)).await;
+        there.count_shared(other.named("test"), 7, at(0)).await;
+
+        counters.is_away.store(true, Ordering::Relaxed);
+
+        assert!(!there.look(7, at(0)).unwrap().admitted);
+        assert_eq!(other.state(), SharedState::Unavailable);
+    }
+
+    #[tokio::test]
+    async fn a_late_request_does_not_use_up_the_next_window() {
+        let (_, [one, other]) = two_nodes().await;
+        let (here, there) = (RateLimiter::<u64>::new(5), RateLimiter::<u64>::new(5));
+        for _ in 0..4 {
+            here.count_shared(one.named("test"), 7, at(59)).await;
+        }
+        there.count_shared(other.named("test"), 7, at(60)).await;
+
+        let late = there.count_shared(other.named("test"), 7, at(59)).await.unwrap();
+
+        assert_eq!(late.remaining, 0);
+        // Its node counts it in the window that has begun, once.
+        assert_eq!(there.look(7, at(60)).unwrap().remaining, 3);
+    }
+
+    #[tokio::test]
+    async fn without_the_shared_counters_a_node_counts_by_itself() {
+        let (counters, [one, other]) = two_nodes().await;
+        let (here, there) = (RateLimiter::<u64>::new(1), RateLimiter::<u64>::new(1));
+        counters.is_away.store(true, Ordering::Relaxed);
+
+        let first = here.count_shared(one.named("test"), 7, at(0)).await.unwrap();
+        let second = there.count_shared(other.named("test"), 7, at(0)).await.unwrap();
+
+        assert!(first.admitted && second.admitted);
+        assert!(!here.count_shared(one.named("test"), 7, at(0)).await.unwrap().admitted);
+    }
+
+    #[tokio::test]
+    async fn purposes_keys_and_instances_have_counters_of_their_own() {
+        let (_, [one, _]) = two_nodes().await;
+        let elsewhere = SharedWindows::new(None, &keyring().await);
+        let limiter = RateLimiter::<u64>::new(1);
+        let id = |windows: &SharedWindows, purpose, key| {
+            limiter.shared_counter(windows.named(purpose), &key, at(0)).id
+        };
+
+        let own = id(&one, "test", 7);
+
+        assert_eq!(own, id(&one, "test", 7));
+        for other in [id(&one, "other", 7), id(&one, "test", 8), id(&elsewhere, "test", 7)] {
+            assert_ne!(own, other);
+        }
+        let later = limiter.shared_counter(one.named("test"), &7, at(60));
+        assert_ne!(own, later.id);
+        assert_eq!(later.expires_in, Duration::from_mins(2));
+    }
+
+    #[tokio::test]
+    async fn nodes_share_the_windows_of_addresses_and_of_their_sites() {
+        let (_, [one, other]) = two_nodes().await;
+        let (here, there) = (AddressLimiter::new(1), AddressLimiter::new(1));
+        let ip = |number: u8| format!("2001:db8:1:{number:x}::1").parse::<IpAddr>().unwrap();
+        let count = async |number, now| {
+            let (limiter, windows) = if number % 2 == 0 { (&here, &one) } else { (&there, &other) };
+            limiter.count_shared(windows.named("test"), ip(number), now).await.unwrap().admitted
+        };
+
+        assert!(count(0, at(0)).await);
+        let again = there.count_shared(other.named("test"), ip(0), at(0)).await.unwrap();
+        assert!(!again.admitted, "the other node has counted the address");
+        let mut admitted = 0;
+        for number in 0..40 {
+            admitted += u32::from(count(number, at(60)).await);
+        }
+        assert_eq!(admitted, 16, "a site has 16 times the limit");
+        let v4: IpAddr = "192.0.2.1".parse().unwrap();
+        assert!(here.count_shared(one.named("test"), v4, at(0)).await.unwrap().admitted);
+        assert!(!there.count_shared(other.named("test"), v4, at(0)).await.unwrap().admitted);
+    }
+}

@@ -1,0 +1,68 @@
+//! Refusal of connection poolers that do not keep sessions.
+//!
+//! The service needs sessions: settings with timeouts, prepared statements, and the lock of migrations. A
+//! pooler in transaction mode (PgBouncer's `pool_mode = transaction`) gives each transaction any
+//! connection to the server. The failures would appear later, under load, as missing prepared statements
+//! or as locks that are never released.
+
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions as _, Connection as _};
+
+use super::{error, passes};
+use crate::store::{StoreError, StoreResult};
+
+/// Query for the process of the server that runs the statement. Sent without preparation, because a
+/// pooler may lose prepared statements.
+const BACKEND: &str = "SELECT pg_backend_pid()";
+
+/// SQLSTATE of a violation of the protocol, with which PgBouncer refuses what it does not support.
+const PROTOCOL_VIOLATION: &str = "08P01";
+
+const REFUSAL: &str = "cannot open the database: a connection pooler in transaction mode does not keep \
+    settings and prepared statements of sessions; connect to PostgreSQL directly, or set `pool_mode = session`";
+
+/// Fails if two sessions share a process of the server, or a session changes its process.
+pub(super) async fn refuse_transaction_mode(server: &PgConnectOptions) -> StoreResult<()> {
+    let sessions = async {
+        let (mut one, mut other) = (server.connect().await?, server.connect().await?);
+        let keeps = keeps_sessions(&mut one, &mut other).await;
+        one.close().await.ok();
+        other.close().await.ok();
+        keeps
+    };
+    match sessions.await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(error::broken(REFUSAL)),
+        Err(error) => Err(refused(error)),
+    }
+}
+
+async fn keeps_sessions(
+    one: &mut PgConnection,
+    other: &mut PgConnection,
+) -> Result<bool, sqlx::Error> {
+    let own = backend(one).await?;
+    if backend(one).await? != own {
+        return Ok(false);
+    }
+    // In transaction mode, the process of the first session is free now, and a transaction of the other
+    // session gets it, unless the pooler has several: then the first session gets another one.
+    let mut transaction = other.begin().await?;
+    let is_shared = backend(&mut transaction).await? == own;
+    let is_kept = backend(one).await? == own;
+    transaction.rollback().await?;
+    Ok(!is_shared && is_kept && backend(one).await? == own)
+}
+
+async fn backend(connection: &mut PgConnection) -> Result<i32, sqlx::Error> {
+    sqlx::Row::try_get(&sqlx::raw_sql(BACKEND).fetch_one(connection).await?, 0)
+}
+
+/// Maps a failure. In statement mode, PgBouncer refuses transactions.
+fn refused(error: sqlx::Error) -> StoreError {
+    let is_pooler = error.as_database_error().is_some_and(|error| {
+        error.code().as_deref() == Some(PROTOCOL_VIOLATION)
+            && error.message().contains("statement pooling")
+    });
+    if is_pooler { error::broken(REFUSAL) } else { error::not_opened(error, passes) }
+}

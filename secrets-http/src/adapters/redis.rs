@@ -1,0 +1,261 @@
+//! Counters of rate limits on a Redis server, which the nodes of an instance share.
+//!
+//! A request never waits long for Redis. An access has a deadline of 100 ms. After a failed access, the
+//! connection is closed, and no request accesses Redis until a task in the background has opened another
+//! one. So a server that is away or frozen delays only the requests that were waiting at that moment.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use redis::aio::MultiplexedConnection;
+use redis::io::tcp::TcpSettings;
+use redis::{
+    AsyncConnectionConfig, Client, IntoConnectionInfo as _, RedisError, RedisResult, Script,
+};
+use secrets_core::limits::{SharedCounter, SharedCounters};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+/// Maximum duration of an access.
+const DEADLINE: Duration = Duration::from_millis(100);
+
+/// Maximum duration of opening a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Time between a failure and the next attempt to open a connection.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Prefix of all keys.
+const PREFIX: &str = "secrets:rate:";
+
+/// Script that adds one to each key unless one of them has reached its limit. The arguments are the limit and
+/// the time to live in milliseconds of each key.
+const ADD: &str = "
+local values, is_full = {}, false
+for i, key in ipairs(KEYS) do
+    values[i] = tonumber(redis.call('GET', key) or '0') + 1
+    is_full = is_full or values[i] > tonumber(ARGV[2 * i - 1])
+end
+if not is_full then
+    for i, key in ipairs(KEYS) do
+        redis.call('SET', key, values[i], 'PX', ARGV[2 * i])
+    end
+end
+return values";
+
+/// Counters on a Redis server.
+pub struct RedisCounters {
+    shared: Arc<Shared>,
+    reconnecting: JoinHandle<()>,
+}
+
+struct Shared {
+    script: Script,
+    connection: Mutex<Current>,
+    /// Notified when the connection is lost.
+    lost: Notify,
+    failures: AtomicU64,
+}
+
+/// Connection in use, if there is one, and the number of connections before it.
+#[derive(Default)]
+struct Current {
+    connection: Option<MultiplexedConnection>,
+    number: u64,
+}
+
+/// Checks that a URL is the URL of a Redis server, and returns a client.
+///
+/// # Errors
+///
+/// Fails with the rule that the URL violates. The error does not contain the URL.
+pub fn client(url: &str) -> Result<Client, &'static str> {
+    let rule = "must be redis://USER:PASSWORD@HOST:PORT/DATABASE, or rediss://... for TLS";
+    let has_scheme = url.starts_with("redis://") || url.starts_with("rediss://");
+    // A fragment would turn the verification of certificates off.
+    if !has_scheme || url.contains('#') {
+        return Err(rule);
+    }
+    let address = url.into_connection_info().map_err(|_| rule)?;
+    // Many requests share a connection: none waits for the acknowledgement of another one's data.
+    let address = address.set_tcp_settings(TcpSettings::default().set_nodelay(true));
+    Client::open(address).map_err(|_| rule)
+}
+
+impl RedisCounters {
+    /// Creates the counters, and opens the connection. If the server cannot be reached, the connection is
+    /// opened in the background as soon as possible.
+    pub async fn connect(client: Client) -> Self {
+        let shared = Arc::new(Shared {
+            script: Script::new(ADD),
+            connection: Mutex::default(),
+            lost: Notify::new(),
+            failures: AtomicU64::new(0),
+        });
+        match shared.open(&client).await {
+            Ok(()) => tracing::info!("the nodes share their rate limits in Redis"),
+            Err(error) => warn(&error),
+        }
+        let reconnecting = tokio::spawn(reconnect(client, Arc::clone(&shared)));
+        Self { shared, reconnecting }
+    }
+}
+
+impl Drop for RedisCounters {
+    fn drop(&mut self) {
+        self.reconnecting.abort();
+    }
+}
+
+/// Opens a connection once. Returns the reason for a failure.
+///
+/// # Errors
+///
+/// Fails if the server cannot be reached or refuses the credentials.
+pub async fn ping(client: &Client) -> Result<(), String> {
+    open(client).await.map(drop).map_err(|error| describe(&error))
+}
+
+/// Opens a connection whenever there is none.
+async fn reconnect(client: Client, shared: Arc<Shared>) {
+    loop {
+        if shared.is_connected() {
+            shared.lost.notified().await;
+        }
+        sleep(RETRY_INTERVAL).await;
+        if !shared.is_connected() && shared.open(&client).await.is_ok() {
+            tracing::info!("Redis can be reached again: the nodes share their rate limits");
+        }
+    }
+}
+
+async fn open(client: &Client) -> RedisResult<MultiplexedConnection> {
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(CONNECT_TIMEOUT))
+        .set_response_timeout(None);
+    // The timeout of the client does not include the first commands.
+    let opening = client.get_multiplexed_async_connection_with_config(&config);
+    timeout(CONNECT_TIMEOUT, opening).await.unwrap_or_else(|_| Err(timed_out()))
+}
+
+fn timed_out() -> RedisError {
+    std::io::Error::from(std::io::ErrorKind::TimedOut).into()
+}
+
+/// Describes a failure without the details of the server's answer, which may repeat what was sent.
+fn describe(error: &RedisError) -> String {
+    match error.code() {
+        Some(code) => format!("{} ({code})", error.category()),
+        None => error.category().to_owned(),
+    }
+}
+
+impl Shared {
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_connected(&self) -> bool {
+        self.current().connection.is_some()
+    }
+
+    async fn open(&self, client: &Client) -> RedisResult<()> {
+        let mut opened = open(client).await?;
+        timeout(CONNECT_TIMEOUT, self.script.load_async(&mut opened))
+            .await
+            .unwrap_or_else(|_| Err(timed_out()))?;
+        self.current().connection = Some(opened);
+        Ok(())
+    }
+
+    /// Closes a connection after a failure, unless another one has replaced it.
+    fn fail(&self, number: u64, error: &RedisError) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        {
+            let mut current = self.current();
+            if current.number != number || current.connection.take().is_none() {
+                return;
+            }
+            current.number += 1;
+        }
+        warn(error);
+        self.lost.notify_one();
+    }
+}
+
+fn warn(error: &RedisError) {
+    let reason = describe(error);
+    tracing::warn!(reason, "Redis cannot be used: each node counts for rate limits by itself");
+}
+
+#[async_trait]
+impl SharedCounters for RedisCounters {
+    async fn add(&self, counters: &[SharedCounter]) -> Option<Vec<u32>> {
+        let (number, connection) = {
+            let current = self.shared.current();
+            (current.number, current.connection.clone())
+        };
+        let mut connection = connection?;
+        let mut call = self.shared.script.prepare_invoke();
+        for counter in counters {
+            call.key(key(&counter.id));
+            call.arg(counter.limit);
+            call.arg(u64::try_from(counter.expires_in.as_millis()).unwrap_or(u64::MAX));
+        }
+        let answer = timeout(DEADLINE, call.invoke_async(&mut connection)).await;
+        match answer.unwrap_or_else(|_| Err(timed_out())) {
+            Ok(values) => Some(values),
+            Err(error) => {
+                self.shared.fail(number, &error);
+                None
+            }
+        }
+    }
+
+    fn is_available(&self) -> bool {
+        self.shared.is_connected()
+    }
+
+    fn failures(&self) -> u64 {
+        self.shared.failures.load(Ordering::Relaxed)
+    }
+}
+
+fn key(id: &[u8; 16]) -> String {
+    let mut key = PREFIX.to_owned();
+    for byte in id {
+        let _ = write!(key, "{byte:02x}");
+    }
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_urls_of_redis_servers_are_accepted() {
+        for url in ["redis://cache", "redis://:kvc_p@cache:6380/2", "rediss://u:kvc_p@cache"] {
+            assert!(client(url).is_ok(), "{url}");
+        }
+        for url in [
+            "",
+            "cache:6379",
+            "http://cache",
+            "unix:///run/redis",
+            "rediss://cache/#insecure",
+            "redis://",
+        ] {
+            assert!(client(url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_a_hash_with_a_prefix() {
+        assert_eq!(key(&[0xab; 16]), format!("secrets:rate:{}", "ab".repeat(16)));
+    }
+}

@@ -1,0 +1,86 @@
+//! A real Redis server.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::os::unix::fs::{MetadataExt as _, chown};
+
+use secrets_tests::targets;
+
+use crate::ordinary_user::OrdinaryUser;
+use crate::rotations::world::until;
+use crate::servers::{Server, address};
+
+/// Password of the user `secrets`. The test runner searches the files of all servers for it.
+const PASSWORD: &str = "kvc_redis_password";
+
+/// Rights that the guide for operators recommends.
+const RIGHTS: &str = "~secrets:rate:* +get +set +evalsha +script|load";
+
+/// Place and settings of a Redis server, which can be started several times.
+pub(crate) struct Redis {
+    name: &'static str,
+    user: OrdinaryUser,
+    host: String,
+    port: u16,
+    has_tls: bool,
+}
+
+impl Redis {
+    /// Prepares a server without TLS.
+    pub(crate) fn new(name: &'static str) -> Self {
+        let (address, port) = address();
+        let user = OrdinaryUser::new(name);
+        Self { name, user, host: address.to_string(), port, has_tls: false }
+    }
+
+    /// Prepares a server with TLS and the certificate of the test servers.
+    pub(crate) fn with_tls(name: &'static str) -> Self {
+        let port = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();
+        let redis = Self { host: "127.0.0.3".to_owned(), port, has_tls: true, ..Self::new(name) };
+        let owner = fs::metadata(&redis.user.folder).unwrap();
+        for file in ["certificate.pem", "key.pem"] {
+            let copy = redis.user.folder.join(file);
+            fs::copy(targets::servers().join(file), &copy).unwrap();
+            chown(&copy, Some(owner.uid()), Some(owner.gid())).unwrap();
+        }
+        redis
+    }
+
+    /// Returns the URL of the server.
+    pub(crate) fn url(&self) -> String {
+        let scheme = if self.has_tls { "rediss" } else { "redis" };
+        format!("{scheme}://secrets:{PASSWORD}@{}:{}", self.host, self.port)
+    }
+
+    /// Starts the server, and waits until it answers.
+    pub(crate) async fn start(&self) -> Server {
+        let port = self.port;
+        let address: Ipv4Addr = self.host.parse().unwrap();
+        let listen = if self.has_tls {
+            format!(
+                "port 0\ntls-port {port}\ntls-cert-file certificate.pem\ntls-key-file key.pem\n\
+                 tls-auth-clients no\n"
+            )
+        } else {
+            format!("port {port}\n")
+        };
+        let config = format!(
+            "bind {address}\n{listen}save \"\"\nappendonly no\nuser default off\n\
+             user secrets on >{PASSWORD} {RIGHTS}\nuser test on >{PASSWORD} ~* +@all\n"
+        );
+        let server = Server::start(&self.user, self.name, "redis-server", &["-"], &config);
+        until("Redis accepts connections", async || {
+            tokio::net::TcpStream::connect((address, port)).await.is_ok()
+        })
+        .await;
+        server
+    }
+
+    /// Returns all keys.
+    pub(crate) async fn keys(&self) -> Vec<String> {
+        let url = self.url().replace("//secrets:", "//test:");
+        let client = redis::Client::open(url).unwrap();
+        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+        redis::cmd("KEYS").arg("*").query_async(&mut connection).await.unwrap()
+    }
+}
