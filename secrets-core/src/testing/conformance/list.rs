@@ -360,19 +360,6 @@ macro_rules! store_conformance {
             a_thousand_findings_are_inserted_at_once
             old_scans_are_pruned
         }
-        claims(spawn) {
-            one_of_many_claims_a_delivery
-        }
-        outbox() {
-            a_delivery_is_due_once_its_time_has_come
-            the_longest_due_come_first
-            each_kind_of_delivery_is_listed_separately
-            a_claimed_delivery_is_not_due
-            a_lost_claim_cannot_settle_a_delivery
-            a_delivery_is_postponed_or_deleted
-            deliveries_can_be_made_due_earlier
-            messages_are_counted_in_their_window
-        }
         permissions() {
             all_fields_of_a_permission_survive
             a_new_permission_replaces_the_previous_one

@@ -1,11 +1,24 @@
-//! List of the conformance rules for rotations.
+//! List of the conformance rules for deliveries and rotations.
 
-/// Adds the rules for rotations and webhooks to the list.
+/// Adds the rules for deliveries, rotations and webhooks to the list.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! rotation_conformance {
     ($then:ident $with:ident $($listed:tt)*) => { $crate::store_conformance! { @$then $with
         $($listed)*
+        claims(spawn) {
+            one_of_many_claims_a_delivery
+        }
+        outbox() {
+            a_delivery_is_due_once_its_time_has_come
+            the_longest_due_come_first
+            each_kind_of_delivery_is_listed_separately
+            a_claimed_delivery_is_not_due
+            a_lost_claim_cannot_settle_a_delivery
+            a_delivery_is_postponed_or_deleted
+            deliveries_can_be_made_due_earlier
+            messages_are_counted_in_their_window
+        }
         rotations() {
             all_fields_of_a_rotation_survive
             every_kind_of_rotation_survives
