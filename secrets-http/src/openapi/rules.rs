@@ -84,6 +84,10 @@ fn values() -> Vec<(&'static [&'static str], Value)> {
         ),
         (&["HealthResponse"], field("status", json!({ "enum": ["ok", "degraded"] }))),
         (&["HealthResponse"], field("checks", json!({ "example": { "database": "ok" } }))),
+        (
+            &["HealthResponse"],
+            field("rate_limits", json!({ "enum": ["per_node", "shared", "per_node_fallback"] })),
+        ),
         (&["TeamMember"], field("status", json!({ "enum": ["active", "pending"] }))),
         (
             &["AuditEntry"],
