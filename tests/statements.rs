@@ -126,7 +126,6 @@ async fn statements_of(token: &Client, path: &str) -> Vec<String> {
             "BEGIN",
             "COMMIT",
             "PRAGMA foreign_keys",
-            "SELECT set_config",
             "UPDATE tokens SET last_used_at",
         ]
         .iter()
@@ -135,7 +134,8 @@ async fn statements_of(token: &Client, path: &str) -> Vec<String> {
     statements.into_iter().filter(|statement| !is_unrelated(statement)).collect()
 }
 
-/// Subscriber that records the summary of each statement from the driver's log.
+/// Subscriber that records the summary of each statement from the driver's log, without the statement
+/// that sets up a new connection: its number depends on the connections that are free at the moment.
 struct Listener;
 
 impl Subscriber for Listener {
@@ -164,7 +164,7 @@ struct Summary;
 
 impl Visit for Summary {
     fn record_str(&mut self, field: &Field, value: &str) {
-        if field.name() == "summary" {
+        if field.name() == "summary" && !value.starts_with("SELECT set_config(") {
             STATEMENTS.lock().unwrap().push(value.to_owned());
         }
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::Path;
 
+use percent_encoding::percent_decode_str;
 use secrets_core::testing::postgres::TestDatabase;
 
 use crate::ordinary_user::OrdinaryUser;
@@ -23,7 +24,8 @@ struct Pooler {
 impl Pooler {
     async fn start(user: &OrdinaryUser, store: &TestDatabase, settings: &str) -> Self {
         let url: url::Url = store.url().parse().unwrap();
-        let (name, password) = (url.username(), url.password().unwrap());
+        let password = percent_decode_str(url.password().unwrap()).decode_utf8().unwrap();
+        let name = url.username();
         let (host, port) = address();
         // Not in the folder that is searched for values: the file has the password of the database.
         let folder = user.folder.parent().unwrap();
