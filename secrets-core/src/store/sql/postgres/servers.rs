@@ -8,8 +8,7 @@ use std::mem;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::join_all;
-use futures_util::join;
+use futures_util::future::{join_all, join3};
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgRow};
 use sqlx::{ConnectOptions as _, Row as _};
 use tokio::task::JoinHandle;
@@ -139,7 +138,7 @@ fn replace(current: &CurrentPools, pools: Pools) -> Arc<Pools> {
 
 /// Closes all connections of the pools. Those in use are closed when their statements have ended.
 async fn close(pools: Arc<Pools>) {
-    join!(pools.readers.close(), pools.writers.close(), pools.reserved.close());
+    join3(pools.readers.close(), pools.writers.close(), pools.reserved.close()).await;
 }
 
 /// Asks all servers, and returns the index and the timeline of the primary. If two have the same timeline,
