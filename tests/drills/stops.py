@@ -23,7 +23,7 @@ class Writer:
     def _run(self):
         headers = {} if self.keeps else {"Connection": "close"}
         for number in range(100_000):
-            key = f"{self.prefix}_{number}"
+            key, is_new = f"{self.prefix}_{number}", self.client.connection is None
             try:
                 status, _ = self.client.send(
                     "POST", self.secrets, {"key": key, "value": "kvc_stop"}, **headers)
@@ -32,7 +32,7 @@ class Writer:
                 if "ConnectionRefusedError" in str(error):
                     return
                 # The kernel resets a connection that it establishes while the listener closes.
-                if not self.keeps and "ConnectionResetError" in str(error):
+                if is_new and "ConnectionResetError" in str(error):
                     self.unaccepted.append(key)
                 else:
                     self.reset.append(f"{key}: {error}")
