@@ -4,6 +4,7 @@
 
 mod coverage;
 mod expected;
+mod foreign;
 mod locks;
 mod order;
 mod policy;

@@ -248,6 +248,22 @@ impl Names {
         json!({ "changes": [change] })
     }
 
+    /// Sends the request of the endpoint with further headers. Its response must end.
+    pub(super) async fn send_with(
+        &self,
+        client: &Client,
+        rule: &Rule,
+        headers: &[(&str, &str)],
+    ) -> Reply {
+        let mut headers = headers.to_vec();
+        let body = self.body(rule).map(|body| body.to_string());
+        if body.is_some() {
+            headers.push(("content-type", "application/json"));
+        }
+        let method = rule.method.parse().unwrap();
+        client.raw(method, &self.path(rule), &headers, body.unwrap_or_default()).await
+    }
+
     /// Sends the request of the endpoint.
     pub(super) async fn send(&self, client: &Client, rule: &Rule) -> Reply {
         let method = rule.method.parse().unwrap();

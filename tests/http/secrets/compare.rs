@@ -2,7 +2,7 @@
 
 use hyper::Method;
 use secrets_core::model::{Clock as _, Role};
-use secrets_tests::{App, Client, Person, Reply, on_every_store, paths, postgresql};
+use secrets_tests::{App, Client, Kind, Person, Reply, on_every_store, paths, postgresql};
 use serde_json::{Value, json};
 
 fn compare(project: &str, query: &str) -> String {
@@ -366,6 +366,33 @@ async fn whatever_changes_a_comparison_changes_its_tag(app: App) {
     assert_ne!(tags.last(), alice.get(&path).await.header("etag").map(str::to_owned).as_ref());
     let equal = bob.get(&compare(&web, "?equal=true")).await;
     assert_ne!(tags.last(), equal.header("etag").map(str::to_owned).as_ref());
+}
+
+#[tokio::test]
+async fn a_comparison_is_compressed_for_clients_that_accept_it() {
+    let app = App::start(Kind::Memory).await;
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let path = compare(&web, "");
+    let zip = async || alice.raw(Method::GET, &path, &[("accept-encoding", "gzip")], "").await;
+    assert_eq!(zip().await.header("content-encoding"), None, "a short response stays as it is");
+    for number in 0..20 {
+        alice.secret(&web, "production", &format!("KEY_{number}"), "kvc_value").await;
+    }
+
+    let plain = alice.get(&path).await;
+    let small = zip().await;
+
+    assert_eq!(plain.header("content-encoding"), None);
+    assert_eq!(small.is(200).header("content-encoding"), Some("gzip"));
+    for reply in [&plain, &small] {
+        assert_eq!(reply.header("vary"), Some("accept-encoding"));
+    }
+    assert!(small.body.starts_with(&[0x1f, 0x8b]) && small.body.len() * 2 < plain.body.len());
+    // The tag of another coding is weak, and both are the same state.
+    let tag = small.header("etag").unwrap();
+    assert_eq!(tag, format!("W/{}", plain.header("etag").unwrap()));
+    unless(&alice, &path, tag).await.is(304);
 }
 
 on_every_store![
