@@ -1,4 +1,4 @@
-//! Stores a secret in an SQLite file and reads it back: `cargo run -p secrets-examples --example embed`.
+//! Stores a secret in SQLite and reads it back: `cargo run -p secrets-examples --example embed`.
 use secrets_core::crypto::{Key, Plaintext};
 use secrets_core::model::{EnvironmentPath, Identity, Origin};
 use secrets_core::projects::{CreateProject, NewProject};

@@ -1,7 +1,7 @@
-//! Number of SQL statements for a read by the Kubernetes operator, besides those for the audit log: at
-//! most two at any length of the inherited chain. One authenticates the caller, one resolves the
-//! environment. None on SQLite for what was read before and has not changed. The number for an import
-//! does not depend on the number of its secrets.
+//! Number of SQL statements for a read by the Kubernetes operator, besides those for the audit log:
+//! at most two at any length of the inherited chain. One authenticates the caller, one resolves the
+//! environment. None on SQLite for what was read before and has not changed. The number for an
+//! import does not depend on the number of its secrets.
 //!
 //! The only test in its process, because it subscribes to the log of the SQL driver globally.
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
@@ -134,8 +134,9 @@ async fn statements_of(token: &Client, path: &str) -> Vec<String> {
     statements.into_iter().filter(|statement| !is_unrelated(statement)).collect()
 }
 
-/// Subscriber that records the summary of each statement from the driver's log, without the statement
-/// that sets up a new connection: its number depends on the connections that are free at the moment.
+/// Subscriber that records the summary of each statement from the driver's log, without the
+/// statement that sets up a new connection: its number depends on the connections that are free at
+/// the moment.
 struct Listener;
 
 impl Subscriber for Listener {

@@ -65,8 +65,8 @@ pub fn verify(
     claims::read(&signed_claims(token, keys, types)?, expectations, now)
 }
 
-/// Verifies the ID token of a sign-in with a browser (OpenID Connect Core 1.0, section 3.1.3.7) like
-/// [`verify`], and its nonce. The expected audience is the client ID.
+/// Verifies the ID token of a sign-in with a browser (OpenID Connect Core 1.0, section 3.1.3.7)
+/// like [`verify`], and its nonce. The expected audience is the client ID.
 pub fn verify_id_token(
     token: &str,
     keys: &Keys,

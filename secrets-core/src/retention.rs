@@ -11,8 +11,8 @@ use crate::store::{StoreResult, Tx};
 /// Retention of finished deliveries to webhooks.
 const DELIVERIES: TimeDelta = TimeDelta::days(30);
 
-/// Retention of scans with their findings, and of concluded rotation attempts. The last attempt of a
-/// rotation is kept.
+/// Retention of scans with their findings, and of concluded rotation attempts. The last attempt of
+/// a rotation is kept.
 const HISTORY: TimeDelta = TimeDelta::days(365);
 
 /// Maximum number of records deleted in one transaction, so that it is short.

@@ -1,6 +1,7 @@
 //! Similarity of words, to recognize a misspelled name.
 
-/// Returns the most similar candidate, if it differs from the word in at most a third of its characters.
+/// Returns the most similar candidate, if it differs from the word in at most a third of its
+/// characters.
 pub(crate) fn closest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -16,8 +17,8 @@ pub(crate) fn closest<'a>(
     similar.min().map(|(_, candidate)| candidate)
 }
 
-/// Number of characters to insert, delete, replace, or swap with their neighbor, to turn one word into
-/// the other (optimal string alignment).
+/// Number of characters to insert, delete, replace, or swap with their neighbor, to turn one word
+/// into the other (optimal string alignment).
 fn distance(word: &str, other: &str) -> usize {
     let (word, other): (Vec<_>, Vec<_>) = (word.chars().collect(), other.chars().collect());
     let mut rows: Vec<Vec<usize>> = vec![(0..=other.len()).collect()];

@@ -43,8 +43,8 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Limit of the time on the calling thread; `None` for a worker, which also runs the operations of
-    /// threads with a small stack.
+    /// Limit of the time on the calling thread; `None` for a worker, which also runs the operations
+    /// of threads with a small stack.
     fn limit(self, limit: Duration) -> Option<Duration> {
         let has_stack = || stacker::remaining_stack().is_some_and(|left| left >= MIN_STACK);
         match self {
@@ -223,8 +223,8 @@ impl Process {
         }
     }
 
-    /// Runs an operation on the calling thread for at most `time`, and then passes an operation that
-    /// has not ended to `hand_over`. Without `time`, passes the operation at once.
+    /// Runs an operation on the calling thread for at most `time`, and then passes an operation
+    /// that has not ended to `hand_over`. Without `time`, passes the operation at once.
     fn begin<T: Send>(
         &'static self,
         py: Python<'_>,
@@ -233,12 +233,13 @@ impl Process {
         hand_over: impl FnOnce(Operation) -> T + Send,
     ) -> Result<Outcome, T> {
         let Some(time) = time else { return Err(hand_over(operation)) };
-        // Handed over before this thread waits for the interpreter, because the operation may hold a
-        // lock of the store.
+        // Handed over before this thread waits for the interpreter, because the operation may hold
+        // a lock of the store.
         self.detached(py, || self.drive(operation, time).map_err(hand_over))
     }
 
-    /// Drives an operation on the current thread. Returns the operation if it has not ended in time.
+    /// Drives an operation on the current thread. Returns the operation if it has not ended in
+    /// time.
     fn drive(&self, mut operation: Operation, time: Duration) -> Result<Outcome, Operation> {
         let _runtime = self.runtime.enter();
         let waker = Waker::from(Arc::new(Unpark(thread::current())));

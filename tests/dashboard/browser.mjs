@@ -1,5 +1,6 @@
 // Chromium, driven by playwright-core. Its windows record requests, errors and policy violations.
 
+import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -71,4 +72,12 @@ export async function goTo(page, key, environment) {
   await page.locator("#grid").press("Control+Home");
   for (let step = 0; step <= names.indexOf(environment); step++) await page.locator("#grid").press("ArrowRight");
   await page.waitForFunction(([key, environment]) => document.querySelector("#grid .active")?.getAttribute("aria-label")?.startsWith(key) && document.querySelector("#grid .active").getAttribute("aria-label").split(", ")[1] === environment, [key, environment]);
+}
+
+// Closes windows, after a check that no page reported a problem. Empties the list.
+export async function closeAll(windows) {
+  for (const { context, seen } of windows.splice(0)) {
+    assert.deepEqual(seen.problems, []);
+    await context.close();
+  }
 }

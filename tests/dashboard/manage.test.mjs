@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { after, afterEach, before, test } from "node:test";
 
-import { launch, open } from "./browser.mjs";
+import { closeAll, launch, open } from "./browser.mjs";
 import { caller, change, createTeam } from "./data.mjs";
 import { startServer, tokenOf } from "./server.mjs";
 
@@ -27,12 +27,7 @@ before(async () => {
   browser = await launch();
 });
 
-afterEach(async () => {
-  for (const window of windows.splice(0)) {
-    assert.deepEqual(window.seen.problems, []);
-    await window.context.close();
-  }
-});
+afterEach(() => closeAll(windows));
 
 after(async () => {
   await browser?.close();

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 
-import { launch, open } from "./browser.mjs";
+import { closeAll, launch, open } from "./browser.mjs";
 import { caller, createTeam } from "./data.mjs";
 import { startServer, tokenOf } from "./server.mjs";
 
@@ -17,12 +17,7 @@ before(async () => {
   browser = await launch();
 });
 
-afterEach(async () => {
-  for (const window of windows.splice(0)) {
-    assert.deepEqual(window.seen.problems, []);
-    await window.context.close();
-  }
-});
+afterEach(() => closeAll(windows));
 
 after(async () => {
   await browser?.close();

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, afterEach, before, test } from "node:test";
 
-import { launch, open } from "./browser.mjs";
+import { closeAll, launch, open } from "./browser.mjs";
 import { caller, change, createTeam } from "./data.mjs";
 import { startServer, tokenOf } from "./server.mjs";
 
@@ -19,12 +19,7 @@ before(async () => {
   browser = await launch();
 });
 
-afterEach(async () => {
-  for (const window of windows.splice(0)) {
-    assert.deepEqual(window.seen.problems, []);
-    await window.context.close();
-  }
-});
+afterEach(() => closeAll(windows));
 
 after(async () => {
   await browser?.close();

@@ -5,7 +5,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 
-import { cell, findings, goTo, launch, open, openGrid } from "./browser.mjs";
+import { cell, closeAll, findings, goTo, launch, open, openGrid } from "./browser.mjs";
 import { caller, createMarks } from "./data.mjs";
 import { pictures, startServer, tokenOf } from "./server.mjs";
 
@@ -22,12 +22,7 @@ before(async () => {
   browser = await launch();
 });
 
-afterEach(async () => {
-  for (const { context, seen } of windows.splice(0)) {
-    assert.deepEqual(seen.problems, []);
-    await context.close();
-  }
-});
+afterEach(() => closeAll(windows));
 
 after(async () => {
   await browser?.close();

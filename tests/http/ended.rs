@@ -1,5 +1,5 @@
-//! Credentials that end while a change waits for a lock. The test holds the lock, ends the credential in
-//! the transaction that holds it, and commits, so the order of events is certain.
+//! Credentials that end while a change waits for a lock. The test holds the lock, ends the
+//! credential in the transaction that holds it, and commits, so the order of events is certain.
 
 use std::sync::Arc;
 

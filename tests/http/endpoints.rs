@@ -137,8 +137,8 @@ impl<'a> Table<'a> {
     }
 
     /// Sends the requests of all cells that change something. A request that deletes or uses up its
-    /// object gets a new one. The first request of a person and the first of a token must change the
-    /// store.
+    /// object gets a new one. The first request of a person and the first of a token must change
+    /// the store.
     async fn with_effect(&mut self, rule: &Rule, target: Target) {
         let mut kinds_seen = Vec::new();
         for principal in &self.world.principals {

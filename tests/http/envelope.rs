@@ -1,5 +1,5 @@
-//! `SECRETS_ENVELOPE=both`: responses also have the `data` key, for clients that read it. The bodies of
-//! all endpoints are in `endpoints::readings`.
+//! `SECRETS_ENVELOPE=both`: responses also have the `data` key, for clients that read it. The
+//! bodies of all endpoints are in `endpoints::readings`.
 
 use secrets_http::serve::reply::Envelope;
 use secrets_tests::{Build, Kind, on_every_store, paths};

@@ -1,5 +1,5 @@
-//! The request examples of the `OpenAPI` document work when they are sent, with real IDs in place of
-//! the placeholder.
+//! The request examples of the `OpenAPI` document work when they are sent, with real IDs in place
+//! of the placeholder.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -113,7 +113,8 @@ fn with_body(document: &Value) -> BTreeSet<(String, String)> {
     with_body.map(|(method, path, _)| (method, path)).collect()
 }
 
-/// Starts a device login for the operations that need one, and approves it before its token is requested.
+/// Starts a device login for the operations that need one, and approves it before its token is
+/// requested.
 async fn log_in(ids: &mut BTreeMap<&'static str, String>, path: &str, client: &Client) {
     if !["/cli/approve", "/cli/deny", "/cli/token"].iter().any(|end| path.ends_with(end)) {
         return;

@@ -13,7 +13,8 @@ use tokio::task::JoinSet;
 use crate::program::{Program, Running, folder, jwt};
 use crate::rotations::world::until;
 
-/// Signs a person in and creates a project with a secret. Returns the project and the secret's path.
+/// Signs a person in and creates a project with a secret. Returns the project and the secret's
+/// path.
 async fn tenant(program: &Running, name: &str) -> (Person, String, String) {
     let client = program.bearer(&jwt(name));
     let user = client.post("/api/v1/auth/sync", &json!({})).await.is(200).json();

@@ -10,7 +10,8 @@ use secrets_tests::targets;
 
 use crate::program::programs;
 
-/// User of the database servers of the tests, with a folder of their own and copies of the programs.
+/// User of the database servers of the tests, with a folder of their own and copies of the
+/// programs.
 pub(crate) struct OrdinaryUser {
     user: u32,
     group: u32,

@@ -54,7 +54,8 @@ impl Provider {
         Self { child, port, _printed: lines }
     }
 
-    /// Signs in at the provider, and returns the path and the query that the browser opens at the service.
+    /// Signs in at the provider, and returns the path and the query that the browser opens at the
+    /// service.
     pub(crate) async fn sign_in(&self, authorization_url: &str) -> String {
         let issuer = self.issuer();
         let client = Client::new(([127, 0, 0, 1], self.port).into(), None);

@@ -1,6 +1,6 @@
-//! The commands of the README, of `docs/http.md` and of the guide for operators, run unchanged as an
-//! ordinary user. Only folders and ports are replaced. Blocks of the language `text` are not run: they
-//! install, or need other machines.
+//! The commands of the README, of `docs/http.md` and of the guide for operators, run unchanged as
+//! an ordinary user. Only folders and ports are replaced. Blocks of the language `text` are not
+//! run: they install, or need other machines.
 
 use std::fs;
 use std::path::Path;
@@ -20,8 +20,8 @@ fn blocks(page: &str) -> Vec<String> {
     blocks.collect()
 }
 
-/// Starts the service as an ordinary user on a free port, runs the blocks with its address and token and
-/// those of a PostgreSQL server, and returns their output.
+/// Starts the service as an ordinary user on a free port, runs the blocks with its address and
+/// token and those of a PostgreSQL server, and returns their output.
 fn walk(name: &str, blocks: &[String]) -> (OrdinaryUser, String) {
     let user = OrdinaryUser::new(name);
     let program = Program::of_user(&user, name, &["dev", "--listen", "127.0.0.1:0"]).start();

@@ -31,8 +31,9 @@ impl Signal {
     }
 }
 
-/// Returns an address on which a server can be started again and again. No other process uses it: the
-/// address contains the ID of this process, and connections of other processes have other addresses.
+/// Returns an address on which a server can be started again and again. No other process uses it:
+/// the address contains the ID of this process, and connections of other processes have other
+/// addresses.
 pub(crate) fn address() -> (Ipv4Addr, u16) {
     static PORT: AtomicU16 = AtomicU16::new(7000);
     let address = 0x7f40_0000 | (std::process::id() & 0x3f_ffff);
@@ -40,8 +41,8 @@ pub(crate) fn address() -> (Ipv4Addr, u16) {
 }
 
 impl Server {
-    /// Starts a program with these arguments, and this text as its standard input. The server ends with
-    /// this process. Its output is in the log of this name.
+    /// Starts a program with these arguments, and this text as its standard input. The server ends
+    /// with this process. Its output is in the log of this name.
     pub(crate) fn start(
         user: &OrdinaryUser,
         log: &str,

@@ -33,8 +33,8 @@ fn header(reply: &Reply, name: &str) -> u64 {
     reply.headers[name].to_str().unwrap().parse().unwrap()
 }
 
-/// Sends requests to the nodes in turn, in one minute. Returns the number of each status, and the remaining
-/// requests that the last response shows.
+/// Sends requests to the nodes in turn, in one minute. Returns the number of each status, and the
+/// remaining requests that the last response shows.
 async fn send(clients: &[Client], count: usize) -> Option<(BTreeMap<u16, usize>, u64)> {
     let (mut statuses, mut minutes, mut remaining) = (BTreeMap::new(), BTreeSet::new(), 0);
     for client in clients.iter().cycle().take(count) {

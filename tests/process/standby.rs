@@ -1,5 +1,5 @@
-//! Promotion of a standby under load, with synchronous replication: nothing acknowledged is lost, and the
-//! program finds the new primary by itself.
+//! Promotion of a standby under load, with synchronous replication: nothing acknowledged is lost,
+//! and the program finds the new primary by itself.
 
 use std::collections::BTreeMap;
 use std::io::{Write as _, stderr};
@@ -142,7 +142,7 @@ async fn a_promoted_standby_has_all_acknowledged_writes_and_is_found() {
         let recovered = recovery(&alice, &again).await;
         load.more(10).await;
         if !is_killed {
-            // It still accepts writes, but has an older timeline.
+            // The old primary accepts writes again, with a lower timeline than the new one.
             pair.continue_old();
             sleep(Duration::from_secs(1)).await;
             load.more(10).await;

@@ -74,8 +74,8 @@ impl Pair {
         self.execute("SELECT 1").await;
     }
 
-    /// Replaces the server that is not the primary by a new standby, which the primary waits for at every
-    /// commit.
+    /// Replaces the server that is not the primary by a new standby, which the primary waits for at
+    /// every commit.
     pub(crate) async fn add_standby(&mut self) {
         let (from, to, host) = (self.primary, 1 - self.primary, self.host);
         self.running[to] = None;

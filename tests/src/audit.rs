@@ -46,8 +46,8 @@ impl App {
         entries.remove(0)
     }
 
-    /// Appends all entries to the chains of the audit log. The worker may append at the same time, and
-    /// then only one of both succeeds.
+    /// Appends all entries to the chains of the audit log. The worker may append at the same time,
+    /// and then only one of both succeeds.
     ///
     /// # Panics
     ///

@@ -25,7 +25,8 @@ use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Client ID and client secret that the provider accepts. Both need encoding in HTTP Basic authentication.
+/// Client ID and client secret that the provider accepts. Both need encoding in HTTP Basic
+/// authentication.
 pub const CLIENT: (&str, &str) = ("secrets web", "kvc_client:secret%");
 
 /// Running provider.

@@ -22,7 +22,8 @@ pub(crate) struct Stop {
     pub(crate) running: JoinHandle<Drained>,
 }
 
-/// Trusted proxies, base URL of links, response envelope, workers, and sign-in of browsers of a server.
+/// Trusted proxies, base URL of links, response envelope, workers, and sign-in of browsers of a
+/// server.
 pub(crate) type Settings =
     (Networks, Option<BaseUrl>, Envelope, Vec<Arc<dyn Worker>>, BrowserSignIn);
 

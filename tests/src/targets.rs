@@ -234,7 +234,8 @@ impl Dialect {
     }
 }
 
-/// Returns the folder of the database servers. The operating system user of the servers can read it.
+/// Returns the folder of the database servers. The operating system user of the servers can read
+/// it.
 ///
 /// # Panics
 ///

@@ -118,7 +118,8 @@ impl Context<'_, Write> {
         Ok(self.resolve(&path, wanted, Selection::None).await?.0.scope)
     }
 
-    /// Locks environments of a project in the order of their IDs, and authorizes the caller in each.
+    /// Locks environments of a project in the order of their IDs, and authorizes the caller in
+    /// each.
     pub async fn locked_environments(
         &mut self,
         project: &ProjectRef,

@@ -138,7 +138,8 @@ pub async fn prune(engine: &Engine) -> StoreResult<()> {
     let heads = engine.store().read().await?.audit_heads().await?;
     let failures = engine.shared::<Failures>();
     let mut teams: Vec<_> = heads.into_iter().map(|head| (head.team, MAX_COLLISIONS)).collect();
-    // One small transaction per team at a time: a large log delays neither requests nor other teams.
+    // One small transaction per team at a time: a large log delays neither requests nor other
+    // teams.
     while !teams.is_empty() {
         let mut unfinished = Vec::new();
         for (team, collisions) in teams {

@@ -43,8 +43,8 @@ pub enum AuditTeams {
 pub struct AuditPage {
     /// Entries in the requested order.
     pub logs: Vec<AuditEntry>,
-    /// Cursor of the next page; absent on the last page. A page with a cursor can hold fewer entries
-    /// than the limit, or none: each page covers a limited part of the log.
+    /// Cursor of the next page; absent on the last page. A page with a cursor can hold fewer
+    /// entries than the limit, or none: each page covers a limited part of the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// Maximum number of entries per page.

@@ -49,18 +49,11 @@ pub(crate) fn is_same(left: &[u8; 32], right: &[u8; 32]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Key, StaticRootKey};
     use super::*;
-    use crate::model::Time;
-
-    async fn keyring() -> Keyring {
-        let root = StaticRootKey::new(&Key::generate());
-        Keyring::create(&root, Time::from_timestamp(0, 0).unwrap()).await.unwrap().2
-    }
 
     #[tokio::test]
     async fn a_mac_is_hmac_over_fields_with_their_lengths() {
-        let keyring = keyring().await;
+        let keyring = Keyring::generate().await;
         let mut expected = Hmac::<Sha256>::new_from_slice(keyring.audit().as_bytes()).unwrap();
         expected.update(b"\0\0\0\0\0\0\0\x04seal");
         expected.update(b"\0\0\0\0\0\0\0\x10");
@@ -75,7 +68,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_absent_field_differs_from_an_empty_field() {
-        let keyring = keyring().await;
+        let keyring = Keyring::generate().await;
         let of = |field| ChainMac::new(&keyring, "seal").optional(field).finish();
 
         let [absent, empty, full] = [None, Some(&b""[..]), Some(b"a")].map(of);

@@ -45,18 +45,11 @@ impl ClientState {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Key, StaticRootKey};
     use super::*;
-    use crate::model::Time;
-
-    async fn keyring() -> Keyring {
-        let root = StaticRootKey::new(&Key::generate());
-        Keyring::create(&root, Time::from_timestamp(0, 0).unwrap()).await.unwrap().2
-    }
 
     #[tokio::test]
     async fn only_the_same_instance_and_purpose_opens_unchanged_state() {
-        let (keyring, other) = (keyring().await, keyring().await);
+        let (keyring, other) = (Keyring::generate().await, Keyring::generate().await);
         let state = ClientState::of(&keyring, "sign-in");
         let sealed = state.seal(b"state");
 
@@ -73,7 +66,7 @@ mod tests {
 
     #[tokio::test]
     async fn state_opens_up_to_the_maximum_length_of_its_text() {
-        let state = ClientState::of(&keyring().await, "sign-in");
+        let state = ClientState::of(&Keyring::generate().await, "sign-in");
         // Nonce and tag take 40 bytes, and three bytes are four characters.
         let [longest, longer] = [6_104, 6_105].map(|bytes| state.seal(&vec![7; bytes]));
 

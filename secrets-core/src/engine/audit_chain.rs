@@ -1,5 +1,5 @@
-//! Audit chains: appending entries, with their hashes, and moving the entries of reads there from their
-//! batches.
+//! Audit chains: appending entries, with their hashes, and moving the entries of reads there from
+//! their batches.
 
 #[cfg(test)]
 #[cfg(feature = "testing")]
@@ -32,10 +32,11 @@ const MAX_BATCHES: u32 = 4;
 #[derive(Default)]
 struct Moving(Mutex<()>);
 
-/// Appends the entries of all batches that were committed before to the audit chains of their teams.
-/// Returns their number.
+/// Appends the entries of all batches that were committed before to the audit chains of their
+/// teams. Returns their number.
 ///
-/// Several nodes may call this function concurrently: each handles the batches that it deleted itself.
+/// Several nodes may call this function concurrently: each handles the batches that it deleted
+/// itself.
 pub(crate) async fn seal_batches(engine: &Engine, reads: &mut dyn Reads) -> StoreResult<u64> {
     let Some(last) = reads.last_audit_batch().await? else { return Ok(0) };
     let moving = engine.shared::<Moving>();
@@ -65,8 +66,8 @@ pub(crate) async fn seal_batches(engine: &Engine, reads: &mut dyn Reads) -> Stor
     Ok(count)
 }
 
-/// Moves the entries of batches to the audit log, in a transaction of their own, and to the chains of
-/// their teams if `sealed`. Returns their number.
+/// Moves the entries of batches to the audit log, in a transaction of their own, and to the chains
+/// of their teams if `sealed`. Returns their number.
 async fn move_batches(engine: &Engine, batches: &[AuditBatch], sealed: bool) -> StoreResult<u64> {
     if batches.is_empty() {
         return Ok(0);
@@ -95,8 +96,8 @@ async fn move_batches(engine: &Engine, batches: &[AuditBatch], sealed: bool) -> 
     Ok(count)
 }
 
-/// Moves the entries of batches to the audit log, each batch in a transaction of its own. They are sealed
-/// later, by team. Leaves a batch that cannot be moved, and reports it.
+/// Moves the entries of batches to the audit log, each batch in a transaction of its own. They are
+/// sealed later, by team. Leaves a batch that cannot be moved, and reports it.
 async fn move_one_by_one(engine: &Engine, batches: &[AuditBatch]) -> StoreResult<u64> {
     let (failures, mut count) = (engine.shared::<Failures>(), 0);
     for batch in batches {
@@ -115,8 +116,8 @@ async fn move_one_by_one(engine: &Engine, batches: &[AuditBatch]) -> StoreResult
     Ok(count)
 }
 
-/// Moves the entries of all batches that were committed before to the audit log, in a transaction. They
-/// are sealed later. Leaves batches that cannot be read.
+/// Moves the entries of all batches that were committed before to the audit log, in a transaction.
+/// They are sealed later. Leaves batches that cannot be read.
 pub(crate) async fn expand_batches(tx: &mut dyn Tx) -> StoreResult<()> {
     let Some(last) = tx.last_audit_batch().await? else { return Ok(()) };
     let mut behind = AuditBatchId::NIL;

@@ -140,7 +140,8 @@ impl Context<'_, Write> {
     }
 
     /// Makes the operation a dry run: after its success, the transaction is rolled back instead of
-    /// committed, and no audit entry is written. So a dry run is refused exactly like the operation.
+    /// committed, and no audit entry is written. So a dry run is refused exactly like the
+    /// operation.
     pub(crate) fn roll_back_afterwards(&mut self) {
         self.is_dry_run = true;
     }
@@ -157,8 +158,8 @@ impl Context<'_, Write> {
 
     /// Locks a row until the end of the transaction, then reads the clock again, so that changes
     /// that waited for each other are recorded in the order in which they happened. Fails with
-    /// `Stale` if the row does not exist, and as unauthenticated if the caller's credential has ended
-    /// during the wait.
+    /// `Stale` if the row does not exist, and as unauthenticated if the caller's credential has
+    /// ended during the wait.
     pub(crate) async fn lock(&mut self, row: Lock) -> Result<()> {
         self.lock_all(&[row]).await
     }

@@ -66,8 +66,8 @@ pub struct Counts {
     pub rotations: [(&'static str, u64); 3],
     /// Attempts to send a delivery of the outbox, by result: `done`, `retried` or `given_up`.
     pub deliveries: [(&'static str, u64); 3],
-    /// Time since the last round of this process after which all audit entries were sealed. `None` before
-    /// the first one.
+    /// Time since the last round of this process after which all audit entries were sealed. `None`
+    /// before the first one.
     pub audit_sealed_ago: Option<Duration>,
 }
 

@@ -21,8 +21,8 @@ pub trait Operation: Send + Sized {
     /// True if the output can be many megabytes long, such as all secrets of an environment. A host
     /// application should limit how many such outputs it holds.
     const HAS_LARGE_OUTPUT: bool = false;
-    /// True if the operation can take seconds on a large database. Its time limit is then eight times
-    /// as long.
+    /// True if the operation can take seconds on a large database. Its time limit is then eight
+    /// times as long.
     const IS_LONG: bool = Self::HAS_LARGE_OUTPUT;
     /// Store access: [`Read`] or [`Write`]. An operation with read access that writes does not
     /// compile.

@@ -99,8 +99,8 @@ pub struct Options {
     /// Maximum requests per minute for a team, from all its members and service tokens together; 0
     /// for no limit.
     pub rate_limit_per_team: u32,
-    /// Time limit of an operation, from its start to its commit, including the waits for a connection
-    /// and for other operations of the account. Needs [`Ports::timer`].
+    /// Time limit of an operation, from its start to its commit, including the waits for a
+    /// connection and for other operations of the account. Needs [`Ports::timer`].
     pub time_limit: Duration,
     /// Lifetimes of browser sessions.
     pub sessions: SessionLimits,
@@ -118,8 +118,8 @@ pub struct Options {
 pub struct SessionLimits {
     /// Time from the sign-in to the expiry.
     pub absolute: TimeDelta,
-    /// Time without a request after which a session ends. The last use is recorded once a minute, so a
-    /// session can end up to a minute earlier.
+    /// Time without a request after which a session ends. The last use is recorded once a minute,
+    /// so a session can end up to a minute earlier.
     pub idle: TimeDelta,
 }
 

@@ -194,7 +194,8 @@ impl Keys {
         for row in &rows {
             seen.rows += 1;
             match self.encrypted(engine, column, row) {
-                // False if the record changed meanwhile: the change was encrypted with the newest key.
+                // False if the record changed meanwhile: the change was encrypted with the newest
+                // key.
                 Ok(sealed) => drop(tx.replace_sealed(column, row, &sealed).await?),
                 Err(error) => drop(seen.error.get_or_insert(error)),
             }

@@ -46,8 +46,8 @@ impl AddressLimiter {
         around.filter(|around| !around.admitted).or_else(|| self.v6.count(network, now))
     }
 
-    /// Counts a request from an address like [`count`](Self::count), together with the requests that the
-    /// other nodes have counted.
+    /// Counts a request from an address like [`count`](Self::count), together with the requests
+    /// that the other nodes have counted.
     pub async fn count_shared(
         &self,
         shared: NamedWindows<'_>,
@@ -75,8 +75,8 @@ impl AddressLimiter {
         Some(if around.admitted { own.with_used(used) } else { around })
     }
 
-    /// Returns the state of the counter of an address without counting a request; `admitted` is true
-    /// if one more request would be allowed.
+    /// Returns the state of the counter of an address without counting a request; `admitted` is
+    /// true if one more request would be allowed.
     pub fn look(&self, address: IpAddr, now: Time) -> Option<Window> {
         let (network, wide) = match address.to_canonical() {
             IpAddr::V4(address) => return self.v4.look(address, now),

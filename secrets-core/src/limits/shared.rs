@@ -1,9 +1,10 @@
 //! Rate limits that apply to all nodes of an instance together.
 //!
-//! Each node counts in its own memory first. A request over the limit is refused there; any other request is
-//! counted in the shared counters too, in one step. Then the node raises its own counter to the shared one. So a
-//! request costs at most one access to the shared counters, a refused request usually none, and a node that cannot
-//! reach the shared counters continues with the last numbers that it has seen.
+//! Each node counts in its own memory first. A request over the limit is refused there; any other
+//! request is counted in the shared counters too, in one step. Then the node raises its own counter
+//! to the shared one. So each window costs a request at most one access to the shared counters,
+//! a refused request usually costs none, and a node that cannot reach the shared counters continues
+//! with the last numbers that it has seen.
 
 use std::hash::Hash;
 use std::net::Ipv4Addr;
@@ -22,9 +23,9 @@ const GRACE: Duration = Duration::from_mins(1);
 /// Counters that several nodes share, for example on a Redis server.
 #[async_trait]
 pub trait SharedCounters: Send + Sync {
-    /// Adds one to each of these counters, unless one of them has reached its limit: then none is changed.
-    /// Returns the counters with the addition, made or not, in the same order. Returns `None` if the counters
-    /// cannot be reached in time.
+    /// Adds one to each of these counters, unless one of them has reached its limit: then none is
+    /// changed. Returns the counters with the addition, made or not, in the same order. Returns
+    /// `None` if the counters cannot be reached in time.
     async fn add(&self, counters: &[SharedCounter]) -> Option<Vec<u32>>;
 
     /// True if the last access succeeded.
@@ -145,8 +146,8 @@ impl NamedWindows<'_> {
 }
 
 impl<K: Eq + Hash + Copy + SharedKey> RateLimiter<K> {
-    /// Counts a request of `key` like [`count`](Self::count), together with the requests that the other nodes
-    /// have counted.
+    /// Counts a request of `key` like [`count`](Self::count), together with the requests that the
+    /// other nodes have counted.
     pub async fn count_shared(
         &self,
         shared: NamedWindows<'_>,
@@ -227,7 +228,6 @@ mod tests {
 
     use super::super::AddressLimiter;
     use super::*;
-    use crate::crypto::{Key, StaticRootKey};
     use crate::model::lock::lock;
 
     /// Counters in memory, which can be made unavailable.
@@ -263,18 +263,13 @@ mod tests {
         }
     }
 
-    async fn keyring() -> Keyring {
-        let root = StaticRootKey::new(&Key::generate());
-        Keyring::create(&root, at(0)).await.unwrap().2
-    }
-
     fn at(seconds: i64) -> Time {
         Time::from_timestamp(seconds, 0).unwrap()
     }
 
     /// Creates the windows of two nodes that share counters.
     async fn two_nodes() -> (Arc<MemoryCounters>, [SharedWindows; 2]) {
-        let (counters, keyring) = (Arc::new(MemoryCounters::default()), keyring().await);
+        let (counters, keyring) = (Arc::new(MemoryCounters::default()), Keyring::generate().await);
         let node = || SharedWindows::new(Some(counters.clone()), &keyring);
         let nodes = [node(), node()];
         (counters, nodes)
@@ -353,7 +348,7 @@ mod tests {
     #[tokio::test]
     async fn purposes_keys_and_instances_have_counters_of_their_own() {
         let (_, [one, _]) = two_nodes().await;
-        let elsewhere = SharedWindows::new(None, &keyring().await);
+        let elsewhere = SharedWindows::new(None, &Keyring::generate().await);
         let limiter = RateLimiter::<u64>::new(1);
         let id = |windows: &SharedWindows, purpose, key| {
             limiter.shared_counter(windows.named(purpose), &key, at(0)).id

@@ -129,8 +129,8 @@ impl TryFrom<String> for EmailAddress {
     type Error = Violation;
 
     fn try_from(text: String) -> Result<Self, Violation> {
-        // Only ASCII: Unicode maps other letters to ASCII letters, such as the Kelvin sign to `k`, and
-        // one person's address would equal another's.
+        // Only ASCII: Unicode maps other letters to ASCII letters, such as the Kelvin sign to `k`,
+        // and one person's address would equal another's.
         let email = text.trim().to_ascii_lowercase();
         let parts =
             email.split_once('@').filter(|(local, domain)| !local.is_empty() && !domain.is_empty());
@@ -281,8 +281,8 @@ pub(crate) fn is_summary(text: &str) -> bool {
 }
 
 /// True for control characters, characters that are not shown, and characters that reorder the text
-/// around them (Unicode TR 36; properties `Default_Ignorable_Code_Point` and `Bidi_Control`, and the
-/// empty Braille pattern). Variation selectors of emoji are permitted.
+/// around them (Unicode TR 36; properties `Default_Ignorable_Code_Point` and `Bidi_Control`, and
+/// the empty Braille pattern). Variation selectors of emoji are permitted.
 pub(crate) fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c,

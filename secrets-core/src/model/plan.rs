@@ -13,8 +13,8 @@ pub struct Plan {
     pub name: PlanName,
     /// Retention of audit log entries, in days.
     pub audit_days: u32,
-    /// Maximum size of the previous versions of an environment's secrets, in bytes. The oldest versions
-    /// are deleted when it is exceeded.
+    /// Maximum size of the previous versions of an environment's secrets, in bytes. The oldest
+    /// versions are deleted when it is exceeded.
     pub history_bytes: u64,
     /// Maximum number of previous versions of a secret. The oldest are deleted when it is exceeded.
     pub versions: u32,
@@ -44,11 +44,11 @@ pub enum Quota {
     Members,
     /// Number of an environment's own secrets, including hidden ones.
     Secrets,
-    /// Size of an environment's own secrets, in bytes: encrypted values and descriptions. Every plan
-    /// limits it: to 16 MiB by default.
+    /// Size of an environment's own secrets, in bytes: encrypted values and descriptions. Every
+    /// plan limits it: to 16 MiB by default.
     Bytes,
-    /// Size of all secrets of a team and of their previous versions, in bytes, including those of deleted
-    /// projects that can still be restored.
+    /// Size of all secrets of a team and of their previous versions, in bytes, including those of
+    /// deleted projects that can still be restored.
     StoredBytes,
     /// Number of service tokens of a team.
     ServiceTokens,

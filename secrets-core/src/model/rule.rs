@@ -1,8 +1,8 @@
 //! Validation rules for single values, so that every host application reports the same errors.
 //!
 //! A value type returns [`Violation`] for an invalid value, which carries the rule's text and never
-//! the value. If a decoder in between keeps only the text (as serde does), [`ValidationRule::code_of`] finds
-//! the code again.
+//! the value. If a decoder in between keeps only the text (as serde does),
+//! [`ValidationRule::code_of`] finds the code again.
 
 use std::fmt;
 

@@ -20,8 +20,8 @@ pub const EXPIRING_TOKENS: Periodic = Periodic {
     job: |engine| Box::pin(async move { Ok(announce_expiring_tokens(&engine).await?) }),
 };
 
-/// Enqueues a notice for each token that expires within a week, once per token. Does nothing if e-mail
-/// is not configured. Several nodes may call this function concurrently.
+/// Enqueues a notice for each token that expires within a week, once per token. Does nothing if
+/// e-mail is not configured. Several nodes may call this function concurrently.
 pub async fn announce_expiring_tokens(engine: &Engine) -> StoreResult<()> {
     if engine.ports().mail.is_none() {
         return Ok(());

@@ -15,14 +15,14 @@ use crate::store::{EnvironmentRecord, Relation, TokenRecord};
 pub struct MyPermissions {
     /// Permission for each environment, in display order.
     pub permissions: Vec<EnvironmentPermission>,
-    /// True if the caller is an owner or admin of the team, and so has full access. Always false for
-    /// service tokens.
+    /// True if the caller is an owner or admin of the team, and so has full access. Always false
+    /// for service tokens.
     pub is_team_admin: bool,
 }
 
 /// Reads the caller's effective permission for each environment of a project. A user's permission
-/// comes from the role, the user's own permissions and the defaults; a service token's permission is
-/// part of the token.
+/// comes from the role, the user's own permissions and the defaults; a service token's permission
+/// is part of the token.
 #[derive(Debug)]
 pub struct GetMyPermissions {
     /// Project ID or slug.

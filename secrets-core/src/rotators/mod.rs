@@ -1,4 +1,5 @@
-//! Rotators: implementations of the port [`DatabaseRotator`](crate::ports::rotator::DatabaseRotator).
+//! Rotators: implementations of the port
+//! [`DatabaseRotator`](crate::ports::rotator::DatabaseRotator).
 //!
 //! [`drivers`] connect to databases directly (feature `rotators`). [`lambda`] invokes an AWS Lambda
 //! function, which connects from inside the database's network (feature `aws`); [`envelope`]

@@ -78,7 +78,8 @@ impl Supervisor {
         self.stopped.send_replace(true);
     }
 
-    /// Returns a receiver of the stop signal: its value becomes true when the supervisor is stopped.
+    /// Returns a receiver of the stop signal: its value becomes true when the supervisor is
+    /// stopped.
     #[must_use]
     pub fn stopped(&self) -> watch::Receiver<bool> {
         self.stopped.subscribe()

@@ -20,8 +20,8 @@ pub struct PlanScan {
     pub scan: NewScan,
 }
 
-/// A scan that is ready to run: [`work`](PlannedScan::work) searches, [`ConcludeScan`](super::ConcludeScan)
-/// stores the result.
+/// A scan that is ready to run: [`work`](PlannedScan::work) searches,
+/// [`ConcludeScan`](super::ConcludeScan) stores the result.
 pub struct PlannedScan {
     pub(super) id: ScanId,
     pub(super) team: TeamId,

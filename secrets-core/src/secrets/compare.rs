@@ -21,11 +21,11 @@ use crate::store::{EnvironmentRecord, RotationRecord, Selection};
 pub struct CompareSecrets {
     /// Project ID or slug.
     pub project: ProjectRef,
-    /// Environments to compare; `None` for all environments of the project, or those in the scope of
-    /// a service token.
+    /// Environments to compare; `None` for all environments of the project, or those in the scope
+    /// of a service token.
     pub environments: Option<Vec<EnvironmentRef>>,
-    /// True to mark equal values with the same group number. The values that the caller may read are
-    /// then decrypted and compared, and the comparison is recorded in the audit log.
+    /// True to mark equal values with the same group number. The values that the caller may read
+    /// are then decrypted and compared, and the comparison is recorded in the audit log.
     pub equal: bool,
     /// Precondition (`If-None-Match`): ETags of the responses that the caller already has.
     pub precondition: Precondition,

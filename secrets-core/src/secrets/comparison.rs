@@ -72,8 +72,8 @@ pub struct ComparedSecret {
     /// True if the secret is inherited from an environment that the caller may not read.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub restricted: bool,
-    /// Number of the group of equal values. Present if equal values were requested and the caller may
-    /// read this one. Valid within this comparison only.
+    /// Number of the group of equal values. Present if equal values were requested and the caller
+    /// may read this one. Valid within this comparison only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<u32>,
     /// Time of the last change to the secret.

@@ -7,7 +7,8 @@ use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result};
 
 /// Lists the effective secrets of an environment, sorted by key, without values. Hidden secrets are
-/// included and marked, and so are those inherited from an environment that the caller may not read.
+/// included and marked, and so are those inherited from an environment that the caller may not
+/// read.
 #[derive(Debug)]
 pub struct ListSecrets {
     /// Environment to list.

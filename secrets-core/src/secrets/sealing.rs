@@ -67,8 +67,8 @@ pub(crate) async fn open_description<A: Access>(
     open_record(cx, scope, sealed, &context).await.map(Some)
 }
 
-/// Builds the response for an effective secret, without its value. For a restricted secret, neither its
-/// description nor its authors are included.
+/// Builds the response for an effective secret, without its value. For a restricted secret, neither
+/// its description nor its authors are included.
 pub(crate) async fn without_value<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,

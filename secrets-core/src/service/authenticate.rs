@@ -37,8 +37,8 @@ impl Service {
         self.identify(identity, origin).await
     }
 
-    /// Authenticates the credential of a browser session (`web_…`). Call it only for a credential from a
-    /// cookie, and only if the request was sent by a page of the service itself (CSRF).
+    /// Authenticates the credential of a browser session (`web_…`). Call it only for a credential
+    /// from a cookie, and only if the request was sent by a page of the service itself (CSRF).
     pub async fn authenticate_browser(&self, credential: &str, origin: Origin) -> Result<Caller> {
         if !credential.starts_with("web_") {
             return Err(INVALID_CREDENTIAL);

@@ -79,8 +79,8 @@ impl Service {
         SigningKey::of(self.engine.keyring().signing()).signer()
     }
 
-    /// Encrypts the state of a sign-in for the browser that signs in. Every node of the instance can
-    /// decrypt the state.
+    /// Encrypts the state of a sign-in for the browser that signs in. Every node of the instance
+    /// can decrypt the state.
     #[must_use]
     pub fn seal_sign_in(&self, state: &[u8]) -> String {
         ClientState::of(self.engine.keyring(), SIGN_IN).seal(state)
@@ -108,8 +108,8 @@ impl Service {
         self.engine.perform(caller, operation).await
     }
 
-    /// Runs a task: one operation, or several operations with waits between them. Run the future to its
-    /// end, so that a disconnecting client does not stop the task halfway.
+    /// Runs a task: one operation, or several operations with waits between them. Run the future to
+    /// its end, so that a disconnecting client does not stop the task halfway.
     pub async fn run<T: Task>(&self, caller: &Caller, task: T) -> Result<T::Output> {
         self.admit::<T>(caller).await?;
         task.run(&self.engine, caller).await

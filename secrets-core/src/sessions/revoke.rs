@@ -10,7 +10,8 @@ use crate::store::SessionRecord;
 /// Revokes one of the caller's sessions.
 #[derive(Debug)]
 pub struct RevokeSession {
-    /// Session ID; `None` if the given text is not a valid ID, which is treated as an unknown session.
+    /// Session ID; `None` if the given text is not a valid ID, which is treated as an unknown
+    /// session.
     pub session: Option<SessionId>,
 }
 

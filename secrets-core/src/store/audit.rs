@@ -219,8 +219,8 @@ impl From<TeamId> for AuditScope {
 /// Read access to the audit log.
 #[async_trait]
 pub trait AuditReads: Send {
-    /// Lists the entries that match the filter, ordered by time and, within a microsecond, by ID. Entries
-    /// in batches are not included.
+    /// Lists the entries that match the filter, ordered by time and, within a microsecond, by ID.
+    /// Entries in batches are not included.
     async fn audit_entries(&mut self, filter: &AuditFilter) -> StoreResult<Vec<AuditRecord>>;
 
     /// Returns time and ID of the entry at position `count` (from 1) in the range of the filter, of
@@ -231,8 +231,8 @@ pub trait AuditReads: Send {
         count: u32,
     ) -> StoreResult<Option<(Time, AuditId)>>;
 
-    /// Lists the teams with entries that are not yet in an audit chain; `None` stands for the entries
-    /// that belong to no team.
+    /// Lists the teams with entries that are not yet in an audit chain; `None` stands for the
+    /// entries that belong to no team.
     async fn unsealed_teams(&mut self) -> StoreResult<Vec<Option<TeamId>>>;
 
     /// Lists the oldest entries of a team that are not yet in its audit chain.
@@ -242,8 +242,8 @@ pub trait AuditReads: Send {
         limit: u32,
     ) -> StoreResult<Vec<AuditRecord>>;
 
-    /// Lists batches of entries (see [`AuditWrites::insert_audit_batch`]) after the ID `behind`, in the
-    /// order of their IDs.
+    /// Lists batches of entries (see [`AuditWrites::insert_audit_batch`]) after the ID `behind`, in
+    /// the order of their IDs.
     async fn audit_batches(
         &mut self,
         behind: AuditBatchId,
@@ -253,7 +253,8 @@ pub trait AuditReads: Send {
     /// Returns the highest ID of a batch.
     async fn last_audit_batch(&mut self) -> StoreResult<Option<AuditBatchId>>;
 
-    /// Counts the entries, over all teams, that are not yet in an audit chain. Includes those in batches.
+    /// Counts the entries, over all teams, that are not yet in an audit chain. Includes those in
+    /// batches.
     async fn count_unsealed_audit(&mut self) -> StoreResult<u64>;
 
     /// Returns the start and end of a team's audit chain; `None` if the team has no chain.
@@ -286,8 +287,8 @@ pub trait AuditWrites: Send {
     /// whether its commit succeeded can insert the same entries again.
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
-    /// Inserts entries as one record, a batch, which is quicker to write. Only the methods for batches
-    /// return or change them, but `count_unsealed_audit` counts them.
+    /// Inserts entries as one record, a batch, which is quicker to write. Only the methods for
+    /// batches return or change them, but `count_unsealed_audit` counts them.
     async fn insert_audit_batch(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
     /// Deletes batches. Returns the IDs of the batches that existed. Waits for concurrent
@@ -297,8 +298,8 @@ pub trait AuditWrites: Send {
         batches: &[AuditBatchId],
     ) -> StoreResult<Vec<AuditBatchId>>;
 
-    /// Inserts entries with their positions and hashes. Fails with `Stale` if one exists; the caller
-    /// must then drop the transaction.
+    /// Inserts entries with their positions and hashes. Fails with `Stale` if one exists; the
+    /// caller must then drop the transaction.
     async fn insert_sealed_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
     /// Removes the name and e-mail address of a user from all entries with the user as the actor.

@@ -168,9 +168,10 @@ pub trait EnvironmentWrites: Send {
     /// environment does not exist or its project is deleted.
     async fn lock_environment(&mut self, environment: EnvironmentId) -> StoreResult<()>;
 
-    /// Adds `step` to the environment's revision and locks its row until the end of the transaction.
-    /// Every transaction that writes secrets calls this first. Returns the counters with the new
-    /// revision; fails with `Stale` if the environment does not exist or its project is deleted.
+    /// Adds `step` to the environment's revision and locks its row until the end of the
+    /// transaction. Every transaction that writes secrets calls this first. Returns the counters
+    /// with the new revision; fails with `Stale` if the environment does not exist or its project
+    /// is deleted.
     async fn touch_environment(
         &mut self,
         environment: EnvironmentId,

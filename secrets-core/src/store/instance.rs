@@ -57,8 +57,8 @@ pub trait InstanceWrites: Send {
         keys: &[InstanceKeyRecord],
     ) -> StoreResult<()>;
 
-    /// Replaces the root key ID and the wrapped instance key of `before` by those of `after`. Fails with
-    /// `Stale` if the stored instance key is not the one of `before`.
+    /// Replaces the root key ID and the wrapped instance key of `before` by those of `after`. Fails
+    /// with `Stale` if the stored instance key is not the one of `before`.
     async fn replace_root_key(
         &mut self,
         before: &InstanceRecord,

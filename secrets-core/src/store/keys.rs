@@ -65,7 +65,8 @@ pub struct ProjectKeyCounts {
     pub retired: u64,
 }
 
-/// Read access to the versions of project keys. Includes those of deleted projects that are not purged.
+/// Read access to the versions of project keys. Includes those of deleted projects that are not
+/// purged.
 #[async_trait]
 pub trait KeyReads: Send {
     /// Returns the time of the request to replace older project keys, if it is not done.
@@ -89,8 +90,9 @@ pub trait KeyReads: Send {
     /// Returns the number of project keys by state.
     async fn project_key_counts(&mut self) -> StoreResult<ProjectKeyCounts>;
 
-    /// Returns the records of a column that are encrypted with this version of the project's key, in
-    /// the order of object and version, at most `limit`. Starts after the given object and version.
+    /// Returns the records of a column that are encrypted with this version of the project's key,
+    /// in the order of object and version, at most `limit`. Starts after the given object and
+    /// version.
     async fn sealed_rows(
         &mut self,
         column: SealedColumn,
@@ -109,15 +111,15 @@ pub trait KeyWrites: Send {
     /// Deletes the request of this time; does nothing if there is a later one.
     async fn finish_project_key_request(&mut self, at: Time) -> StoreResult<()>;
 
-    /// Inserts the next version of a project's key, and marks the earlier ones as replaced. Fails with
-    /// `Duplicate` if the version exists.
+    /// Inserts the next version of a project's key, and marks the earlier ones as replaced. Fails
+    /// with `Duplicate` if the version exists.
     async fn insert_project_key(&mut self, key: &ProjectKeyRecord, now: Time) -> StoreResult<()>;
 
     /// Locks a project key that was replaced. Fails with `Stale` if it was purged or is retired.
     async fn lock_project_key(&mut self, project: ProjectId, version: u32) -> StoreResult<()>;
 
-    /// Replaces an encrypted record. Returns false, and changes nothing, if the stored record is not
-    /// the one of `row`. The revision of the environment stays the same.
+    /// Replaces an encrypted record. Returns false, and changes nothing, if the stored record is
+    /// not the one of `row`. The revision of the environment stays the same.
     async fn replace_sealed(
         &mut self,
         column: SealedColumn,

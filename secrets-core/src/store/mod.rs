@@ -124,8 +124,8 @@ pub trait Store: Send + Sync {
     /// Begins a transaction. Dropping it without a commit rolls it back.
     async fn begin(&self) -> StoreResult<Box<dyn Tx>>;
 
-    /// Begins a transaction before those that wait in [`begin`](Self::begin). For the audit entries of
-    /// reads, so that reads do not wait for the writes of others.
+    /// Begins a transaction before those that wait in [`begin`](Self::begin). For the audit entries
+    /// of reads, so that reads do not wait for the writes of others.
     async fn begin_prioritized(&self) -> StoreResult<Box<dyn Tx>> {
         self.begin().await
     }

@@ -22,8 +22,8 @@ pub enum Location {
     /// SQLite database file, used by one process at a time. Created if it does not exist.
     #[cfg(feature = "sqlite")]
     Sqlite(PathBuf),
-    /// URL of a PostgreSQL database, which several nodes may share. It may name several hosts, one of which
-    /// accepts writes at a time.
+    /// URL of a PostgreSQL database, which several nodes may share. It may name several hosts, one
+    /// of which accepts writes at a time.
     #[cfg(feature = "postgres")]
     Postgres(Zeroizing<String>),
 }
@@ -31,12 +31,12 @@ pub enum Location {
 /// Options of a store on an SQL database. The store in memory has none.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StoreOptions {
-    /// Maximum number of connections for requests. PostgreSQL: 12 by default, at least 2, half of them
-    /// for writes. SQLite: 4 for reads by default; all writes share one more. Two more connections
-    /// serve health checks.
+    /// Maximum number of connections for requests. PostgreSQL: 12 by default, at least 2, half of
+    /// them for writes. SQLite: 4 for reads by default; all writes share one more. Two more
+    /// connections serve health checks.
     pub connections: Option<u32>,
-    /// Size of the cache of encrypted records, in bytes: 24 MiB by default. SQLite only, because other
-    /// nodes may write to a PostgreSQL database. 0 for no cache.
+    /// Size of the cache of encrypted records, in bytes: 24 MiB by default. SQLite only, because
+    /// other nodes may write to a PostgreSQL database. 0 for no cache.
     pub cache_bytes: Option<u64>,
     /// Timeouts.
     pub timeouts: Timeouts,

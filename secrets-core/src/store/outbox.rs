@@ -26,8 +26,9 @@ pub struct DeliveryRecord {
 /// Read access to the outbox.
 #[async_trait]
 pub trait OutboxReads: Send {
-    /// Lists the deliveries of one kind that can be claimed at `now`, longest overdue first, at most
-    /// `limit` of them. Starts after the delivery with the due time and ID in `after`, if given.
+    /// Lists the deliveries of one kind that can be claimed at `now`, longest overdue first, at
+    /// most `limit` of them. Starts after the delivery with the due time and ID in `after`, if
+    /// given.
     async fn due_deliveries(
         &mut self,
         kind: &str,
@@ -60,10 +61,11 @@ pub trait OutboxWrites: Send {
     /// worker has claimed or deleted the delivery.
     async fn delete_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
-    /// Adds one message to a counter of the time window that ends at `until`. Returns the new number.
+    /// Adds one message to a counter of the time window that ends at `until`. Returns the new
+    /// number.
     async fn count_mail(&mut self, counter: &str, until: Time) -> StoreResult<u64>;
 
-    /// Deletes counters whose window ended before `before`, at most `limit` of them. Returns the number
-    /// of deleted counters.
+    /// Deletes counters whose window ended before `before`, at most `limit` of them. Returns the
+    /// number of deleted counters.
     async fn prune_mail_counts(&mut self, before: Time, limit: u32) -> StoreResult<u64>;
 }

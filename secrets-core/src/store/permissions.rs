@@ -40,8 +40,8 @@ pub struct PermissionDefault {
     pub updated_at: Time,
 }
 
-/// The default access of team members in one environment, which takes precedence over the default of
-/// its project. Deleted with the environment.
+/// The default access of team members in one environment, which takes precedence over the default
+/// of its project. Deleted with the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvironmentDefault {
     /// Environment ID.

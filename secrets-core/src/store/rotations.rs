@@ -337,7 +337,7 @@ pub trait RotationWrites: Send {
     /// with `Stale` if the attempt does not exist or is concluded already.
     async fn update_attempt(&mut self, attempt: &AttemptRecord) -> StoreResult<()>;
 
-    /// Deletes the attempts that were concluded before this time, oldest first, at most `limit` of them.
-    /// The last attempt of each rotation stays. Returns the number of deleted attempts.
+    /// Deletes the attempts that were concluded before this time, oldest first, at most `limit` of
+    /// them. The last attempt of each rotation stays. Returns the number of deleted attempts.
     async fn prune_attempts(&mut self, before: Time, limit: u32) -> StoreResult<u64>;
 }

@@ -151,8 +151,8 @@ pub trait ScanWrites: Send {
         status: Option<FindingStatus>,
     ) -> StoreResult<()>;
 
-    /// Deletes the scans created before this time, with their findings, oldest first, at most `limit` of
-    /// them. Saved statuses of fingerprints stay. Returns the number of deleted scans.
+    /// Deletes the scans created before this time, with their findings, oldest first, at most
+    /// `limit` of them. Saved statuses of fingerprints stay. Returns the number of deleted scans.
     async fn prune_scans(&mut self, before: Time, limit: u32) -> StoreResult<u64>;
 
     /// Deletes a scan with its findings; saved statuses of fingerprints stay. Fails with `Stale` if

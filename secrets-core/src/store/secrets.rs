@@ -156,8 +156,8 @@ pub trait SecretReads: Send {
 pub const MAX_PRUNED: u32 = 200;
 
 /// Write access to secrets. The caller must have called
-/// [`touch_environment`](super::EnvironmentWrites::touch_environment) before. Every write updates the
-/// sizes in the [`EnvironmentCounters`](super::EnvironmentCounters).
+/// [`touch_environment`](super::EnvironmentWrites::touch_environment) before. Every write updates
+/// the sizes in the [`EnvironmentCounters`](super::EnvironmentCounters).
 #[async_trait]
 pub trait SecretWrites: Send {
     /// Inserts secrets, all or none. Fails with `Duplicate` if the environment has one of the

@@ -55,8 +55,8 @@ pub trait SessionWrites: Send {
     async fn insert_session(&mut self, session: &SessionRecord) -> StoreResult<()>;
 
     /// Records the last use of a session, unless the stored last use is less than
-    /// [`TokenUse::WRITE_INTERVAL`](super::TokenUse::WRITE_INTERVAL) older. Does nothing if the session
-    /// does not exist.
+    /// [`TokenUse::WRITE_INTERVAL`](super::TokenUse::WRITE_INTERVAL) older. Does nothing if the
+    /// session does not exist.
     async fn record_session_use(&mut self, session: SessionId, at: Time) -> StoreResult<()>;
 
     /// Deletes a session of a user. Fails with `Stale` if the user has no session with this ID.
@@ -69,7 +69,7 @@ pub trait SessionWrites: Send {
         except: Option<SessionId>,
     ) -> StoreResult<u64>;
 
-    /// Deletes sessions that expire at or before `by`, and browser sessions whose last activity was at
-    /// or before `idle_since`.
+    /// Deletes sessions that expire at or before `by`, and browser sessions whose last activity was
+    /// at or before `idle_since`.
     async fn delete_ended_sessions(&mut self, by: Time, idle_since: Time) -> StoreResult<()>;
 }

@@ -89,8 +89,8 @@ pub struct TeamUsage {
     pub bytes: u64,
     /// Size of the secrets of the environment that has the largest, in bytes.
     pub most_bytes: u64,
-    /// Size of all secrets and their previous versions, including those of deleted projects that are
-    /// not purged yet, in bytes.
+    /// Size of all secrets and their previous versions, including those of deleted projects that
+    /// are not purged yet, in bytes.
     pub stored_bytes: u64,
     /// Number of service tokens, including expired ones.
     pub service_tokens: u64,
@@ -162,7 +162,7 @@ pub trait TeamWrites: Send {
     async fn lock_team(&mut self, team: TeamId) -> StoreResult<()>;
 
     /// Locks the size of the team's secrets until the end of the transaction, so that
-    /// [`stored_bytes`](TeamReads::stored_bytes) stays valid among the transactions that lock it. Not
-    /// the team's row: a change of its members waits for no write of secrets.
+    /// [`stored_bytes`](TeamReads::stored_bytes) stays valid among the transactions that lock it.
+    /// Not the team's row: a change of its members waits for no write of secrets.
     async fn lock_team_size(&mut self, team: TeamId) -> StoreResult<()>;
 }

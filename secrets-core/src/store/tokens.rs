@@ -66,7 +66,8 @@ pub struct PreviousToken {
 }
 
 impl TokenRecord {
-    /// True if this is the MAC of the token's text, or of its previous text during the grace period.
+    /// True if this is the MAC of the token's text, or of its previous text during the grace
+    /// period.
     pub(crate) fn has_mac(&self, mac: &TokenMac, now: Time) -> bool {
         let previous = self.previous.filter(|previous| now < previous.until);
         self.mac == *mac || previous.is_some_and(|previous| previous.mac == *mac)
@@ -135,8 +136,8 @@ pub trait TokenReads: Send {
     /// Counts the tokens of a team.
     async fn count_tokens(&mut self, team: TeamId) -> StoreResult<u64>;
 
-    /// Lists the tokens whose expiry is to be announced: those that expire after `now` and not after
-    /// `until`, soonest first, at most `limit` of them.
+    /// Lists the tokens whose expiry is to be announced: those that expire after `now` and not
+    /// after `until`, soonest first, at most `limit` of them.
     async fn expiring_tokens(
         &mut self,
         now: Time,
@@ -160,8 +161,8 @@ pub trait TokenWrites: Send {
     /// [`TokenUse::WRITE_INTERVAL`] older. Does nothing if the token does not exist.
     async fn record_token_use(&mut self, token: TokenId, used: TokenUse) -> StoreResult<()>;
 
-    /// Marks the expiry of a token as announced. Fails with `Stale` if it is announced already, or if
-    /// the token does not exist.
+    /// Marks the expiry of a token as announced. Fails with `Stale` if it is announced already, or
+    /// if the token does not exist.
     async fn mark_expiry_announced(&mut self, token: TokenId) -> StoreResult<()>;
 
     /// Deletes a token. Fails with `Stale` if it does not exist.

@@ -100,7 +100,8 @@ impl Client {
         self.send(request, limits, expected).await
     }
 
-    /// Sends a request within its limits, and reads the response if its status is one of `expected`.
+    /// Sends a request within its limits, and reads the response if its status is one of
+    /// `expected`.
     async fn send(
         &self,
         request: Request<Full<Bytes>>,

@@ -2,8 +2,8 @@
 //!
 //! Tokens are verified with the public keys published by the issuer ([`OidcVerifier`]), with a
 //! shared secret, or in development mode with a local key (both
-//! [`FixedVerifier`](secrets_core::jwt::FixedVerifier)). Browsers sign in with the authorization code
-//! flow ([`CodeFlow`]), or in development mode with one-time codes ([`DevLinks`]).
+//! [`FixedVerifier`](secrets_core::jwt::FixedVerifier)). Browsers sign in with the authorization
+//! code flow ([`CodeFlow`]), or in development mode with one-time codes ([`DevLinks`]).
 
 mod code_flow;
 mod dev_links;

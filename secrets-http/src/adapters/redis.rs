@@ -1,8 +1,9 @@
 //! Counters of rate limits on a Redis server, which the nodes of an instance share.
 //!
-//! A request never waits long for Redis. An access has a deadline of 100 ms. After a failed access, the
-//! connection is closed, and no request accesses Redis until a task in the background has opened another
-//! one. So a server that is away or frozen delays only the requests that were waiting at that moment.
+//! A request never waits long for Redis. An access has a deadline of 100 ms. After a failed access,
+//! the connection is closed, and no request accesses Redis until a task in the background has
+//! opened another one. So a server that is away or frozen delays only the requests that were
+//! waiting at that moment.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,8 +33,8 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Prefix of all keys.
 const PREFIX: &str = "secrets:rate:";
 
-/// Script that adds one to each key unless one of them has reached its limit. The arguments are the limit and
-/// the time to live in milliseconds of each key.
+/// Script that adds one to each key unless one of them has reached its limit. The arguments are the
+/// limit and the time to live in milliseconds of each key.
 const ADD: &str = "
 local values, is_full = {}, false
 for i, key in ipairs(KEYS) do
@@ -87,8 +88,8 @@ pub fn client(url: &str) -> Result<Client, &'static str> {
 }
 
 impl RedisCounters {
-    /// Creates the counters, and opens the connection. If the server cannot be reached, the connection is
-    /// opened in the background as soon as possible.
+    /// Creates the counters, and opens the connection. If the server cannot be reached, the
+    /// connection is opened in the background as soon as possible.
     pub async fn connect(client: Client) -> Self {
         let shared = Arc::new(Shared {
             script: Script::new(ADD),

@@ -1,8 +1,8 @@
 //! `/device`: the page where a user approves or denies a device login.
 //!
 //! The user is signed in with the browser, or authenticates with a token of the identity provider:
-//! entered in the form, or sent in the `Authorization` header by a reverse proxy that signs users in. An
-//! entered token is kept in a cookie until the decision.
+//! entered in the form, or sent in the `Authorization` header by a reverse proxy that signs users
+//! in. An entered token is kept in a cookie until the decision.
 
 mod forms;
 
@@ -146,8 +146,8 @@ impl Visit<'_> {
     ) -> Result<SignedIn, Error> {
         let signed_in = |caller| SignedIn::Caller(Box::new(caller));
         let has_code = !form.user_code.is_empty();
-        // A header, which a proxy may add, takes precedence over a cookie: another site of the domain
-        // can set a cookie.
+        // A header, which a proxy may add, takes precedence over a cookie: another site of the
+        // domain can set a cookie.
         let bearer = typed.or_else(|| gate::credential(self.headers).ok()).filter(|_| has_code);
         if let Some(credential) = bearer {
             return authenticate(self.api, credential, origin).await.map(signed_in);

@@ -15,8 +15,8 @@ use crate::serve::session_cookie::{SessionCookie, is_own_host};
 /// Content of the response to a form of another site.
 pub(super) const CROSS_SITE: &str = "<p>Refused: this form was submitted from another site.</p>\n";
 
-/// Returns the credential of the browser's session, unless another site caused the request: a form must
-/// come from this service, and a page must be opened by this service or by the user.
+/// Returns the credential of the browser's session, unless another site caused the request: a form
+/// must come from this service, and a page must be opened by this service or by the user.
 pub(super) fn credential<'a>(
     headers: &'a HeaderMap,
     method: &Method,

@@ -1,4 +1,5 @@
-//! `/api/v1/projects/{projectId}/compare` and `/changes`: secrets of several environments of a project.
+//! `/api/v1/projects/{projectId}/compare` and `/changes`: secrets of several environments of a
+//! project.
 
 use std::future::ready;
 

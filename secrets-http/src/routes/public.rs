@@ -31,8 +31,9 @@ struct HealthResponse {
     build_time: &'static str,
     /// Result of each check: `ok` or `fail`.
     checks: BTreeMap<&'static str, &'static str>,
-    /// Counting for rate limits: `shared` if the nodes count together in Redis, `per_node` if no Redis is
-    /// configured, `per_node_fallback` while Redis cannot be reached. Does not change the status.
+    /// Counting for rate limits: `shared` if the nodes count together in Redis, `per_node` if no
+    /// Redis is configured, `per_node_fallback` while Redis cannot be reached. Does not change the
+    /// status.
     rate_limits: &'static str,
     /// Background workers.
     workers: Vec<WorkerResponse>,
@@ -99,7 +100,8 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
         let (service, supervisor) = (Arc::clone(&service), supervisor.clone());
         async move { health(&service, &supervisor, envelope).await }
     });
-    // Uses neither the store nor the workers, so that a failure of these does not restart the process.
+    // Uses neither the store nor the workers, so that a failure of these does not restart the
+    // process.
     let live = target()
         .map(move |_| reply::object(StatusCode::OK, &LivenessResponse { status: "ok" }, envelope));
     let bundle_signer = api.service.bundle_signer();

@@ -1,4 +1,5 @@
-//! `/sign-in`: sign-in of browsers, with the identity provider or with a link of the development service.
+//! `/sign-in`: sign-in of browsers, with the identity provider or with a link of the development
+//! service.
 //!
 //! The state of a sign-in is in an encrypted cookie, so any node can finish the sign-in.
 
@@ -214,7 +215,8 @@ impl Visit {
     }
 
     fn state_cookie(&self) -> &'static str {
-        // Browsers refuse the prefix without `Secure`, which plain HTTP on a loopback address lacks.
+        // Browsers refuse the prefix without `Secure`, which plain HTTP on a loopback address
+        // lacks.
         if self.is_secure() { "__Host-signin" } else { "secrets-signin" }
     }
 

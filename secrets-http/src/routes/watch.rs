@@ -261,7 +261,8 @@ impl Watcher {
         let mut next = first;
         loop {
             for event in next {
-                // A client that does not read delays only its own task, and is dropped after a while.
+                // A client that does not read delays only its own task, and is dropped after a
+                // while.
                 if events.send_timeout(Ok(event), KEEP_ALIVE_INTERVAL).await.is_err() {
                     return;
                 }

@@ -8,9 +8,10 @@
 //! address is exempt from the limits of the address, so that one bad client behind a shared address
 //! does not block the others.
 //!
-//! Requests are counted together with those of the other nodes, if the nodes share counters. The checks before
-//! the credential is verified use only the numbers that this node has seen, so that a request accesses the
-//! shared counters at most once.
+//! If the nodes share counters, requests are counted together with those of the other nodes. The
+//! checks before the credential is verified use only the numbers that this node has seen. A request
+//! then accesses the shared counters once for its principal or its address. A failed credential
+//! accesses two counters, at the same time.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -100,8 +101,8 @@ impl Authenticator {
         self.count_address(address, self.clock.now()).await
     }
 
-    /// Authenticates the caller of a request, and counts the request. A session cookie is accepted only
-    /// with the public address of the service.
+    /// Authenticates the caller of a request, and counts the request. A session cookie is accepted
+    /// only with the public address of the service.
     pub async fn admit(
         &self,
         headers: &HeaderMap,

@@ -32,8 +32,8 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().mode() & 0o777
 }
 
-/// Runs shell commands in a D-Bus session, with the service in `$URL`, the program in `$SECRETS` and
-/// the token in `$TOKEN`.
+/// Runs shell commands in a D-Bus session, with the service in `$URL`, the program in `$SECRETS`
+/// and the token in `$TOKEN`.
 fn in_session(home: &Home, url: &str, options: &[&str], script: &str) -> Ended {
     let run = home.folder().join("run");
     std::fs::create_dir_all(&run).unwrap();

@@ -78,8 +78,8 @@ impl User {
         self.home.folder().join(".local/state/secrets/copies").exists()
     }
 
-    /// Replaces the copy by a bundle of this signer, with the sequence number and the IDs changed by
-    /// `change`.
+    /// Replaces the copy by a bundle of this signer, with the sequence number and the IDs changed
+    /// by `change`.
     fn forge(&self, signing: &SigningKey, change: impl FnOnce(&mut About)) {
         let record: Value =
             serde_json::from_slice(&fs::read(self.copy().join("record.json")).unwrap()).unwrap();

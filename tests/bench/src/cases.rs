@@ -105,8 +105,8 @@ fn limit_cases() -> Result<Vec<Case>, Failure> {
     ])
 }
 
-/// Fills a service and returns its cases. The environment `top` has 1,000 secrets: 100 of its own, 100
-/// of `middle` and 800 of `base`.
+/// Fills a service and returns its cases. The environment `top` has 1,000 secrets: 100 of its own,
+/// 100 of `middle` and 800 of `base`.
 async fn service_cases(server: &Arc<Server>, has_large: bool) -> Result<Vec<Case>, Failure> {
     let mut account = Account::new(server).await?;
     let base = account.environment("base", None).await?;

@@ -87,8 +87,8 @@ async fn listen() -> Result<TcpListener, Failure> {
     Ok(listener)
 }
 
-/// Measures how many transactions of one row SQLite commits per second with `synchronous = FULL`, one
-/// after another.
+/// Measures how many transactions of one row SQLite commits per second with `synchronous = FULL`,
+/// one after another.
 pub(crate) async fn sqlite_commits(time: std::time::Duration) -> Result<f64, Failure> {
     let folder = tempfile::tempdir()?;
     let options = SqliteConnectOptions::new()

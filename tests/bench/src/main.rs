@@ -1,8 +1,8 @@
-//! Benchmark of the service: requests per second, CPU time per request and latency of each operation,
-//! as ratios to limits and peers that are measured in the same run.
+//! Benchmark of the service: requests per second, CPU time per request and latency of each
+//! operation, as ratios to limits and peers that are measured in the same run.
 //!
-//! The load and the servers share the machine, so only ratios of one run mean something. The cases are
-//! interleaved, and each figure is the median of its rounds.
+//! The load and the servers share the machine, so only ratios of one run mean something. The cases
+//! are interleaved, and each figure is the median of its rounds.
 
 mod cases;
 mod charts;

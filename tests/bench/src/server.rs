@@ -34,8 +34,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a minimal server (see [`limits`](crate::limits)) as a child process: this program with a
-    /// subcommand.
+    /// Starts a minimal server (see [`limits`](crate::limits)) as a child process: this program
+    /// with a subcommand.
     pub(crate) fn limit(name: &'static str, subcommand: &str) -> Result<Self, Failure> {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg(subcommand);

@@ -1,8 +1,8 @@
-//! The manifests of `examples/eso`: the fields that the operator's resource definitions require, and what
-//! the operator fetches and writes with them.
+//! The manifests of `examples/eso`: the fields that the operator's resource definitions require,
+//! and what the operator fetches and writes with them.
 //!
-//! The definitions are those of version 0.20.4 of the External Secrets Operator. Since version 0.17,
-//! `SecretStore` and `ExternalSecret` are served as `v1` only; `PushSecret` is `v1alpha1`.
+//! The definitions are those of version 0.20.4 of the External Secrets Operator. Since version
+//! 0.17, `SecretStore` and `ExternalSecret` are served as `v1` only; `PushSecret` is `v1alpha1`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,8 +36,8 @@ fn named(kind: &str, name: &str) -> Value {
     found.unwrap_or_else(|| panic!("no {kind} {name}"))
 }
 
-/// Part of the operator's resource definitions (`external-secrets.io`), reduced to the fields that examples
-/// may use. An object accepts the named properties only; `*` accepts every name.
+/// Part of the operator's resource definitions (`external-secrets.io`), reduced to the fields that
+/// examples may use. An object accepts the named properties only; `*` accepts every name.
 fn definition(version: &str, kind: &str) -> Option<Value> {
     match (version, kind) {
         ("v1", "Secret") => {

@@ -1,6 +1,6 @@
-//! The webhook provider of the External Secrets Operator, as far as the manifests use it: templates,
-//! requests, `JSONPath`, and the meaning of a status. The rules are those of versions 1 and 2 (folder
-//! `providers/v1/webhook` of its source).
+//! The webhook provider of the External Secrets Operator, as far as the manifests use it:
+//! templates, requests, `JSONPath`, and the meaning of a status. The rules are those of versions 1
+//! and 2 (folder `providers/v1/webhook` of its source).
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,8 @@ impl Store {
         self.send(&raw, Method::POST).await.map(drop)
     }
 
-    /// Sends the request of the store. Values are encoded in the URL, and are not in headers and body.
+    /// Sends the request of the store. Values are encoded in the URL, and are not in headers and
+    /// body.
     async fn send(
         &self,
         reference: &BTreeMap<String, String>,
@@ -102,8 +103,9 @@ fn query_escaped(text: &str) -> String {
     serde_urlencoded::to_string([("", text)]).unwrap().trim_start_matches('=').to_owned()
 }
 
-/// Executes a template: actions such as `{{ .auth.token }}`, `{{ index .a .a.b }}` and `{{ … | toJson }}`.
-/// Panics on a field that does not exist, for which the operator would send `<no value>`.
+/// Executes a template: actions such as `{{ .auth.token }}`, `{{ index .a .a.b }}` and
+/// `{{ … | toJson }}`. Panics on a field that does not exist, for which the operator would send
+/// `<no value>`.
 fn executed(template: &str, data: &Data) -> String {
     let (mut result, mut rest) = (String::new(), template);
     while let Some((before, after)) = rest.split_once("{{") {

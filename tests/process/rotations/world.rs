@@ -29,8 +29,8 @@ pub(crate) struct Rotated {
     pub(crate) database: TargetDatabase,
 }
 
-/// Running program, with the owners of the rotations. Each rotation is in a team of its own, so that
-/// the limits of a team do not delay it.
+/// Running program, with the owners of the rotations. Each rotation is in a team of its own, so
+/// that the limits of a team do not delay it.
 pub(crate) struct Open {
     pub(crate) program: Running,
     owners: Vec<Person>,

@@ -61,8 +61,8 @@ impl Log {
         entries.into_iter().rev().map(|entry| entry.action).collect()
     }
 
-    /// Number of entries in audit chains, all of which are intact, and number of entries that are in
-    /// no audit chain yet.
+    /// Number of entries in audit chains, all of which are intact, and number of entries that are
+    /// in no audit chain yet.
     async fn verified(&self) -> (u64, u64) {
         let verified = verify(self.service.engine()).await.unwrap();
         assert_eq!(verified.broken, []);

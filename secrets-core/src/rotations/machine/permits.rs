@@ -6,8 +6,8 @@ use crate::model::{RotationId, TeamId};
 /// Maximum number of concurrent scheduled rotations. Manual rotations are counted separately.
 pub(super) const MAX_SCHEDULED: usize = 4;
 
-/// Maximum number of concurrent scheduled rotations of a team, so that a team's slow databases do not
-/// delay other teams.
+/// Maximum number of concurrent scheduled rotations of a team, so that a team's slow databases do
+/// not delay other teams.
 const MAX_SCHEDULED_PER_TEAM: usize = 2;
 
 /// Maximum number of concurrent manual rotations: of all teams together, and of one team.

@@ -15,8 +15,9 @@ use crate::store::Tx;
 const MAX_RETRY_TIME: TimeDelta = TimeDelta::days(1);
 
 impl Work<'_> {
-    /// Disables the login of the user whose credential is not served. A failure is retried for a day;
-    /// then it is reported in the rotation's error message. The next rotation replaces the password.
+    /// Disables the login of the user whose credential is not served. A failure is retried for a
+    /// day; then it is reported in the rotation's error message. The next rotation replaces the
+    /// password.
     pub(super) async fn retire(&mut self) -> WorkResult<()> {
         // Before the first success no slot is served, and attempts always change slot A.
         let slot = self.rotation.slots.active.map_or(Slot::A, Slot::other);

@@ -179,7 +179,8 @@ mod tests {
     use crate::model::rotations::Slot;
     use crate::testing::fixtures::{at, attempt, rotation_in};
 
-    /// Creates a rotation in status `error` whose slot A is served, and its attempt to change slot B.
+    /// Creates a rotation in status `error` whose slot A is served, and its attempt to change slot
+    /// B.
     fn failing() -> (RotationRecord, AttemptRecord) {
         let mut rotation = rotation_in(uuid::Uuid::from_u128(1).into(), "db", at(0));
         rotation.status = RotationStatus::Error;

@@ -34,8 +34,8 @@ use crate::ports::rotator::DatabaseRotator;
 use crate::ports::rotators::Rotators;
 use crate::ports::timer::Timer;
 
-/// Creates the driver for a kind of database. It connects through `dialer`, which applies the egress
-/// policy.
+/// Creates the driver for a kind of database. It connects through `dialer`, which applies the
+/// egress policy.
 #[must_use]
 pub fn driver(integration: Integration, dialer: Arc<Dialer>) -> Arc<dyn DatabaseRotator> {
     match integration {

@@ -71,8 +71,8 @@ async fn apply(
     check_environment_size(cx, scope).await
 }
 
-/// Makes one change, and adds its audit entry. New secrets and new versions are added to `batch`, to
-/// be stored with others.
+/// Makes one change, and adds its audit entry. New secrets and new versions are added to `batch`,
+/// to be stored with others.
 async fn make(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,

@@ -55,8 +55,8 @@ struct SubmittedChange {
     /// description.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Description>))]
     description: Option<Checked<Description>>,
-    /// Version that the environment's own secret must have; `0` if the environment must not hold the
-    /// secret key itself. Any other version is a conflict.
+    /// Version that the environment's own secret must have; `0` if the environment must not hold
+    /// the secret key itself. Any other version is a conflict.
     #[serde(default, deserialize_with = "whole::optional")]
     expected_version: Option<u32>,
 }
@@ -126,7 +126,8 @@ impl SubmittedChange {
         Some(KeyChange { environment, key: key.ok()?, action, expected_version })
     }
 
-    /// Returns the rules about the presence of fields that the change breaks, with the field of each.
+    /// Returns the rules about the presence of fields that the change breaks, with the field of
+    /// each.
     fn broken_presences(&self) -> Vec<(&'static str, String)> {
         use ChangeActionName::{Copy, Describe, Set};
         let (action, name) = (self.action, self.action.as_str());

@@ -1,8 +1,9 @@
 //! The reference store: keeps all records in memory and loses them when the process ends.
 //!
-//! All tables are one value made of persistent maps. A transaction works on a copy, made at its first
-//! change, which is cheap; a commit replaces the committed value with the copy, and a rollback drops
-//! it. Transactions run one after the other. Readers use the last committed value and never wait.
+//! All tables are one value made of persistent maps. A transaction works on a copy, made at its
+//! first change, which is cheap; a commit replaces the committed value with the copy, and a
+//! rollback drops it. Transactions run one after the other. Readers use the last committed value
+//! and never wait.
 
 mod audit;
 mod device_logins;

@@ -291,8 +291,8 @@ impl Laden {
     }
 }
 
-/// Pruning deletes old concluded attempts, oldest first, up to the limit. The last attempt of a rotation
-/// and open attempts stay.
+/// Pruning deletes old concluded attempts, oldest first, up to the limit. The last attempt of a
+/// rotation and open attempts stay.
 pub async fn old_attempts_are_pruned(store: &dyn Store) {
     let world = World::build(store).await;
     let busy = RotationRecord { sequence: 5, ..rotation(&world.staging, "busy") };

@@ -128,8 +128,8 @@ pub async fn a_rollback_keeps_the_batches(store: &dyn Store) {
     assert_eq!(newest(&mut *read(store).await, &world).await, [entry]);
 }
 
-/// Entries inserted with their positions are in the audit chain. If one of them exists, the insertion
-/// fails with `Stale`.
+/// Entries inserted with their positions are in the audit chain. If one of them exists, the
+/// insertion fails with `Stale`.
 pub async fn sealed_entries_are_inserted_once(store: &dyn Store) {
     let world = World::build(store).await;
     let sealed = |position: u64, age| AuditRecord {

@@ -49,8 +49,9 @@ pub async fn only_one_instance_can_be_created(store: &dyn Store) {
     assert_eq!(found_keys.len(), keys.len());
 }
 
-/// `replace_root_key` replaces the root key ID and the wrapped instance key, and nothing else. It fails
-/// with `Stale` if the stored key is not the one given, and after a rollback the earlier key is stored.
+/// `replace_root_key` replaces the root key ID and the wrapped instance key, and nothing else. It
+/// fails with `Stale` if the stored key is not the one given, and after a rollback the earlier key
+/// is stored.
 pub async fn a_root_key_is_replaced_once(store: &dyn Store) {
     let (before, keys) = installation();
     let after = InstanceRecord {

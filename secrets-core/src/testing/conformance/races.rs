@@ -253,8 +253,8 @@ pub async fn a_locked_team_is_counted_exactly(store: Arc<dyn Store>, spawn: Spaw
     assert_eq!(seen.count_tokens(world.team.id).await.unwrap(), 10);
 }
 
-/// If the size of a team is locked before it is read, concurrent inserts into different environments
-/// never exceed a limit.
+/// If the size of a team is locked before it is read, concurrent inserts into different
+/// environments never exceed a limit.
 pub async fn a_locked_team_size_is_read_exactly(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let team = world.team.id;

@@ -237,7 +237,8 @@ pub async fn a_thousand_findings_are_inserted_at_once(store: &dyn Store) {
     assert!(many.iter().all(|finding| finding.status == Unresolved));
 }
 
-/// Pruning deletes old scans with their findings, oldest first, up to the limit. Saved statuses stay.
+/// Pruning deletes old scans with their findings, oldest first, up to the limit. Saved statuses
+/// stay.
 pub async fn old_scans_are_pruned(store: &dyn Store) {
     let world = World::build(store).await;
     let aged = |age| ScanRecord { created_at: at(age), ..scan(&world.team, &world.owner) };

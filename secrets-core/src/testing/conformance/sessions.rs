@@ -82,8 +82,8 @@ pub async fn sessions_come_oldest_first(store: &dyn Store) {
     assert_eq!(found, [early, late]);
 }
 
-/// `record_session_use` does nothing if a use was recorded less than a minute before, or the session is
-/// deleted.
+/// `record_session_use` does nothing if a use was recorded less than a minute before, or the
+/// session is deleted.
 pub async fn a_use_of_a_session_is_stored_once_per_interval(store: &dyn Store) {
     let world = World::build(store).await;
     let used = browser_session(&world.owner, 0);
@@ -120,7 +120,8 @@ pub async fn a_session_ends_once(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.session(&session.mac).await.unwrap(), None);
 }
 
-/// `delete_sessions` deletes all sessions of a user, or all but one, and no sessions of other users.
+/// `delete_sessions` deletes all sessions of a user, or all but one, and no sessions of other
+/// users.
 pub async fn all_sessions_of_a_person_end(store: &dyn Store) {
     let world = World::build(store).await;
     let (other, kept) = (session(&world.member, 0), browser_session(&world.owner, 2));
@@ -166,8 +167,8 @@ pub async fn ended_sessions_are_removed(store: &dyn Store) {
     assert!(alive.iter().all(|alive| found.contains(alive)), "{found:?}");
 }
 
-/// `delete_ended_sessions` deletes browser sessions without activity since a time. An unused session was
-/// active at its creation; command-line sessions stay.
+/// `delete_ended_sessions` deletes browser sessions without activity since a time. An unused
+/// session was active at its creation; command-line sessions stay.
 pub async fn idle_browser_sessions_are_removed(store: &dyn Store) {
     let world = World::build(store).await;
     let cli = SessionRecord { expires_at: at(10_000), ..session(&world.owner, 0) };

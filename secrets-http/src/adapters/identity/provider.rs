@@ -53,8 +53,8 @@ pub(super) struct Discovery {
     pub(super) authorization_response_iss_parameter_supported: bool,
 }
 
-/// Response of the token endpoint: tokens, or an error (RFC 6749, section 5). Not `Debug`, because the
-/// tokens are secret.
+/// Response of the token endpoint: tokens, or an error (RFC 6749, section 5). Not `Debug`, because
+/// the tokens are secret.
 #[derive(Deserialize)]
 pub(super) struct TokenResponse {
     pub(super) id_token: Option<Zeroizing<String>>,

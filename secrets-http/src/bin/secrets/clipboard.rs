@@ -17,8 +17,8 @@ struct Tool {
     command: &'static [&'static str],
 }
 
-/// Programs in the order in which they are tried. They read the text from standard input: an argument
-/// would be visible to all users of the machine.
+/// Programs in the order in which they are tried. They read the text from standard input: an
+/// argument would be visible to all users of the machine.
 const TOOLS: [Tool; 5] = [
     Tool { variable: Some("WAYLAND_DISPLAY"), command: &["wl-copy"] },
     Tool { variable: Some("DISPLAY"), command: &["xclip", "-selection", "clipboard"] },

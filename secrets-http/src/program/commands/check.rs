@@ -55,7 +55,8 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// Reports problems that do not keep `serve` from starting, or that the running service itself may cause.
+/// Reports problems that do not keep `serve` from starting, or that the running service itself may
+/// cause.
 async fn report_problems(
     service: &ServiceSettings,
     redis: Option<&Hidden<redis::Client>>,

@@ -31,8 +31,8 @@ pub(super) enum Part {
     Storage,
     /// Root key settings, accepted by `serve`, `check`, `doctor`.
     Key,
-    /// Settings of the identity provider, of TLS and of several nodes, accepted by `serve`, `check`. `dev`
-    /// uses its own, or needs none.
+    /// Settings of the identity provider, of TLS and of several nodes, accepted by `serve`,
+    /// `check`. `dev` uses its own, or needs none.
     Trust,
     /// Behaviour of the service, accepted by `serve`, `check`, `dev`.
     Service,

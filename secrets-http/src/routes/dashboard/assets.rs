@@ -171,8 +171,8 @@ impl Assets {
         self.by_name.get(name)
     }
 
-    /// Returns the names of the scripts that the page loads at once. Scripts of sections and windows
-    /// are loaded when they are needed.
+    /// Returns the names of the scripts that the page loads at once. Scripts of sections and
+    /// windows are loaded when they are needed.
     pub(super) fn preloads(&self) -> impl Iterator<Item = &'static str> {
         let scripts = self.by_name.iter().filter(|(_, asset)| asset.kind == SCRIPT);
         scripts

@@ -74,8 +74,8 @@ impl Log {
     }
 }
 
-/// Returns the lines about signals of a file `/proc/PID/status`, without the signals from 32 on: the C
-/// library uses the first of them itself, and ignores them in processes that it starts.
+/// Returns the lines about signals of a file `/proc/PID/status`, without the signals from 32 on:
+/// the C library uses the first of them itself, and ignores them in processes that it starts.
 pub(crate) fn signals(status: &str) -> Vec<String> {
     let set = |text: &str| u64::from_str_radix(text.trim(), 16).unwrap() & 0x7fff_ffff;
     let lines = status.lines().filter_map(|line| line.split_once(':'));

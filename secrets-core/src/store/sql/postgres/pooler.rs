@@ -1,12 +1,15 @@
 //! Refusal of connection poolers that do not keep sessions.
 //!
-//! The service needs sessions: settings with timeouts, prepared statements, and the lock of migrations. A
-//! pooler in transaction mode (PgBouncer's `pool_mode = transaction`) gives each transaction any
-//! connection to the server. The failures would appear later, under load, as missing prepared statements
-//! or as locks that are never released.
+//! The service needs sessions: settings with timeouts, prepared statements, and the lock of
+//! migrations. A pooler in transaction mode (PgBouncer's `pool_mode = transaction`) gives each
+//! transaction any connection to the server. The failures would appear later, under load, as
+//! missing prepared statements or as locks that are never released.
+
+use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions as _, Connection as _};
+use tokio::time::timeout;
 
 use super::{error, passes};
 use crate::store::{StoreError, StoreResult};
@@ -17,6 +20,9 @@ const BACKEND: &str = "SELECT pg_backend_pid()";
 
 /// SQLSTATE of a violation of the protocol, with which PgBouncer refuses what it does not support.
 const PROTOCOL_VIOLATION: &str = "08P01";
+
+/// Maximum duration of the check.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 const REFUSAL: &str = "cannot open the database: a connection pooler in transaction mode does not keep \
     settings and prepared statements of sessions; connect to PostgreSQL directly, or set `pool_mode = session`";
@@ -30,10 +36,11 @@ pub(super) async fn refuse_transaction_mode(server: &PgConnectOptions) -> StoreR
         other.close().await.ok();
         keeps
     };
-    match sessions.await {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(error::broken(REFUSAL)),
-        Err(error) => Err(refused(error)),
+    match timeout(CHECK_TIMEOUT, sessions).await {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => Err(error::broken(REFUSAL)),
+        Ok(Err(error)) => Err(refused(error)),
+        Err(_) => Err(error::unavailable("timeout while connecting to the database")),
     }
 }
 
@@ -45,8 +52,9 @@ async fn keeps_sessions(
     if backend(one).await? != own {
         return Ok(false);
     }
-    // In transaction mode, the process of the first session is free now, and a transaction of the other
-    // session gets it, unless the pooler has several: then the first session gets another one.
+    // In transaction mode, the process of the first session is free now, and a transaction of the
+    // other session gets it, unless the pooler has several: then the first session gets another
+    // one.
     let mut transaction = other.begin().await?;
     let is_shared = backend(&mut transaction).await? == own;
     let is_kept = backend(one).await? == own;

@@ -1,8 +1,9 @@
 //! The servers of a database, of which one accepts writes: the primary.
 //!
-//! When a standby is promoted, the store finds the new primary by itself. A task asks every server twice a
-//! second. If several accept writes, the one with the highest timeline is the primary: PostgreSQL begins a
-//! new timeline at each promotion, so an old primary that was cut off from the others has a lower one.
+//! When a standby is promoted, the store finds the new primary by itself. A task asks every server
+//! twice a second. If several accept writes, the one with the highest timeline is the primary:
+//! PostgreSQL begins a new timeline at each promotion, so an old primary that was cut off from the
+//! others has a lower one.
 
 use std::mem;
 use std::sync::{Arc, PoisonError};
@@ -24,8 +25,8 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum time for a server to connect or to answer.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Query for whether a server accepts writes, and for its timeline: the first eight digits of the name of a
-/// file of the write-ahead log.
+/// Query for whether a server accepts writes, and for its timeline: the first eight digits of the
+/// name of a file of the write-ahead log.
 const STATE: &str = "
     SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off',
         CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END";
@@ -69,8 +70,8 @@ impl Servers {
         Ok(Primary { options: self.0[index].clone(), index, timeline })
     }
 
-    /// Starts the task that replaces the pools when another server becomes the primary. Returns `None` for a
-    /// single server.
+    /// Starts the task that replaces the pools when another server becomes the primary. Returns
+    /// `None` for a single server.
     pub(super) fn watch(
         self,
         primary: Primary,
@@ -141,8 +142,8 @@ async fn close(pools: Arc<Pools>) {
     join3(pools.readers.close(), pools.writers.close(), pools.reserved.close()).await;
 }
 
-/// Asks all servers, and returns the index and the timeline of the primary. If two have the same timeline,
-/// the first one is returned.
+/// Asks all servers, and returns the index and the timeline of the primary. If two have the same
+/// timeline, the first one is returned.
 async fn newest(probes: &mut [Probe]) -> Option<(usize, u32)> {
     let timelines = join_all(probes.iter_mut().map(Probe::timeline)).await;
     let found = timelines.into_iter().enumerate().rev();

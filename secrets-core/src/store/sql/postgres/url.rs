@@ -9,7 +9,8 @@ const TARGET: &str = "target_session_attrs";
 /// Maximum number of hosts.
 const MAX_HOSTS: usize = 8;
 
-/// Splits a URL into a URL for each host. The error names the violated rule and never repeats the URL.
+/// Splits a URL into a URL for each host. The error names the violated rule and never repeats the
+/// URL.
 pub(crate) fn split(url: &str) -> Result<Vec<Zeroizing<String>>, &'static str> {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -31,8 +32,8 @@ pub(crate) fn split(url: &str) -> Result<Vec<Zeroizing<String>>, &'static str> {
     Ok(hosts.iter().map(url).collect())
 }
 
-/// Removes the parameter [`TARGET`] from path and query. The service always uses the server that accepts
-/// writes.
+/// Removes the parameter [`TARGET`] from path and query. The service always uses the server that
+/// accepts writes.
 fn without_target(rest: &str) -> Result<String, &'static str> {
     let Some((path, query)) = rest.split_once('?') else { return Ok(rest.to_owned()) };
     let mut kept = Vec::new();

@@ -166,8 +166,8 @@ impl Drop for Pooled {
             }
             return;
         }
-        // Returning a connection sends a rollback, if one is due, and waits for the answer. Without a
-        // runtime the connection is closed.
+        // Returning a connection sends a rollback, if one is due, and waits for the answer. Without
+        // a runtime the connection is closed.
         let returning = connection.return_to_pool();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {

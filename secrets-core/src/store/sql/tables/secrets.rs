@@ -188,8 +188,8 @@ pub(in super::super) const REPLACE: &[RowWrites] = &[
 ];
 
 impl Session<Transaction> {
-    /// Runs statements for secrets. Fails with `refusal`, and writes nothing, if a statement does not
-    /// write every row that it must.
+    /// Runs statements for secrets. Fails with `refusal`, and writes nothing, if a statement does
+    /// not write every row that it must.
     async fn write_all(
         &mut self,
         secrets: &[SecretRecord],

@@ -31,7 +31,8 @@ pub(crate) struct Scan {
     /// Scan the lines that are added in the index of Git.
     #[arg(long, group = "source")]
     staged: bool,
-    /// Scan each blob of the commits in a range, such as main..HEAD; without a range, of all branches and tags.
+    /// Scan each blob of the commits in a range, such as main..HEAD; without a range, of all
+    /// branches and tags.
     #[arg(long, value_name = "RANGE", group = "source", num_args = 0..=1, default_missing_value = EVERYTHING)]
     history: Option<String>,
     /// Scan standard input.

@@ -80,7 +80,8 @@ struct Create {
     /// Time of expiry, such as 2027-01-31T00:00:00Z.
     #[arg(long, value_name = "TIME")]
     expires_at: Option<String>,
-    /// Networks from which the token may be used, such as 10.0.0.0/8, separated by commas [default: all].
+    /// Networks from which the token may be used, such as 10.0.0.0/8, separated by commas [default:
+    /// all].
     #[arg(long, value_delimiter = ',', value_name = "NETWORK")]
     ip_allowlist: Vec<String>,
     #[command(flatten)]

@@ -75,8 +75,8 @@ impl CredentialFile {
         Ok(self.read()?.into_keys().collect())
     }
 
-    /// Returns the kind of storage of an origin's credential, and its metadata, without a request to
-    /// the keychain.
+    /// Returns the kind of storage of an origin's credential, and its metadata, without a request
+    /// to the keychain.
     pub(crate) fn about(&self, origin: &str) -> Result<Option<(StoreKind, About)>, Failure> {
         Ok(self.entry(origin)?.map(|entry| (entry.store, entry.about)))
     }

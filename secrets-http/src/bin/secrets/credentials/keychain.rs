@@ -1,5 +1,5 @@
-//! Keychain of the operating system: Keychain of macOS, Credential Manager of Windows, Secret Service
-//! of other systems.
+//! Keychain of the operating system: Keychain of macOS, Credential Manager of Windows, Secret
+//! Service of other systems.
 //!
 //! Each request runs in a thread of its own with a time limit, because a D-Bus service may never
 //! answer. A locked keychain is an error: a command must not wait for a prompt.

@@ -66,8 +66,8 @@ impl Editor {
         self.is_open.get()
     }
 
-    /// Opens a file and waits until the editor ends. An editor that is still running when the future
-    /// is dropped is terminated.
+    /// Opens a file and waits until the editor ends. An editor that is still running when the
+    /// future is dropped is terminated.
     pub(crate) async fn edit(&self, path: &Path) -> Result<(), Failure> {
         let mut child = self.command(path).spawn().map_err(|error| {
             let message = format!("{}: {error}; SECRETS_EDITOR names an editor", self.words[0]);

@@ -1,4 +1,5 @@
-//! Reader for an export, with metadata, of a `KeyEnv` service. This service exports in the same format.
+//! Reader for an export, with metadata, of a `KeyEnv` service. This service exports in the same
+//! format.
 
 use serde::Deserialize;
 
@@ -18,8 +19,8 @@ struct Secret {
     inherited_from: Option<String>,
 }
 
-/// Reads the list under `secrets` or `data`. Inherited secrets are skipped unless the options include
-/// them.
+/// Reads the list under `secrets` or `data`. Inherited secrets are skipped unless the options
+/// include them.
 pub(super) fn read(text: &str, options: ReadOptions) -> Result<Found, String> {
     let shape = "an object with a list of secrets under `secrets` or `data`";
     let Document { secrets } = json(text, shape)?;

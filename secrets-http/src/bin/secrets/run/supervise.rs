@@ -183,8 +183,8 @@ impl<'a> Supervisor<'a> {
         None
     }
 
-    /// Stops this process group after the program was stopped, so that the shell sees a stopped job.
-    /// Returns when the shell continues the job.
+    /// Stops this process group after the program was stopped, so that the shell sees a stopped
+    /// job. Returns when the shell continues the job.
     fn stop_with_child(&mut self) {
         self.is_stopped = true;
         if let Some(terminal) = &self.terminal {

@@ -20,8 +20,9 @@ pub(crate) struct SupervisionOptions {
     /// `$XDG_RUNTIME_DIR`. Formats: dotenv (default), docker, shell, json, yaml, csv, k8s.
     #[arg(long, value_name = "PATH[:FORMAT]", value_parser = MountPoint::parse)]
     pub(crate) mount: Option<MountPoint>,
-    /// Signal to the process group of the command before a restart, such as `TERM` or `INT`, or after
-    /// a change of the file of `--mount`, without a restart [default: TERM, or HUP with a file].
+    /// Signal to the process group of the command before a restart, such as `TERM` or `INT`, or
+    /// after a change of the file of `--mount`, without a restart [default: TERM, or HUP with a
+    /// file].
     #[arg(long, value_name = "NAME", value_parser = signal, requires = "watch")]
     signal: Option<Signal>,
     /// Time until remaining processes are killed before a restart.
@@ -39,9 +40,10 @@ pub(crate) struct SupervisionOptions {
     #[arg(long, value_enum, default_value_t, requires = "watch")]
     pub(crate) on_revoked: OnRevoked,
     /// Replace the values of the secrets by `***` in the output of the command, also in JSON,
-    /// percent-encoding and base64. Values and encoded values of less than 6 bytes, and lines of less
-    /// than 8 bytes of a value with several lines, are not replaced. On a terminal, the command has a
-    /// terminal of its own; output of processes that it leaves behind is not passed on.
+    /// percent-encoding and base64. Values and encoded values of less than 6 bytes, and lines of
+    /// less than 8 bytes of a value with several lines, are not replaced. On a terminal, the
+    /// command has a terminal of its own; output of processes that it leaves behind is not passed
+    /// on.
     #[arg(long)]
     pub(super) mask: bool,
     /// Time for which output that may be the start of a value is held back if no further output

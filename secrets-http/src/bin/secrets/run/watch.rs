@@ -178,8 +178,8 @@ impl Events {
     }
 }
 
-/// Removes the first complete event from the buffer, and returns its ID. Comments and events without
-/// a valid ID are skipped.
+/// Removes the first complete event from the buffer, and returns its ID. Comments and events
+/// without a valid ID are skipped.
 fn take_revision(buffer: &mut Vec<u8>) -> Option<String> {
     loop {
         let end = buffer.windows(2).position(|pair| pair == b"\n\n")?;

@@ -1,0 +1,235 @@
+use sqlx::Row;
+use tokio::time::{Instant, sleep};
+
+use super::tables::resolve;
+use super::*;
+use crate::model::{EnvironmentPath, Principal, ProjectRef};
+use crate::store::{Reads, Selection, Store, StoreError};
+use crate::testing::fixtures::{World, environment, secret};
+use crate::testing::postgres::TestDatabase;
+
+const LOSE_CONNECTIONS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE datname = current_database() AND pid <> pg_backend_pid()";
+
+async fn opened() -> (SqlStore, TestDatabase) {
+    let database = TestDatabase::create().await;
+    (open(&database.url(), StoreOptions::default()).await.unwrap(), database)
+}
+
+async fn run(database: &TestDatabase, text: &'static str) {
+    let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+    sqlx::raw_sql(text).execute(&mut connection).await.unwrap();
+}
+
+#[tokio::test]
+async fn resolving_an_environment_scans_no_secrets() {
+    let (store, database) = opened().await;
+    World::build(&store).await;
+    run(
+        &database,
+        "INSERT INTO environments
+         SELECT gen_random_uuid(), p.id, 'e' || n, 'e' || n, NULL, NULL, FALSE, n, 0, NULL,
+             now(), now()
+         FROM projects p, generate_series(1, 50) n;
+         INSERT INTO secrets
+         SELECT gen_random_uuid(), e.id, 'K' || n, decode(repeat('cd', 127), 'hex'), FALSE,
+             NULL, 1, 'created', NULL, now(), NULL, NULL, now(), now()
+         FROM environments e, generate_series(1, 1000) n;
+         ANALYZE",
+    )
+    .await;
+    let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+
+    for (text, type_of_key, key) in [(resolve::KEY, ", text", ", 'K7'"), (resolve::ALL, "", "")] {
+        for mode in ["force_generic_plan", "force_custom_plan"] {
+            let explain = format!(
+                "DEALLOCATE ALL; SET plan_cache_mode = {mode};
+                 PREPARE look (uuid, text, uuid, uuid, uuid, text, text{type_of_key}) AS {text};
+                 EXPLAIN EXECUTE look (NULL, 'billing', NULL, NULL, NULL, 'e7', 'e7'{key})"
+            );
+            let rows =
+                sqlx::raw_sql(AssertSqlSafe(explain)).fetch_all(&mut connection).await.unwrap();
+            let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+
+            assert!(
+                plan.iter().any(|step| step.contains("secrets_environment_id_key_key")),
+                "{plan:#?}"
+            );
+            assert!(!plan.iter().any(|step| step.contains("Seq Scan on secrets")), "{plan:#?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn resolving_an_environment_is_planned_once() {
+    let database = TestDatabase::create().await;
+    let store =
+        open(&database.url(), StoreOptions { connections: Some(1), ..StoreOptions::default() })
+            .await
+            .unwrap();
+    let world = World::build(&store).await;
+    let path = EnvironmentPath::new(world.project.id, "staging");
+
+    for _ in 0..10 {
+        let mut reads = store.read().await.unwrap();
+        reads
+            .resolve_environment(&path, Principal::User(world.owner.id), Selection::All)
+            .await
+            .unwrap();
+    }
+
+    let plans = "SELECT SUM(custom_plans)::BIGINT FROM pg_prepared_statements";
+    let planned_anew: i64 =
+        sqlx::query_scalar(plans).fetch_one(&store.pools().readers).await.unwrap();
+    assert_eq!(planned_anew, 0);
+}
+
+#[tokio::test]
+async fn nodes_may_start_together() {
+    let database = TestDatabase::create().await;
+    run(&database, "DROP SCHEMA public CASCADE; CREATE SCHEMA public").await;
+    let url = database.url();
+
+    let (one, other) = tokio::join!(migrate(&url), migrate(&url));
+
+    one.unwrap();
+    other.unwrap();
+    open(&url, StoreOptions::default()).await.unwrap().ping().await.unwrap();
+}
+
+#[tokio::test]
+async fn tables_with_other_migrations_are_refused_and_stay_unlocked() {
+    let database = TestDatabase::create().await;
+    run(&database, "INSERT INTO _sqlx_migrations VALUES (99, 'later', now(), TRUE, '', 0)").await;
+
+    for _ in 0..2 {
+        let refused = migrate(&database.url()).await;
+        assert!(matches!(refused, Err(StoreError::Corrupt(_))), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_was_lost_while_idle_is_replaced() {
+    let (store, database) = opened().await;
+    let world = World::build(&store).await;
+    sleep(PING_AFTER_IDLE + Duration::from_millis(100)).await;
+    run(&database, LOSE_CONNECTIONS).await;
+
+    let found = store.read().await.unwrap().team(world.team.id).await.unwrap();
+
+    assert_eq!(found, Some(world.team));
+}
+
+#[tokio::test]
+async fn a_connection_that_was_lost_in_use_fails_once() {
+    let database = TestDatabase::create().await;
+    let store =
+        open(&database.url(), StoreOptions { connections: Some(1), ..StoreOptions::default() })
+            .await
+            .unwrap();
+    let world = World::build(&store).await;
+    let mut reads = store.read().await.unwrap();
+    reads.team(world.team.id).await.unwrap();
+    run(&database, LOSE_CONNECTIONS).await;
+
+    let lost = reads.team(world.team.id).await;
+    drop(reads);
+    let found = store.read().await.unwrap().team(world.team.id).await;
+
+    assert!(matches!(lost, Err(StoreError::Unavailable(_))), "{lost:?}");
+    assert_eq!(found.unwrap(), Some(world.team));
+}
+
+#[tokio::test]
+async fn waiting_for_a_connection_has_a_timeout() {
+    let database = TestDatabase::create().await;
+    let store =
+        open(&database.url(), StoreOptions { connections: Some(1), ..StoreOptions::default() })
+            .await
+            .unwrap();
+    let world = World::build(&store).await;
+    let read = async |reads: &mut dyn Reads| reads.team(world.team.id).await.err();
+    let mut held = store.read().await.unwrap();
+    assert!(read(held.as_mut()).await.is_none());
+    let begun = Instant::now();
+
+    let refused = read(store.read().await.unwrap().as_mut()).await;
+
+    assert!(matches!(refused, Some(StoreError::Unavailable(_))), "{refused:?}");
+    assert!(begun.elapsed() < 2 * StoreOptions::default().timeouts.acquire);
+}
+
+#[tokio::test]
+async fn a_statement_at_its_timeout_closes_its_connection() {
+    let database = TestDatabase::create().await;
+    let mut options = StoreOptions { connections: Some(2), ..StoreOptions::default() };
+    options.timeouts.read = Duration::from_millis(300);
+    let store = open(&database.url(), options).await.unwrap();
+    let world = World::build(&store).await;
+    let mut blocker = PgConnection::connect(&database.url()).await.unwrap();
+    let mut held = blocker.begin().await.unwrap();
+    sqlx::raw_sql("LOCK TABLE teams").execute(&mut *held).await.unwrap();
+    let begun = Instant::now();
+
+    let refused = store.read().await.unwrap().team(world.team.id).await;
+
+    assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    held.rollback().await.unwrap();
+    let found = store.read().await.unwrap().team(world.team.id).await;
+    assert_eq!(found.unwrap(), Some(world.team));
+}
+
+#[tokio::test]
+async fn settings_of_the_url_stay() {
+    let database = TestDatabase::create().await;
+    let url = format!("{}&options[lock_timeout]=7s", database.url());
+    let store = open(&url, StoreOptions::default()).await.unwrap();
+
+    for (setting, expected) in [("lock_timeout", "7s"), ("statement_timeout", "9s")] {
+        let text = AssertSqlSafe(format!("SHOW {setting}"));
+        let value: String =
+            sqlx::query_scalar(text).fetch_one(&store.pools().writers).await.unwrap();
+        assert_eq!(value, expected, "{setting}");
+    }
+}
+
+#[tokio::test]
+async fn an_unreachable_server_is_unavailable() {
+    // Nothing listens on the discard port.
+    let refused =
+        open("postgres://nobody@127.0.0.1:9/nothing", StoreOptions::default()).await.err();
+
+    assert!(matches!(refused, Some(StoreError::Unavailable(_))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_violation_does_not_quote_the_value() {
+    let (store, _database) = opened().await;
+    let world = World::build(&store).await;
+    let nowhere = environment(&world.project, "nowhere");
+
+    let mut tx = store.begin().await.unwrap();
+    let refused = tx.insert_secrets(&[secret(&nowhere, "KEY")]).await;
+
+    let Err(StoreError::Corrupt(cause)) = refused else { panic!("{refused:?}") };
+    let text = format!("{cause:?} {cause}");
+    assert!(text.contains("23503") && text.contains("secrets_environment_id_fkey"), "{text}");
+    assert!(!text.contains(&nowhere.id.to_string()), "{text}");
+}
+
+#[tokio::test]
+async fn nothing_is_found_by_a_text_with_a_nul() {
+    let (store, _database) = opened().await;
+    let world = World::build(&store).await;
+    let owner = Principal::User(world.owner.id);
+    let mut reads = store.read().await.unwrap();
+
+    let project = reads.project(&ProjectRef::from("billing\0"), owner).await.unwrap();
+    let path = EnvironmentPath::new(world.project.id, "staging\0");
+    let resolve = reads.resolve_environment(&path, owner, Selection::None).await.unwrap().unwrap();
+
+    assert!(project.is_none());
+    assert!(resolve.chain.is_empty());
+    assert_eq!(reads.user_by_subject("iss\0uer", "").await.unwrap(), None);
+}

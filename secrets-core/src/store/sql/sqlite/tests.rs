@@ -1,0 +1,229 @@
+use std::os::unix::fs::PermissionsExt;
+use std::slice::from_ref;
+
+use sqlx::{AssertSqlSafe, Row};
+use tempfile::TempDir;
+
+use super::tables::{audit, due, resolve, secrets, tokens};
+use super::*;
+use crate::model::{Cause, Principal};
+use crate::store::{SecretRecord, Store, StoreError};
+use crate::testing::fixtures::{World, next_version, sealed, secret};
+use crate::testing::folder;
+
+async fn opened() -> (SqlStore, TempDir) {
+    let folder = TempDir::new_in(folder()).unwrap();
+    (open(&folder.path().join("secrets.db"), StoreOptions::default()).await.unwrap(), folder)
+}
+
+fn unavailable<T>(result: StoreResult<T>) -> Cause {
+    match result {
+        Err(StoreError::Unavailable(cause)) => cause,
+        Err(other) => panic!("{other:?}"),
+        Ok(_) => panic!("it is available"),
+    }
+}
+
+#[tokio::test]
+async fn resolving_an_environment_scans_no_secrets() {
+    let (store, _folder) = opened().await;
+
+    for text in [resolve::KEY, resolve::ALL] {
+        let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
+        let rows = explained.fetch_all(&store.pools().readers).await.unwrap();
+        let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+
+        assert!(plan.iter().any(|step| step.starts_with("SEARCH s USING INDEX")), "{plan:#?}");
+        assert!(!plan.iter().any(|step| step.starts_with("SCAN s")), "{plan:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_replacement_scans_no_table() {
+    let (store, _folder) = opened().await;
+    let world = World::build(&store).await;
+    let next = ["ONE", "TWO"].map(|key| next_version(&secret(&world.staging, key)));
+
+    for write in secrets::REPLACE {
+        let text = (write.statement)(&next).into_string();
+        let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
+        let rows = explained.fetch_all(&store.pools().writers).await.unwrap();
+        let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+
+        // The new versions, and their sums.
+        let is_small = |step: &String| {
+            ["next", "CONSTANT ROWS", "growth"].iter().any(|part| step.contains(part))
+        };
+        let mut scans = plan.iter().filter(|step| step.starts_with("SCAN"));
+        assert!(scans.all(is_small), "{plan:#?}");
+        assert!(plan.iter().any(|step| step.starts_with("SEARCH")), "{plan:#?}");
+    }
+}
+
+#[tokio::test]
+async fn due_rows_are_found_along_their_index() {
+    let (store, _folder) = opened().await;
+
+    for (text, index) in [
+        (due::WORK, "SEARCH r USING INDEX rotations_work"),
+        (due::WORK_AFTER, "SEARCH r USING INDEX rotations_work"),
+        (tokens::EXPIRING_TOKENS, "SEARCH k USING INDEX tokens_expiry"),
+    ] {
+        let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
+        let rows = explained.fetch_all(&store.pools().readers).await.unwrap();
+        let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+
+        assert!(plan[0].starts_with(index), "{plan:#?}");
+        assert!(!plan.iter().any(|step| step == "USE TEMP B-TREE FOR ORDER BY"), "{plan:#?}");
+    }
+}
+
+#[tokio::test]
+async fn new_entries_are_found_along_their_index() {
+    let (store, _folder) = opened().await;
+    let of_a_team = format!("SELECT * FROM audit_log WHERE team_id = $1{}$2", audit::UNSEALED);
+    let of_none = format!("SELECT * FROM audit_log WHERE team_id IS NULL{}$1", audit::UNSEALED);
+
+    for (text, count) in [(audit::UNSEALED_TEAMS, 3), (&of_a_team, 1), (&of_none, 1)] {
+        let text = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}"));
+        let rows = sqlx::query(text).fetch_all(&store.pools().readers).await.unwrap();
+        let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+
+        let searches: Vec<_> = plan.iter().filter(|step| step.starts_with("SEARCH")).collect();
+        let indexes = ["INDEX audit_log_unsealed", "(team_id=? AND position=?)"];
+        let is_short = |step: &&String| indexes.iter().any(|index| step.contains(index));
+        assert!(searches.len() == count && searches.iter().all(is_short), "{plan:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_secret_whose_project_has_no_key_is_a_sample_without_one() {
+    let (store, _folder) = opened().await;
+    let world = World::build(&store).await;
+    let held = secret(&world.staging, "KEY");
+    let mut tx = store.begin().await.unwrap();
+    tx.insert_secrets(from_ref(&held)).await.unwrap();
+    tx.commit().await.unwrap();
+    sqlx::query("DELETE FROM project_keys").execute(&store.pools().writers).await.unwrap();
+
+    let found = store.read().await.unwrap().sample(held.id).await.unwrap().unwrap();
+
+    assert_eq!((found.secret, found.key), (held, None));
+}
+
+#[tokio::test]
+async fn the_migration_counts_the_sizes_of_existing_secrets() {
+    let (store, _folder) = opened().await;
+    let world = World::build(&store).await;
+    let first =
+        SecretRecord { description: Some(sealed(b"description")), ..secret(&world.staging, "KEY") };
+    let mut tx = store.begin().await.unwrap();
+    tx.insert_secrets(&[first.clone(), secret(&world.staging, "OTHER")]).await.unwrap();
+    tx.replace_secrets(from_ref(&next_version(&first))).await.unwrap();
+    tx.commit().await.unwrap();
+    let counters = async || {
+        let mut reads = store.read().await.unwrap();
+        reads.environment_counters(world.staging.id).await.unwrap()
+    };
+    let counted = counters().await;
+    let forget = "UPDATE environments SET size = 0, history_size = 0;
+                  UPDATE secret_versions SET environment_id = NULL";
+    sqlx::raw_sql(forget).execute(&store.pools().writers).await.unwrap();
+    assert_ne!(counters().await, counted);
+
+    let migration = include_str!("../../../../migrations/0017_environment_sizes.sql");
+    for statement in migration.split(';').filter(|text| text.contains("UPDATE ")) {
+        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&store.pools().writers).await.unwrap();
+    }
+
+    assert_eq!(counters().await, counted);
+}
+
+#[tokio::test]
+async fn a_second_process_is_refused_with_the_lock_named() {
+    let (store, folder) = opened().await;
+    let path = folder.path().join("secrets.db");
+
+    let cause = unavailable(open(&path, StoreOptions::default()).await).to_string();
+    assert!(cause.contains("secrets.db.lock"), "{cause}");
+
+    drop(store);
+    open(&path, StoreOptions::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_commit_survives_a_loss_of_power() {
+    let (store, _folder) = opened().await;
+
+    let synchronous = sqlx::query_scalar::<_, i64>("PRAGMA synchronous");
+    let journal = sqlx::query_scalar::<_, String>("PRAGMA journal_mode");
+
+    // FULL: each commit waits for the disk.
+    assert_eq!(synchronous.fetch_one(&store.pools().writers).await.unwrap(), 2);
+    assert_eq!(journal.fetch_one(&store.pools().writers).await.unwrap(), "wal");
+}
+
+#[tokio::test]
+async fn only_the_owner_can_access_the_files() {
+    let (store, folder) = opened().await;
+    World::build(&store).await;
+    store.ping().await.unwrap();
+
+    for name in ["secrets.db", "secrets.db-wal", "secrets.db-shm", "secrets.db.lock"] {
+        let mode = std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn writing_goes_on_when_there_is_room_again() {
+    let (store, _folder) = opened().await;
+    let world = World::build(&store).await;
+    let secrets: Vec<SecretRecord> =
+        (0..500).map(|number| secret(&world.staging, &format!("K{number}"))).collect();
+    sqlx::query("PRAGMA max_page_count = 1").execute(&store.pools().writers).await.unwrap();
+
+    let mut tx = store.begin().await.unwrap();
+    unavailable(tx.insert_secrets(&secrets).await);
+    drop(tx);
+    sqlx::query("PRAGMA max_page_count = 1000000").execute(&store.pools().writers).await.unwrap();
+    let mut tx = store.begin().await.unwrap();
+    tx.insert_secrets(&secrets).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let mut reads = store.read().await.unwrap();
+    assert_eq!(reads.count_secrets(world.staging.id).await.unwrap(), 500);
+}
+
+#[tokio::test]
+async fn writing_goes_on_when_the_database_ended_a_transaction() {
+    let (store, _folder) = opened().await;
+    let mut tx = store.pools().writers.begin_with(BEGIN).await.unwrap();
+
+    // SQLite does this by itself in the worst cases of a full disk.
+    sqlx::raw_sql("ROLLBACK").execute(&mut *tx).await.unwrap();
+    drop(tx);
+
+    World::build(&store).await;
+}
+
+#[tokio::test]
+async fn an_unreadable_row_is_named_and_not_quoted() {
+    let (store, _folder) = opened().await;
+    let world = World::build(&store).await;
+    let mut tx = store.begin().await.unwrap();
+    tx.insert_secrets(&[secret(&world.staging, "KEY")]).await.unwrap();
+    tx.commit().await.unwrap();
+    let spoil = "UPDATE secrets SET created_at = 'kvc_not_a_time'";
+    sqlx::query(spoil).execute(&store.pools().writers).await.unwrap();
+
+    let mut reads = store.read().await.unwrap();
+    let path = crate::model::EnvironmentPath::new(world.project.id, world.staging.id);
+    let wanted = crate::store::Selection::All;
+    let seen = reads.resolve_environment(&path, Principal::User(world.owner.id), wanted).await;
+
+    let Err(StoreError::Corrupt(cause)) = seen else { panic!("{seen:?}") };
+    let cause = format!("{cause:?} {cause}");
+    assert!(cause.contains("secrets.created_at of "), "{cause}");
+    assert!(!cause.contains("kvc_"), "{cause}");
+}
