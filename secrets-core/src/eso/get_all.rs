@@ -5,8 +5,8 @@ use serde::{Serialize, Serializer};
 use crate::crypto::Plaintext;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result, SecretKey};
+use crate::secrets::etag::view_if_changed;
 use crate::secrets::reading::{effective_secrets, values};
-use crate::secrets::tagged::view_if_changed;
 use crate::secrets::{Precondition, WithETag};
 
 /// Reads all effective values of an environment. Hidden secrets are left out.

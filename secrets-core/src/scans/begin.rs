@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use super::input::{Input, NewScan, ScanSource};
-use super::known::KnownValues;
 use super::scope::place;
+use super::stored_values::StoredValues;
 use crate::crypto::FingerprintKey;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{ProjectId, Result, ScanId, TeamId, Time};
@@ -20,7 +20,7 @@ pub struct PlanScan {
     pub scan: NewScan,
 }
 
-/// A scan that is ready to run: [`work`](PlannedScan::work) searches,
+/// A scan that is ready to run: [`search`](PlannedScan::search) searches,
 /// [`ConcludeScan`](super::ConcludeScan) stores the result.
 pub struct PlannedScan {
     pub(super) id: ScanId,
@@ -29,7 +29,7 @@ pub struct PlannedScan {
     pub(super) source: ScanSource,
     pub(super) input: Input,
     pub(super) rules: Option<Arc<Rules>>,
-    pub(super) known: KnownValues,
+    pub(super) stored: StoredValues,
     pub(super) key: FingerprintKey,
     pub(super) began_at: Time,
 }
@@ -45,11 +45,11 @@ impl Operation for PlanScan {
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<PlannedScan> {
         let (team, project) = place(cx, self.scan.team_id, self.scan.project_id.as_ref()).await?;
         let (source, input) = self.scan.checked()?;
-        let known = KnownValues::gather(cx, team, project).await?;
+        let stored = StoredValues::gather(cx, team, project).await?;
         let id = ScanId::draw(cx.now());
         cx.set_resource("scan", id.uuid(), source.name.clone().unwrap_or_default());
         cx.add_detail("source", source.kind.as_str());
-        cx.add_detail("secrets_compared", known.compared());
+        cx.add_detail("secrets_compared", stored.compared());
         Ok(PlannedScan {
             id,
             team,
@@ -57,7 +57,7 @@ impl Operation for PlanScan {
             source,
             input,
             rules: cx.options().scan_rules.clone(),
-            known,
+            stored,
             key: FingerprintKey::of(cx.keyring(), team, project),
             began_at: cx.now(),
         })

@@ -21,7 +21,7 @@ impl Task for CreateScan {
         // After the wait: the stored values to compare with can be many megabytes.
         let plan = async {
             let begun = engine.perform(caller, PlanScan { scan: self.scan }).await?;
-            Ok(move || begun.work())
+            Ok(move || begun.search())
         };
         let scan = engine.offload_prepared(caller, Box::pin(plan)).await?;
         engine.perform(caller, ConcludeScan { scan }).await

@@ -2,37 +2,37 @@
 //!
 //! The [`scanner`](crate::scanner) finds credentials in text. A scan in the service has three
 //! steps, so that no transaction is open while text is searched: [`PlanScan`] authorizes the caller
-//! and loads the stored values to compare with; [`PlannedScan::work`] searches (CPU-bound;
+//! and loads the stored values to compare with; [`PlannedScan::search`] searches (CPU-bound;
 //! [`CreateScan`] runs it through the port [`Offload`](crate::ports::offload::Offload));
 //! [`ConcludeScan`] stores the findings. The scanned content itself is never stored. A stored
 //! finding has the position, a MAC, and the first and last characters of the credential; these
 //! characters are left out if the credential is a secret stored in the service.
 
 mod begin;
+mod conclude;
 mod create;
 mod delete;
 mod finding;
 mod get;
 mod input;
-mod keep;
-mod known;
 mod list;
 mod scope;
+mod search;
+mod stored_values;
 mod update;
-mod work;
 
 use serde::{Deserialize, Serialize};
 
 pub use begin::{PlanScan, PlannedScan};
+pub use conclude::ConcludeScan;
 pub use create::CreateScan;
 pub use delete::DeleteScan;
 pub use finding::{Finding, MatchedSecret};
 pub use get::GetScan;
 pub use input::{Content, NewScan, ScanSource, ScannedFile, SubmittedFinding};
-pub use keep::ConcludeScan;
 pub use list::ListScans;
+pub use search::FinishedScan;
 pub use update::{FindingChange, UpdateFinding};
-pub use work::FinishedScan;
 
 use crate::model::{ProjectId, ScanId, TeamId, Time, UserId};
 use crate::store::ScanRecord;

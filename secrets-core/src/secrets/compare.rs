@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::column::{Column, Contents};
 use super::comparison::{ComparedEnvironment, ComparedKey, Comparison};
-use super::tagged::chain_etag;
+use super::etag::chain_etag;
 use super::{Precondition, WithETag};
 use crate::access::View;
 use crate::crypto::Tag;

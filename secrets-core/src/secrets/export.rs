@@ -3,9 +3,9 @@
 use serde::{Serialize, Serializer};
 use zeroize::Zeroizing;
 
+use super::etag::view_if_changed;
 use super::reading::{effective_secrets, values};
 use super::sealing::reveal;
-use super::tagged::view_if_changed;
 use super::{Precondition, Secret, Visible, WithETag};
 use crate::access::EnvironmentScope;
 use crate::engine::{Access, Audit, Callers, Context, Operation, Read};

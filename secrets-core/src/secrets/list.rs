@@ -1,7 +1,7 @@
 //! Listing secrets.
 
+use super::etag::view_if_changed;
 use super::sealing::without_value;
-use super::tagged::view_if_changed;
 use super::{Precondition, Secret, WithETag, visible};
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result};

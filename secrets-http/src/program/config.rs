@@ -7,10 +7,10 @@ mod arguments;
 mod bundle;
 mod failure;
 mod hidden;
-mod known;
 mod layers;
 mod plans;
 mod settings;
+mod settings_table;
 mod sign_in;
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::bundle;
 use super::failure::{Exit, Failure};
-use super::known::{self, Known, Part};
+use super::settings_table::{self, Part, Setting};
 
 /// User of the development service.
 pub const DEV_USER: &str = "dev@example.com";
@@ -280,29 +280,33 @@ fn with_settings(command: Command, parts: &[Part]) -> Command {
         .value_name("PATH")
         .help("TOML file with settings")
         .value_parser(value_parser!(PathBuf));
-    let accepted = known::GROUPS.iter().filter(|group| parts.contains(&group.part));
+    let accepted = settings_table::GROUPS.iter().filter(|group| parts.contains(&group.part));
     let settings = accepted.flat_map(|group| {
-        let flags = group.settings.iter().flat_map(|known| [plain_flag(known), file_flag(known)]);
+        let flags =
+            group.settings.iter().flat_map(|setting| [plain_flag(setting), file_flag(setting)]);
         flags.flatten().map(|flag| flag.help_heading(group.heading))
     });
     command.after_help(SETTINGS_HELP).arg(config).args(settings)
 }
 
-fn plain_flag(known: &Known) -> Option<Arg> {
-    let help = format!("{} [{}]", known.help, known.variable());
-    known.has_flag().then(|| flag(known.name.to_owned(), known.value, help))
+fn plain_flag(setting: &Setting) -> Option<Arg> {
+    let help = format!("{} [{}]", setting.help, setting.variable());
+    setting.has_flag().then(|| flag(setting.name.to_owned(), setting.value, help))
 }
 
-fn file_flag(known: &Known) -> Option<Arg> {
-    let name = known.file_name();
-    let what =
-        if known.has_flag() { "File with the value of the previous setting" } else { known.help };
-    let help = format!("{what} [{}; {}]", known.variable(), known::variable(&name));
-    known.has_file().then(|| flag(name, "PATH", help))
+fn file_flag(setting: &Setting) -> Option<Arg> {
+    let name = setting.file_name();
+    let what = if setting.has_flag() {
+        "File with the value of the previous setting"
+    } else {
+        setting.help
+    };
+    let help = format!("{what} [{}; {}]", setting.variable(), settings_table::variable(&name));
+    setting.has_file().then(|| flag(name, "PATH", help))
 }
 
 fn flag(name: String, value: &'static str, help: String) -> Arg {
-    let long = known::flag(&name);
+    let long = settings_table::flag(&name);
     Arg::new(name).long(long).value_name(value).help(help).value_parser(value_parser!(OsString))
 }
 
@@ -340,8 +344,8 @@ fn given(matches: &ArgMatches) -> Given {
 }
 
 fn flags(matches: &ArgMatches) -> BTreeMap<String, OsString> {
-    known::all()
-        .flat_map(|known| [known.name.to_owned(), known.file_name()])
+    settings_table::all()
+        .flat_map(|setting| [setting.name.to_owned(), setting.file_name()])
         .filter_map(|name| value_of(matches, &name).map(|value| (name, value)))
         .collect()
 }

@@ -9,8 +9,8 @@ use secrets_core::model::Plan;
 use zeroize::Zeroizing;
 
 use super::failure::Failure;
-use super::known::{self, Known};
 use super::plans;
+use super::settings_table::{self, Setting};
 use crate::similar::closest;
 
 /// Values of the settings by source, in order of precedence, with the plans in the file.
@@ -105,9 +105,9 @@ impl Source {
     /// Returns the name of a setting for messages: the documented variable, and the name in this
     /// source.
     fn name(&self, name: &str) -> String {
-        let variable = known::variable(name);
+        let variable = settings_table::variable(name);
         match self {
-            Self::Flag => format!("{variable} (given as --{})", known::flag(name)),
+            Self::Flag => format!("{variable} (given as --{})", settings_table::flag(name)),
             Self::Variable => variable,
             Self::File(path) => format!("{variable} (given as {name} in {})", path.display()),
         }
@@ -171,7 +171,7 @@ pub(super) fn split_variables(
             continue;
         };
         let key = name.to_ascii_lowercase();
-        if names.contains(&key) && known::variable(&key).as_str() == variable {
+        if names.contains(&key) && settings_table::variable(&key).as_str() == variable {
             if !value.is_empty() {
                 ours.insert(key, value);
             }
@@ -196,16 +196,18 @@ fn is_from_kubernetes(name: &str) -> bool {
 /// Returns the documented variable whose name is similar to that of an unknown variable.
 pub(super) fn similar(unknown: &str) -> Option<String> {
     let name = unknown.strip_prefix("SECRETS_")?.to_ascii_lowercase();
-    closest(&name, names().iter().map(String::as_str)).map(known::variable)
+    closest(&name, names().iter().map(String::as_str)).map(settings_table::variable)
 }
 
 fn names() -> BTreeSet<String> {
-    let all = known::all();
-    all.flat_map(|known| [Some(known.name.to_owned()), file_name_of(known)]).flatten().collect()
+    let all = settings_table::all();
+    all.flat_map(|setting| [Some(setting.name.to_owned()), file_name_of(setting)])
+        .flatten()
+        .collect()
 }
 
-fn file_name_of(known: &Known) -> Option<String> {
-    known.has_file().then(|| known.file_name())
+fn file_name_of(setting: &Setting) -> Option<String> {
+    setting.has_file().then(|| setting.file_name())
 }
 
 /// Reads the configuration file. Errors contain the line or key, but never the value.

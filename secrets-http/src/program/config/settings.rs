@@ -20,8 +20,8 @@ use super::types::{
     Backup, DatabaseAndKeys, DatabaseSettings, Dev, DevToken, Logs, MailSettings, Migrate, Restore,
     RootKeySettings, ServiceSettings, Settings, SizeReport, TeamOwner, TlsFiles, TokenIssuer,
 };
-use super::values::{self, Rule};
-use super::{Command, known, sign_in};
+use super::values::{self, InvalidValue};
+use super::{Command, settings_table, sign_in};
 use crate::adapters::identity::{OidcSettings, Timings};
 use crate::serve::gate::Rates;
 use crate::serve::watches::DEFAULT_WATCH_LIMIT;
@@ -253,7 +253,7 @@ fn database(layers: &Layers) -> Result<DatabaseSettings, Failure> {
 fn url_with_password<T>(
     layers: &Layers,
     name: &'static str,
-    parse: impl Fn(&str) -> Result<T, Rule>,
+    parse: impl Fn(&str) -> Result<T, InvalidValue>,
 ) -> Result<Option<T>, Failure> {
     if let Some(found) = layers.find(name)?
         && found.is_public()
@@ -316,7 +316,7 @@ fn logs(layers: &Layers) -> Result<Logs, Failure> {
 pub(super) fn required<T>(
     layers: &Layers,
     name: &'static str,
-    parse: impl Fn(&str) -> Result<T, Rule>,
+    parse: impl Fn(&str) -> Result<T, InvalidValue>,
 ) -> Result<T, Failure> {
     optional(layers, name, parse)?.ok_or_else(|| missing(name))
 }
@@ -335,13 +335,13 @@ fn missing_setting(name: &str) -> String {
         "jwt_audience" => "give the audience that the issuer puts into tokens for this service",
         _ => "it is required",
     };
-    format!("{} is not set: {hint}", known::variable(name))
+    format!("{} is not set: {hint}", settings_table::variable(name))
 }
 
 pub(super) fn optional<T>(
     layers: &Layers,
     name: &'static str,
-    parse: impl Fn(&str) -> Result<T, Rule>,
+    parse: impl Fn(&str) -> Result<T, InvalidValue>,
 ) -> Result<Option<T>, Failure> {
     let parsed = |found: Found| parse(&found.value).map_err(|rule| found.breaks(rule));
     layers.find(name)?.map(parsed).transpose()

@@ -7,7 +7,7 @@ use super::failure::Failure;
 use super::layers::Layers;
 use super::settings::{optional, required};
 use super::types::TokenIssuer;
-use super::values::{self, Rule};
+use super::values::{self, InvalidValue};
 use crate::adapters::identity::{ClientSecret, OidcClient};
 
 const DEFAULT_SCOPES: &str = "openid email profile";
@@ -52,7 +52,7 @@ pub(super) fn client(
     Ok(Some(OidcClient { id, secret, scopes, redirect_url }))
 }
 
-fn scopes(text: &str) -> Result<String, Rule> {
+fn scopes(text: &str) -> Result<String, InvalidValue> {
     let scopes: Vec<_> = text.split_ascii_whitespace().collect();
     let is_scope = |scope: &&str| scope.bytes().all(|byte| byte.is_ascii_graphic());
     if scopes.contains(&"openid") && scopes.iter().all(is_scope) {

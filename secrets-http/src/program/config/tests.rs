@@ -290,9 +290,11 @@ fn unknown_variables_are_reported() {
 fn the_help_names_every_setting() {
     let (top, serve) = (printed("--help"), printed("serve --help"));
 
-    for known in known::all() {
-        assert!(serve.contains(&known.variable()), "{}", known.name);
-        assert!(!known.has_file() || serve.contains(&known::variable(&known.file_name())));
+    for setting in settings_table::all() {
+        assert!(serve.contains(&setting.variable()), "{}", setting.name);
+        assert!(
+            !setting.has_file() || serve.contains(&settings_table::variable(&setting.file_name()))
+        );
     }
     for text in ["dev token --email", "serve --database-url", "Exit codes", "78", "openssl rand"] {
         assert!(top.contains(text), "{text}");

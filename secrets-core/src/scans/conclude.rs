@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::finding::shown;
 use super::scope::lock_place;
-use super::work::{FinishedScan, Found};
+use super::search::{FinishedScan, Found};
 use super::{Scan, ScanWithFindings};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::scans::{FindingStatus, Severity};

@@ -2,7 +2,7 @@
 
 use super::begin::PlannedScan;
 use super::input::{FINDINGS, Input, ScanSource, SubmittedFinding};
-use super::known::KnownValues;
+use super::stored_values::StoredValues;
 use crate::crypto::{Fingerprint, FingerprintKey};
 use crate::model::scans::Severity;
 use crate::model::{ProjectId, ScanId, TeamId, Time};
@@ -46,9 +46,9 @@ impl PlannedScan {
     /// Searches the content. The time is linear in the length of the text, so run this on a thread
     /// where blocking is allowed.
     #[must_use]
-    pub fn work(self) -> FinishedScan {
+    pub fn search(self) -> FinishedScan {
         let rules = self.rules.as_deref().unwrap_or_else(|| Rules::built_in());
-        let search = Search { rules, known: &self.known, key: &self.key };
+        let search = Search { rules, stored: &self.stored, key: &self.key };
         let (mut found, mut is_truncated) = (Vec::new(), false);
         match self.input {
             Input::Texts(texts) => {
@@ -67,7 +67,7 @@ impl PlannedScan {
             team: self.team,
             project: self.project,
             source: self.source,
-            secrets_compared: u32::try_from(self.known.compared()).unwrap_or(u32::MAX),
+            secrets_compared: u32::try_from(self.stored.compared()).unwrap_or(u32::MAX),
             is_truncated,
             found,
             began_at: self.began_at,
@@ -98,7 +98,7 @@ fn keep_worst<T>(found: &mut Vec<T>, most: usize, severity_of: fn(&T) -> Severit
 /// Rules and stored values to search for.
 struct Search<'a> {
     rules: &'a Rules,
-    known: &'a KnownValues,
+    stored: &'a StoredValues,
     key: &'a FingerprintKey,
 }
 
@@ -107,13 +107,13 @@ impl Search<'_> {
     /// stored value is reported as one finding. Each of the two lists may have one more entry than
     /// a scan keeps, so that the caller notices truncation.
     fn text(&self, text: &str, path: Option<&str>, commit: Option<&str>) -> Vec<Found> {
-        let stored = self.known.find_all(text);
+        let stored = self.stored.find_all(text);
         let mut is_reported = vec![false; stored.len()];
         let (mut next, mut found) = (0, Vec::new());
         let mut matches = scan(text, path.unwrap_or_default(), self.rules);
-        keep_worst(&mut matches, FINDINGS + 1, |known| known.rule.severity());
-        for known in matches {
-            let span = &known.span;
+        keep_worst(&mut matches, FINDINGS + 1, |matched| matched.rule.severity());
+        for matched in matches {
+            let span = &matched.span;
             while stored.get(next).is_some_and(|(other, _)| other.end <= span.start) {
                 next += 1;
             }
@@ -121,8 +121,8 @@ impl Search<'_> {
             if let (Some(_), Some(is_reported)) = (secret, is_reported.get_mut(next)) {
                 *is_reported = true;
             }
-            let place = Place { line: known.line, column: known.column };
-            let rule = (known.rule.id(), known.rule.description(), known.rule.severity());
+            let place = Place { line: matched.line, column: matched.column };
+            let rule = (matched.rule.id(), matched.rule.description(), matched.rule.severity());
             let secret = secret.map(|(_, secret)| *secret);
             let one = self.found(rule, &text[span.clone()], path, secret);
             found.push((span.start, place, one));
@@ -147,8 +147,8 @@ impl Search<'_> {
     /// Converts a finding of another scanner. If it contains a credential, the credential is
     /// treated as if this scan had found it.
     fn submitted(&self, finding: SubmittedFinding) -> Found {
-        let known = self.rules.iter().find(|rule| rule.id() == finding.rule_id);
-        let own = known.map_or((finding.rule_id.as_str(), Severity::default()), |rule| {
+        let own_rule = self.rules.iter().find(|rule| rule.id() == finding.rule_id);
+        let own = own_rule.map_or((finding.rule_id.as_str(), Severity::default()), |rule| {
             (rule.description(), rule.severity())
         });
         let description = finding.description.as_deref().unwrap_or(own.0);
@@ -157,7 +157,7 @@ impl Search<'_> {
         let found = match &finding.secret {
             Some(secret) => {
                 let value = secret.reveal();
-                self.found(rule, value, path, self.known.find_whole(value))
+                self.found(rule, value, path, self.stored.find_whole(value))
             }
             None => Found {
                 fingerprint: self.fingerprint_of(&finding),
@@ -205,8 +205,8 @@ impl Search<'_> {
     /// of the scanner that reported it or else from its position.
     fn fingerprint_of(&self, finding: &SubmittedFinding) -> Fingerprint {
         let (rule, path) = (finding.rule_id.as_bytes(), bytes(finding.path.as_deref()));
-        if let Some(known) = &finding.fingerprint {
-            return self.key.fingerprint(&[b"given", rule, path, known.as_bytes()]);
+        if let Some(fingerprint) = &finding.fingerprint {
+            return self.key.fingerprint(&[b"given", rule, path, fingerprint.as_bytes()]);
         }
         let [line, column] =
             [finding.line, finding.column].map(|number| number.unwrap_or_default().to_be_bytes());

@@ -1,22 +1,22 @@
 use super::*;
 
-fn knowing(values: &[(&str, &str)]) -> KnownValues {
-    let mut known = KnownValues::new();
+fn stored(values: &[(&str, &str)]) -> StoredValues {
+    let mut stored_values = StoredValues::new();
     let now = chrono::DateTime::from_timestamp(0, 0).unwrap();
     let place = (ProjectId::draw(now), EnvironmentId::draw(now));
     for (key, value) in values {
         if let Some(value) = comparable_part(value) {
-            let hash = known.hash(value);
-            known.place(hash, 0, place, key);
+            let hash = stored_values.hash(value);
+            stored_values.place(hash, 0, place, key);
         }
     }
-    known
+    stored_values
 }
 
 #[test]
 fn a_value_is_found_wherever_it_is_written_as_one() {
     let value = "kvc_p4ss:w=rd/9@x";
-    let known = knowing(&[("KEY", value)]);
+    let stored_values = stored(&[("KEY", value)]);
 
     for (before, after) in [
         ("", ""),
@@ -32,7 +32,7 @@ fn a_value_is_found_wherever_it_is_written_as_one() {
         ("schlüssel = „x“ ", " …"),
     ] {
         let text = format!("first\n{before}{value}{after}\nlast");
-        let found = known.find_all(&text);
+        let found = stored_values.find_all(&text);
 
         assert_eq!(found.len(), 1, "{text}");
         assert_eq!(text[found[0].0.clone()], *value, "{text}");
@@ -42,9 +42,10 @@ fn a_value_is_found_wherever_it_is_written_as_one() {
 
 #[test]
 fn a_password_is_found_within_an_address_and_a_value_with_spaces_on_its_line() {
-    let known = knowing(&[("PASSWORD", "kvc_hunter42"), ("PHRASE", "kvc correct horse 7 battery")]);
+    let stored_values =
+        stored(&[("PASSWORD", "kvc_hunter42"), ("PHRASE", "kvc correct horse 7 battery")]);
 
-    let found = known.find_all(
+    let found = stored_values.find_all(
         "postgres://app:kvc_hunter42@db/main\nPHRASE=\"kvc correct horse 7 battery\"\nkvc_hunter420",
     );
 
@@ -54,14 +55,14 @@ fn a_password_is_found_within_an_address_and_a_value_with_spaces_on_its_line() {
 
 #[test]
 fn a_value_of_many_lines_is_known_by_its_longest() {
-    let known = knowing(&[(
+    let stored_values = stored(&[(
         "PEM",
         "-----BEGIN-----\nkvc_0123456789abcdefghijkl\nkvc_9876543210abcdefghijkl\n-----END-----",
     )]);
 
-    assert_eq!(known.find_all("  kvc_9876543210abcdefghijkl  ").len(), 1);
-    assert_eq!(known.find_all("  kvc_0123456789abcdefghijkl  ").len(), 0);
-    assert!(known.find_whole("x\nkvc_9876543210abcdefghijkl").is_some());
+    assert_eq!(stored_values.find_all("  kvc_9876543210abcdefghijkl  ").len(), 1);
+    assert_eq!(stored_values.find_all("  kvc_0123456789abcdefghijkl  ").len(), 0);
+    assert!(stored_values.find_whole("x\nkvc_9876543210abcdefghijkl").is_some());
 }
 
 #[test]
@@ -78,7 +79,7 @@ fn common_values_are_not_compared() {
 
 #[test]
 fn only_whole_values_are_found() {
-    let known = knowing(&[("KEY", "kvc_12345678")]);
+    let stored_values = stored(&[("KEY", "kvc_12345678")]);
 
-    assert_eq!(known.find_all("xkvc_12345678 kvc_123456789 kvc_1234567").len(), 0);
+    assert_eq!(stored_values.find_all("xkvc_12345678 kvc_123456789 kvc_1234567").len(), 0);
 }

@@ -23,7 +23,7 @@ const MAX_VALUES: usize = 10_000;
 const MIN_LENGTH: usize = 8;
 
 /// Hashed secret values.
-pub(super) struct KnownValues {
+pub(super) struct StoredValues {
     key: FingerprintKey,
     /// Hash key of the hints, private to this process.
     hints_key: RandomState,
@@ -37,7 +37,7 @@ pub(super) struct KnownValues {
     opened: HashMap<SecretId, Option<Fingerprint>>,
 }
 
-impl KnownValues {
+impl StoredValues {
     fn new() -> Self {
         Self {
             key: FingerprintKey::draw(),
@@ -62,20 +62,20 @@ impl KnownValues {
     ) -> Result<Self> {
         let principal = cx.caller.principal()?;
         let mut projects = cx.reads().projects(principal).await?;
-        projects.retain(|known| known.team == team && project.is_none_or(|id| known.id == id));
-        let mut known = Self::new();
+        projects.retain(|record| record.team == team && project.is_none_or(|id| record.id == id));
+        let mut stored = Self::new();
         for project in projects {
             for environment in cx.reads().environments(project.id, principal).await? {
                 let path = EnvironmentPath::new(ProjectRef::Id(project.id), environment.id);
                 match cx.view_if_readable(&path, Selection::All).await {
-                    Ok(Some(view)) => known.add(cx, view).await?,
+                    Ok(Some(view)) => stored.add(cx, view).await?,
                     // An inheritance cycle, or an environment that is too large, is skipped.
                     Ok(None) | Err(Error::Refused { .. }) => {}
                     Err(error) => return Err(error),
                 }
             }
         }
-        Ok(known)
+        Ok(stored)
     }
 
     async fn add(&mut self, cx: &mut Context<'_, Read>, view: View) -> Result<()> {
@@ -120,7 +120,7 @@ impl KnownValues {
         (project, environment): (ProjectId, EnvironmentId),
         key: &str,
     ) {
-        let is_nearer = self.places.get(&hash).is_none_or(|(known, _)| distance < *known);
+        let is_nearer = self.places.get(&hash).is_none_or(|(other, _)| distance < *other);
         if is_nearer {
             let place = SecretLocation { project, environment, key: key.to_owned() };
             self.places.insert(hash, (distance, place));

@@ -2,7 +2,7 @@
 //! and the help text are all generated from this table.
 
 /// Definition of a setting.
-pub(super) struct Known {
+pub(super) struct Setting {
     /// Key in the configuration file. The variable is `SECRETS_` and this name in upper case; the
     /// flag is `--` and this name with dashes.
     pub(super) name: &'static str,
@@ -19,7 +19,7 @@ pub(super) struct Group {
     pub(super) heading: &'static str,
     /// Part of the program, which determines the commands that accept the settings.
     pub(super) part: Part,
-    pub(super) settings: &'static [Known],
+    pub(super) settings: &'static [Setting],
 }
 
 /// Part of the program to which settings belong.
@@ -51,7 +51,7 @@ pub(super) enum Sources {
     Secret,
 }
 
-impl Known {
+impl Setting {
     pub(super) fn variable(&self) -> String {
         variable(self.name)
     }
@@ -78,13 +78,13 @@ pub(super) fn flag(name: &str) -> String {
     name.replace('_', "-")
 }
 
-const fn known(
+const fn setting(
     name: &'static str,
     value: &'static str,
     sources: Sources,
     help: &'static str,
-) -> Known {
-    Known { name, value, help, sources }
+) -> Setting {
+    Setting { name, value, help, sources }
 }
 
 use Part::{Key, Log, Service, Storage, Trust};
@@ -96,50 +96,50 @@ pub(super) static GROUPS: &[Group] = &[
         heading: "Network",
         part: Service,
         settings: &[
-            known(
+            setting(
                 "listen",
                 "ADDRESS",
                 Plain,
                 "Address and port to listen on; port 0 picks a free port [default: 127.0.0.1:8080]",
             ),
-            known(
+            setting(
                 "public_url",
                 "URL",
                 Plain,
                 "Base URL of links in mail and responses [default: scheme and host of the request]",
             ),
-            known(
+            setting(
                 "trusted_proxies",
                 "NETWORKS",
                 Plain,
                 "Networks of proxies whose X-Forwarded-For and X-Forwarded-Proto headers are trusted, separated by commas [default: none]",
             ),
-            known(
+            setting(
                 "envelope",
                 "NAMES",
                 Plain,
                 "Response envelope: named, or both to return lists and objects under `data` as well [default: named]",
             ),
-            known(
+            setting(
                 "metrics_listen",
                 "ADDRESS",
                 Plain,
                 "Address and port on which metrics are served for Prometheus, without authentication; port 0 picks a free port [default: no metrics]",
             ),
-            known("dashboard", "ON|OFF", Plain, "Serve the dashboard for browsers [default: on]"),
+            setting("dashboard", "ON|OFF", Plain, "Serve the dashboard for browsers [default: on]"),
         ],
     },
     Group {
         heading: "TLS",
         part: Trust,
         settings: &[
-            known(
+            setting(
                 "tls_cert",
                 "PATH",
                 Plain,
                 "File with the TLS certificate chain (PEM), to serve https; requires --tls-key",
             ),
-            known(
+            setting(
                 "tls_key",
                 "PATH",
                 Plain,
@@ -151,19 +151,19 @@ pub(super) static GROUPS: &[Group] = &[
         heading: "Database",
         part: Storage,
         settings: &[
-            known(
+            setting(
                 "database_url",
                 "URL",
                 PlainOrFile,
                 "Database: sqlite://PATH, postgres://..., or memory: (required)",
             ),
-            known(
+            setting(
                 "database_connections",
                 "COUNT",
                 Plain,
                 "Maximum connections to the database for requests, 2 to 1000 [default: 12, half of them for writes; on SQLite: 4, for reads]",
             ),
-            known(
+            setting(
                 "database_cache",
                 "MEBIBYTES",
                 Plain,
@@ -175,13 +175,13 @@ pub(super) static GROUPS: &[Group] = &[
         heading: "Root key",
         part: Key,
         settings: &[
-            known(
+            setting(
                 "root_key",
                 "KEY",
                 Secret,
                 "Root key that encrypts all other keys: 32 bytes in base64 (required)",
             ),
-            known(
+            setting(
                 "previous_root_key",
                 "KEY",
                 Secret,
@@ -193,55 +193,55 @@ pub(super) static GROUPS: &[Group] = &[
         heading: "Identity provider",
         part: Trust,
         settings: &[
-            known(
+            setting(
                 "jwt_issuer",
                 "ISSUER",
                 Plain,
                 "Issuer of the user tokens, their `iss` claim (required)",
             ),
-            known(
+            setting(
                 "jwt_audience",
                 "AUDIENCE",
                 Plain,
                 "Audience of the user tokens: must be in their `aud` claim (required)",
             ),
-            known(
+            setting(
                 "jwt_jwks_url",
                 "URL",
                 Plain,
                 "URL of the issuer's JSON Web Key Set [default: from the issuer's OpenID discovery document]",
             ),
-            known(
+            setting(
                 "jwt_hs256_secret",
                 "SECRET",
                 Secret,
                 "HS256 secret shared with the issuer, at least 32 bytes; used instead of a key set",
             ),
-            known(
+            setting(
                 "oidc_client_id",
                 "ID",
                 Plain,
                 "Client ID of this service at the issuer, so that browsers can sign in; requires --public-url [default: browsers cannot sign in]",
             ),
-            known(
+            setting(
                 "oidc_client_secret",
                 "SECRET",
                 Secret,
                 "Client secret [default: none, for a public client]",
             ),
-            known(
+            setting(
                 "oidc_scopes",
                 "SCOPES",
                 Plain,
                 "Scopes requested when a browser signs in, separated by spaces [default: openid email profile]",
             ),
-            known(
+            setting(
                 "session_hours",
                 "HOURS",
                 Plain,
                 "Lifetime of a browser session, 1 to 720 hours [default: 12]",
             ),
-            known(
+            setting(
                 "session_idle_minutes",
                 "MINUTES",
                 Plain,
@@ -253,19 +253,19 @@ pub(super) static GROUPS: &[Group] = &[
         heading: "Teams",
         part: Service,
         settings: &[
-            known(
+            setting(
                 "default_plan",
                 "PLAN",
                 Plain,
                 "Plan of new teams: unlimited, free, team, enterprise, or a plan defined in the [plans] of the file [default: unlimited]",
             ),
-            known(
+            setting(
                 "operators",
                 "ADDRESSES",
                 Plain,
                 "Email addresses of the operators, who may change the plan of a team, separated by commas [default: none]",
             ),
-            known(
+            setting(
                 "default_member_role",
                 "ROLE",
                 Plain,
@@ -277,37 +277,37 @@ pub(super) static GROUPS: &[Group] = &[
         heading: "Limits",
         part: Service,
         settings: &[
-            known(
+            setting(
                 "rate_limit_per_ip",
                 "COUNT",
                 Plain,
                 "Maximum requests per minute from an IP address without a valid credential; 0 for no limit [default: 100]",
             ),
-            known(
+            setting(
                 "rate_limit_per_principal",
                 "COUNT",
                 Plain,
                 "Maximum requests per minute from a user or service token; 0 for no limit [default: 60]",
             ),
-            known(
+            setting(
                 "rate_limit_per_team",
                 "COUNT",
                 Plain,
                 "Maximum requests per minute for all teams that one user created; 0 for no limit [default: 10 times the limit of a user]",
             ),
-            known(
+            setting(
                 "request_timeout",
                 "SECONDS",
                 Plain,
                 "Time limit of a request's work on the database, 1 to 60 seconds; eight times as long for imports, exports, lists of values and large deletions [default: 4]",
             ),
-            known(
+            setting(
                 "memory_budget",
                 "MEBIBYTES",
                 Plain,
                 "Memory for large request bodies, and for large responses until they are read, 16 to 65536 MiB; a quarter of it for one account [default: 256]",
             ),
-            known(
+            setting(
                 "watch_limit",
                 "COUNT",
                 Plain,
@@ -318,7 +318,7 @@ pub(super) static GROUPS: &[Group] = &[
     Group {
         heading: "Several nodes",
         part: Trust,
-        settings: &[known(
+        settings: &[setting(
             "redis_url",
             "URL",
             PlainOrFile,
@@ -329,19 +329,19 @@ pub(super) static GROUPS: &[Group] = &[
         heading: "Outgoing connections",
         part: Service,
         settings: &[
-            known(
+            setting(
                 "smtp_url",
                 "URL",
                 PlainOrFile,
                 "Mail server: smtps://USER:PASSWORD@HOST, or smtp://...; requires --smtp-from and --public-url [default: no mail is sent]",
             ),
-            known(
+            setting(
                 "smtp_from",
                 "ADDRESS",
                 Plain,
                 "Sender of mail, such as Secrets <secrets@example.com>",
             ),
-            known(
+            setting(
                 "egress_allow",
                 "NETWORKS",
                 Plain,
@@ -353,13 +353,13 @@ pub(super) static GROUPS: &[Group] = &[
         heading: "Audit log and scans",
         part: Service,
         settings: &[
-            known(
+            setting(
                 "audit_reads",
                 "ON|OFF",
                 Plain,
                 "Record reads of secret values in the audit log; exports are always recorded [default: on]",
             ),
-            known(
+            setting(
                 "scan_rules",
                 "PATH",
                 Plain,
@@ -371,18 +371,18 @@ pub(super) static GROUPS: &[Group] = &[
         heading: "Log",
         part: Log,
         settings: &[
-            known(
+            setting(
                 "log",
                 "FILTER",
                 Plain,
                 "Log filter: error, warn, info, debug, or target=level,... [default: info]",
             ),
-            known("log_format", "FORMAT", Plain, "Log format: text or json [default: text]"),
+            setting("log_format", "FORMAT", Plain, "Log format: text or json [default: text]"),
         ],
     },
 ];
 
 /// All settings.
-pub(super) fn all() -> impl Iterator<Item = &'static Known> {
+pub(super) fn all() -> impl Iterator<Item = &'static Setting> {
     GROUPS.iter().flat_map(|group| group.settings)
 }
