@@ -11,7 +11,7 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use secrets_core::bundle::{
-    self, About, BundleKey, BundledSecret, Opener, Recipients, SigningKey, Unlock,
+    self, BundleKey, BundleMetadata, BundledSecret, Opener, Recipients, SigningKey, Unlock,
 };
 use secrets_core::crypto::Plaintext;
 use secrets_core::model::{Clock, SystemClock};
@@ -69,8 +69,9 @@ fn sealed(
     });
     let secrets = secrets.collect::<Result<Vec<_>, _>>()?;
     let (project, environment) = (Uuid::nil().into(), Uuid::nil().into());
-    let about = About { project, environment, seq: 1, created_at: now, expires_at: None };
-    Ok(bundle::seal(&about, &secrets, &Recipients::key(key), signing)?)
+    let metadata =
+        BundleMetadata { project, environment, seq: 1, created_at: now, expires_at: None };
+    Ok(bundle::seal(&metadata, &secrets, &Recipients::key(key), signing)?)
 }
 
 /// Baseline of the comparison: as many bytes as in the bundle, encrypted with AES-256-GCM in chunks

@@ -79,13 +79,13 @@ impl Bundle {
         // Release the interpreter: deriving a key from a passphrase and reading the whole bundle
         // take long.
         let bundle = py.detach(|| opener.open(source)).map_err(|why| refused(py, why))?;
-        let about = bundle.about();
+        let metadata = bundle.metadata();
         Ok(Self {
-            project: about.project.to_string(),
-            environment: about.environment.to_string(),
-            seq: about.seq,
-            created_at: text_of(about.created_at),
-            expires_at: about.expires_at.map(text_of),
+            project: metadata.project.to_string(),
+            environment: metadata.environment.to_string(),
+            seq: metadata.seq,
+            created_at: text_of(metadata.created_at),
+            expires_at: metadata.expires_at.map(text_of),
             signer: bundle.signer().to_string(),
             opened: Mutex::new(Some(bundle)),
         })

@@ -1,7 +1,7 @@
 //! Opening bundles, the encrypted exports of an environment, without a server.
 
 use js_sys::Error;
-use secrets_core::bundle::{About, BundleError, BundledSecret, Opener, Signer, Unlock};
+use secrets_core::bundle::{BundleError, BundleMetadata, BundledSecret, Opener, Signer, Unlock};
 use secrets_core::crypto::Passphrase;
 use secrets_core::model::{EnvironmentId, ProjectId, Time};
 use serde::Serialize;
@@ -32,7 +32,8 @@ pub fn open_bundle(bundle: &[u8], options: &JsValue) -> Result<JsValue, Error> {
     let opener = opener(&Arguments(options))?;
     let contents = opener.open_bytes(bundle).map_err(|refused| thrown(&refused))?;
     let signer = contents.signer();
-    let About { project, environment, seq, created_at, expires_at } = contents.about().clone();
+    let BundleMetadata { project, environment, seq, created_at, expires_at } =
+        contents.metadata().clone();
     let secrets = contents.collect::<Result<Vec<_>, _>>().map_err(|refused| thrown(&refused))?;
     to_js(&Opened { project, environment, seq, created_at, expires_at, signer, secrets })
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use secrets_core::bundle::{self, About, BundleKey, BundledSecret, Recipients, SigningKey};
+use secrets_core::bundle::{
+    self, BundleKey, BundleMetadata, BundledSecret, Recipients, SigningKey,
+};
 use secrets_core::crypto::Plaintext;
 use secrets_core::model::{Clock as _, SystemClock};
 use secrets_tests::{Person, canary};
@@ -109,9 +111,9 @@ async fn a_key_pair_opens_a_bundle_for_its_public_key() {
     let signer = bundle["signer"].as_str().unwrap();
     let options = ["--private-key-file", &key, "--format", "csv"];
 
-    let nobody = open(name, &folder, &options);
-    assert_eq!((nobody.code, nobody.stdout.as_str()), (Some(65), ""));
-    assert!(nobody.stderr.contains("(untrusted)"), "{}", nobody.stderr);
+    let unverified = open(name, &folder, &options);
+    assert_eq!((unverified.code, unverified.stdout.as_str()), (Some(65), ""));
+    assert!(unverified.stderr.contains("(untrusted)"), "{}", unverified.stderr);
     let ended = open(name, &folder, &[&options[..], &["--signer", signer]].concat());
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stdout.contains(&canary("two")), "{}", ended.stdout);
@@ -157,8 +159,9 @@ fn large(folder: &Path, bytes: usize) -> Unlocked {
     });
     let secrets: Vec<_> = secrets.collect();
     let (project, environment) = (Uuid::nil().into(), Uuid::nil().into());
-    let about = About { project, environment, seq: 1, created_at: now, expires_at: None };
-    let file = bundle::seal(&about, &secrets, &Recipients::key(&key), &signing).unwrap();
+    let metadata =
+        BundleMetadata { project, environment, seq: 1, created_at: now, expires_at: None };
+    let file = bundle::seal(&metadata, &secrets, &Recipients::key(&key), &signing).unwrap();
     assert!(file.len() >= bytes);
     fs::write(folder.join("along.scb"), file).unwrap();
     Unlocked { key: kept(folder, &key.reveal()), values: secrets.len() * length }

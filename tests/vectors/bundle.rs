@@ -122,7 +122,7 @@ fn a_bundle_opens_to_its_contents() {
         let opened = vector.opener().open_bytes(&file);
 
         let opened = opened.unwrap_or_else(|refused| panic!("{}: {refused}", vector.name));
-        let (about, expected) = (opened.about().clone(), vector.about.as_ref().unwrap());
+        let (about, expected) = (opened.metadata().clone(), vector.about.as_ref().unwrap());
         assert_eq!(opened.signer().to_string(), expected.signer, "{}", vector.name);
         assert_eq!(
             (about.seq, about.created_at, about.expires_at),

@@ -6,7 +6,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use uuid::Uuid;
 
-use super::{About, BundleError};
+use super::{BundleError, BundleMetadata};
 use crate::crypto::Cost;
 use crate::model::Time;
 use crate::model::object::{Object, list};
@@ -35,7 +35,7 @@ const NANOS_PER_SECOND: u32 = 1_000_000_000;
 /// The header's variable fields. Fields that always have the same value, such as the suite, are
 /// left out.
 pub(super) struct Header {
-    pub(super) about: About,
+    pub(super) metadata: BundleMetadata,
     pub(super) salt: [u8; 16],
     pub(super) signer: [u8; 32],
     pub(super) recipients: Vec<Slot>,
@@ -108,7 +108,7 @@ impl Header {
             return Err(BundleError::Malformed("the sequence number is larger than 2^53 - 1"));
         }
         check(&written.recipients)?;
-        let about = About {
+        let metadata = BundleMetadata {
             project: written.project.into(),
             environment: written.environment.into(),
             seq: written.seq,
@@ -116,13 +116,13 @@ impl Header {
             expires_at: written.expires,
         };
         let (Binary(salt), Binary(signer)) = (written.salt, written.signer);
-        Ok(Self { about, salt, signer, recipients: written.recipients })
+        Ok(Self { metadata, salt, signer, recipients: written.recipients })
     }
 
     /// Encodes the header as JSON; `None` if a reader would reject it.
     pub(super) fn write(self) -> Option<Vec<u8>> {
         check(&self.recipients).ok()?;
-        let About { project, environment, seq, created_at, expires_at } = self.about;
+        let BundleMetadata { project, environment, seq, created_at, expires_at } = self.metadata;
         let written = Written {
             v: u32::from(VERSION),
             suite: SUITE.to_owned(),

@@ -23,15 +23,18 @@
 //! the bundle was created by someone who knows that key or passphrase.
 //!
 //! ```
-//! use secrets_core::bundle::{self, About, BundleKey, Opener, Recipients, SigningKey, Unlock};
+//! use secrets_core::bundle::{
+//!     self, BundleKey, BundleMetadata, Opener, Recipients, SigningKey, Unlock,
+//! };
 //! # use secrets_core::model::Time;
 //! # let now = Time::from_timestamp(1_767_225_600, 0).unwrap();
 //! # let (project, environment) = (uuid::Uuid::nil().into(), uuid::Uuid::nil().into());
 //!
 //! let (key, signing) = (BundleKey::generate(), SigningKey::generate());
-//! let about = About { project, environment, seq: 1, created_at: now, expires_at: None };
+//! let (seq, created_at) = (1, now);
+//! let metadata = BundleMetadata { project, environment, seq, created_at, expires_at: None };
 //! let recipients = Recipients::key(&key);
-//! let file = bundle::seal(&about, &[], &recipients, &signing).unwrap();
+//! let file = bundle::seal(&metadata, &[], &recipients, &signing).unwrap();
 //!
 //! let signer = Some(signing.signer());
 //! let opener = Opener { unlock: Unlock::Key(key), signer, at_least: 0, now };
@@ -61,7 +64,7 @@ use crate::model::{EnvironmentId, ProjectId, Time};
 
 /// Metadata from a bundle's header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct About {
+pub struct BundleMetadata {
     /// Project ID.
     pub project: ProjectId,
     /// Environment ID.

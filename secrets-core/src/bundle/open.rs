@@ -10,7 +10,7 @@ use super::items::Items;
 use super::keys::{BundleKey, RecipientKey, Signer};
 use super::seal::signed;
 use super::stream::ChunkReader;
-use super::{About, BundleError, BundledSecret};
+use super::{BundleError, BundleMetadata, BundledSecret};
 use crate::crypto::{Cost, Passphrase};
 use crate::model::{SecretKey, Time};
 
@@ -44,7 +44,7 @@ pub struct Opener {
 /// A bundle with a verified signature. Iterating decrypts and returns the secrets, ordered by
 /// secret key, and ends after the first error.
 pub struct Opened<R> {
-    about: About,
+    metadata: BundleMetadata,
     signer: Signer,
     items: Items<R>,
     /// Offset of the chunks in the source, and their length in bytes.
@@ -70,7 +70,7 @@ impl Opener {
     /// twice the size of the largest secret.
     pub fn open<R: Read + Seek>(&self, mut source: R) -> Result<Opened<R>, BundleError> {
         let head = Head::read(&mut source)?;
-        let Header { about, salt, signer, .. } = &head.header;
+        let Header { metadata, salt, signer, .. } = &head.header;
         let file_key = self.file_key(&head.header).ok_or(BundleError::NoRecipient)?;
         if !file_key.has_made(&head.mac, salt, &head.bytes) {
             return Err(BundleError::Tampered);
@@ -82,16 +82,16 @@ impl Opener {
         if !signer.has_signed(&head.message(&hash), &head.signature) {
             return Err(BundleError::Tampered);
         }
-        if about.expires_at.is_some_and(|end| end <= self.now) {
+        if metadata.expires_at.is_some_and(|end| end <= self.now) {
             return Err(BundleError::Expired);
         }
-        if about.seq < self.at_least {
+        if metadata.seq < self.at_least {
             return Err(BundleError::Stale);
         }
         source.seek(SeekFrom::Start(start))?;
         let items = Items::new(ChunkReader::new(source, file_key.cipher(salt), length));
-        let (about, chunks) = (head.header.about, (start, length));
-        Ok(Opened { about, signer, items, chunks, last: None, is_over: false })
+        let (metadata, chunks) = (head.header.metadata, (start, length));
+        Ok(Opened { metadata, signer, items, chunks, last: None, is_over: false })
     }
 
     /// Opens a bundle in memory.
@@ -183,8 +183,8 @@ fn hash(source: &mut impl Read) -> Result<([u8; 32], u64), BundleError> {
 impl<R> Opened<R> {
     /// Returns the metadata from the header.
     #[must_use]
-    pub fn about(&self) -> &About {
-        &self.about
+    pub fn metadata(&self) -> &BundleMetadata {
+        &self.metadata
     }
 
     /// Returns the signer. The signature is verified; unless [`Opener::signer`] was set, the caller
@@ -237,6 +237,6 @@ impl<R: Read> Iterator for Opened<R> {
 
 impl<R> std::fmt::Debug for Opened<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Opened").field("about", &self.about).finish_non_exhaustive()
+        f.debug_struct("Opened").field("metadata", &self.metadata).finish_non_exhaustive()
     }
 }

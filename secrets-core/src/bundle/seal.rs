@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::About;
+use super::BundleMetadata;
 use super::file_key::FileKey;
 use super::format::{Header, MAC, MAGIC, SIGNATURE, VERSION};
 use super::keys::SigningKey;
@@ -19,7 +19,7 @@ use crate::model::{Error, Result};
 /// Fails if a reader would reject the bundle: secret keys out of order or duplicate, or a sequence
 /// number above 2^53 - 1.
 pub fn seal(
-    about: &About,
+    metadata: &BundleMetadata,
     secrets: &[BundledSecret],
     recipients: &Recipients,
     signing: &SigningKey,
@@ -31,7 +31,7 @@ pub fn seal(
     let slots = recipients.slots(&file_key, &salt);
     let header = slots.and_then(|recipients| {
         let signer = signing.signer().bytes();
-        Header { about: about.clone(), salt, signer, recipients }.write()
+        Header { metadata: metadata.clone(), salt, signer, recipients }.write()
     });
     let header = header.ok_or_else(|| Error::internal("the bundle header is invalid"))?;
 

@@ -15,10 +15,10 @@ fn now() -> Time {
     Time::from_timestamp(NOW, 0).unwrap()
 }
 
-fn about() -> About {
+fn metadata() -> BundleMetadata {
     let (project, environment) = (Uuid::from_u128(0xaa).into(), Uuid::from_u128(0xbb).into());
     let created_at = now() + TimeDelta::microseconds(7);
-    About { project, environment, seq: 3, created_at, expires_at: None }
+    BundleMetadata { project, environment, seq: 3, created_at, expires_at: None }
 }
 
 fn secret(key: &str, value: &str) -> BundledSecret {
@@ -49,9 +49,9 @@ struct Made {
     signer: Signer,
 }
 
-fn made(about: &About, secrets: &[BundledSecret]) -> Made {
+fn made(metadata: &BundleMetadata, secrets: &[BundledSecret]) -> Made {
     let (key, signing) = (BundleKey::generate(), SigningKey::generate());
-    let file = seal(about, secrets, &Recipients::key(&key), &signing).unwrap();
+    let file = seal(metadata, secrets, &Recipients::key(&key), &signing).unwrap();
     Made { file, key, signer: signing.signer() }
 }
 
@@ -70,11 +70,11 @@ fn all(opener: &Opener, file: &[u8]) -> Result<Vec<BundledSecret>, &'static str>
 #[test]
 fn a_bundle_opens_to_the_sealed_secrets() {
     for sealed in [Vec::new(), secrets(), many()] {
-        let made = made(&about(), &sealed);
+        let made = made(&metadata(), &sealed);
 
         let opened = made.opener().open_bytes(&made.file).unwrap();
 
-        assert_eq!((opened.about(), opened.signer()), (&about(), made.signer));
+        assert_eq!((opened.metadata(), opened.signer()), (&metadata(), made.signer));
         assert_eq!(opened.collect::<Result<Vec<_>, _>>().unwrap(), sealed);
         assert!(!made.file.windows(4).any(|bytes| bytes == b"kvc_"));
     }
@@ -82,7 +82,7 @@ fn a_bundle_opens_to_the_sealed_secrets() {
 
 #[test]
 fn a_bundle_is_opened_at_the_current_position_of_its_source() {
-    let made = made(&about(), &many());
+    let made = made(&metadata(), &many());
     let mut file = b"before it".to_vec();
     file.extend_from_slice(&made.file);
     let mut source = Cursor::new(file);
@@ -95,7 +95,7 @@ fn a_bundle_is_opened_at_the_current_position_of_its_source() {
 
 #[test]
 fn a_bundle_can_be_read_again() {
-    let made = made(&about(), &many());
+    let made = made(&metadata(), &many());
     let mut opened = made.opener().open_bytes(&made.file).unwrap();
 
     for read in [0, 3, 399, 400, 401] {
@@ -108,7 +108,7 @@ fn a_bundle_can_be_read_again() {
 
 #[test]
 fn no_bit_of_a_bundle_can_be_changed() {
-    let made = made(&about(), &secrets());
+    let made = made(&metadata(), &secrets());
 
     for place in 0..made.file.len() {
         let mut changed = made.file.clone();
@@ -119,7 +119,7 @@ fn no_bit_of_a_bundle_can_be_changed() {
 
 #[test]
 fn no_byte_of_a_bundle_can_be_left_out_or_added() {
-    let made = made(&about(), &secrets());
+    let made = made(&metadata(), &secrets());
 
     for length in 0..made.file.len() {
         assert!(all(&made.opener(), &made.file[..length]).is_err(), "{length} bytes");
@@ -130,7 +130,7 @@ fn no_byte_of_a_bundle_can_be_left_out_or_added() {
 
 #[test]
 fn another_key_opens_nothing() {
-    let made = made(&about(), &secrets());
+    let made = made(&metadata(), &secrets());
 
     for unlock in [
         Unlock::Key(BundleKey::generate()),
@@ -154,7 +154,7 @@ fn a_bundle_opens_for_each_recipient() {
         NewRecipient::X25519 { public_key: two.public() },
     ];
     let (recipients, key) = Recipients::prepare(wanted).unwrap();
-    let file = seal(&about(), &secrets(), &recipients, &signing).unwrap();
+    let file = seal(&metadata(), &secrets(), &recipients, &signing).unwrap();
 
     for unlock in [
         Unlock::Private(one),
@@ -189,7 +189,7 @@ fn a_recipient_cannot_occur_twice() {
 
 #[test]
 fn the_signer_must_be_the_expected_one() {
-    let made = made(&about(), &secrets());
+    let made = made(&metadata(), &secrets());
     let other = Some(SigningKey::generate().signer());
 
     assert_eq!(all(&Opener { signer: other, ..made.opener() }, &made.file), Err("untrusted"));
@@ -198,19 +198,19 @@ fn the_signer_must_be_the_expected_one() {
 
 /// Returns the bundle with another header, signed with a different key. An attacker who cannot open
 /// the bundle can do no more than this.
-fn signed_anew(file: &[u8], change: impl FnOnce(&mut About)) -> Vec<u8> {
+fn signed_anew(file: &[u8], change: impl FnOnce(&mut BundleMetadata)) -> Vec<u8> {
     let length = u32::from_be_bytes(file[PREFIX - 4..PREFIX].try_into().unwrap());
     let (head, rest) = file.split_at(PREFIX + usize::try_from(length).unwrap());
     let (mac, chunks) = (&rest[..MAC], &rest[MAC + SIGNATURE..]);
-    let stranger = SigningKey::generate();
+    let other_key = SigningKey::generate();
     let mut header = Header::read(&head[PREFIX..]).unwrap();
-    header.signer = stranger.signer().bytes();
-    change(&mut header.about);
+    header.signer = other_key.signer().bytes();
+    change(&mut header.metadata);
     let header = header.write().unwrap();
     let length = u32::try_from(header.len()).unwrap().to_be_bytes();
     let head = [&head[..PREFIX - 4], &length, &header, mac].concat();
     let message = signed(&Sha256::digest(&head).into(), &Sha256::digest(chunks).into());
-    [head.as_slice(), &stranger.sign(&message), chunks].concat()
+    [head.as_slice(), &other_key.sign(&message), chunks].concat()
 }
 
 #[test]
@@ -220,14 +220,14 @@ fn a_bundle_with_the_signature_of_another_signer_is_tampered() {
     let (recipients, key) = Recipients::prepare(wanted).unwrap();
     let key = key.unwrap().reveal();
     let expires_at = Some(now() + TimeDelta::seconds(60));
-    let expiring = About { expires_at, ..about() };
+    let expiring = BundleMetadata { expires_at, ..metadata() };
     let file = seal(&expiring, &secrets(), &recipients, &SigningKey::generate()).unwrap();
 
     for change in [
-        |about: &mut About| about.expires_at = None,
-        |about: &mut About| about.expires_at = Some(now() + TimeDelta::days(365)),
-        |about: &mut About| about.seq += 1,
-        |_: &mut About| {},
+        |metadata: &mut BundleMetadata| metadata.expires_at = None,
+        |metadata: &mut BundleMetadata| metadata.expires_at = Some(now() + TimeDelta::days(365)),
+        |metadata: &mut BundleMetadata| metadata.seq += 1,
+        |_: &mut BundleMetadata| {},
     ] {
         let forged = signed_anew(&file, change);
         for unlock in [Unlock::Key(key.parse().unwrap()), Unlock::Passphrase(passphrase())] {
@@ -242,7 +242,7 @@ fn a_bundle_with_the_signature_of_another_signer_is_tampered() {
 fn a_private_key_opens_nothing_unless_a_signer_is_named() {
     let (private, signing) = (RecipientKey::generate(), SigningKey::generate());
     let recipients = Recipients::public_key(private.public());
-    let file = seal(&about(), &secrets(), &recipients, &signing).unwrap();
+    let file = seal(&metadata(), &secrets(), &recipients, &signing).unwrap();
     let opener = Opener { unlock: Unlock::Private(private), signer: None, at_least: 0, now: now() };
 
     assert_eq!(all(&opener, &file), Err("untrusted"));
@@ -253,7 +253,7 @@ fn a_private_key_opens_nothing_unless_a_signer_is_named() {
 #[test]
 fn a_bundle_expires_at_its_expiry_time() {
     let expires_at = Some(now() + TimeDelta::seconds(60));
-    let made = made(&About { expires_at, ..about() }, &secrets());
+    let made = made(&BundleMetadata { expires_at, ..metadata() }, &secrets());
     let at = |seconds| Opener { now: now() + TimeDelta::seconds(seconds), ..made.opener() };
 
     assert!(all(&at(59), &made.file).is_ok());
@@ -262,7 +262,7 @@ fn a_bundle_expires_at_its_expiry_time() {
 
 #[test]
 fn a_bundle_with_a_lower_number_than_required_is_refused() {
-    let made = made(&about(), &secrets());
+    let made = made(&metadata(), &secrets());
 
     assert!(all(&Opener { at_least: 3, ..made.opener() }, &made.file).is_ok());
     assert_eq!(all(&Opener { at_least: 4, ..made.opener() }, &made.file), Err("stale"));
@@ -276,9 +276,9 @@ fn secrets_that_are_not_by_key_are_not_sealed() {
     let twice = vec![secret("A", "kvc_a"), secret("A", "kvc_b")];
 
     for wrong in [backwards, twice] {
-        assert!(seal(&about(), &wrong, &recipients, &signing).is_err());
+        assert!(seal(&metadata(), &wrong, &recipients, &signing).is_err());
     }
-    let too_high = About { seq: 1 << 53, ..about() };
+    let too_high = BundleMetadata { seq: 1 << 53, ..metadata() };
     assert!(seal(&too_high, &[], &recipients, &signing).is_err());
 }
 
@@ -303,7 +303,7 @@ fn nothing_is_given_after_an_error() {
             self.0.seek(to)
         }
     }
-    let made = made(&about(), &many());
+    let made = made(&metadata(), &many());
     let source = Breaking(Cursor::new(made.file.clone()), false, 200_000);
 
     let given: Vec<_> = made.opener().open(source).unwrap().collect();
@@ -344,7 +344,7 @@ fn points_of_low_order_are_refused_as_keys() {
 
 #[test]
 fn nothing_that_is_secret_is_shown() {
-    let made = made(&about(), &secrets());
+    let made = made(&metadata(), &secrets());
     let opened = made.opener().open_bytes(&made.file).unwrap();
     let private = RecipientKey::generate();
 

@@ -13,7 +13,7 @@ use super::Secret;
 use super::reading::effective_secrets;
 use super::sealing::reveal;
 use crate::bundle::{
-    self, About, BundleKey, BundledSecret, NewRecipient, Recipients, Signer, SigningKey,
+    self, BundleKey, BundleMetadata, BundledSecret, NewRecipient, Recipients, Signer, SigningKey,
 };
 use crate::crypto::Plaintext;
 use crate::engine::{Audit, Caller, Callers, Context, Engine, Operation, Read, Task};
@@ -171,9 +171,9 @@ impl Operation for SealBundle {
         // update.
         let seq = u64::try_from(created_at.timestamp_micros()).map_err(Error::internal)?;
         let (project, environment) = (scope.project.id, scope.environment.id);
-        let about = About { project, environment, seq, created_at, expires_at };
+        let metadata = BundleMetadata { project, environment, seq, created_at, expires_at };
         let signing = SigningKey::of(cx.keyring().signing());
-        let file = bundle::seal(&about, &secrets, &recipients, &signing)?;
+        let file = bundle::seal(&metadata, &secrets, &recipients, &signing)?;
         let (bundle, secrets) = (BundleFile(file), secrets.len());
         Ok(SealedBundle {
             bundle,

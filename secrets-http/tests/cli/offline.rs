@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
-use secrets_core::bundle::{self, About, RecipientKey, Recipients, Signer, SigningKey};
+use secrets_core::bundle::{self, BundleMetadata, RecipientKey, Recipients, Signer, SigningKey};
 use secrets_core::model::{Clock as _, SystemClock, Time};
 use serde_json::{Value, json};
 
@@ -80,21 +80,21 @@ impl User {
 
     /// Replaces the copy by a bundle of this signer, with the sequence number and the IDs changed
     /// by `change`.
-    fn forge(&self, signing: &SigningKey, change: impl FnOnce(&mut About)) {
+    fn forge(&self, signing: &SigningKey, change: impl FnOnce(&mut BundleMetadata)) {
         let record: Value =
             serde_json::from_slice(&fs::read(self.copy().join("record.json")).unwrap()).unwrap();
-        let mut about = About {
+        let mut metadata = BundleMetadata {
             project: serde_json::from_value(record["project"].clone()).unwrap(),
             environment: serde_json::from_value(record["environment"].clone()).unwrap(),
             seq: record["seq"].as_u64().unwrap(),
             created_at: now(),
             expires_at: Some(now() + TimeDelta::hours(1)),
         };
-        change(&mut about);
+        change(&mut metadata);
         let recipient = json!([{ "type": "x25519", "public_key": self.key.public() }]);
         let recipients = serde_json::from_value(recipient).unwrap();
         let (recipients, _) = Recipients::prepare(recipients).unwrap();
-        let file = bundle::seal(&about, &[], &recipients, signing).unwrap();
+        let file = bundle::seal(&metadata, &[], &recipients, signing).unwrap();
         fs::write(self.bundle(), file).unwrap();
     }
 
@@ -268,9 +268,9 @@ fn each_unusable_copy_has_its_own_message() {
     user.forge(&signing, |_| {});
     offline().fails(125, "signed by another service");
     user.sign_in(Some(signing.signer()));
-    user.forge(&signing, |about| about.expires_at = Some(now() - TimeDelta::seconds(1)));
+    user.forge(&signing, |metadata| metadata.expires_at = Some(now() - TimeDelta::seconds(1)));
     offline().fails(125, "has expired");
-    user.forge(&signing, |about| about.project = uuid::Uuid::nil().into());
+    user.forge(&signing, |metadata| metadata.project = uuid::Uuid::nil().into());
     offline().fails(125, "another project or environment");
     fs::write(user.bundle(), new).unwrap();
     offline().fails(125, "signed by another service");

@@ -93,8 +93,8 @@ impl Invocation {
         let file = self.credentials();
         match file.origins()?.as_slice() {
             [origin] => {
-                let about = file.about(origin)?.map(|(_, about)| about);
-                let address = about.and_then(|about| about.address);
+                let metadata = file.metadata(origin)?.map(|(_, metadata)| metadata);
+                let address = metadata.and_then(|metadata| metadata.address);
                 let value = Server::parse(address.as_ref().unwrap_or(origin), true)?;
                 Ok(Setting { value, source: Source::OnlySession })
             }
@@ -133,7 +133,7 @@ impl Invocation {
         &self,
         server: &Setting<Server>,
     ) -> Result<Option<Zeroizing<String>>, Failure> {
-        let is_signed_in = || self.credentials().about(&server.value.origin());
+        let is_signed_in = || self.credentials().metadata(&server.value.origin());
         if self.is_for_variable(server)? || is_signed_in()?.is_some() {
             return self.settings.variables.token();
         }
@@ -152,7 +152,7 @@ impl Invocation {
     }
 
     fn warn_of_end(&self, origin: &str, credential: &Credential) {
-        let Some(end) = credential.about.expires_at else { return };
+        let Some(end) = credential.metadata.expires_at else { return };
         if ends_soon(Some(end), SystemClock.now()) {
             self.end_warning.call_once(|| {
                 let end = date(end);

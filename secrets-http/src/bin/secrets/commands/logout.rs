@@ -63,7 +63,7 @@ async fn revoke(cx: &Invocation, origin: &str) -> Result<(), Failure> {
         cx.output.note(&format!("The token of {origin} remains valid at the service."));
         return Ok(());
     }
-    let address = credential.about.address.as_deref().unwrap_or(origin);
+    let address = credential.metadata.address.as_deref().unwrap_or(origin);
     let service = cx.connect(Server::parse(address, true)?, Some(&credential.token))?;
     let revoked = service.send(Request::new(Method::POST, &["auth", "cli", "revoke"])).await;
     match revoked {

@@ -86,22 +86,25 @@ async fn session(cx: &Invocation, server: Option<&Setting<Server>>) -> Result<Ve
         return Ok(asked(cx, server, token, variable.as_ref()).await);
     }
     let file = cx.credentials();
-    let Some((store, about)) = file.about(&server.value.origin())? else {
+    let Some((store, metadata)) = file.metadata(&server.value.origin())? else {
         return Ok(vec![Row::empty("user"), fact("session", "not signed in", "")]);
     };
     let place = match store {
         StoreKind::Keychain => "keychain".to_owned(),
         StoreKind::File => file.path().display().to_string(),
     };
-    if about.expires_at.is_some() {
-        let session = ending(about.expires_at);
-        return Ok(vec![optional("user", about.user, &place), fact("session", &session, &place)]);
+    if metadata.expires_at.is_some() {
+        let session = ending(metadata.expires_at);
+        return Ok(vec![
+            optional("user", metadata.user, &place),
+            fact("session", &session, &place),
+        ]);
     }
     Ok(match file.get(&server.value.origin()) {
         Ok(Some(credential)) => asked(cx, server, credential.token, Some(&place)).await,
         Ok(None) => vec![Row::empty("user"), fact("session", "not signed in", "")],
         Err(failure) => vec![
-            optional("user", about.user, &place),
+            optional("user", metadata.user, &place),
             fact("session", &format!("unknown: {}", failure.message), &place),
         ],
     })

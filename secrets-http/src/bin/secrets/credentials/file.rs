@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::{About, Credential, StoreKind};
+use super::{Credential, CredentialMetadata, StoreKind};
 use crate::failure::{Exit, Failure};
 use crate::settings::Folders;
 
@@ -31,7 +31,7 @@ pub(crate) struct CredentialFile {
 pub(super) struct Entry {
     pub(super) store: StoreKind,
     #[serde(flatten)]
-    pub(super) about: About,
+    pub(super) metadata: CredentialMetadata,
     token: Option<Zeroizing<String>>,
     private_key: Option<Zeroizing<String>>,
 }
@@ -40,13 +40,13 @@ type Entries = BTreeMap<String, Entry>;
 
 impl Entry {
     pub(super) fn new(credential: &Credential, store: StoreKind) -> Self {
-        let about = credential.about.clone();
+        let metadata = credential.metadata.clone();
         match store {
-            StoreKind::Keychain => Self { store, about, token: None, private_key: None },
+            StoreKind::Keychain => Self { store, metadata, token: None, private_key: None },
             StoreKind::File => {
                 let (token, private_key) =
                     (Some(credential.token.clone()), credential.private_key.clone());
-                Self { store, about, token, private_key }
+                Self { store, metadata, token, private_key }
             }
         }
     }
@@ -55,7 +55,7 @@ impl Entry {
         let token = self.token.ok_or_else(|| {
             Failure::configuration(format!("{FILE_NAME}: an entry has no token; sign in again"))
         })?;
-        Ok(Credential { token, about: self.about, private_key: self.private_key })
+        Ok(Credential { token, metadata: self.metadata, private_key: self.private_key })
     }
 }
 
@@ -77,8 +77,11 @@ impl CredentialFile {
 
     /// Returns the kind of storage of an origin's credential, and its metadata, without a request
     /// to the keychain.
-    pub(crate) fn about(&self, origin: &str) -> Result<Option<(StoreKind, About)>, Failure> {
-        Ok(self.entry(origin)?.map(|entry| (entry.store, entry.about)))
+    pub(crate) fn metadata(
+        &self,
+        origin: &str,
+    ) -> Result<Option<(StoreKind, CredentialMetadata)>, Failure> {
+        Ok(self.entry(origin)?.map(|entry| (entry.store, entry.metadata)))
     }
 
     /// Loads the entry of an origin.
@@ -111,8 +114,8 @@ impl CredentialFile {
             Ok(file) => file,
         };
         let mut text = Zeroizing::new(String::new());
-        let about = file.metadata().map_err(|error| self.unusable(&error))?;
-        check_mode(&path, &about)?;
+        let metadata = file.metadata().map_err(|error| self.unusable(&error))?;
+        check_mode(&path, &metadata)?;
         file.read_to_string(&mut text).map_err(|error| self.unusable(&error))?;
         // The parser's message would quote the line, which may contain a credential.
         toml::from_str(&text).map_err(|_| {
@@ -160,10 +163,10 @@ pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-fn check_mode(path: &Path, about: &fs::Metadata) -> Result<(), Failure> {
+fn check_mode(path: &Path, metadata: &fs::Metadata) -> Result<(), Failure> {
     use std::os::unix::fs::MetadataExt as _;
     const OF_OTHERS: u32 = 0o077;
-    if about.mode() & OF_OTHERS == 0 {
+    if metadata.mode() & OF_OTHERS == 0 {
         return Ok(());
     }
     let path = path.display();
@@ -173,6 +176,6 @@ fn check_mode(path: &Path, about: &fs::Metadata) -> Result<(), Failure> {
 }
 
 #[cfg(not(unix))]
-fn check_mode(_path: &Path, _about: &fs::Metadata) -> Result<(), Failure> {
+fn check_mode(_path: &Path, _metadata: &fs::Metadata) -> Result<(), Failure> {
     Ok(())
 }

@@ -12,7 +12,7 @@ use keyring::v1::Entry;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::{About, Credential, KeychainError};
+use super::{Credential, CredentialMetadata, KeychainError};
 
 /// Service name of the entries. The user name of an entry is the origin.
 const SERVICE: &str = "secrets";
@@ -33,11 +33,14 @@ pub(super) fn check() -> Result<(), KeychainError> {
 }
 
 /// Loads the credential of an origin.
-pub(super) fn load(origin: &str, about: About) -> Result<Credential, KeychainError> {
+pub(super) fn load(
+    origin: &str,
+    metadata: CredentialMetadata,
+) -> Result<Credential, KeychainError> {
     let bytes = ask(origin, |entry| entry.get_secret().map(Zeroizing::new))?;
     let Contents { token, private_key } =
         serde_json::from_slice(&bytes).map_err(|_| KeychainError::Refused)?;
-    Ok(Credential { token, about, private_key })
+    Ok(Credential { token, metadata, private_key })
 }
 
 /// Stores the credential of an origin.

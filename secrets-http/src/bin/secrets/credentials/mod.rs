@@ -31,14 +31,14 @@ pub(crate) struct Credential {
     /// Session credential, service token or token of the identity provider.
     pub(crate) token: Zeroizing<String>,
     /// Facts about the credential that are not secret.
-    pub(crate) about: About,
+    pub(crate) metadata: CredentialMetadata,
     /// Private key that opens offline copies (`scbx_…`).
     pub(crate) private_key: Option<Zeroizing<String>>,
 }
 
 /// Facts about a credential that are not secret.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct About {
+pub(crate) struct CredentialMetadata {
     /// Address of the service, with its path prefix.
     pub(crate) address: Option<String>,
     /// E-mail address of the user, or name of the service token.
@@ -103,7 +103,7 @@ pub(crate) enum KeychainError {
 
 impl fmt::Debug for Credential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credential").field("about", &self.about).finish_non_exhaustive()
+        f.debug_struct("Credential").field("metadata", &self.metadata).finish_non_exhaustive()
     }
 }
 
@@ -126,7 +126,7 @@ impl CredentialFile {
         let Some(entry) = self.entry(origin)? else { return Ok(None) };
         match entry.store {
             StoreKind::File => entry.into_credential().map(Some),
-            StoreKind::Keychain => keychain::load(origin, entry.about).map(Some).map_err(|error| {
+            StoreKind::Keychain => keychain::load(origin, entry.metadata).map(Some).map_err(|error| {
                 let message = format!(
                     "the credential of {origin} is in the keychain: {error}; unlock it, or sign in \
                      again with `secrets login --store file {origin}`"

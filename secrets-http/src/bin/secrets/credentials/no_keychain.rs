@@ -1,6 +1,6 @@
 //! Substitute for the keychain in a build without the feature `keychain`.
 
-use super::{About, Credential, KeychainError};
+use super::{Credential, CredentialMetadata, KeychainError};
 
 /// Fails with [`KeychainError::NotBuilt`].
 pub(super) fn check() -> Result<(), KeychainError> {
@@ -8,7 +8,10 @@ pub(super) fn check() -> Result<(), KeychainError> {
 }
 
 /// Fails with [`KeychainError::NotBuilt`].
-pub(super) fn load(_origin: &str, _about: About) -> Result<Credential, KeychainError> {
+pub(super) fn load(
+    _origin: &str,
+    _metadata: CredentialMetadata,
+) -> Result<Credential, KeychainError> {
     Err(KeychainError::NotBuilt)
 }
 

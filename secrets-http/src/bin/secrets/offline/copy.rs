@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use secrets_core::bundle::{About, BundleError, Opener, RecipientKey, Signer, Unlock};
+use secrets_core::bundle::{BundleError, BundleMetadata, Opener, RecipientKey, Signer, Unlock};
 use secrets_core::model::{Clock as _, EnvironmentId, ProjectId, SystemClock, Time};
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ pub(super) struct Record {
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) values: Values,
-    pub(super) about: About,
+    pub(super) metadata: BundleMetadata,
 }
 
 impl CopyFile {
@@ -76,7 +76,8 @@ impl CopyFile {
         };
         let record = self.record().ok_or_else(|| refused("its record is missing or damaged"))?;
         let opened = self.decrypt(&file, record.seq, record.etag.clone())?;
-        if (opened.about.project, opened.about.environment) != (record.project, record.environment)
+        if (opened.metadata.project, opened.metadata.environment)
+            != (record.project, record.environment)
         {
             return Err(refused("it was made for another project or environment"));
         }
@@ -98,7 +99,8 @@ impl CopyFile {
         }
         let last = self.record();
         let seen = last.as_ref().map_or(0, |record| record.seq);
-        let About { project, environment, seq, .. } = self.decrypt(bundle, seen, None)?.about;
+        let BundleMetadata { project, environment, seq, .. } =
+            self.decrypt(bundle, seen, None)?.metadata;
         let record = Record { etag, seq, project, environment };
         let record = serde_json::to_vec(&record)
             .map_err(|error| Failure::new(Exit::Defect, format!("{RECORD_NAME}: {error}")))?;
@@ -124,11 +126,11 @@ impl CopyFile {
             now: now(),
         };
         let opened = options.open_bytes(bundle).map_err(|error| refused(reason(&error)))?;
-        let about = opened.about().clone();
+        let metadata = opened.metadata().clone();
         let secrets: Result<_, _> =
             opened.map(|secret| secret.map(|secret| (secret.key, secret.value))).collect();
         let secrets = secrets.map_err(|error| refused(reason(&error)))?;
-        Ok(Opened { values: Values { secrets, etag }, about })
+        Ok(Opened { values: Values { secrets, etag }, metadata })
     }
 
     /// Returns the pinned signer: that of the sign-in, or else that of the first bundle.
@@ -162,7 +164,7 @@ impl Opened {
     /// True if less than half of the lifetime has passed. Otherwise, the copy is renewed even if
     /// the secrets are unchanged.
     pub(super) fn is_fresh(&self) -> bool {
-        let About { created_at, expires_at, .. } = self.about;
+        let BundleMetadata { created_at, expires_at, .. } = self.metadata;
         expires_at.is_none_or(|end| now() < created_at + (end - created_at) / 2)
     }
 }

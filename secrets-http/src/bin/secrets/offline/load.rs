@@ -128,12 +128,12 @@ fn max_age(cx: &Invocation, place: &Place) -> Result<Option<Duration>, Failure> 
 fn copy_file(cx: &Invocation, place: &Place) -> Result<Option<CopyFile>, Failure> {
     let server = cx.server()?;
     let Authentication::Stored(credential) = cx.authentication(&server)? else { return Ok(None) };
-    let (Some(key), Some(user)) = (&credential.private_key, &credential.about.user) else {
+    let (Some(key), Some(user)) = (&credential.private_key, &credential.metadata.user) else {
         return Ok(None);
     };
     let key =
         key.parse().map_err(|_| Failure::configuration("the stored private key is invalid"))?;
-    let signer = credential.about.signer.as_deref().map(str::parse).transpose();
+    let signer = credential.metadata.signer.as_deref().map(str::parse).transpose();
     let signer = signer.map_err(|_| Failure::configuration("the stored signer is invalid"))?;
     let origin = server.value.origin();
     let names = [origin.as_str(), &place.project, &place.environment, user];
@@ -141,6 +141,6 @@ fn copy_file(cx: &Invocation, place: &Place) -> Result<Option<CopyFile>, Failure
 }
 
 fn warn_of_age(cx: &Invocation, opened: &Opened, reason: &str) {
-    let age = ago(now() - opened.about.created_at);
+    let age = ago(now() - opened.metadata.created_at);
     cx.output.warn(&format!("{reason}; the offline copy is used, which is {age} old"));
 }

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 use zeroize::Zeroizing;
 
 use crate::browser;
-use crate::credentials::{About, Credential};
+use crate::credentials::{Credential, CredentialMetadata};
 use crate::failure::{Exit, Failure};
 use crate::invocation::Invocation;
 use crate::output::printable;
@@ -85,8 +85,8 @@ pub(super) async fn sign_in(
     let expires_at =
         grant.expires_in.map(|seconds| SystemClock.now() + TimeDelta::seconds(seconds.into()));
     let user = grant.user.map(|user| printable(&user.email));
-    let about = About { user, expires_at, ..About::default() };
-    Ok(Credential { token: grant.access_token, about, private_key: None })
+    let metadata = CredentialMetadata { user, expires_at, ..CredentialMetadata::default() };
+    Ok(Credential { token: grant.access_token, metadata, private_key: None })
 }
 
 /// Returns details about this client. The page shows them before the approval.

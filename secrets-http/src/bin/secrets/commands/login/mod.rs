@@ -8,7 +8,7 @@ use secrets_core::bundle::{RecipientKey, Signer};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::credentials::{About, Credential, StoreChoice, Stored};
+use crate::credentials::{Credential, CredentialMetadata, StoreChoice, Stored};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Invocation;
 use crate::output::date;
@@ -54,7 +54,7 @@ impl Login {
         } else {
             device::sign_in(cx, &service, !self.no_browser).await?
         };
-        credential.about.signer = signer(&service).await?;
+        credential.metadata.signer = signer(&service).await?;
         self.store(cx, &server.value, credential)
     }
 
@@ -72,11 +72,11 @@ impl Login {
         mut credential: Credential,
     ) -> Result<Outcome, Failure> {
         let (file, origin) = (cx.credentials(), server.origin());
-        let earlier = file.about(&origin)?.and_then(|(_, about)| about.signer);
-        credential.about.address = Some(server.to_string());
+        let earlier = file.metadata(&origin)?.and_then(|(_, metadata)| metadata.signer);
+        credential.metadata.address = Some(server.to_string());
         credential.private_key = Some(RecipientKey::generate().reveal());
         let stored = file.put(&origin, &credential, self.store)?;
-        let About { user, expires_at, signer, .. } = &credential.about;
+        let CredentialMetadata { user, expires_at, signer, .. } = &credential.metadata;
         if earlier.is_some() && earlier != *signer {
             cx.output.warn(&format!("the service at {origin} signs bundles with a new key"));
         }

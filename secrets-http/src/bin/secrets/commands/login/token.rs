@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 use zeroize::Zeroizing;
 
-use crate::credentials::{About, Credential};
+use crate::credentials::{Credential, CredentialMetadata};
 use crate::failure::{Exit, Failure};
 use crate::invocation::Invocation;
 use crate::output::printable;
@@ -37,8 +37,9 @@ pub(super) async fn sign_in(cx: &Invocation, server: &Server) -> Result<Credenti
         found => found?,
     };
     let user = me.email.or(me.name).map(|name| printable(&name));
-    let about = About { user, expires_at: me.expires_at, ..About::default() };
-    Ok(Credential { token, about, private_key: None })
+    let metadata =
+        CredentialMetadata { user, expires_at: me.expires_at, ..CredentialMetadata::default() };
+    Ok(Credential { token, metadata, private_key: None })
 }
 
 fn read(cx: &Invocation) -> Result<Zeroizing<String>, Failure> {
