@@ -441,24 +441,24 @@ def python_types(types):
             lines += ["", *wrapped(f"{name} = {types.literals(schema['enum'])}", ""), *doc(about, "")]
             continue
         fields = [
-            (field, of if is_required else f"NotRequired[{of}]", told)
-            for field, of, is_required, told in fields
+            (field, of if is_required else f"NotRequired[{of}]", description)
+            for field, of, is_required, description in fields
         ]
         if any(iskeyword(field) for field, _, _ in fields):
             lines += functional(name, about, fields)
             continue
         lines += ["", "", f"class {name}(TypedDict):", *doc(about or "Typed dictionary.", "    ")]
-        for field, of, told in fields:
+        for field, of, description in fields:
             assert field.isidentifier(), f"{name}.{field}"
-            lines += ["", f"    {field}: {of}", *doc(told, "    ")]
+            lines += ["", f"    {field}: {of}", *doc(description, "    ")]
     return "\n".join(lines) + "\n"
 
 
 def functional(name, about, fields):
     """Typed dictionary in the functional syntax, which allows keywords as field names."""
     lines = ["", "", f"{name} = TypedDict(", f'    "{name}",', "    {"]
-    for field, of, told in fields:
-        about_field = [f"        # {line}" for line in textwrap.wrap(told, 88)]
+    for field, of, description in fields:
+        about_field = [f"        # {line}" for line in textwrap.wrap(description, 88)]
         lines += [*about_field, f'        "{field}": "{of}",']
     return [*lines, "    },", ")", *doc(about, "")]
 
@@ -489,10 +489,10 @@ def docstring(operation):
     if operation.callers:
         callers = operation.callers.replace("`", "``").replace("````", "``")
         lines += ["", *textwrap.wrap(callers, 90)]
-    told = [p for p in operation.parameters if p.about]
-    if told:
+    described = [p for p in operation.parameters if p.about]
+    if described:
         lines.append("")
-    for parameter in told:
+    for parameter in described:
         about = parameter.about
         if not (about[:2].isalpha() and about[:2].isupper()):
             about = about[0].lower() + about[1:]
@@ -745,8 +745,8 @@ def typescript(document, types):
             lines += [f"export type {name} = {types.literals(schema['enum'])};", ""]
             continue
         lines += [f"export interface {name} {{"]
-        for field, of, is_required, told in fields:
-            lines += [f"  /** {told} */"] if told else []
+        for field, of, is_required, description in fields:
+            lines += [f"  /** {description} */"] if description else []
             lines += [f"  {field}{'' if is_required else '?'}: {of};"]
         lines += ["}", ""]
     return "\n".join([*lines[:-1], *body]) + "\n"

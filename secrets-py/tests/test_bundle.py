@@ -45,7 +45,7 @@ def arguments(vector: Vector) -> dict[str, Any]:
     }
 
 
-def told(secret: package.BundledSecret) -> dict[str, Any]:
+def fields_of(secret: package.BundledSecret) -> dict[str, Any]:
     fields = {name: getattr(secret, name) for name in secret.__dataclass_fields__}
     return {name: field for name, field in fields.items() if field is not None}
 
@@ -67,7 +67,7 @@ def test_a_bundle_opens_to_its_contents(vector: Vector, tmp_path: Path) -> None:
         for source in (data(vector), path, str(path), file, io.BytesIO(data(vector)), once(path)):
             bundle = package.open_bundle(source, **arguments(vector))
 
-            assert [told(one) for one in bundle] == [expected(one) for one in vector["secrets"]]
+            assert [fields_of(one) for one in bundle] == [expected(one) for one in vector["secrets"]]
             assert (bundle.project, bundle.environment) == (about["project"], about["environment"])
             assert (bundle.seq, bundle.signer) == (about["seq"], about["signer"])
             assert bundle.created_at == about["created"]

@@ -245,8 +245,8 @@ print(session.project.list()[0]["slug"])
     ended = run(code, tmp_path, url, 10)
 
     assert ended.stderr == "" or "multi-threaded" in ended.stderr
-    told = "this service was opened before the process was forked: open one in the child"
-    assert ended.stdout.splitlines() == [told, "closing too", "child", "shop"]
+    message = "this service was opened before the process was forked: open one in the child"
+    assert ended.stdout.splitlines() == [message, "closing too", "child", "shop"]
     assert ended.returncode == 0
 
 

@@ -112,12 +112,12 @@ def test_refusals_of_a_login_are_results_of_polling(session: Sessions) -> None:
     login = session.device_login.start(client_id="cli")
     grant = "urn:ietf:params:oauth:grant-type:device_code"
 
-    told = session.call(
+    result = session.call(
         "device_login.poll",
         {"grant_type": grant, "device_code": login["device_code"], "client_id": "cli"},
     )
 
-    assert told["error"] == "authorization_pending"
+    assert result["error"] == "authorization_pending"
 
 
 def test_an_unknown_operation_is_not_found(session: Sessions) -> None:
@@ -158,7 +158,7 @@ def test_a_token_for_some_addresses_needs_one(embedded: Service) -> None:
     )
 
     assert embedded.as_token(made["token"], address="10.1.2.3").project.list() == []
-    with pytest.raises(secrets_service.Elsewhere):
+    with pytest.raises(secrets_service.AddressNotAllowed):
         embedded.as_token(made["token"]).project.list()
 
 

@@ -19,6 +19,7 @@ from ._bundle import (
 from ._client import AsyncClient, Client
 from ._environment import load_env
 from ._errors import (
+    AddressNotAllowed,
     BundleError,
     BundleExpired,
     BundleMalformed,
@@ -28,7 +29,6 @@ from ._errors import (
     BundleUnsupported,
     BundleUntrusted,
     Conflict,
-    Elsewhere,
     Forbidden,
     InternalError,
     Invalid,
@@ -60,6 +60,7 @@ from ._version import version
 
 __all__ = [
     "UNSET",
+    "AddressNotAllowed",
     "AsyncClient",
     "AsyncService",
     "AsyncSession",
@@ -75,7 +76,6 @@ __all__ = [
     "BundledSecret",
     "Client",
     "Conflict",
-    "Elsewhere",
     "Forbidden",
     "Hidden",
     "InternalError",

@@ -53,7 +53,7 @@ class Unauthenticated(SecretsError):
     kind = "unauthenticated"
 
 
-class Elsewhere(SecretsError):
+class AddressNotAllowed(SecretsError):
     """The caller is authenticated, but their IP address is not allowed."""
 
     kind = "elsewhere"
@@ -186,7 +186,7 @@ KINDS: dict[str, type[SecretsError]] = {
         Invalid,
         Refused,
         Unauthenticated,
-        Elsewhere,
+        AddressNotAllowed,
         Forbidden,
         NotFound,
         Conflict,
