@@ -150,7 +150,7 @@ mod dialling {
     use super::ip;
     use crate::egress::{DialError, Dialer, EgressPolicy, Resolver};
 
-    const PATIENCE: Duration = Duration::from_secs(2);
+    const TIMEOUT: Duration = Duration::from_secs(2);
 
     /// Resolver that returns these results in order, and then repeats the last one.
     struct Flipping {
@@ -199,12 +199,12 @@ mod dialling {
         let policy = EgressPolicy::parse("127.0.0.1").unwrap();
         let gate = Dialer::with_resolver(policy, resolver.clone());
 
-        let stream = gate.dial("flips.example", port, PATIENCE).await.unwrap();
+        let stream = gate.dial("flips.example", port, TIMEOUT).await.unwrap();
 
         assert_eq!(stream.peer_addr().unwrap(), listener.local_addr().unwrap());
         assert_eq!(resolver.asked.load(Ordering::Relaxed), 1);
         // The second result must be checked as well.
-        let again = gate.dial("flips.example", port, PATIENCE).await.err();
+        let again = gate.dial("flips.example", port, TIMEOUT).await.err();
         assert_eq!(again, Some(DialError::NotAllowed));
     }
 
@@ -222,7 +222,7 @@ mod dialling {
             let gate = Dialer::with_resolver(EgressPolicy::default(), resolver(&[answer]));
 
             let resolved = gate.resolve("mixed.example", port).await;
-            let dialled = gate.dial("mixed.example", port, PATIENCE).await.err();
+            let dialled = gate.dial("mixed.example", port, TIMEOUT).await.err();
 
             assert_eq!(resolved, Err(DialError::NotAllowed), "{answer:?}");
             assert_eq!(dialled, Some(DialError::NotAllowed), "{answer:?}");
@@ -239,7 +239,7 @@ mod dialling {
         for line in super::CASES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
             let (verdict, host) = line.split_once(' ').unwrap();
             if verdict != "global" {
-                assert!(gate.dial(host, port, PATIENCE).await.is_err(), "{host}");
+                assert!(gate.dial(host, port, TIMEOUT).await.is_err(), "{host}");
             }
         }
 
@@ -282,7 +282,7 @@ mod dialling {
         let resolver = resolver(&[&["127.0.0.2", "127.0.0.1"]]);
         let gate = Dialer::with_resolver(EgressPolicy::parse("127.0.0.0/8").unwrap(), resolver);
 
-        let stream = gate.dial("two.example", port, PATIENCE).await.unwrap();
+        let stream = gate.dial("two.example", port, TIMEOUT).await.unwrap();
 
         assert_eq!(stream.peer_addr().unwrap(), listener.local_addr().unwrap());
     }

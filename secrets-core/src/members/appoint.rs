@@ -133,7 +133,7 @@ mod tests {
             assert!(refused.contains(&user.to_string()), "{refused}");
         }
         assert_eq!((appointed.user, appointed.role), (twin.id, Role::Owner));
-        let unknown = appoint(&world.stranger.id.to_string()).await.unwrap_err();
+        let unknown = appoint(&world.outsider.id.to_string()).await.unwrap_err();
         assert!(matches!(unknown, NotAppointed::UnknownMember), "{unknown}");
     }
 }

@@ -26,10 +26,10 @@ pub struct World {
     /// Member of the first team, who joined one second after `owner` did.
     pub member: UserRecord,
     /// User who is not a member of the first team; owns the second team.
-    pub stranger: UserRecord,
+    pub outsider: UserRecord,
     /// First team.
     pub team: TeamRecord,
-    /// Second team, owned by `stranger`.
+    /// Second team, owned by `outsider`.
     pub other_team: TeamRecord,
     /// Project of the first team.
     pub project: ProjectRecord,
@@ -48,7 +48,7 @@ impl World {
     pub async fn build(store: &dyn Store) -> Self {
         let world = Self::unsaved();
         let mut tx = store.begin().await.unwrap();
-        for person in [&world.owner, &world.member, &world.stranger] {
+        for person in [&world.owner, &world.member, &world.outsider] {
             tx.insert_user(person).await.unwrap();
         }
         tx.insert_team(&world.team).await.unwrap();
@@ -56,7 +56,7 @@ impl World {
         tx.insert_member(&member(&world.team, &world.owner, Role::Owner)).await.unwrap();
         let place = member(&world.team, &world.member, Role::Member);
         tx.insert_member(&MemberRecord { created_at: at(1), ..place }).await.unwrap();
-        tx.insert_member(&member(&world.other_team, &world.stranger, Role::Owner)).await.unwrap();
+        tx.insert_member(&member(&world.other_team, &world.outsider, Role::Owner)).await.unwrap();
         tx.insert_project(&world.project, &world.key).await.unwrap();
         for environment in [&world.development, &world.staging, &world.production] {
             tx.insert_environment(environment).await.unwrap();
@@ -66,9 +66,9 @@ impl World {
     }
 
     fn unsaved() -> Self {
-        let [owner, member, stranger] = ["owner", "member", "stranger"].map(user);
+        let [owner, member, outsider] = ["owner", "member", "outsider"].map(user);
         let team = team(&owner, "acme");
-        let other_team = self::team(&stranger, "elsewhere");
+        let other_team = self::team(&outsider, "elsewhere");
         let project = project(&team, "billing");
         let default = |name, position| EnvironmentRecord {
             is_default: true,
@@ -81,7 +81,7 @@ impl World {
         Self {
             owner,
             member,
-            stranger,
+            outsider,
             team,
             other_team,
             project,

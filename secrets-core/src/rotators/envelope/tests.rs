@@ -83,23 +83,23 @@ fn a_request_has_a_bound() {
 #[test]
 fn an_answer_has_the_outcome_of_its_request() {
     let heading = heading(Step::Apply);
-    let told = |outcome, inside: Value| result(&heading, &answered(&heading, outcome, &inside));
+    let open = |outcome, inside: Value| result(&heading, &answered(&heading, outcome, &inside));
 
-    let applied = told("ok", json!({"identity": "7301", "sent_in_clear": true}));
+    let applied = open("ok", json!({"identity": "7301", "sent_in_clear": true}));
     assert_eq!(applied, Ok(Applied { identity: Some("7301".to_owned()), sent_in_clear: true }));
-    assert_eq!(told("ok", json!({})), Ok(Applied::default()));
+    assert_eq!(open("ok", json!({})), Ok(Applied::default()));
     for fault in Fault::ALL {
         let expected = if fault.code().starts_with("proxy_") { Fault::Protocol } else { fault };
-        assert_eq!(told(fault.code(), json!({})), Err(expected.into()));
+        assert_eq!(open(fault.code(), json!({})), Err(expected.into()));
     }
-    let refused = told("privilege_missing", json!({"state": "42501"})).unwrap_err();
+    let refused = open("privilege_missing", json!({"state": "42501"})).unwrap_err();
     assert_eq!(refused.code.unwrap().as_str(), "42501");
 }
 
 #[test]
 fn a_signed_answer_with_an_unknown_outcome_is_an_error() {
     let heading = heading(Step::Apply);
-    let told = |outcome, inside: Value| result(&heading, &answered(&heading, outcome, &inside));
+    let open = |outcome, inside: Value| result(&heading, &answered(&heading, outcome, &inside));
 
     for (outcome, inside) in [
         ("ok", json!({"identity": "<script>"})),
@@ -112,10 +112,10 @@ fn a_signed_answer_with_an_unknown_outcome_is_an_error() {
         ("", json!({})),
         ("no such fault", json!({})),
     ] {
-        assert_eq!(told(outcome, inside.clone()), Err(Fault::Protocol.into()), "{inside}");
+        assert_eq!(open(outcome, inside.clone()), Err(Fault::Protocol.into()), "{inside}");
     }
     // An invalid code is left out.
-    let refused = told("busy", json!({"state": "<scr>"})).unwrap_err();
+    let refused = open("busy", json!({"state": "<scr>"})).unwrap_err();
     assert_eq!(refused, Fault::Busy.into());
 }
 

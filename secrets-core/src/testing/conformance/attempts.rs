@@ -142,7 +142,7 @@ pub async fn an_update_stores_the_progress_of_an_attempt(store: &dyn Store) {
         completed_at: Some(at(9)),
         ..before.clone()
     };
-    let told = AttemptRecord {
+    let changed = AttemptRecord {
         rotation: other.id,
         sequence: 7,
         slot: Slot::B,
@@ -156,7 +156,7 @@ pub async fn an_update_stores_the_progress_of_an_attempt(store: &dyn Store) {
     tx.insert_rotation(&other, &[]).await.unwrap();
     tx.insert_attempt(&before).await.unwrap();
 
-    tx.update_attempt(&told).await.unwrap();
+    tx.update_attempt(&changed).await.unwrap();
 
     let mut seen = committed(store, tx).await;
     assert_eq!(seen.attempt(before.id).await.unwrap(), Some(after.clone()));
@@ -174,8 +174,8 @@ pub async fn a_concluded_attempt_never_changes(store: &dyn Store) {
 
     let reopened = AttemptRecord { completed_at: None, outcome: None, ..over.clone() };
     let changed = AttemptRecord { outcome: Some(Outcome::Failed), ..over.clone() };
-    for told in [reopened, changed, over.clone(), attempt(&of, 2)] {
-        assert_stale(tx.update_attempt(&told).await, Subject::Rotation);
+    for update in [reopened, changed, over.clone(), attempt(&of, 2)] {
+        assert_stale(tx.update_attempt(&update).await, Subject::Rotation);
     }
 
     assert_eq!(committed(store, tx).await.attempt(over.id).await.unwrap(), Some(over));
@@ -188,9 +188,9 @@ pub async fn deleting_a_rotation_deletes_its_records(store: &dyn Store) {
     let mut tx = begin(store).await;
     let gone = laden(&mut tx, &world).await;
     let kept = elsewhere(&mut tx, &world).await;
-    let told = webhook(&kept);
+    let kept_webhook = webhook(&kept);
     tx.insert_attempt(&attempt(&kept, 1)).await.unwrap();
-    tx.insert_webhook(&told).await.unwrap();
+    tx.insert_webhook(&kept_webhook).await.unwrap();
 
     tx.delete_rotation(gone.rotation.id).await.unwrap();
 
@@ -198,7 +198,7 @@ pub async fn deleting_a_rotation_deletes_its_records(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
     gone.assert_gone(seen.as_mut()).await;
     assert!(seen.open_attempt(kept.id).await.unwrap().is_some());
-    assert_eq!(seen.webhooks(kept.id).await.unwrap(), [told]);
+    assert_eq!(seen.webhooks(kept.id).await.unwrap(), [kept_webhook]);
     let managed = seen.managed_keys(kept.environment, &keys(&["KEY"])).await.unwrap();
     assert_eq!(managed, keys(&["KEY"]));
 }

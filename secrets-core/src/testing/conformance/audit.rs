@@ -117,7 +117,7 @@ pub async fn a_team_has_entries_of_its_own(store: &dyn Store) {
     tx.insert_audit(&[
         entry(&world.team, "ours", at(1)),
         entry(&world.other_team, "theirs", at(2)),
-        AuditRecord { team: None, ..entry(&world.team, "nobody's", at(3)) },
+        AuditRecord { team: None, ..entry(&world.team, "without a team", at(3)) },
     ])
     .await
     .unwrap();
@@ -223,7 +223,7 @@ pub async fn an_entry_refers_to_nothing(store: &dyn Store) {
         team: Some(team),
         project: Some(ProjectId::draw(at(0))),
         environment: Some(EnvironmentId::draw(at(0))),
-        actor_id: Some(user("nobody").id.uuid()),
+        actor_id: Some(user("unknown").id.uuid()),
         ..entry(&world.team, "secret.created", at(1))
     };
     let mut tx = begin(store).await;
@@ -267,10 +267,10 @@ pub async fn a_forgotten_actor_loses_name_and_address(store: &dyn Store) {
         ..entry(&world.team, "secret.read", at(second))
     };
     let theirs = by("user", world.owner.id, 1);
-    let nobodys = AuditRecord { team: None, ..by("user", world.owner.id, 2) };
+    let without_team = AuditRecord { team: None, ..by("user", world.owner.id, 2) };
     let others = by("user", world.member.id, 3);
     let machines = by("service_token", world.owner.id, 4);
-    let all = [theirs.clone(), nobodys, others.clone(), machines.clone()];
+    let all = [theirs.clone(), without_team, others.clone(), machines.clone()];
     let mut tx = begin(store).await;
     tx.insert_audit(&all).await.unwrap();
 

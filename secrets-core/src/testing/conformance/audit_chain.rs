@@ -46,9 +46,9 @@ fn actions(entries: &[AuditRecord]) -> Vec<&str> {
 /// A new entry is in no audit chain. `unsealed_audit` lists such entries of a team, oldest first.
 pub async fn a_new_entry_has_no_position(store: &dyn Store) {
     let world = World::build(store).await;
-    let of_nobody = AuditRecord { team: None, ..entry(&world.team, "nobody's", at(1)) };
+    let without_team = AuditRecord { team: None, ..entry(&world.team, "without a team", at(1)) };
     let entries =
-        [entry(&world.team, "late", at(3)), of_nobody, entry(&world.team, "early", at(2))];
+        [entry(&world.team, "late", at(3)), without_team, entry(&world.team, "early", at(2))];
     let theirs = [entry(&world.other_team, "theirs", at(1))];
 
     add(store, &entries).await;
@@ -64,7 +64,7 @@ pub async fn a_new_entry_has_no_position(store: &dyn Store) {
     let team = Some(world.team.id);
     assert_eq!(actions(&reads.unsealed_audit(team, 10).await.unwrap()), ["early", "late"]);
     assert_eq!(actions(&reads.unsealed_audit(team, 1).await.unwrap()), ["early"]);
-    assert_eq!(actions(&reads.unsealed_audit(None, 10).await.unwrap()), ["nobody's"]);
+    assert_eq!(actions(&reads.unsealed_audit(None, 10).await.unwrap()), ["without a team"]);
     assert_eq!(reads.audit_heads().await.unwrap(), []);
 }
 
@@ -92,15 +92,15 @@ pub async fn a_position_is_kept(store: &dyn Store) {
 /// Entries without a team have their own audit chain.
 pub async fn entries_without_a_team_are_chained_too(store: &dyn Store) {
     let world = World::build(store).await;
-    let of_nobody = AuditRecord { team: None, ..entry(&world.team, "nobody's", at(1)) };
+    let without_team = AuditRecord { team: None, ..entry(&world.team, "without a team", at(1)) };
     sealed(store, &world, 1).await;
-    add(store, std::slice::from_ref(&of_nobody)).await;
+    add(store, std::slice::from_ref(&without_team)).await;
     let mut tx = begin(store).await;
 
-    tx.seal_audit(&head(None, 1), 0, &seals(&[of_nobody], 0)).await.unwrap();
+    tx.seal_audit(&head(None, 1), 0, &seals(&[without_team], 0)).await.unwrap();
 
     let mut reads = committed(store, tx).await;
-    assert_eq!(actions(&reads.audit_chain(None, 0, 10).await.unwrap()), ["nobody's"]);
+    assert_eq!(actions(&reads.audit_chain(None, 0, 10).await.unwrap()), ["without a team"]);
     assert_eq!(actions(&reads.audit_chain(Some(world.team.id), 0, 10).await.unwrap()), ["e1"]);
     assert_eq!(reads.audit_heads().await.unwrap().len(), 2);
 }

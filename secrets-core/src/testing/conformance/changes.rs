@@ -19,7 +19,7 @@ pub async fn an_update_replaces_all_fields_of_an_environment(store: &dyn Store) 
         is_default: false,
         position: 9,
         revision: 7,
-        created_by: Some(world.stranger.id.uuid()),
+        created_by: Some(world.outsider.id.uuid()),
         created_at: at(30),
         ..changed.clone()
     };
@@ -35,14 +35,14 @@ pub async fn an_update_replaces_all_fields_of_an_environment(store: &dyn Store) 
 /// A parent and a description can be removed.
 pub async fn an_update_can_clear_parent_and_description(store: &dyn Store) {
     let world = World::build(store).await;
-    let heir = EnvironmentRecord {
+    let child = EnvironmentRecord {
         inherits_from: Some(world.production.id),
         description: Some("old".to_owned()),
-        ..environment(&world.project, "heir")
+        ..environment(&world.project, "child")
     };
-    let bare = EnvironmentRecord { inherits_from: None, description: None, ..heir.clone() };
+    let bare = EnvironmentRecord { inherits_from: None, description: None, ..child.clone() };
     let mut tx = begin(store).await;
-    tx.insert_environment(&heir).await.unwrap();
+    tx.insert_environment(&child).await.unwrap();
 
     tx.update_environment(&bare).await.unwrap();
 

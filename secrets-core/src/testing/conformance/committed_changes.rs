@@ -25,7 +25,7 @@ async fn seen(reads: &mut dyn Reads, world: &World, token: &TokenRecord) -> Stri
     seen.push(format!("{:?}", reads.token_by_mac(&token.mac).await));
     let projects: [ProjectRef; 2] =
         [world.project.id.into(), world.project.slug.to_string().into()];
-    let users = [&world.owner, &world.member, &world.stranger].map(|user| Principal::User(user.id));
+    let users = [&world.owner, &world.member, &world.outsider].map(|user| Principal::User(user.id));
     let principals = users.into_iter().chain([Principal::Token(token.id)]);
     let key: SecretKey = "KEY".parse().unwrap();
     for principal in principals {
@@ -58,7 +58,7 @@ async fn check(store: &dyn Store, world: &World, token: &TokenRecord, change: &s
 async fn change(
     tx: &mut dyn Tx,
     world: &World,
-    held: &Held,
+    fixture: &Fixture,
     number: usize,
 ) -> Option<&'static str> {
     let World { staging, production, project, team, owner, member: person, .. } = world;
@@ -72,7 +72,7 @@ async fn change(
         updated_at: at(0),
     };
     let credential = NewCredential {
-        mac: held.mac(),
+        mac: fixture.mac(),
         prefix: "env_".into(),
         previous_until: Some(at(9)),
         outlives_session: false,
@@ -80,10 +80,10 @@ async fn change(
     };
     let name: EnvironmentName = "renamed".parse().unwrap();
     let (name, result) = match number {
-        0 => ("a new version", tx.replace_secrets(from_ref(&next_version(&held.own))).await),
-        1 => ("a new secret", tx.insert_secrets(&[secret(&held.child, "OTHER")]).await),
+        0 => ("a new version", tx.replace_secrets(from_ref(&next_version(&fixture.own))).await),
+        1 => ("a new secret", tx.insert_secrets(&[secret(&fixture.child, "OTHER")]).await),
         2 => ("an inherited secret", tx.insert_secrets(&[secret(production, "KEY")]).await),
-        3 => ("a deleted secret", tx.delete_secret(held.own.id).await),
+        3 => ("a deleted secret", tx.delete_secret(fixture.own.id).await),
         4 => ("a raised revision", tx.touch_environment(staging.id, 3).await.map(drop)),
         5 => ("a permission", tx.put_permission(&permission).await.map(drop)),
         6 => ("a removed permission", tx.delete_permission(staging.id, person.id).await),
@@ -121,12 +121,12 @@ async fn change(
             ("a project's description", tx.update_project(&renamed).await)
         }
         15 => {
-            let parentless = EnvironmentRecord { inherits_from: None, ..held.child.clone() };
+            let parentless = EnvironmentRecord { inherits_from: None, ..fixture.child.clone() };
             ("a removed parent", tx.update_environment(&parentless).await)
         }
         16 => {
             let parent =
-                EnvironmentRecord { inherits_from: Some(staging.id), ..held.child.clone() };
+                EnvironmentRecord { inherits_from: Some(staging.id), ..fixture.child.clone() };
             ("a new parent", tx.update_environment(&parent).await)
         }
         17 => {
@@ -135,13 +135,13 @@ async fn change(
         }
         18 => {
             let used = TokenUse { at: at(4), address: None };
-            ("a use of the token", tx.record_token_use(held.token.id, used).await)
+            ("a use of the token", tx.record_token_use(fixture.token.id, used).await)
         }
-        19 => ("a new credential", tx.rotate_token(held.token.id, &credential).await),
+        19 => ("a new credential", tx.rotate_token(fixture.token.id, &credential).await),
         20 => ("a removed member", tx.delete_member(team.id, person.id).await),
         21 => ("a new member", tx.insert_member(&member(team, person, Role::Member)).await),
-        22 => ("a deleted environment", tx.delete_environment(held.child.id).await),
-        23 => ("a deleted token", tx.delete_token(held.token.id).await),
+        22 => ("a deleted environment", tx.delete_environment(fixture.child.id).await),
+        23 => ("a deleted token", tx.delete_token(fixture.token.id).await),
         24 => ("a deleted project", tx.delete_project(project.id, at(6)).await),
         25 => ("a restored project", tx.restore_project(project.id, at(7), at(0)).await),
         26 => ("a deleted account", tx.erase_user(person.id, at(8)).await),
@@ -152,13 +152,13 @@ async fn change(
 }
 
 /// Records in addition to those of the world.
-struct Held {
+struct Fixture {
     child: EnvironmentRecord,
     own: SecretRecord,
     token: TokenRecord,
 }
 
-impl Held {
+impl Fixture {
     async fn build(store: &dyn Store, world: &World) -> Self {
         let child = EnvironmentRecord {
             inherits_from: Some(world.production.id),
@@ -192,14 +192,14 @@ impl Held {
 /// After each kind of change, two consecutive readers see the same as a transaction.
 pub async fn a_reader_sees_every_committed_change(store: &dyn Store) {
     let world = World::build(store).await;
-    let held = Held::build(store, &world).await;
-    let mut before = check(store, &world, &held.token, "nothing").await;
+    let fixture = Fixture::build(store, &world).await;
+    let mut before = check(store, &world, &fixture.token, "nothing").await;
     for number in 0.. {
         let mut tx = begin(store).await;
-        let Some(name) = change(tx.as_mut(), &world, &held, number).await else { break };
+        let Some(name) = change(tx.as_mut(), &world, &fixture, number).await else { break };
         tx.commit().await.unwrap();
 
-        let after = check(store, &world, &held.token, name).await;
+        let after = check(store, &world, &fixture.token, name).await;
         assert!(after != before, "{name} changes nothing that is read");
         before = after;
     }
@@ -208,13 +208,13 @@ pub async fn a_reader_sees_every_committed_change(store: &dyn Store) {
 /// A transaction that is rolled back changes no result of a lookup.
 pub async fn a_rollback_reports_no_changes(store: &dyn Store) {
     let world = World::build(store).await;
-    let held = Held::build(store, &world).await;
-    let before = check(store, &world, &held.token, "nothing").await;
+    let fixture = Fixture::build(store, &world).await;
+    let before = check(store, &world, &fixture.token, "nothing").await;
     for number in [0, 1, 5, 12, 17, 19, 23] {
         let mut tx = begin(store).await;
-        change(tx.as_mut(), &world, &held, number).await.unwrap();
+        change(tx.as_mut(), &world, &fixture, number).await.unwrap();
         drop(tx);
 
-        assert_eq!(check(store, &world, &held.token, "a rollback").await, before);
+        assert_eq!(check(store, &world, &fixture.token, "a rollback").await, before);
     }
 }

@@ -117,7 +117,7 @@ pub async fn a_token_lists_no_environments_of_a_project_beyond_its_scope(store: 
     let other = project(&world.team, "other");
     let elsewhere = TokenRecord { all_projects: false, ..token(&world.team, &world.owner) };
     let scope = TokenScope { projects: vec![other.id], ..TokenScope::default() };
-    let foreign = token(&world.other_team, &world.stranger);
+    let foreign = token(&world.other_team, &world.outsider);
     let unknown = token(&world.team, &world.owner);
     let mut tx = begin(store).await;
     tx.insert_project(&other, &project_key(&other)).await.unwrap();
@@ -134,12 +134,12 @@ pub async fn a_token_lists_no_environments_of_a_project_beyond_its_scope(store: 
 /// Only direct child environments are listed, ordered by name, upper case before lower case.
 pub async fn children_are_direct_and_ordered_by_name(store: &dyn Store) {
     let world = World::build(store).await;
-    let heir = |name, of: &EnvironmentRecord| EnvironmentRecord {
+    let child = |name, of: &EnvironmentRecord| EnvironmentRecord {
         inherits_from: Some(of.id),
         ..environment(&world.project, name)
     };
-    let [b, z, ten, two] = ["b", "Z", "10", "2"].map(|name| heir(name, &world.production));
-    let grandchild = heir("a", &b);
+    let [b, z, ten, two] = ["b", "Z", "10", "2"].map(|name| child(name, &world.production));
+    let grandchild = child("a", &b);
     let mut tx = begin(store).await;
     for environment in [&b, &z, &ten, &two, &grandchild] {
         tx.insert_environment(environment).await.unwrap();
@@ -147,7 +147,7 @@ pub async fn children_are_direct_and_ordered_by_name(store: &dyn Store) {
 
     let mut seen = committed(store, tx).await;
 
-    let expected = [ten, two, z, b.clone()].map(|heir| heir.name);
+    let expected = [ten, two, z, b.clone()].map(|child| child.name);
     assert_eq!(seen.child_environments(world.production.id).await.unwrap(), expected);
     assert_eq!(seen.child_environments(b.id).await.unwrap(), [grandchild.name]);
     assert_eq!(seen.child_environments(grandchild.id).await.unwrap(), []);
@@ -180,12 +180,12 @@ pub async fn deleting_an_environment_deletes_its_secrets(store: &dyn Store) {
 /// would lose secrets.
 pub async fn an_environment_with_children_is_not_deleted(store: &dyn Store) {
     let world = World::build(store).await;
-    let heir = EnvironmentRecord {
+    let child = EnvironmentRecord {
         inherits_from: Some(world.production.id),
-        ..environment(&world.project, "heir")
+        ..environment(&world.project, "child")
     };
     let mut tx = begin(store).await;
-    tx.insert_environment(&heir).await.unwrap();
+    tx.insert_environment(&child).await.unwrap();
     tx.commit().await.unwrap();
     let mut tx = begin(store).await;
 
@@ -194,7 +194,7 @@ pub async fn an_environment_with_children_is_not_deleted(store: &dyn Store) {
     drop(tx);
     assert_eq!(
         read(store).await.child_environments(world.production.id).await.unwrap(),
-        [heir.name]
+        [child.name]
     );
 }
 
@@ -275,7 +275,7 @@ pub async fn touching_changes_nothing_but_the_revision(store: &dyn Store) {
     assert_eq!(found, [world.development, touched, world.production]);
 }
 
-/// In a lookup by name, `_` is not a wildcard, and `1` and `01` are different names.
+/// A lookup by name treats `_` literally, not as a wildcard; `1` and `01` are different names.
 pub async fn environment_names_are_no_patterns(store: &dyn Store) {
     let world = World::build(store).await;
     let names = ["a_b", "a-b", "axb", "a-B-", "1", "01"];
@@ -298,16 +298,16 @@ pub async fn environment_names_are_no_patterns(store: &dyn Store) {
 /// Deleting a child environment does not delete the secrets it inherited.
 pub async fn deleting_a_child_keeps_the_inherited_secrets(store: &dyn Store) {
     let world = World::build(store).await;
-    let heir = EnvironmentRecord {
+    let child = EnvironmentRecord {
         inherits_from: Some(world.production.id),
-        ..environment(&world.project, "heir")
+        ..environment(&world.project, "child")
     };
     let inherited = SecretRecord { version: 7, ..secret(&world.production, "KEY") };
     let mut tx = begin(store).await;
-    tx.insert_environment(&heir).await.unwrap();
+    tx.insert_environment(&child).await.unwrap();
     tx.insert_secrets(from_ref(&inherited)).await.unwrap();
 
-    tx.delete_environment(heir.id).await.unwrap();
+    tx.delete_environment(child.id).await.unwrap();
 
     let mut seen = committed(store, tx).await;
     let keys = [inherited.key.clone()];

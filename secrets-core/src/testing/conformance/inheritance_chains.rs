@@ -72,17 +72,19 @@ pub async fn a_cycle_further_up_shows_as_a_repeated_link(store: &dyn Store) {
     let world = World::build(store).await;
     let circle = environment(&world.project, "circle");
     let circle = EnvironmentRecord { inherits_from: Some(circle.id), ..circle };
-    let heir =
-        EnvironmentRecord { inherits_from: Some(circle.id), ..environment(&world.project, "heir") };
+    let child = EnvironmentRecord {
+        inherits_from: Some(circle.id),
+        ..environment(&world.project, "child")
+    };
     let mut tx = begin(store).await;
     tx.insert_environment(&circle).await.unwrap();
-    tx.insert_environment(&heir).await.unwrap();
+    tx.insert_environment(&child).await.unwrap();
 
-    let path = EnvironmentPath::new("billing", "heir");
+    let path = EnvironmentPath::new("billing", "child");
     let owner = Principal::User(world.owner.id);
     let resolved = resolve(store, tx, &path, owner, Selection::None).await;
 
-    assert_eq!(names(&resolved)[..3], ["heir", "circle", "circle"]);
+    assert_eq!(names(&resolved)[..3], ["child", "circle", "circle"]);
     assert!(resolved.chain.len() <= ResolvedEnvironment::MAX_LINKS as usize);
 }
 

@@ -59,7 +59,7 @@ pub async fn an_address_is_invited_to_a_team_once(store: &dyn Store) {
     tx.insert_invitation(&invitation(&world.team, &world.owner, "x@example.com")).await.unwrap();
 
     let again = invitation(&world.team, &world.member, "x@example.com");
-    let elsewhere = invitation(&world.other_team, &world.stranger, "x@example.com");
+    let elsewhere = invitation(&world.other_team, &world.outsider, "x@example.com");
 
     assert_duplicate(tx.insert_invitation(&again).await, Subject::Invitation);
     tx.insert_invitation(&elsewhere).await.unwrap();
@@ -73,7 +73,7 @@ pub async fn an_invitation_hash_is_unique(store: &dyn Store) {
     let first = invitation(&world.team, &world.owner, "x@example.com");
     let second = InvitationRecord {
         mac: first.mac,
-        ..invitation(&world.other_team, &world.stranger, "y@example.com")
+        ..invitation(&world.other_team, &world.outsider, "y@example.com")
     };
     let mut tx = begin(store).await;
     tx.insert_invitation(&first).await.unwrap();

@@ -58,8 +58,8 @@ pub async fn the_newest_key_is_found_by_its_age(store: &dyn Store) {
     assert_eq!(seen.aged_project_keys(at(61), 9).await.unwrap(), [second]);
 }
 
-/// From the insertion of its successor until it is retired, a key is listed as replaced, with the
-/// newest key of its project. A version exists only once, and versions of other projects are
+/// A key is listed as replaced, with the newest key of its project, from the insertion of its
+/// successor until it is retired. A version exists only once, and versions of other projects are
 /// independent.
 pub async fn a_replaced_key_is_listed_until_it_is_retired(store: &dyn Store) {
     let world = World::build(store).await;
@@ -209,8 +209,8 @@ impl Encrypted {
     }
 }
 
-/// For each column, the records of a project that are encrypted with a version of its key are
-/// listed in pages.
+/// Records of a project that are encrypted with a version of its key are listed in pages, for each
+/// column.
 pub async fn encrypted_records_are_found_by_the_version_of_their_key(store: &dyn Store) {
     let world = World::build(store).await;
     let kept = encrypted(store, &world).await;

@@ -393,7 +393,7 @@ macro_rules! store_conformance {
     (@test $open:ident $module:ident $rule:ident (spawn)) => {
         #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
         async fn $rule() {
-            fn spawn(task: $crate::testing::conformance::Task) -> $crate::testing::conformance::Task {
+            fn spawn(task: $crate::testing::conformance::TestTask) -> $crate::testing::conformance::TestTask {
                 let task = tokio::spawn(task);
                 Box::pin(async move { task.await.unwrap() })
             }

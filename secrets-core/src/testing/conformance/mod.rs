@@ -55,12 +55,12 @@ pub mod users;
 pub mod versions;
 pub mod webhooks;
 
-/// Task that runs concurrently with others.
-pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// Task of a test that runs concurrently with others.
+pub type TestTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Function that starts a task on the current runtime and returns a future that waits for its end.
 /// That future panics if the task panicked.
-pub type Spawn = fn(Task) -> Task;
+pub type Spawn = fn(TestTask) -> TestTask;
 
 async fn begin(store: &dyn Store) -> Box<dyn Tx> {
     store.begin().await.unwrap()

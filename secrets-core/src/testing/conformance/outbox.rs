@@ -116,14 +116,14 @@ pub async fn deliveries_can_be_made_due_earlier(store: &dyn Store) {
     tx.release_claims(at(1), at(120)).await.unwrap();
 
     let mut seen = committed(store, tx).await;
-    let hastened = DeliveryRecord { next_attempt_at: at(1), ..soon };
+    let released = DeliveryRecord { next_attempt_at: at(1), ..soon };
     assert_eq!(
         seen.due_deliveries("invitation", at(1), None, 10).await.unwrap(),
-        [due.clone(), hastened.clone()]
+        [due.clone(), released.clone()]
     );
     assert_eq!(
         seen.due_deliveries("invitation", at(121), None, 10).await.unwrap(),
-        [due, hastened, late]
+        [due, released, late]
     );
 }
 

@@ -144,7 +144,7 @@ pub async fn a_non_member_cannot_have_a_permission(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
 
-    let refused = tx.put_permission(&permission_for(&world, &world.stranger, &world.staging)).await;
+    let refused = tx.put_permission(&permission_for(&world, &world.outsider, &world.staging)).await;
 
     assert!(matches!(refused, Err(StoreError::Corrupt(_))), "{refused:?}");
 }
@@ -240,9 +240,9 @@ pub async fn the_default_of_an_environment_is_kept(store: &dyn Store) {
 /// the project's default.
 pub async fn resolving_returns_the_permission(store: &dyn Store) {
     let world = World::build(store).await;
-    let heir = EnvironmentRecord {
+    let child = EnvironmentRecord {
         inherits_from: Some(world.staging.id),
-        ..environment(&world.project, "heir")
+        ..environment(&world.project, "child")
     };
     let own = PermissionRecord {
         access: MemberAccess::Admin,
@@ -256,32 +256,32 @@ pub async fn resolving_returns_the_permission(store: &dyn Store) {
     };
     let machine = token(&world.team, &world.owner);
     let mut tx = begin(store).await;
-    tx.insert_environment(&heir).await.unwrap();
+    tx.insert_environment(&child).await.unwrap();
     tx.insert_token(&machine, &crate::store::TokenScope::default()).await.unwrap();
     tx.put_permission(&own).await.unwrap();
     tx.commit().await.unwrap();
     let (someone, owner) = (Principal::User(world.member.id), Principal::User(world.owner.id));
 
     let mut seen = read(store).await;
-    assert_eq!(granted(&mut *seen, &heir, someone).await, [None, Some(MemberAccess::Admin)]);
-    assert_eq!(granted(&mut *seen, &heir, owner).await, [None, None]);
+    assert_eq!(granted(&mut *seen, &child, someone).await, [None, Some(MemberAccess::Admin)]);
+    assert_eq!(granted(&mut *seen, &child, owner).await, [None, None]);
 
     let mut tx = begin(store).await;
     tx.put_permission_default(&of_all).await.unwrap();
-    let of_heir = environment_default(&heir, MemberAccess::Read);
-    tx.insert_environment_default(&of_heir).await.unwrap();
+    let of_child = environment_default(&child, MemberAccess::Read);
+    tx.insert_environment_default(&of_child).await.unwrap();
     let mut seen = committed(store, tx).await;
     let read_only = Some(MemberAccess::Read);
-    assert_eq!(granted(&mut *seen, &heir, someone).await, [read_only, Some(MemberAccess::Admin)]);
-    assert_eq!(granted(&mut *seen, &heir, Principal::Token(machine.id)).await, [None, None]);
+    assert_eq!(granted(&mut *seen, &child, someone).await, [read_only, Some(MemberAccess::Admin)]);
+    assert_eq!(granted(&mut *seen, &child, Principal::Token(machine.id)).await, [None, None]);
 
     let mut tx = begin(store).await;
     tx.delete_environment_defaults(world.project.id).await.unwrap();
     let mut seen = committed(store, tx).await;
     let none = Some(MemberAccess::None);
-    assert_eq!(granted(&mut *seen, &heir, someone).await, [none, Some(MemberAccess::Admin)]);
-    assert_eq!(granted(&mut *seen, &heir, owner).await, [none, none]);
-    assert_eq!(granted(&mut *seen, &heir, Principal::Token(machine.id)).await, [None, None]);
+    assert_eq!(granted(&mut *seen, &child, someone).await, [none, Some(MemberAccess::Admin)]);
+    assert_eq!(granted(&mut *seen, &child, owner).await, [none, none]);
+    assert_eq!(granted(&mut *seen, &child, Principal::Token(machine.id)).await, [None, None]);
 }
 
 fn environment_default(

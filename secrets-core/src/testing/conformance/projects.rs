@@ -114,7 +114,7 @@ pub async fn a_non_member_has_no_relation_to_a_project(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;
 
-    for person in [&world.stranger, &user("unknown")] {
+    for person in [&world.outsider, &user("unknown")] {
         let found = seen.project(&"billing".into(), Principal::User(person.id)).await.unwrap();
         assert_eq!(found.unwrap().relation, Relation::None);
     }
@@ -150,12 +150,12 @@ pub async fn projects_come_oldest_first(store: &dyn Store) {
 
     let mut seen = committed(store, tx).await;
     let of_member = seen.projects(Principal::User(world.member.id)).await.unwrap();
-    let of_stranger = seen.projects(Principal::User(world.stranger.id)).await.unwrap();
-    let of_nobody = seen.projects(Principal::User(user("nobody").id)).await.unwrap();
+    let of_outsider = seen.projects(Principal::User(world.outsider.id)).await.unwrap();
+    let of_unknown = seen.projects(Principal::User(user("unknown").id)).await.unwrap();
 
     assert_eq!(of_member, [world.project, first, second, third]);
-    assert_eq!(of_stranger, [elsewhere]);
-    assert_eq!(of_nobody, []);
+    assert_eq!(of_outsider, [elsewhere]);
+    assert_eq!(of_unknown, []);
 }
 
 /// A user in several teams gets the projects of all of them, in one order.
@@ -220,7 +220,7 @@ pub async fn an_update_changes_name_and_description_of_a_project(store: &dyn Sto
     let elsewhere = ProjectRecord {
         team: world.other_team.id,
         slug: "other".parse().unwrap(),
-        created_by: Some(world.stranger.id.uuid()),
+        created_by: Some(world.outsider.id.uuid()),
         created_at: at(30),
         ..renamed.clone()
     };

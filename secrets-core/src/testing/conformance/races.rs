@@ -166,13 +166,13 @@ pub async fn one_of_many_inserts_a_secret(store: Arc<dyn Store>, spawn: Spawn) {
 /// Only one of many concurrent attempts to delete the same secret succeeds.
 pub async fn one_of_many_deletes_a_secret(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
-    let doomed = secret(&world.production, "KEY");
-    insert(&*store, from_ref(&doomed)).await;
+    let deleted = secret(&world.production, "KEY");
+    insert(&*store, from_ref(&deleted)).await;
 
     let succeeded = at_once(&store, spawn, MANY, move |store, _| async move {
         let mut tx = begin_among_others(&*store).await?;
-        tx.touch_environment(doomed.environment, 1).await?;
-        tx.delete_secret(doomed.id).await?;
+        tx.touch_environment(deleted.environment, 1).await?;
+        tx.delete_secret(deleted.id).await?;
         tx.commit().await
     })
     .await;

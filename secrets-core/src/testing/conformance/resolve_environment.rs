@@ -183,7 +183,7 @@ pub async fn resolving_returns_all_fields_of_secrets(store: &dyn Store) {
         description: Some(sealed(b"what for")),
         changed_by: Some(world.member.id.uuid()),
         created_by: Some(world.owner.id.uuid()),
-        updated_by: Some(world.stranger.id.uuid()),
+        updated_by: Some(world.outsider.id.uuid()),
         ..next_version(&first)
     };
     let first = SecretRecord { created_by: second.created_by, ..first };
@@ -267,12 +267,12 @@ pub async fn resolving_stays_within_the_project(store: &dyn Store) {
 /// Creates an inheritance chain of three environments with secrets at both ends, and returns the
 /// path of the first environment.
 async fn furnished(store: &dyn Store, world: &World) -> EnvironmentPath {
-    let heir = |name, of: &EnvironmentRecord| EnvironmentRecord {
+    let child = |name, of: &EnvironmentRecord| EnvironmentRecord {
         inherits_from: Some(of.id),
         ..environment(&world.project, name)
     };
-    let middle = heir("middle", &world.production);
-    let near = heir("near", &middle);
+    let middle = child("middle", &world.production);
+    let near = child("near", &middle);
     let of_near = ["b", "Z", "A_B", "_A", "AB", "aB", "A.B", "a", "A1", "BOTH", "A-B"];
     let of_near = of_near.map(|key| secret(&near, key));
     let mut tx = begin(store).await;

@@ -16,7 +16,7 @@ use crate::testing::fixtures::{
 /// relation to it.
 pub async fn a_deleted_project_is_found_to_be_restored(store: &dyn Store) {
     let world = World::build(store).await;
-    let (owner, stranger) = (Principal::User(world.owner.id), Principal::User(world.stranger.id));
+    let (owner, outsider) = (Principal::User(world.owner.id), Principal::User(world.outsider.id));
     let mut tx = begin(store).await;
     assert!(tx.deleted_project(world.project.id, at(0), owner).await.unwrap().is_none());
     tx.delete_project(world.project.id, at(60)).await.unwrap();
@@ -27,7 +27,7 @@ pub async fn a_deleted_project_is_found_to_be_restored(store: &dyn Store) {
         (found.project, found.relation),
         (world.project.clone(), Relation::Member(Role::Owner))
     );
-    let found = seen.deleted_project(world.project.id, at(59), stranger).await.unwrap().unwrap();
+    let found = seen.deleted_project(world.project.id, at(59), outsider).await.unwrap().unwrap();
     assert_eq!(found.relation, Relation::None);
     for since in [60, 61] {
         let found = seen.deleted_project(world.project.id, at(since), owner).await.unwrap();

@@ -187,11 +187,11 @@ pub async fn an_update_replaces_the_mutable_fields_of_a_rotation(store: &dyn Sto
     };
     after.settings.integration = before.settings.integration;
     after.settings.keys.clone_from(&before.settings.keys);
-    let mut told = RotationRecord { environment: world.production.id, ..full(&before) };
-    told.settings.name = "elsewhere".parse().unwrap();
+    let mut changed = RotationRecord { environment: world.production.id, ..full(&before) };
+    changed.settings.name = "elsewhere".parse().unwrap();
 
     tx.lock_rotation(before.id).await.unwrap();
-    tx.update_rotation(&told).await.unwrap();
+    tx.update_rotation(&changed).await.unwrap();
 
     assert_eq!(tx.rotation(before.id).await.unwrap(), Some(after));
     tx.update_rotation(&before).await.unwrap();

@@ -94,7 +94,7 @@ pub async fn scans_come_newest_first(store: &dyn Store) {
     let oldest = made(1, &world.team, &world.owner);
     let newest =
         ScanRecord { project: Some(world.project.id), ..made(3, &world.team, &world.owner) };
-    let others = made(2, &world.other_team, &world.stranger);
+    let others = made(2, &world.other_team, &world.outsider);
     let mut tx = begin(store).await;
     for scan in [&newest, &oldest, &others] {
         tx.insert_scan(scan, &[]).await.unwrap();

@@ -9,18 +9,18 @@ use crate::store::{
 };
 use crate::testing::fixtures::{World, at, environment, project, project_key, token, user};
 
-/// For a user, every link of the inheritance chain is in scope, and the relation contains the
+/// Every link of the inheritance chain is in scope for a user, and the relation contains the
 /// user's role.
 pub async fn users_have_every_link_in_scope(store: &dyn Store) {
     let world = World::build(store).await;
-    let heir = heir(store, &world).await;
+    let child = child(store, &world).await;
     let mut seen = read(store).await;
 
     for (person, relation) in [
         (&world.owner, Relation::Member(Role::Owner)),
         (&world.member, Relation::Member(Role::Member)),
     ] {
-        let resolved = look(&mut *seen, &heir, Principal::User(person.id)).await;
+        let resolved = resolve(&mut *seen, &child, Principal::User(person.id)).await;
         assert_eq!(resolved.relation, relation);
         assert_eq!(in_scope(&resolved), [true, true]);
     }
@@ -31,8 +31,8 @@ pub async fn a_non_member_has_no_relation(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;
 
-    for person in [&world.stranger, &user("unknown")] {
-        let resolved = look(&mut *seen, &world.production, Principal::User(person.id)).await;
+    for person in [&world.outsider, &user("unknown")] {
+        let resolved = resolve(&mut *seen, &world.production, Principal::User(person.id)).await;
         assert_eq!(resolved.relation, Relation::None);
     }
 }
@@ -40,12 +40,12 @@ pub async fn a_non_member_has_no_relation(store: &dyn Store) {
 /// A token with full scope has access to every environment of every project of its team.
 pub async fn a_token_for_everything_has_everything_in_scope(store: &dyn Store) {
     let world = World::build(store).await;
-    let heir = heir(store, &world).await;
+    let child = child(store, &world).await;
     let everything = token(&world.team, &world.owner);
     let principal = keep(store, &everything, TokenScope::default()).await;
 
     let mut seen = read(store).await;
-    let resolved = look(&mut *seen, &heir, principal).await;
+    let resolved = resolve(&mut *seen, &child, principal).await;
 
     assert_eq!(resolved.relation, Relation::Token);
     assert_eq!(in_scope(&resolved), [true, true]);
@@ -81,9 +81,9 @@ pub async fn a_token_for_all_environments_includes_later_ones(store: &dyn Store)
     let of_project = TokenRecord { all_projects: false, ..token(&world.team, &world.owner) };
     let principal = keep(store, &of_project, scope(&[world.project.id], &[])).await;
 
-    let heir = heir(store, &world).await;
+    let child = child(store, &world).await;
 
-    let resolved = look(&mut *read(store).await, &heir, principal).await;
+    let resolved = resolve(&mut *read(store).await, &child, principal).await;
     assert_eq!(resolved.relation, Relation::Token);
     assert_eq!(in_scope(&resolved), [true, true]);
 }
@@ -113,7 +113,7 @@ pub async fn a_project_outside_the_scope_has_no_environments_in_scope(store: &dy
     let nowhere = TokenRecord { all_projects: false, ..token(&world.team, &world.owner) };
     let principal = keep(store, &nowhere, TokenScope::default()).await;
 
-    let resolved = look(&mut *read(store).await, &world.production, principal).await;
+    let resolved = resolve(&mut *read(store).await, &world.production, principal).await;
 
     assert_eq!(resolved.relation, Relation::None);
     assert_eq!(in_scope(&resolved), [false]);
@@ -123,21 +123,21 @@ pub async fn a_project_outside_the_scope_has_no_environments_in_scope(store: &dy
 /// wherever they are in it.
 pub async fn a_token_has_the_environments_of_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
-    let heir = heir(store, &world).await;
+    let child = child(store, &world).await;
     let narrow = || TokenRecord { all_environments: false, ..token(&world.team, &world.owner) };
-    let of_heir = keep(store, &narrow(), scope(&[], &[heir.id])).await;
+    let of_child = keep(store, &narrow(), scope(&[], &[child.id])).await;
     let of_parent = keep(store, &narrow(), scope(&[], &[world.production.id])).await;
-    let of_both = keep(store, &narrow(), scope(&[], &[world.production.id, heir.id])).await;
+    let of_both = keep(store, &narrow(), scope(&[], &[world.production.id, child.id])).await;
     let of_neither = keep(store, &narrow(), scope(&[], &[world.staging.id])).await;
     let mut seen = read(store).await;
 
     for (principal, held) in [
-        (of_heir, [true, false]),
+        (of_child, [true, false]),
         (of_parent, [false, true]),
         (of_both, [true, true]),
         (of_neither, [false, false]),
     ] {
-        let resolved = look(&mut *seen, &heir, principal).await;
+        let resolved = resolve(&mut *seen, &child, principal).await;
         assert_eq!(resolved.relation, Relation::Token);
         assert_eq!(in_scope(&resolved), held);
     }
@@ -146,11 +146,11 @@ pub async fn a_token_has_the_environments_of_its_scope(store: &dyn Store) {
 /// A token has no access to resources of another team, even if its scope names them.
 pub async fn a_token_of_another_team_has_no_relation(store: &dyn Store) {
     let world = World::build(store).await;
-    let foreign = token(&world.other_team, &world.stranger);
+    let foreign = token(&world.other_team, &world.outsider);
     let principal = keep(store, &foreign, TokenScope::default()).await;
 
     let mut seen = read(store).await;
-    let resolved = look(&mut *seen, &world.production, principal).await;
+    let resolved = resolve(&mut *seen, &world.production, principal).await;
 
     assert_eq!(resolved.relation, Relation::None);
     assert_eq!(in_scope(&resolved), [false]);
@@ -167,7 +167,7 @@ pub async fn a_deleted_token_has_no_relation(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
 
     for principal in [principal, Principal::Token(token(&world.team, &world.owner).id)] {
-        let resolved = look(&mut *seen, &world.production, principal).await;
+        let resolved = resolve(&mut *seen, &world.production, principal).await;
         assert_eq!(resolved.relation, Relation::None);
         assert_eq!(in_scope(&resolved), [false]);
         assert_eq!(relation(&mut *seen, &world, principal).await, Relation::None);
@@ -209,7 +209,7 @@ pub async fn a_token_outlives_its_environments_without_scope_in_others(store: &d
     assert_eq!(seen.token(of_staging.id).await.unwrap(), Some(of_staging.clone()));
     assert_eq!(seen.token_scope(of_staging.id).await.unwrap(), TokenScope::default());
     assert_eq!(seen.environments(world.project.id, principal).await.unwrap(), []);
-    let resolved = look(&mut *seen, &world.production, principal).await;
+    let resolved = resolve(&mut *seen, &world.production, principal).await;
     assert_eq!((resolved.relation, in_scope(&resolved)), (Relation::Token, vec![false]));
 }
 
@@ -238,15 +238,15 @@ pub async fn a_deletion_keeps_the_rest_of_a_scope(store: &dyn Store) {
 }
 
 /// Creates an environment that inherits from production.
-async fn heir(store: &dyn Store, world: &World) -> EnvironmentRecord {
-    let heir = EnvironmentRecord {
+async fn child(store: &dyn Store, world: &World) -> EnvironmentRecord {
+    let child = EnvironmentRecord {
         inherits_from: Some(world.production.id),
-        ..environment(&world.project, "heir")
+        ..environment(&world.project, "child")
     };
     let mut tx = begin(store).await;
-    tx.insert_environment(&heir).await.unwrap();
+    tx.insert_environment(&child).await.unwrap();
     tx.commit().await.unwrap();
-    heir
+    child
 }
 
 async fn keep(store: &dyn Store, token: &TokenRecord, scope: TokenScope) -> Principal {
@@ -260,7 +260,7 @@ fn scope(projects: &[ProjectId], environments: &[EnvironmentId]) -> TokenScope {
     TokenScope { projects: projects.to_vec(), environments: environments.to_vec() }
 }
 
-async fn look(
+async fn resolve(
     seen: &mut dyn Reads,
     environment: &EnvironmentRecord,
     principal: Principal,

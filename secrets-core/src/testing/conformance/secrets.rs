@@ -298,7 +298,7 @@ fn full(world: &World) -> SecretRecord {
         changed_by: Some(world.owner.id.uuid()),
         changed_at: at(2),
         created_by: Some(world.member.id.uuid()),
-        updated_by: Some(world.stranger.id.uuid()),
+        updated_by: Some(world.outsider.id.uuid()),
         created_at: at(1),
         updated_at: at(3),
         ..secret(&world.production, &format!("_{}", "aB.9-".repeat(50)))

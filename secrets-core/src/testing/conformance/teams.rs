@@ -57,7 +57,7 @@ pub async fn a_team_slug_is_unique(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
 
-    let again = tx.insert_team(&team(&world.stranger, world.team.slug.as_str())).await;
+    let again = tx.insert_team(&team(&world.outsider, world.team.slug.as_str())).await;
 
     assert_duplicate(again, Subject::Team);
 }
@@ -85,7 +85,7 @@ pub async fn a_membership_has_its_role_and_time_of_joining(store: &dyn Store) {
 pub async fn a_non_member_finds_a_team_without_a_role(store: &dyn Store) {
     let world = World::build(store).await;
 
-    let found = read(store).await.membership(world.team.id, world.stranger.id).await.unwrap();
+    let found = read(store).await.membership(world.team.id, world.outsider.id).await.unwrap();
 
     assert_eq!(found, Some(Membership { team: world.team, role: None, joined_at: None }));
 }
@@ -154,7 +154,7 @@ pub async fn members_come_by_team_in_the_order_they_joined(store: &dyn Store) {
     let owner = member(&world.team, &world.owner, Role::Owner);
     let plain = member(&world.team, &world.member, Role::Member);
     let plain = MemberRecord { created_at: at(1), ..plain };
-    let other = member(&world.other_team, &world.stranger, Role::Owner);
+    let other = member(&world.other_team, &world.outsider, Role::Owner);
     let mut expected = [owner, plain, sooner.0, later.0, other];
     expected.sort_by_key(|place| place.team);
     assert_eq!(found, expected);
@@ -171,7 +171,7 @@ pub async fn no_teams_have_no_members(store: &dyn Store) {
 
     assert_eq!(of_none, []);
     assert_eq!(of_unknown, []);
-    assert_eq!(of_other, [member(&world.other_team, &world.stranger, Role::Owner)]);
+    assert_eq!(of_other, [member(&world.other_team, &world.outsider, Role::Owner)]);
 }
 
 /// A member is listed with the user's current profile, not with the one from the time of joining.
@@ -181,7 +181,7 @@ pub async fn a_member_is_shown_as_the_person_is_now(store: &dyn Store) {
         email: "new@example.com".to_owned(),
         name: "Néw Name".to_owned(),
         avatar_url: Some("https://images.example/new".to_owned()),
-        ..world.stranger.clone()
+        ..world.outsider.clone()
     };
     let mut tx = begin(store).await;
 
@@ -239,9 +239,9 @@ pub async fn a_member_can_be_given_another_role(store: &dyn Store) {
     let mut tx = begin(store).await;
 
     tx.update_member(&MemberRecord { created_at: at(30), ..admin.clone() }).await.unwrap();
-    let stranger = tx.update_member(&member(&world.team, &world.stranger, Role::Owner)).await;
+    let outsider = tx.update_member(&member(&world.team, &world.outsider, Role::Owner)).await;
 
-    assert_stale(stranger, Subject::User);
+    assert_stale(outsider, Subject::User);
     let found = committed(store, tx).await.members(&[world.team.id]).await.unwrap();
     assert_eq!(found, [member(&world.team, &world.owner, Role::Owner), admin]);
 }
@@ -270,12 +270,12 @@ pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     let secret = secret(&world.staging, "KEY");
     let token = token(&world.team, &world.owner);
     let scope = TokenScope { projects: vec![world.project.id], environments: Vec::new() };
-    let heir = EnvironmentRecord {
+    let child = EnvironmentRecord {
         inherits_from: Some(world.staging.id),
-        ..environment(&world.project, "heir")
+        ..environment(&world.project, "child")
     };
     let mut tx = begin(store).await;
-    tx.insert_environment(&heir).await.unwrap();
+    tx.insert_environment(&child).await.unwrap();
     tx.insert_secrets(from_ref(&secret)).await.unwrap();
     tx.replace_secrets(from_ref(&next_version(&secret))).await.unwrap();
     tx.insert_token(&token, &scope).await.unwrap();

@@ -79,7 +79,7 @@ pub async fn each_flag_of_a_token_is_kept(store: &dyn Store) {
 pub async fn a_token_hash_is_unique(store: &dyn Store) {
     let world = World::build(store).await;
     let first = token(&world.team, &world.owner);
-    let second = TokenRecord { mac: first.mac, ..token(&world.other_team, &world.stranger) };
+    let second = TokenRecord { mac: first.mac, ..token(&world.other_team, &world.outsider) };
     let scope = TokenScope { projects: vec![world.project.id], ..TokenScope::default() };
     let mut tx = begin(store).await;
     tx.insert_token(&first, &TokenScope::default()).await.unwrap();
@@ -141,7 +141,7 @@ pub async fn tokens_come_oldest_first_with_their_scopes(store: &dyn Store) {
     let made = |age, of, by| TokenRecord { created_at: at(age), ..token(of, by) };
     let newest = made(30, &world.team, &world.owner);
     let oldest = made(10, &world.team, &world.owner);
-    let middle = made(20, &world.other_team, &world.stranger);
+    let middle = made(20, &world.other_team, &world.outsider);
     let left_out = made(15, &third_team, &world.owner);
     let scope = TokenScope {
         projects: vec![world.project.id],

@@ -7,14 +7,14 @@ use crate::testing::fixtures::{World, at, user};
 
 /// A user is found by ID; no user is found by an unknown ID.
 pub async fn a_person_is_found_by_id(store: &dyn Store) {
-    let (alice, nobody) = (user("alice"), user("nobody"));
+    let (alice, unknown) = (user("alice"), user("unknown"));
     let mut tx = begin(store).await;
 
     tx.insert_user(&alice).await.unwrap();
 
     let mut seen = committed(store, tx).await;
     assert_eq!(seen.user(alice.id).await.unwrap(), Some(alice));
-    assert_eq!(seen.user(nobody.id).await.unwrap(), None);
+    assert_eq!(seen.user(unknown.id).await.unwrap(), None);
 }
 
 /// A user is found only by the combination of issuer and subject.
@@ -86,25 +86,25 @@ pub async fn an_email_address_is_not_unique(store: &dyn Store) {
 
 /// All profile fields that an issuer can give are stored as given.
 pub async fn all_profile_fields_are_stored(store: &dyn Store) {
-    let told = told();
+    let full = full_user();
     let mut tx = begin(store).await;
 
-    tx.insert_user(&told).await.unwrap();
+    tx.insert_user(&full).await.unwrap();
 
-    assert_eq!(committed(store, tx).await.user(told.id).await.unwrap(), Some(told));
+    assert_eq!(committed(store, tx).await.user(full.id).await.unwrap(), Some(full));
 }
 
 /// Profile fields that the issuer does not report are `None`, not empty.
 pub async fn absent_profile_fields_stay_absent(store: &dyn Store) {
-    let untold = UserRecord { email_verified: false, ..user("alice") };
+    let absent = UserRecord { email_verified: false, ..user("alice") };
     let empty = UserRecord { first_name: Some(String::new()), ..user("bob") };
     let mut tx = begin(store).await;
 
-    tx.insert_user(&untold).await.unwrap();
+    tx.insert_user(&absent).await.unwrap();
     tx.insert_user(&empty).await.unwrap();
 
     let mut seen = committed(store, tx).await;
-    assert_eq!(seen.user(untold.id).await.unwrap(), Some(untold));
+    assert_eq!(seen.user(absent.id).await.unwrap(), Some(absent));
     assert_eq!(seen.user(empty.id).await.unwrap(), Some(empty));
 }
 
@@ -122,17 +122,17 @@ pub async fn a_long_name_in_any_script_survives(store: &dyn Store) {
 /// An update replaces all fields except ID, issuer, subject and creation time.
 pub async fn an_update_keeps_the_identity_of_a_user(store: &dyn Store) {
     let alice = user("alice");
-    let told = UserRecord { id: alice.id, created_at: at(900), ..told() };
+    let changed = UserRecord { id: alice.id, created_at: at(900), ..full_user() };
     let mut tx = begin(store).await;
     tx.insert_user(&alice).await.unwrap();
 
-    tx.update_user(&told).await.unwrap();
+    tx.update_user(&changed).await.unwrap();
 
     let expected = UserRecord {
         issuer: alice.issuer.clone(),
         subject: alice.subject.clone(),
         created_at: alice.created_at,
-        ..told
+        ..changed
     };
     let mut seen = committed(store, tx).await;
     assert_eq!(seen.user(alice.id).await.unwrap(), Some(expected.clone()));
@@ -141,21 +141,21 @@ pub async fn an_update_keeps_the_identity_of_a_user(store: &dyn Store) {
 
 /// An update can remove optional fields.
 pub async fn an_update_can_clear_profile_fields(store: &dyn Store) {
-    let told = told();
-    let untold = UserRecord {
+    let full = full_user();
+    let reduced = UserRecord {
         email_verified: false,
         first_name: None,
         last_name: None,
         avatar_url: None,
         last_login_at: None,
-        ..told.clone()
+        ..full.clone()
     };
     let mut tx = begin(store).await;
-    tx.insert_user(&told).await.unwrap();
+    tx.insert_user(&full).await.unwrap();
 
-    tx.update_user(&untold).await.unwrap();
+    tx.update_user(&reduced).await.unwrap();
 
-    assert_eq!(committed(store, tx).await.user(told.id).await.unwrap(), Some(untold));
+    assert_eq!(committed(store, tx).await.user(full.id).await.unwrap(), Some(reduced));
 }
 
 /// An update changes one user only.
@@ -171,7 +171,7 @@ pub async fn an_update_changes_no_other_user(store: &dyn Store) {
 }
 
 /// Returns a user with every profile field set.
-fn told() -> UserRecord {
+fn full_user() -> UserRecord {
     UserRecord {
         issuer: "https://issuer.example/tenant?x=1#y".to_owned(),
         email: "ünï+tag@exämple.com".to_owned(),
@@ -206,7 +206,7 @@ pub async fn a_forgotten_user_leaves_a_row_without_personal_data(store: &dyn Sto
     assert_eq!(seen.team(world.team.id).await.unwrap().unwrap().created_by, world.owner.id);
     let mut tx = begin(store).await;
     tx.insert_user(&user(subject)).await.unwrap();
-    tx.erase_user(world.stranger.id, at(60)).await.unwrap();
+    tx.erase_user(world.outsider.id, at(60)).await.unwrap();
     tx.commit().await.unwrap();
 }
 

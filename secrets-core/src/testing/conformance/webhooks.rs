@@ -78,7 +78,7 @@ pub async fn an_update_enables_or_disables_a_webhook(store: &dyn Store) {
     tx.insert_webhook(&before).await.unwrap();
     tx.insert_webhook(&other).await.unwrap();
     let after = WebhookRecord { enabled: false, failing_since: Some(at(9)), ..before.clone() };
-    let told = WebhookRecord {
+    let changed = WebhookRecord {
         sealed: sealed(b"another"),
         events: Vec::new(),
         created_by: Some(world.owner.id.uuid()),
@@ -86,7 +86,7 @@ pub async fn an_update_enables_or_disables_a_webhook(store: &dyn Store) {
         ..after.clone()
     };
 
-    tx.update_webhook(&told).await.unwrap();
+    tx.update_webhook(&changed).await.unwrap();
 
     assert_eq!(tx.webhook(before.id).await.unwrap(), Some(after));
     tx.update_webhook(&before).await.unwrap();
@@ -187,7 +187,7 @@ pub async fn an_update_stores_the_status_of_a_delivery(store: &dyn Store) {
         next_attempt_at: None,
         ..before.clone()
     };
-    let told = WebhookDeliveryRecord {
+    let changed = WebhookDeliveryRecord {
         webhook: other.id,
         event: None,
         body: "another".to_owned(),
@@ -195,7 +195,7 @@ pub async fn an_update_stores_the_status_of_a_delivery(store: &dyn Store) {
         ..after.clone()
     };
 
-    tx.update_webhook_delivery(&told).await.unwrap();
+    tx.update_webhook_delivery(&changed).await.unwrap();
 
     let mut seen = committed(store, tx).await;
     assert_eq!(seen.webhook_deliveries(to.id, 9).await.unwrap(), [after]);
