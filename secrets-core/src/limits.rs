@@ -84,7 +84,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
 
     /// Returns the state of the counter of `key` without counting a request; `admitted` is true if
     /// one more request would be allowed.
-    pub fn look(&self, key: K, now: Time) -> Option<Window> {
+    pub fn peek(&self, key: K, now: Time) -> Option<Window> {
         self.at(key, now, 0)
     }
 
@@ -203,16 +203,16 @@ mod tests {
     fn look_returns_the_state_without_counting() {
         let limiter = RateLimiter::new(1);
 
-        assert!(limiter.look("a", at(0)).unwrap().admitted);
+        assert!(limiter.peek("a", at(0)).unwrap().admitted);
         limiter.count("a", at(0));
-        assert!(!limiter.look("a", at(0)).unwrap().admitted);
+        assert!(!limiter.peek("a", at(0)).unwrap().admitted);
     }
 
     #[test]
     fn looking_takes_no_place_in_the_table() {
         let limiter = RateLimiter::new(1);
 
-        limiter.look("a", at(0));
+        limiter.peek("a", at(0));
 
         assert!(limiter.shards.iter().all(|shard| lock(shard).counts.is_empty()));
     }
@@ -225,8 +225,8 @@ mod tests {
         let counted: Vec<_> = windows.map(|window| (window.limit, window.remaining)).collect();
 
         assert_eq!(counted, [(3, 2), (3, 1), (3, 0), (3, 0)]);
-        assert_eq!(limiter.look("a", at(59)).unwrap().remaining, 0);
-        assert_eq!(limiter.look("b", at(59)).unwrap().remaining, 3);
+        assert_eq!(limiter.peek("a", at(59)).unwrap().remaining, 0);
+        assert_eq!(limiter.peek("b", at(59)).unwrap().remaining, 3);
     }
 
     #[test]

@@ -153,7 +153,7 @@ export const words = {
       describe: "new description",
       uncovered: (/** @type {string} */ from) => `override removed, then inherited from ${from}`,
     },
-    heirs: (/** @type {string} */ names, /** @type {number} */ number) => `${names} ${number === 1 ? "inherits" : "inherit"} this.`,
+    inheritors: (/** @type {string} */ names, /** @type {number} */ number) => `${names} ${number === 1 ? "inherits" : "inherit"} this.`,
     bar: "Changes that are not saved",
     changes: (/** @type {number} */ number) => plural(number, "change"),
     count: (/** @type {number} */ number, /** @type {number} */ environments) =>

@@ -11,6 +11,6 @@ use crate::json::to_js;
 pub fn scan(text: &str, path: Option<String>) -> Result<JsValue, Error> {
     let path = path.unwrap_or_default();
     let found = scanner::scan(text, &path, Rules::built_in());
-    let told: Vec<Sighting> = found.iter().map(|found| found.sighting(text)).collect();
-    to_js(&told)
+    let sightings: Vec<Sighting> = found.iter().map(|found| found.sighting(text)).collect();
+    to_js(&sightings)
 }

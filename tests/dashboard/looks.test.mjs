@@ -72,7 +72,7 @@ const sections = ({ slug, team }) => ({
 
 // Dialogs of each section, by the button that opens them.
 const DIALOGS = {
-  environments: { "new-environment": "New environment", "edit-environment": "Edit: preview", heirs: "Delete: preview", "delete-environment": "Delete: qa" },
+  environments: { "new-environment": "New environment", "edit-environment": "Edit: preview", "delete-parent": "Delete: preview", "delete-environment": "Delete: qa" },
   rotations: {
     "new-rotation": "New rotation", "rotate-now": "Rotate now: main-db", interval: "Change interval: main-db", "delete-rotation": "Delete: main-db",
     "new-webhook": "Add webhook", deliveries: "Deliveries: https://hooks.example.com/a", "delete-webhook": "Delete: https://hooks.example.com/a",

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { contains, rectangleOf, sizeOf } from "../../secrets-http/dashboard/grid/selection.js";
-import { NOTHING_STAGED, conflictsOf, heirsOf, planOf, rebase, redo, stage, undo, unstage, withNewKeys } from "../../secrets-http/dashboard/grid/staged.js";
+import { NOTHING_STAGED, conflictsOf, inheritorsOf, planOf, rebase, redo, stage, undo, unstage, withNewKeys } from "../../secrets-http/dashboard/grid/staged.js";
 import { isDotenv, lineOf, parsed } from "../../secrets-http/dashboard/windows/dotenv.js";
 
 const set = (environment, key, value, base = 1, rest = {}) => ({ environment, key, action: "set", value, base, ...rest });
@@ -83,10 +83,10 @@ test("a new key has a row in its place of the order", () => {
 });
 
 test("the environments that inherit a change are found", () => {
-  assert.deepEqual(heirsOf(set("p", "A"), comparison), ["preview"]);
-  assert.deepEqual(heirsOf(set("p", "C"), comparison), []);
-  assert.deepEqual(heirsOf(set("v", "C"), comparison), ["qa"]);
-  assert.deepEqual(heirsOf(set("p", "NEW"), comparison), ["preview", "qa"]);
+  assert.deepEqual(inheritorsOf(set("p", "A"), comparison), ["preview"]);
+  assert.deepEqual(inheritorsOf(set("p", "C"), comparison), []);
+  assert.deepEqual(inheritorsOf(set("v", "C"), comparison), ["qa"]);
+  assert.deepEqual(inheritorsOf(set("p", "NEW"), comparison), ["preview", "qa"]);
 });
 
 test("a pasted line is understood with certainty, or an error by its number", () => {

@@ -118,9 +118,9 @@ impl Context<'_, Read> {
         path: &EnvironmentPath,
         wanted: Selection<'_>,
     ) -> Result<Option<View>> {
-        let note = mem::take(&mut self.audit);
+        let context = mem::take(&mut self.audit);
         let view = self.view(path, wanted).await;
-        self.audit = note;
+        self.audit = context;
         match (view, &self.caller.who) {
             (Ok(view), _) => Ok(Some(view)),
             (Err(Error::NotFound(_)), _) | (Err(Error::Forbidden(_)), Who::Person(_)) => Ok(None),
@@ -208,9 +208,9 @@ impl<A: Access> Context<'_, A> {
     /// True if the caller may read the secrets of this environment. Does not change the audit
     /// entry.
     pub(crate) async fn may_read(&mut self, path: &EnvironmentPath) -> Result<bool> {
-        let note = mem::take(&mut self.audit);
+        let context = mem::take(&mut self.audit);
         let resolved = self.resolve(path, Permission::Read, Selection::None).await;
-        self.audit = note;
+        self.audit = context;
         match resolved {
             Ok(_) => Ok(true),
             Err(Error::Forbidden(_) | Error::NotFound(_)) => Ok(false),

@@ -124,9 +124,9 @@ impl Operation for SealArchive {
                 let archived = archived(cx, &project, environment).await?;
                 // The audit context filled by reading this environment becomes an entry of its
                 // team.
-                let note = std::mem::take(&mut cx.audit);
+                let context = std::mem::take(&mut cx.audit);
                 if let Some(archived) = archived {
-                    exported.push(AuditContext { action: Some("secrets.exported"), ..note });
+                    exported.push(AuditContext { action: Some("secrets.exported"), ..context });
                     environments.push(archived);
                 }
             }

@@ -65,7 +65,7 @@ async fn login_of<A: Access>(
 ) -> Result<DeviceLoginRecord> {
     let (whose, now) = (cx.caller.person()?.id, cx.now());
     let attempts = cx.shared::<LoginAttempts>();
-    Bound::LoginAttempts.check(attempts.users.look(whose, now))?;
+    Bound::LoginAttempts.check(attempts.users.peek(whose, now))?;
     let found = match code.mac(cx.keyring()) {
         Some(mac) => cx.reads().login_by_user_code(&mac).await?,
         None => None,
@@ -96,7 +96,7 @@ pub async fn delete_ended(engine: &Engine) -> StoreResult<()> {
 /// Fails if this IP address has submitted too many invalid credentials in the current minute. For
 /// web pages on which a user enters a credential.
 pub fn check_attempts(engine: &Engine, address: IpAddr) -> Result<()> {
-    let window = engine.shared::<LoginAttempts>().addresses.look(address, engine.now());
+    let window = engine.shared::<LoginAttempts>().addresses.peek(address, engine.now());
     let bound = Bound::LoginAttempts;
     bound.check(window).inspect_err(|_| engine.refusals().count(bound))
 }

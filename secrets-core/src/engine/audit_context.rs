@@ -39,8 +39,8 @@ impl AuditContext {
     ) -> Vec<AuditRecord> {
         let others = std::mem::take(&mut self.others);
         let own = (!self.skips_audit).then_some(self);
-        let notes = others.into_iter().chain(own);
-        notes.map(|note| note.into_entry(caller, action, now)).collect()
+        let contexts = others.into_iter().chain(own);
+        contexts.map(|context| context.into_entry(caller, action, now)).collect()
     }
 
     /// Builds the audit entry of an operation performed by `caller`.

@@ -45,7 +45,7 @@ use futures_util::future::try_join_all;
 
 use self::admission::Admission;
 use self::audit_queue::AuditQueue;
-use self::offload::Permits;
+use self::offload::CpuPermits;
 use self::shared::Shared;
 use crate::crypto::Keyring;
 use crate::limits::SharedWindows;
@@ -61,7 +61,7 @@ pub struct Engine {
     audit: AuditQueue,
     counters: Counters,
     shared: Shared,
-    permits: Permits,
+    permits: CpuPermits,
     admission: Admission,
     windows: SharedWindows,
 }
@@ -132,12 +132,12 @@ impl Engine {
         let work = time_limit::run(self.ports.timer.as_deref(), limit, work);
         let (_admitted, cx, output) = work.await?;
         let is_dry_run = cx.is_dry_run();
-        let (mut session, note, now) = cx.into_parts();
+        let (mut session, context, now) = cx.into_parts();
         let output = match output {
             Ok(output) => output,
             Err(error) => {
                 drop(session);
-                refusals::record_denied::<O>(self, caller, note, &error).await;
+                refusals::record_denied::<O>(self, caller, context, &error).await;
                 return Err(error);
             }
         };
@@ -145,17 +145,17 @@ impl Engine {
             _ if is_dry_run => drop(session),
             Audit::Nothing => O::Access::finish(session).await?,
             Audit::Change(action) => {
-                let entries = note.into_entries(caller, action, now);
+                let entries = context.into_entries(caller, action, now);
                 O::Access::record(&mut session, &entries).await?;
                 O::Access::finish(session).await?;
             }
             Audit::Read(_) if !self.options.audit_reads => {}
-            Audit::Read(_) | Audit::Export(_) if note.skips_audit => {}
+            Audit::Read(_) | Audit::Export(_) if context.skips_audit => {}
             Audit::Read(action) | Audit::Export(action) => {
                 // The reader is released first, because recording waits for other entries and for
                 // the disk.
                 drop(session);
-                let entries = note.into_entries(caller, action, now).into_iter();
+                let entries = context.into_entries(caller, action, now).into_iter();
                 try_join_all(entries.map(|entry| self.record(entry))).await?;
             }
         }

@@ -19,7 +19,7 @@ const REMEMBERED_TURNS: u64 = 256;
 
 /// Permits for CPU-bound work, at most one per account. A free permit goes to the waiting account
 /// that had its last turn longest ago.
-pub(super) struct Permits(Arc<Mutex<Queue>>);
+pub(super) struct CpuPermits(Arc<Mutex<Queue>>);
 
 struct Queue {
     /// Maximum number of jobs that run at the same time.
@@ -37,7 +37,7 @@ struct Permit {
     account: Uuid,
 }
 
-impl Default for Permits {
+impl Default for CpuPermits {
     /// Creates half as many permits as there are processors, at least 2 and at most 8, because
     /// deriving an encryption key takes 64 MiB of memory.
     fn default() -> Self {
@@ -46,7 +46,7 @@ impl Default for Permits {
     }
 }
 
-impl Permits {
+impl CpuPermits {
     fn new(limit: usize) -> Self {
         let (running, waiting, served) = Default::default();
         Self(Arc::new(Mutex::new(Queue { limit, running, waiting, served, turn: 0 })))
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     /// Starts to wait for a permit, for an account.
-    fn wait(permits: &Permits, account: u128) -> BoxFuture<'_, Result<Permit>> {
+    fn wait(permits: &CpuPermits, account: u128) -> BoxFuture<'_, Result<Permit>> {
         permits.acquire(Uuid::from_u128(account)).boxed()
     }
 
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn an_account_has_one_permit_and_the_process_two() {
-        let permits = Permits::new(2);
+        let permits = CpuPermits::new(2);
 
         let first = granted(&mut wait(&permits, 1)).unwrap();
         let mut second = wait(&permits, 1);
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn accounts_take_turns() {
-        let permits = Permits::new(2);
+        let permits = CpuPermits::new(2);
         let [first, _second] = [1, 2].map(|account| granted(&mut wait(&permits, account)));
         let mut many: Vec<_> = (0..16).map(|_| wait(&permits, 1)).collect();
         assert!(many.iter_mut().all(|one| granted(one).is_none()));
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn an_account_cannot_fill_the_queue() {
-        let permits = Permits::new(2);
+        let permits = CpuPermits::new(2);
         let _running = [1, 2].map(|account| granted(&mut wait(&permits, account)));
         let mut many: Vec<_> = (0..MAX_WAITING).map(|_| wait(&permits, 1)).collect();
         assert!(many.iter_mut().all(|one| granted(one).is_none()));
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_caller_that_no_longer_waits_is_skipped() {
-        let permits = Permits::new(2);
+        let permits = CpuPermits::new(2);
         let running = [1, 2].map(|account| granted(&mut wait(&permits, account)));
         let mut gone = wait(&permits, 3);
         assert!(granted(&mut gone).is_none());

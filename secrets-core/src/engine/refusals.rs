@@ -186,10 +186,10 @@ pub(crate) async fn record(
     engine: &Engine,
     caller: &Caller,
     action: &'static str,
-    note: AuditContext,
+    context: AuditContext,
 ) {
     let Some(account) = caller.account() else { return };
-    let entry = note.into_entry(caller, action, engine.now());
+    let entry = context.into_entry(caller, action, engine.now());
     let entry = AuditRecord { outcome: "denied".to_owned(), ..entry };
     let refusals = engine.shared::<Refusals>();
     let first = lock(&refusals.0).count(account, entry);
@@ -206,18 +206,18 @@ pub(crate) async fn record(
 pub(super) async fn record_denied<O: Operation>(
     engine: &Engine,
     caller: &Caller,
-    note: AuditContext,
+    context: AuditContext,
     error: &Error,
 ) {
-    let (Error::Forbidden(_) | Error::ApprovalRequired(_), Some(_)) = (error, note.team) else {
+    let (Error::Forbidden(_) | Error::ApprovalRequired(_), Some(_)) = (error, context.team) else {
         return;
     };
     let action = match O::AUDIT {
         Audit::Nothing => return,
         Audit::Change(action) | Audit::Read(action) | Audit::Export(action) => action,
     };
-    let note = AuditContext { details: Map::new(), others: Vec::new(), ..note };
-    record(engine, caller, action, note).await;
+    let context = AuditContext { details: Map::new(), others: Vec::new(), ..context };
+    record(engine, caller, action, context).await;
 }
 
 /// Records refusals of earlier minutes that are not recorded yet; those of the current minute too
@@ -266,12 +266,12 @@ mod tests {
         let token = token(&team(&creator, "ops"), &creator);
         let origin = Origin { address: Some(address.parse().unwrap()), ..Origin::default() };
         let caller = Caller { who: Who::Token(Arc::new(token)), origin };
-        let note = AuditContext {
+        let context = AuditContext {
             team: Some(TeamId::from(Uuid::from_u128(1))),
             resource: Some(("service_token", Some(Uuid::from_u128(2)), None)),
             ..AuditContext::default()
         };
-        let entry = note.into_entry(&caller, "token.used_denied", at(seconds));
+        let entry = context.into_entry(&caller, "token.used_denied", at(seconds));
         let actor_id = Some(Uuid::from_u128(3));
         (Uuid::from_u128(2).into(), AuditRecord { actor_id, ..entry })
     }

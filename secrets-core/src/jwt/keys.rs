@@ -145,11 +145,11 @@ impl VerificationKey {
             // Above all `oct`: a published symmetric key is not secret.
             _ => return None,
         };
-        let about = &jwk.common;
-        let for_it = about.key_algorithm.is_none_or(|declared| declared == algorithm.into());
-        let signs = matches!(about.public_key_use, None | Some(PublicKeyUse::Signature));
+        let common = &jwk.common;
+        let for_it = common.key_algorithm.is_none_or(|declared| declared == algorithm.into());
+        let signs = matches!(common.public_key_use, None | Some(PublicKeyUse::Signature));
         let verifies =
-            about.key_operations.as_ref().is_none_or(|all| all.contains(&KeyOperations::Verify));
+            common.key_operations.as_ref().is_none_or(|all| all.contains(&KeyOperations::Verify));
         if !(for_it && signs && verifies) {
             return None;
         }

@@ -273,12 +273,12 @@ async fn retire(engine: &Engine, replaced: &ReplacedKey) -> Result<()> {
         Err(StoreError::Stale(_)) => return Ok(()),
         Err(error) => return Err(error.into()),
     }
-    let mut note = AuditContext {
+    let mut context = AuditContext {
         resource: Some(("project", Some(project.uuid()), None)),
         ..AuditContext::default()
     };
-    note.details.insert("version".to_owned(), version.into());
-    let entry = note.into_entry(&Caller::system(), "keys.project_key_retired", engine.now());
+    context.details.insert("version".to_owned(), version.into());
+    let entry = context.into_entry(&Caller::system(), "keys.project_key_retired", engine.now());
     tx.insert_audit(&[entry]).await?;
     tx.commit().await?;
     Ok(())

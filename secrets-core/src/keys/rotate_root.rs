@@ -38,11 +38,11 @@ pub async fn rotate_root(engine: &Engine) -> Result<RootRotation, StartError> {
     let after = after.map_err(StartError::Keys)?;
     Keyring::load(root, &after, &keys).await.map_err(StartError::Keys)?;
     tx.replace_root_key(&before, &after).await?;
-    let mut note =
+    let mut context =
         AuditContext { resource: Some(("instance", None, None)), ..AuditContext::default() };
-    note.details.insert("from".to_owned(), json!(before.root_key.to_string()));
-    note.details.insert("to".to_owned(), json!(after.root_key.to_string()));
-    let entry = note.into_entry(&Caller::system(), "keys.root_rotated", engine.now());
+    context.details.insert("from".to_owned(), json!(before.root_key.to_string()));
+    context.details.insert("to".to_owned(), json!(after.root_key.to_string()));
+    let entry = context.into_entry(&Caller::system(), "keys.root_rotated", engine.now());
     tx.insert_audit(&[entry]).await?;
     tx.commit().await?;
     stored_under(engine, after.root_key).await?;

@@ -41,7 +41,7 @@ impl AddressLimiter {
             IpAddr::V6(address) => prefixes(address),
         };
         // Requests over the limit of the /64 network do not use up the limit of its neighbors.
-        let own = self.v6.look(network, now)?;
+        let own = self.v6.peek(network, now)?;
         let around = if own.admitted { self.v6_wide.count(wide, now) } else { None };
         around.filter(|around| !around.admitted).or_else(|| self.v6.count(network, now))
     }
@@ -71,19 +71,19 @@ impl AddressLimiter {
         let Some([used, used_wide]) = shared.add(counters).await else { return Some(own) };
         self.v6.raise(network, now, used);
         self.v6_wide.raise(wide, now, used_wide);
-        let around = self.v6_wide.look(wide, now)?.with_used(used_wide);
+        let around = self.v6_wide.peek(wide, now)?.with_used(used_wide);
         Some(if around.admitted { own.with_used(used) } else { around })
     }
 
     /// Returns the state of the counter of an address without counting a request; `admitted` is
     /// true if one more request would be allowed.
-    pub fn look(&self, address: IpAddr, now: Time) -> Option<Window> {
+    pub fn peek(&self, address: IpAddr, now: Time) -> Option<Window> {
         let (network, wide) = match address.to_canonical() {
-            IpAddr::V4(address) => return self.v4.look(address, now),
+            IpAddr::V4(address) => return self.v4.peek(address, now),
             IpAddr::V6(address) => prefixes(address),
         };
-        let around = self.v6_wide.look(wide, now)?;
-        if around.admitted { self.v6.look(network, now) } else { Some(around) }
+        let around = self.v6_wide.peek(wide, now)?;
+        if around.admitted { self.v6.peek(network, now) } else { Some(around) }
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn admitted(limiter: &AddressLimiter, address: &str) -> bool {
-        limiter.look(ip(address), now()).unwrap().admitted
+        limiter.peek(ip(address), now()).unwrap().admitted
     }
 
     /// Counts 20 requests from each of 200,000 networks below `2001:db8::/32`.
@@ -224,6 +224,6 @@ mod tests {
     #[test]
     fn zero_counts_nothing() {
         assert_eq!(AddressLimiter::new(0).count(ip("192.0.2.1"), now()), None);
-        assert_eq!(AddressLimiter::new(0).look(ip("2001:db8::1"), now()), None);
+        assert_eq!(AddressLimiter::new(0).peek(ip("2001:db8::1"), now()), None);
     }
 }

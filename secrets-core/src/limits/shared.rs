@@ -312,7 +312,7 @@ mod tests {
 
         counters.is_away.store(true, Ordering::Relaxed);
 
-        assert!(!there.look(7, at(0)).unwrap().admitted);
+        assert!(!there.peek(7, at(0)).unwrap().admitted);
         assert_eq!(other.state(), SharedState::Unavailable);
     }
 
@@ -329,7 +329,7 @@ mod tests {
 
         assert_eq!(late.remaining, 0);
         // Its node counts it in the window that has begun, once.
-        assert_eq!(there.look(7, at(60)).unwrap().remaining, 3);
+        assert_eq!(there.peek(7, at(60)).unwrap().remaining, 3);
     }
 
     #[tokio::test]

@@ -9,7 +9,8 @@ pub mod document;
 pub mod error;
 pub mod ids;
 pub mod links;
-pub(crate) mod lock;
+#[doc(hidden)]
+pub mod lock;
 pub(crate) mod named_enum;
 pub mod names;
 #[doc(hidden)]

@@ -78,13 +78,13 @@ async fn purge_batch(
     let mut tx = engine.store().begin().await?;
     let purge = tx.purge_project(project.id, before, MAX_ROWS).await?;
     if purge == PurgeProgress::Complete {
-        let note = AuditContext {
+        let context = AuditContext {
             team: Some(project.team),
             project: Some((project.id, project.slug.to_string())),
             resource: Some(("project", Some(project.id.uuid()), None)),
             ..AuditContext::default()
         };
-        let entry = note.into_entry(&Caller::system(), "project.purged", engine.now());
+        let entry = context.into_entry(&Caller::system(), "project.purged", engine.now());
         tx.insert_audit(&[entry]).await?;
     }
     tx.commit().await?;

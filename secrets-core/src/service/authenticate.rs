@@ -117,14 +117,14 @@ impl Service {
         details: [(&'static str, &'static str); N],
     ) {
         let resource = ("service_token", Some(token.id.uuid()), Some(token.name.to_string()));
-        let mut note = AuditContext {
+        let mut context = AuditContext {
             team: Some(token.team),
             resource: Some(resource),
             ..AuditContext::default()
         };
         let details = details.map(|(name, detail)| (name.to_owned(), detail.into()));
-        note.details.extend(details);
-        refusals::record(&self.engine, caller, "token.used_denied", note).await;
+        context.details.extend(details);
+        refusals::record(&self.engine, caller, "token.used_denied", context).await;
     }
 
     async fn session(&self, text: &str, kind: SessionKind, origin: Origin) -> Result<Caller> {
@@ -169,7 +169,7 @@ impl Service {
         session: SessionId,
         team: Option<TeamId>,
     ) {
-        let note = AuditContext {
+        let context = AuditContext {
             team,
             resource: Some((resource_type(kind), Some(session.uuid()), None)),
             details: Map::from_iter([("reason".to_owned(), "expired".into())]),
@@ -179,6 +179,6 @@ impl Service {
             SessionKind::Cli => "cli.used_denied",
             SessionKind::Browser => "browser.used_denied",
         };
-        refusals::record(&self.engine, caller, action, note).await;
+        refusals::record(&self.engine, caller, action, context).await;
     }
 }

@@ -3,7 +3,7 @@
 import { notify } from "../parts/notice.js";
 import { words } from "../words.js";
 import { isReadable, markOf } from "./marks.js";
-import { changeId, heirsOf, ownVersion, redo, stage, undo, unstage } from "./staged.js";
+import { changeId, inheritorsOf, ownVersion, redo, stage, undo, unstage } from "./staged.js";
 
 /** @typedef {import("./state.js").GridState} GridState */
 /** @typedef {import("./staged.js").Change} Change */
@@ -110,8 +110,8 @@ export function changeText(grid, change) {
 /** Describes the effect of a change on other environments. @param {GridState} grid @param {Change} change */
 export function consequence(grid, change) {
   if (change.action === "describe") return "";
-  const heirs = heirsOf(change, grid.comparison.value);
-  return heirs.length ? words.edit.heirs(heirs.join(", "), heirs.length) : "";
+  const inheritors = inheritorsOf(change, grid.comparison.value);
+  return inheritors.length ? words.edit.inheritors(inheritors.join(", "), inheritors.length) : "";
 }
 
 /** Discards the staged changes of one cell. @param {GridState} grid @param {string[]} ids */

@@ -147,7 +147,7 @@ export function withNewKeys(comparison, changes) {
  * Names the environments that inherit a key from this one, and so see the change.
  * @param {Change} change @param {import("./marks.js").Comparison} comparison
  */
-export function heirsOf({ environment, key }, { environments, keys }) {
+export function inheritorsOf({ environment, key }, { environments, keys }) {
   const row = keys.find((row) => row.key === key);
   const isOwn = (/** @type {number} */ place) => ownVersion(row?.cells[place]) > 0;
   const names = /** @type {string[]} */ ([]);

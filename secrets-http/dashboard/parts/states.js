@@ -9,13 +9,13 @@ import { Dialog } from "./dialog.js";
 import { html } from "./html.js";
 
 /** Time after which a skeleton is shown while loading, in milliseconds. */
-const PATIENCE = 150;
+const SKELETON_DELAY = 150;
 
 /** Skeleton: rows without text, shown while the content is loading. @param {{ rows: number }} properties */
 export function Skeleton({ rows }) {
   const [isLate, setLate] = useState(false);
   useEffect(() => {
-    const timer = setTimeout(() => setLate(true), PATIENCE);
+    const timer = setTimeout(() => setLate(true), SKELETON_DELAY);
     return () => clearTimeout(timer);
   }, []);
   return html`<div class=${isLate ? "skeleton" : "skeleton early"} role="status">

@@ -133,8 +133,8 @@ function Edit({ project, comparison, environment, all, onClose, onDone }) {
     await requests.changeEnvironment(project.slug, id, changes);
     onDone(form.name);
   };
-  const heirs = new Set([id, ...treeOf(all, id).map((heir) => heir.environment.id)]);
-  const parents = all.filter((one) => one.id === inherits_from || (!heirs.has(one.id) && isReadable(all, one)));
+  const excluded = new Set([id, ...treeOf(all, id).map((descendant) => descendant.environment.id)]);
+  const parents = all.filter((one) => one.id === inherits_from || (!excluded.has(one.id) && isReadable(all, one)));
   return html`<${FormDialog}
     title=${text.editTitle(name)}
     submit=${text.save}
@@ -157,18 +157,18 @@ function Edit({ project, comparison, environment, all, onClose, onDone }) {
   <//>`;
 }
 
-/** @param {{ project: any, environment: Environment, heirs: Environment[], onClose: () => void, onDone: () => void }} properties */
-function Delete({ project, environment, heirs, onClose, onDone }) {
+/** @param {{ project: any, environment: Environment, childEnvironments: Environment[], onClose: () => void, onDone: () => void }} properties */
+function Delete({ project, environment, childEnvironments, onClose, onDone }) {
   const [typed, setTyped] = useState("");
   const { id, name } = environment;
   const remove = async () => {
     await requests.deleteEnvironment(project.slug, id);
     onDone();
   };
-  if (heirs.length > 0) {
-    return html`<${Dialog} title=${text.heirsTitle(name)} onClose=${onClose}>
-      <p>${text.heirs}</p>
-      <ul class="plain">${heirs.map((heir) => html`<li key=${heir.id}>${heir.name}</li>`)}</ul>
+  if (childEnvironments.length > 0) {
+    return html`<${Dialog} title=${text.childrenTitle(name)} onClose=${onClose}>
+      <p>${text.children}</p>
+      <ul class="plain">${childEnvironments.map((child) => html`<li key=${child.id}>${child.name}</li>`)}</ul>
     <//>`;
   }
   return html`<${FormDialog}
@@ -216,7 +216,7 @@ function Environments({ place, all, comparison, reload }) {
     html`<${Delete}
       project=${place.project}
       environment=${chosen}
-      heirs=${all.filter(({ inherits_from }) => inherits_from === chosen.id)}
+      childEnvironments=${all.filter(({ inherits_from }) => inherits_from === chosen.id)}
       onClose=${close}
       onDone=${() => done(text.removed(chosen.name))}
     />`}`;

@@ -17,7 +17,9 @@ mod userinfo;
 
 use std::time::Duration;
 
-pub use self::code_flow::{Answer, ClientSecret, CodeFlow, OidcClient, SignInSecrets};
+pub use self::code_flow::{
+    AuthorizationResponse, ClientSecret, CodeFlow, OidcClient, SignInSecrets,
+};
 pub use self::dev_links::DevLinks;
 pub use self::oidc::{OidcSettings, OidcVerifier};
 

@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -17,6 +17,7 @@ use redis::{
     AsyncConnectionConfig, Client, IntoConnectionInfo as _, RedisError, RedisResult, Script,
 };
 use secrets_core::limits::{SharedCounter, SharedCounters};
+use secrets_core::model::lock::lock;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -157,7 +158,7 @@ fn describe(error: &RedisError) -> String {
 
 impl Shared {
     fn current(&self) -> MutexGuard<'_, Current> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.connection)
     }
 
     fn is_connected(&self) -> bool {

@@ -42,7 +42,7 @@ pub struct Content {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Query {
     pub(super) name: &'static str,
-    pub(super) about: &'static str,
+    pub(super) description: &'static str,
     pub(super) form: Form,
     pub(super) is_required: bool,
 }
@@ -209,8 +209,13 @@ impl Route {
 
     /// Adds an optional query parameter.
     #[must_use]
-    pub(crate) fn query(mut self, name: &'static str, form: Form, about: &'static str) -> Self {
-        self.doc.query.push(Query { name, about, form, is_required: false });
+    pub(crate) fn query(
+        mut self,
+        name: &'static str,
+        form: Form,
+        description: &'static str,
+    ) -> Self {
+        self.doc.query.push(Query { name, description, form, is_required: false });
         self
     }
 
@@ -220,9 +225,9 @@ impl Route {
         mut self,
         name: &'static str,
         form: Form,
-        about: &'static str,
+        description: &'static str,
     ) -> Self {
-        self.doc.query.push(Query { name, about, form, is_required: true });
+        self.doc.query.push(Query { name, description, form, is_required: true });
         self
     }
 

@@ -72,14 +72,14 @@ pub fn document(routes: &[Route], envelope: Envelope) -> Value {
     optional::remove_null(&mut schemas, &paths);
     example::add(&mut paths, &schemas);
     names::rename(&mut schemas, &mut paths);
-    let about = match envelope {
+    let envelope_description = match envelope {
         Envelope::Named => ABOUT_NAMED,
         Envelope::Both => ABOUT_BOTH,
     };
     json!({
         "openapi": "3.1.0",
         "info": {
-            "title": "secrets", "version": "1.0.0", "description": format!("{ABOUT}{about}"),
+            "title": "secrets", "version": "1.0.0", "description": format!("{ABOUT}{envelope_description}"),
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "/" }],
@@ -152,7 +152,7 @@ fn parameters(route: &Route) -> Vec<Value> {
     let in_query = route.doc.query.iter().map(|query| {
         json!({
             "name": query.name, "in": "query", "required": query.is_required,
-            "description": query.about, "schema": query.form.schema(),
+            "description": query.description, "schema": query.form.schema(),
         })
     });
     in_path.chain(in_query).collect()

@@ -54,11 +54,11 @@ pub(super) fn register(schemas: &mut Components) {
         schemas.extend(described.named);
     }
     let Some(mut limit) = schemas.remove("LimitBody") else { return };
-    let about = "Error of an operation that would exceed a limit of the team's plan.";
+    let description = "Error of an operation that would exceed a limit of the team's plan.";
     if let Some(fields) = limit.as_object_mut() {
         fields.remove("description");
     }
-    let limit = json!({ "description": about, "allOf": [reference("ErrorBody"), limit] });
+    let limit = json!({ "description": description, "allOf": [reference("ErrorBody"), limit] });
     schemas.insert("LimitError".to_owned(), limit);
 }
 

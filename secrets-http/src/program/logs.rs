@@ -2,8 +2,9 @@
 
 use std::io::{self, BufWriter};
 use std::panic;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use secrets_core::model::lock::lock;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
@@ -38,7 +39,7 @@ pub fn start(filter: EnvFilter, format: LogFormat) {
     };
     // Fails if the process has a logger already, such as in a test runner, which is kept.
     if started.is_ok() {
-        *WRITER.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
+        *lock(&WRITER) = Some(guard);
     }
     // The message of a panic may contain secret data, so only its location is logged.
     panic::set_hook(Box::new(|panic| {
@@ -53,6 +54,6 @@ pub struct FlushAtExit;
 
 impl Drop for FlushAtExit {
     fn drop(&mut self) {
-        drop(WRITER.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(lock(&WRITER).take());
     }
 }

@@ -102,8 +102,8 @@ fn documented(route: Route) -> Route {
         Content::text("application/x-ndjson"),
         Content::text("text/csv"),
     ];
-    QUERY.iter().fold(route.response(200, formats), |route, (name, form, about)| {
-        route.query(name, *form, about)
+    QUERY.iter().fold(route.response(200, formats), |route, (name, form, description)| {
+        route.query(name, *form, description)
     })
 }
 

@@ -109,7 +109,7 @@ enum SignedIn {
     /// The user is signed in.
     Caller(Box<Caller>),
     /// No credential was sent, or the browser's session has ended.
-    Nobody,
+    Anonymous,
 }
 
 impl Visit<'_> {
@@ -117,7 +117,7 @@ impl Visit<'_> {
         let typed = form.access_token.as_deref().map(str::trim).filter(|token| !token.is_empty());
         let caller = match self.sign_in(&form, typed, origin).await {
             Ok(SignedIn::Caller(caller)) => *caller,
-            Ok(SignedIn::Nobody) => {
+            Ok(SignedIn::Anonymous) => {
                 let entry = self.entry(&form.user_code, None);
                 let message = match (form.decision, &entry) {
                     (None, _) => "",
@@ -162,7 +162,7 @@ impl Visit<'_> {
         // A link opens the page with the cookie, so the cookie counts only with a decision.
         match kept_token(self.headers).filter(|_| form.decision.is_some() && has_code) {
             Some(kept) => authenticate(self.api, &kept, origin).await.map(signed_in),
-            None => Ok(SignedIn::Nobody),
+            None => Ok(SignedIn::Anonymous),
         }
     }
 

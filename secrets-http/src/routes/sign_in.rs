@@ -13,7 +13,7 @@ use warp::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use warp::reply::Response;
 
 use super::page::{self, escape_html};
-use crate::adapters::identity::{Answer, CodeFlow, SignInSecrets};
+use crate::adapters::identity::{AuthorizationResponse, CodeFlow, SignInSecrets};
 use crate::serve::api::Api;
 use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::cookies::cookies;
@@ -145,8 +145,8 @@ impl Visit {
         }
         let is_error = parameter("error")?.is_some();
         let code = parameter("code")?.filter(|_| !is_error);
-        let answer = Answer { code, issuer: parameter("iss")? };
-        let identity = flow.finish(answer, &state.secrets).await.map_err(|reason| {
+        let response = AuthorizationResponse { code, issuer: parameter("iss")? };
+        let identity = flow.finish(response, &state.secrets).await.map_err(|reason| {
             let error = Error::from(reason);
             if error.refuses_credential() { REFUSED } else { error }
         })?;

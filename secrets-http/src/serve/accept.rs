@@ -142,12 +142,12 @@ where
 {
     let options = Arc::new(options);
     let permits = Arc::new(Semaphore::new(options.connections));
-    let seats = Arc::new(ConnectionLimiter::new(options.connections_per_address));
+    let limiter = Arc::new(ConnectionLimiter::new(options.connections_per_address));
     let (stopping, graceful) = (Stopping::default(), GracefulShutdown::new());
     let mut connections = JoinSet::new();
     let serve = |connections: &mut JoinSet<()>, (socket, peer, permit): Accepted| {
         let counted = !options.uncounted.contain(peer.ip());
-        let Some(seat) = seats.take(peer.ip(), counted) else {
+        let Some(connection_permit) = limiter.take(peer.ip(), counted) else {
             options.refusals.count(Bound::Connections);
             return;
         };
@@ -156,7 +156,7 @@ where
         let connection = Connection::new(peer, given, answer.clone());
         connections.spawn(async move {
             connection.serve(socket, watcher).await;
-            drop((seat, permit));
+            drop((connection_permit, permit));
         });
     };
     let mut stop = pin!(stop);

@@ -83,9 +83,9 @@ impl Api {
         F: Filter<Extract = (W,), Error = Rejection> + Clone + Send + Sync + 'static,
         W: Future<Output = Result<T, Fault>> + Send + 'static,
     {
-        let nobody = warp::ext::get::<Origin>().map(Caller::anonymous);
+        let anonymous = warp::ext::get::<Origin>().map(Caller::anonymous);
         let doc = Doc::of(shape.answers());
-        let filter = self.answer(shape, request, nobody);
+        let filter = self.answer(shape, request, anonymous);
         Route { doc, ..Route::public(method, template, T::NAME, filter) }
     }
 

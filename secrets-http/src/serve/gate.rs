@@ -16,12 +16,13 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures_util::future::join;
 use secrets_core::Service;
 use secrets_core::engine::{Caller, Who};
 use secrets_core::limits::{AddressLimiter, RateLimiter, SharedWindows, Window, network_of};
+use secrets_core::model::lock::lock;
 use secrets_core::model::{BaseUrl, Bound, Clock, Error, Identity, Origin, Time};
 use warp::http::HeaderMap;
 use warp::http::header::AUTHORIZATION;
@@ -133,7 +134,7 @@ impl Authenticator {
         let known = self.verified.find(credential, address, now);
         let window = match known {
             Some(Known { principal, is_here: true }) => self.count_principal(principal, now).await,
-            Some(Known { principal, is_here: false }) => self.principals.look(principal, now),
+            Some(Known { principal, is_here: false }) => self.principals.peek(principal, now),
             None => None,
         };
         if let Err(error) = Bound::Principal.check(window) {
@@ -210,8 +211,8 @@ impl Authenticator {
 
     /// Fails if the address has exceeded its limit of requests or of failed credentials.
     fn admit_address(&self, address: IpAddr, now: Time) -> Result<(), Error> {
-        Bound::Failures.check(self.failures.look(address, now))?;
-        Bound::Address.check(self.addresses.look(address, now))
+        Bound::Failures.check(self.failures.peek(address, now))?;
+        Bound::Address.check(self.addresses.peek(address, now))
     }
 
     /// Counts a request without a valid credential for its IP address. Returns the refusal.
@@ -274,7 +275,7 @@ impl Verified {
     /// Remembers a verified credential with its principal.
     fn remember(&self, credential: &str, address: IpAddr, principal: PrincipalHash, now: Time) {
         let hashes = self.hashes(credential, address);
-        let mut minutes = self.minutes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut minutes = lock(&self.minutes);
         minutes.rotate_to(now);
         if minutes.current.len() < MAX_REMEMBERED {
             minutes.current.extend(hashes.map(|hash| (hash, principal)));
@@ -283,7 +284,7 @@ impl Verified {
 
     fn find(&self, credential: &str, address: IpAddr, now: Time) -> Option<Known> {
         let [anywhere, here] = self.hashes(credential, address);
-        let mut minutes = self.minutes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut minutes = lock(&self.minutes);
         minutes.rotate_to(now);
         let here = minutes.find(here).map(|principal| Known { principal, is_here: true });
         here.or_else(|| minutes.find(anywhere).map(|principal| Known { principal, is_here: false }))

@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
 use hyper::body::{Body, Frame, SizeHint};
+use secrets_core::model::lock::lock;
 use secrets_core::model::{Bound, Error, UserId};
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -126,7 +127,7 @@ impl MemoryBudget {
     }
 
     fn usage(&self) -> MutexGuard<'_, Usage> {
-        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.usage)
     }
 }
 

@@ -4,13 +4,14 @@
 //! works across nodes, and needs only the store.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use secrets_core::Service;
 use secrets_core::crypto::Tag;
 use secrets_core::environments::{WatchPlace, WatchTarget};
 use secrets_core::limits::{Permit, Permits};
+use secrets_core::model::lock::lock;
 use secrets_core::model::{Bound, Clock, Error, TeamId};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
@@ -113,8 +114,4 @@ impl WatchRegistry {
         }
         is_removed
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

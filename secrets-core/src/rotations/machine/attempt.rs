@@ -61,8 +61,8 @@ pub(in super::super) async fn plan(
     rotation.sequence = sequence;
     rotation.schedule.work_at = Some(now);
     let injected = InjectedKeys::from_text(&rotation.settings.keys)?.all().into();
-    let about = EventData::new(EventPlace::new(&place.place, rotation), &attempt, injected);
-    enqueue_event(tx, WebhookEvent::Started, &about, now).await?;
+    let event_data = EventData::new(EventPlace::new(&place.place, rotation), &attempt, injected);
+    enqueue_event(tx, WebhookEvent::Started, &event_data, now).await?;
     Ok(attempt)
 }
 

@@ -139,8 +139,8 @@ impl Work<'_> {
             None => Vec::new(),
         };
         let place = EventPlace::new(&self.place.place, &self.rotation);
-        let about = EventData::new(place, attempt, injected);
-        Ok(enqueue_event(tx, event, &about, self.engine.now()).await?)
+        let event_data = EventData::new(place, attempt, injected);
+        Ok(enqueue_event(tx, event, &event_data, self.engine.now()).await?)
     }
 }
 

@@ -146,7 +146,7 @@ impl<'a> Work<'a> {
 
     fn entry(&self, action: &'static str, details: &[(&str, serde_json::Value)]) -> AuditRecord {
         let place = &self.place.place;
-        let mut note = AuditContext {
+        let mut context = AuditContext {
             team: Some(place.project.team),
             project: Some((place.project.id, place.project.name.to_string())),
             environment: Some((place.environment.id, place.environment.name.to_string())),
@@ -158,8 +158,8 @@ impl<'a> Work<'a> {
             ..AuditContext::default()
         };
         let details = details.iter().map(|(name, detail)| ((*name).to_owned(), detail.clone()));
-        note.details.extend(details);
-        note.into_entry(&Caller::system(), action, self.engine.now())
+        context.details.extend(details);
+        context.into_entry(&Caller::system(), action, self.engine.now())
     }
 }
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::event::{DELIVERY, message_id};
 use super::limits::{DeliveryPermits, DeliveryPlace};
-use super::schedule::{PATIENCE, next_attempt};
+use super::schedule::{MAX_FAILURE_TIME, next_attempt};
 use super::sealing::Receiver;
 use crate::engine::{AuditContext, Caller, DeliveryEnd, Engine, Failures, WorkItem};
 use crate::model::rotations::DeliveryStatus;
@@ -177,8 +177,8 @@ async fn settle_webhook(
     }
     if before.enabled && !webhook.enabled {
         tracing::warn!(webhook = %webhook.id, "webhook disabled: its receiver failed");
-        let note = audit_note(&due, &outcome);
-        tx.insert_audit(&[note.into_entry(&Caller::system(), "webhook.disabled", now)]).await?;
+        let context = audit_context(&due, &outcome);
+        tx.insert_audit(&[context.into_entry(&Caller::system(), "webhook.disabled", now)]).await?;
     }
     settle(tx, claimed, again).await?;
     engine.counters().count_delivery(match outcome {
@@ -227,7 +227,7 @@ fn apply(
         Outcome::Failed { retry_after, .. } => {
             let since = *webhook.failing_since.get_or_insert(now);
             let again = next_attempt(delivery.attempts, retry_after.as_deref(), now);
-            again.filter(|_| now - since < PATIENCE && webhook.enabled)
+            again.filter(|_| now - since < MAX_FAILURE_TIME && webhook.enabled)
         }
         Outcome::Gone | Outcome::Dropped => None,
     };
@@ -246,10 +246,10 @@ fn log_failure(outcome: &Outcome, delivery: &WebhookDeliveryRecord) {
     }
 }
 
-fn audit_note(due: &Due, outcome: &Outcome) -> AuditContext {
+fn audit_context(due: &Due, outcome: &Outcome) -> AuditContext {
     let (project, environment) = (&due.place.project, &due.place.environment);
     let name = due.rotation.settings.name.to_string();
-    let mut note = AuditContext {
+    let mut context = AuditContext {
         team: Some(project.team),
         project: Some((project.id, project.name.to_string())),
         environment: Some((environment.id, environment.name.to_string())),
@@ -260,8 +260,8 @@ fn audit_note(due: &Due, outcome: &Outcome) -> AuditContext {
         Outcome::Gone => "the receiver answered 410",
         _ => "deliveries failed repeatedly",
     };
-    note.details.insert("reason".to_owned(), reason.into());
-    note
+    context.details.insert("reason".to_owned(), reason.into());
+    context
 }
 
 impl Outcome {

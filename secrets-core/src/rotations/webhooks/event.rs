@@ -94,12 +94,12 @@ impl EventData {
 pub(crate) async fn enqueue_event(
     tx: &mut dyn Tx,
     event: WebhookEvent,
-    about: &EventData,
+    event_data: &EventData,
     now: Time,
 ) -> StoreResult<()> {
-    for webhook in tx.webhooks(about.place.rotation_id).await? {
+    for webhook in tx.webhooks(event_data.place.rotation_id).await? {
         if webhook.enabled && webhook.events.contains(&event) {
-            let body = |id| body(id, event.as_str(), about, now);
+            let body = |id| body(id, event.as_str(), event_data, now);
             insert_and_enqueue(tx, webhook.id, Some(event), body, now).await?;
         }
     }

@@ -13,7 +13,7 @@ const RETRY_DELAYS: [i64; 10] = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400
 const MAX_RETRY_AFTER: TimeDelta = TimeDelta::hours(24);
 
 /// Maximum time that all deliveries to a webhook may fail before it is disabled.
-pub(super) const PATIENCE: TimeDelta = TimeDelta::days(5);
+pub(super) const MAX_FAILURE_TIME: TimeDelta = TimeDelta::days(5);
 
 /// Returns the time of the next attempt after this number of failed attempts: after the scheduled
 /// delay or the delay the receiver requested, whichever is longer. `None` after the last attempt.

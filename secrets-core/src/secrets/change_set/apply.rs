@@ -123,7 +123,7 @@ fn record(
         ChangeEffect::Deleted => "secret.deleted",
         ChangeEffect::Updated | ChangeEffect::Described | ChangeEffect::Same => "secret.updated",
     };
-    let mut note = AuditContext {
+    let mut context = AuditContext {
         action: Some(action),
         team: cx.audit.team,
         project: cx.audit.project.clone(),
@@ -132,9 +132,9 @@ fn record(
         is_anonymized: cx.audit.is_anonymized,
         ..AuditContext::default()
     };
-    note.details.insert("version".to_owned(), secret.version.into());
+    context.details.insert("version".to_owned(), secret.version.into());
     if let Some(from) = copied_from {
-        note.details.insert("copied_from".to_owned(), from.as_str().into());
+        context.details.insert("copied_from".to_owned(), from.as_str().into());
     }
-    cx.audit.others.push(note);
+    cx.audit.others.push(context);
 }

@@ -23,7 +23,7 @@ impl<S: Snapshot> EnvironmentReads for Session<S> {
         selection: Selection<'_>,
     ) -> StoreResult<Option<ResolvedEnvironment>> {
         let state = self.state();
-        let Some(found) = state.project_standing(&path.project, principal) else { return Ok(None) };
+        let Some(found) = state.project_relation(&path.project, principal) else { return Ok(None) };
         let (project, plan, relation) = (found.project, found.plan, found.relation);
         let key = state.newest_key(project.id)?;
         let chain = state

@@ -16,7 +16,7 @@ impl<S: Snapshot> ProjectReads for Session<S> {
         project: &ProjectRef,
         principal: Principal,
     ) -> StoreResult<Option<ProjectRelation>> {
-        Ok(self.state().project_standing(project, principal))
+        Ok(self.state().project_relation(project, principal))
     }
 
     async fn deleted_project(
@@ -28,7 +28,7 @@ impl<S: Snapshot> ProjectReads for Session<S> {
         let state = self.state();
         let deleted = state.deleted_projects.get(&project).filter(|deleted| deleted.0 > since);
         let record = deleted.map(|deleted| deleted.1.clone());
-        Ok(record.and_then(|project| state.standing_to(project, principal)))
+        Ok(record.and_then(|project| state.relation_to(project, principal)))
     }
 
     async fn purgeable_projects(
@@ -197,7 +197,7 @@ impl State {
         }
     }
 
-    pub(super) fn project_standing(
+    pub(super) fn project_relation(
         &self,
         project: &ProjectRef,
         principal: Principal,
@@ -207,10 +207,10 @@ impl State {
             ProjectRef::Slug(slug) => self.project_slugs.get(slug.as_str())?,
         };
         let project = self.projects.get(id).map(owned)?;
-        self.standing_to(project, principal)
+        self.relation_to(project, principal)
     }
 
-    fn standing_to(&self, project: ProjectRecord, principal: Principal) -> Option<ProjectRelation> {
+    fn relation_to(&self, project: ProjectRecord, principal: Principal) -> Option<ProjectRelation> {
         let plan = self.teams.get(&project.team)?.plan.clone();
         let relation = self.relation(&project, principal);
         Some(ProjectRelation { project, plan, relation })

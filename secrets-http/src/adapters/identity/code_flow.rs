@@ -70,7 +70,7 @@ pub struct SignInSecrets {
 }
 
 /// Response of the provider, which the browser transmits.
-pub struct Answer<'a> {
+pub struct AuthorizationResponse<'a> {
     /// Authorization code; `None` if the provider has not signed the user in.
     pub code: Option<&'a str>,
     /// Issuer of the response, if it names one.
@@ -141,7 +141,7 @@ impl CodeFlow {
     /// are not kept.
     pub async fn finish(
         &self,
-        answer: Answer<'_>,
+        response: AuthorizationResponse<'_>,
         secrets: &SignInSecrets,
     ) -> Result<Identity, Unverified> {
         let _permit = self
@@ -150,10 +150,10 @@ impl CodeFlow {
             .map_err(|_| Unverified::Unavailable("too many sign-ins at the same time".into()))?;
         let discovery = self.verifier.discovery.current(&self.verifier.cache.provider).await?;
         let requires_issuer = discovery.authorization_response_iss_parameter_supported;
-        if answer.issuer.map_or(requires_issuer, |issuer| issuer != self.issuer()) {
+        if response.issuer.map_or(requires_issuer, |issuer| issuer != self.issuer()) {
             return Err(refused("the answer is not from the configured issuer"));
         }
-        let Some(code) = answer.code else {
+        let Some(code) = response.code else {
             return Err(refused("the provider has not signed the user in"));
         };
         let tokens = self.exchange(&discovery, code, secrets).await?;

@@ -1,9 +1,10 @@
 //! Sign-in of browsers to the development service with one-time codes.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use secrets_core::jwt::DevKey;
+use secrets_core::model::lock::lock;
 use secrets_core::model::{Identity, Time};
 
 /// Maximum number of used codes that are remembered. Only codes of the last five minutes are
@@ -35,7 +36,7 @@ impl DevLinks {
         if code.issued_at.timestamp_millis() < self.since.timestamp_millis() {
             return None;
         }
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = lock(&self.used);
         used.retain(|_, expires_at| *expires_at > now);
         if used.len() >= MAX_USED || used.insert(code.id, code.expires_at()).is_some() {
             return None;

@@ -5,9 +5,10 @@
 //! A fetch continues if the requests that wait for it are cancelled. While the issuer is
 //! unavailable, the last keys stay in use for up to a day.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use secrets_core::jwt::KeySet;
+use secrets_core::model::lock::lock;
 use secrets_core::ports::identity::Unverified;
 use tokio::time::Instant;
 
@@ -130,7 +131,7 @@ impl KeyCache {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -113,8 +113,8 @@ impl Provider {
         identity: &Identity,
     ) -> Result<Option<Profile>, NoAnswer> {
         let answer = self.get(url, Some(token)).await?;
-        let about: Map<String, Value> = parse_object(&answer, "userinfo answer", url)?;
-        if about.get("sub").and_then(Value::as_str) != Some(&identity.subject) {
+        let userinfo: Map<String, Value> = parse_object(&answer, "userinfo answer", url)?;
+        if userinfo.get("sub").and_then(Value::as_str) != Some(&identity.subject) {
             tracing::warn!(%url, "the userinfo response has another subject than the token");
             return Ok(None);
         }

@@ -1,10 +1,11 @@
 //! Scripts and styles of the dashboard. They are compressed once, and have a common hash.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use bytes::Bytes;
 use flate2::Compression;
+use secrets_core::model::lock::lock;
 use sha2::{Digest as _, Sha256};
 
 use crate::serve::compression::gzip;
@@ -138,7 +139,7 @@ impl Assets {
     pub(super) fn current() -> Arc<Self> {
         static CURRENT: LazyLock<Mutex<Arc<Assets>>> =
             LazyLock::new(|| Mutex::new(Arc::new(Assets::new(&read()))));
-        let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = lock(&CURRENT);
         if cfg!(debug_assertions) {
             let files = read();
             if build(&files) != current.build {

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use secrets_core::limits::network_of;
+use secrets_core::model::lock::lock;
 
 /// Numbers of the open connections by IP address, and the maximum number.
 pub(super) struct ConnectionLimiter {
@@ -32,7 +33,7 @@ impl ConnectionLimiter {
             return Some(ConnectionPermit(None));
         }
         let key = network_of(address);
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = lock(&self.counts);
         let count = counts.entry(key).or_default();
         if *count >= self.max {
             tracing::debug!(%address, "refused a connection: too many from this address");
@@ -45,8 +46,8 @@ impl ConnectionLimiter {
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let Some((seats, key)) = self.0.take() else { return };
-        let mut counts = seats.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((limiter, key)) = self.0.take() else { return };
+        let mut counts = lock(&limiter.counts);
         if let Some(count) = counts.get_mut(&key) {
             *count -= 1;
             // Remove the entry, so that the map does not grow with every address ever seen.
@@ -63,8 +64,8 @@ mod tests {
 
     #[test]
     fn an_address_has_a_limited_number_of_connections() {
-        let seats = Arc::new(ConnectionLimiter::new(2));
-        let take = |address: &str| seats.take(address.parse().unwrap(), true);
+        let limiter = Arc::new(ConnectionLimiter::new(2));
+        let take = |address: &str| limiter.take(address.parse().unwrap(), true);
 
         let first = take("2001:db8::1").unwrap();
         let _second = take("2001:db8::2").unwrap();
@@ -72,17 +73,17 @@ mod tests {
         assert!(take("2001:db8::3").is_none());
         assert!(take("2001:db8:0:1::1").is_some());
         assert!(take("192.0.2.1").is_some());
-        assert!(seats.take("2001:db8::3".parse().unwrap(), false).is_some());
+        assert!(limiter.take("2001:db8::3".parse().unwrap(), false).is_some());
         drop(first);
         assert!(take("2001:db8::3").is_some());
     }
 
     #[test]
     fn an_address_without_connections_is_forgotten() {
-        let seats = Arc::new(ConnectionLimiter::new(1));
+        let limiter = Arc::new(ConnectionLimiter::new(1));
 
-        drop(seats.take("192.0.2.1".parse().unwrap(), true));
+        drop(limiter.take("192.0.2.1".parse().unwrap(), true));
 
-        assert!(seats.counts.lock().unwrap().is_empty());
+        assert!(limiter.counts.lock().unwrap().is_empty());
     }
 }

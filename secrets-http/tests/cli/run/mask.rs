@@ -211,7 +211,7 @@ fn the_output_of_a_job_that_outlives_the_command_is_masked_until_its_end() {
     home.write("go", "");
 
     assert_eq!(printed, "now ***\n");
-    // The job is told that nobody reads its output, instead of being shown unmasked.
+    // The write of the job fails; its output is not shown unmasked.
     let lines = log.wait_until("the end of the job", |lines| lines.len() == 1);
     assert_ne!(lines, ["0"]);
 }

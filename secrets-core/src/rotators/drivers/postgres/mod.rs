@@ -88,8 +88,8 @@ impl DatabaseRotator for PostgresRotator {
         let call = async {
             let mut session = self.connect(target, credentials).await?;
             let work = self.deadlines.begin_work();
-            let look = privileges::verify(&session.peer, work, username, level);
-            let outcome = drive(&mut session.driver, look).await;
+            let verification = privileges::verify(&session.peer, work, username, level);
+            let outcome = drive(&mut session.driver, verification).await;
             session.close().await;
             outcome
         };

@@ -27,7 +27,7 @@ impl<C: Connected> ProjectReads for Session<C> {
         .bind(project.slug().and_then(findable))
         .bind(user)
         .bind(token);
-        self.one("projects", statement, project_standing).await
+        self.one("projects", statement, project_relation).await
     }
 
     async fn deleted_project(
@@ -48,7 +48,7 @@ impl<C: Connected> ProjectReads for Session<C> {
         .bind(since)
         .bind(user)
         .bind(token);
-        self.one("projects", statement, project_standing).await
+        self.one("projects", statement, project_relation).await
     }
 
     async fn purgeable_projects(
@@ -248,7 +248,7 @@ fn record(row: &Row<'_>) -> StoreResult<ProjectRecord> {
     })
 }
 
-fn project_standing(row: &Row<'_>) -> StoreResult<ProjectRelation> {
+fn project_relation(row: &Row<'_>) -> StoreResult<ProjectRelation> {
     let relation = relation(row, row.get("is_token")?)?;
     Ok(ProjectRelation { project: record(row)?, plan: plan(row)?, relation })
 }

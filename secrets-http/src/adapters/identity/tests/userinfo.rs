@@ -54,9 +54,9 @@ async fn an_address_the_token_has_is_not_asked_for() {
 #[tokio::test]
 async fn an_answer_about_another_user_is_refused() {
     let other = json!({ "sub": "bob", "email": "b@example.com", "email_verified": true });
-    let nobody = json!({ "email": "b@example.com", "email_verified": true });
+    let without_subject = json!({ "email": "b@example.com", "email_verified": true });
 
-    for answer in [other, nobody] {
+    for answer in [other, without_subject] {
         let issuer = with_userinfo(answer).await;
         assert_eq!(enriched(&issuer, &issuer.token(1)).await.email, None);
     }

@@ -73,8 +73,8 @@ impl Watch {
             let started = self.revision.clone();
             if let Err(failure) = self.follow().await {
                 let revoked = is_revocation(&failure);
-                let is_told = if revoked { &mut is_revoked } else { &mut is_interrupted };
-                if !std::mem::replace(is_told, true) {
+                let is_sent = if revoked { &mut is_revoked } else { &mut is_interrupted };
+                if !std::mem::replace(is_sent, true) {
                     let message = if revoked {
                         Message::Revoked(failure)
                     } else {

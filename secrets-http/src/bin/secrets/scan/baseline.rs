@@ -85,7 +85,7 @@ impl From<&Finding> for Accepted {
 }
 
 fn text(path: &Path) -> Result<String, Failure> {
-    let size = fs::metadata(path).map(|about| about.len());
+    let size = fs::metadata(path).map(|metadata| metadata.len());
     if size.is_ok_and(|size| size > MAX_BYTES) {
         return Err(invalid(path, &format!("must have at most {MAX_BYTES} bytes")));
     }

@@ -150,9 +150,9 @@ fn staged_files() -> Result<Vec<Staged>, Failure> {
     let text = String::from_utf8_lossy(&output.stdout);
     let mut fields = text.split('\0');
     let mut files = Vec::new();
-    while let (Some(about), Some(path)) = (fields.next(), fields.next()) {
-        let about: Vec<_> = about.split(' ').collect();
-        if let [_, mode, _, object, _] = about[..]
+    while let (Some(entry), Some(path)) = (fields.next(), fields.next()) {
+        let entry: Vec<_> = entry.split(' ').collect();
+        if let [_, mode, _, object, _] = entry[..]
             && mode != SUBMODULE
         {
             files.push(Staged { object: object.to_owned(), path: path.to_owned() });

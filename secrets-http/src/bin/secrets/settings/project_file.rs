@@ -251,7 +251,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Failure> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(refuse(&error.to_string())),
         // A named pipe would block the program.
-        Ok(about) if !about.is_file() => return Err(refuse("must be a file")),
+        Ok(metadata) if !metadata.is_file() => return Err(refuse("must be a file")),
         Ok(_) => {}
     }
     let unreadable = |error: io::Error| refuse(&error.to_string());
@@ -279,14 +279,14 @@ fn relative_paths<'de, D: Deserializer<'de>>(
 }
 
 #[cfg(unix)]
-fn check_owner(about: &fs::Metadata) -> Result<(), &'static str> {
+fn check_owner(metadata: &fs::Metadata) -> Result<(), &'static str> {
     use std::os::unix::fs::MetadataExt as _;
     const WRITABLE_BY_OTHERS: u32 = 0o002;
     let user = nix::unistd::Uid::effective();
-    if about.uid() != user.as_raw() && about.uid() != 0 {
+    if metadata.uid() != user.as_raw() && metadata.uid() != 0 {
         return Err("belongs to another user, and is not used");
     }
-    if about.mode() & WRITABLE_BY_OTHERS != 0 {
+    if metadata.mode() & WRITABLE_BY_OTHERS != 0 {
         return Err("is writable by everybody, and is not used; repair it with chmod o-w");
     }
     Ok(())
@@ -300,7 +300,7 @@ fn check_owner(_about: &fs::Metadata) -> Result<(), &'static str> {
 #[cfg(unix)]
 fn device(folder: &Path) -> Option<u64> {
     use std::os::unix::fs::MetadataExt as _;
-    fs::metadata(folder).ok().map(|about| about.dev())
+    fs::metadata(folder).ok().map(|metadata| metadata.dev())
 }
 
 #[cfg(not(unix))]

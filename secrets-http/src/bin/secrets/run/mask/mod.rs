@@ -19,10 +19,11 @@ use std::time::{Duration, Instant};
 use nix::sys::stat::fstat;
 use secrets_core::crypto::Plaintext;
 use secrets_core::model::SecretKey;
+use secrets_core::model::lock::lock;
 use tokio::sync::mpsc;
 
 use self::patterns::Patterns;
-use self::stream::{SharedPatterns, Stream, has_data, lock};
+use self::stream::{SharedPatterns, Stream, has_data};
 use super::pty::Pty;
 
 /// Maximum time to wait for the output of a stopped program.

@@ -6,11 +6,12 @@
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use secrets_core::model::lock::lock;
 use tokio::sync::mpsc;
 
 use super::masker::Masker;
@@ -102,11 +103,6 @@ pub(super) fn has_data(source: impl AsFd) -> bool {
     let mut sources = [PollFd::new(&source, PollFlags::IN)];
     let result = poll(&mut sources, Some(&Timespec::default()));
     result.is_ok_and(|_| sources[0].revents().contains(PollFlags::IN))
-}
-
-/// Locks a mutex. It cannot be poisoned, because no thread panics while holding it.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads from a stream. A pseudo-terminal reports its end as an error, which is returned as the
