@@ -115,7 +115,7 @@
       return refuse("file", "This file cannot be read.", "It may have been moved. Choose it again.");
     }
     document.querySelector(".drop").classList.add("chosen");
-    $("file-told").textContent = `${file.name} (${sizeOf(bytes.length)})`;
+    $("file-hint").textContent = `${file.name} (${sizeOf(bytes.length)})`;
     say(`Chosen: ${file.name}`);
   }
 
@@ -123,14 +123,14 @@
 
   function recognise() {
     const use = useOf($("secret").value.trim());
-    const told = {
+    const hints = {
       key: "This is the key of a bundle.",
       privateKey: "This is a private key: enter the signer of the bundle below.",
       signer: "This is a signer and cannot open a bundle.",
       publicKey: "This is a public key and cannot open a bundle. The private key begins with scbx_.",
       passphrase: "This is used as a passphrase.",
     };
-    $("secret-told").textContent = $("secret").value ? told[use] : "A key begins with scbk_, a private key with scbx_.";
+    $("secret-hint").textContent = $("secret").value ? hints[use] : "A key begins with scbk_, a private key with scbx_.";
     if (use === "privateKey") $("signing").open = true;
   }
 
@@ -154,7 +154,7 @@
     const signer = $("signer").value.trim() || undefined;
     if (!bytes) return refuse("file", "No file is chosen.", "Choose the bundle first.");
     if (!typed) return refuse("secret", "The passphrase or key is missing.", "Type the passphrase or key of this bundle.");
-    if (!["passphrase", "key", "privateKey"].includes(use)) return refuse("secret", "This cannot open a bundle.", $("secret-told").textContent);
+    if (!["passphrase", "key", "privateKey"].includes(use)) return refuse("secret", "This cannot open a bundle.", $("secret-hint").textContent);
     if (use === "privateKey" && !signer) {
       $("signing").open = true;
       return refuse("signer", ...problemOf({ kind: "untrusted" }, { use }));
@@ -342,7 +342,7 @@
     $("show-all").setAttribute("aria-pressed", "false");
     $("show-all").textContent = "Show all values";
     document.querySelector(".drop").classList.remove("chosen");
-    $("file-told").textContent = "A bundle exported by the service";
+    $("file-hint").textContent = "A bundle exported by the service";
     $("title").textContent = document.title = "Open a bundle";
     hideTyped(true);
     recognise();

@@ -55,14 +55,14 @@ def lambda_handler(event, _context):
         print(json.dumps({"refused": str(refused)}))
         return {"refused": True}
     try:
-        outcome, told = "ok", perform(request, asked)
+        outcome, content = "ok", perform(request, asked)
     except Fault as fault:
-        outcome, told = fault.code, {"state": fault.state} if fault.state else {}
+        outcome, content = fault.code, {"state": fault.state} if fault.state else {}
     except Exception as error:  # Its text may contain server messages or a password.
         print(json.dumps({"unforeseen": type(error).__name__}))
-        outcome, told = "protocol", {}
+        outcome, content = "protocol", {}
     print(json.dumps({"config": request["config"], "step": request["step"], "outcome": outcome}))
-    return seal_answer(request, key, outcome, told)
+    return seal_answer(request, key, outcome, content)
 
 
 # The envelope.
@@ -138,11 +138,11 @@ def open_request(event, known, now, seen=_seen):
         raise Refused("inside") from None
 
 
-def seal_answer(request, secret, outcome, told, iv=None):
+def seal_answer(request, secret, outcome, content, iv=None):
     nonce, seq, step = request["nonce"], request["seq"], request["step"]
     key, iv = derive(secret, "lambda/enc/answer", decode(nonce)), iv or os.urandom(12)
     bound = f"v1.answer.{nonce}.{seq}.{step}.{outcome}".encode()
-    inside = json.dumps(told, separators=(",", ":")).encode()
+    inside = json.dumps(content, separators=(",", ":")).encode()
     ct = encode(iv + AESGCM(key).encrypt(iv, inside, bound))
     sig = sign(secret, f"v1.answer.{nonce}.{digest(seq, step, outcome, ct)}")
     answer = {"v": 1, "nonce": nonce, "seq": seq, "step": step}
@@ -522,8 +522,8 @@ class Mysql:
                 raise
             in_clear = True
             self.set_password(request, asked, user, in_clear)
-        told = {} if self.is_mariadb else {"identity": self.run("SELECT @@server_uuid")[0][0]}
-        return told | {"sent_in_clear": in_clear}
+        content = {} if self.is_mariadb else {"identity": self.run("SELECT @@server_uuid")[0][0]}
+        return content | {"sent_in_clear": in_clear}
 
     def set_password(self, request, asked, user, in_clear):
         password = asked["password"]

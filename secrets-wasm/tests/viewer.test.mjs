@@ -44,15 +44,15 @@ async function withServer(use) {
   const server = spawn(program, settings, { stdio: ["ignore", "pipe", openSync(join(logs, "viewer.log"), "w")] });
   const ended = once(server, "exit");
   try {
-    const told = {};
+    const variables = {};
     for await (const line of createInterface({ input: server.stdout })) {
       const [, name, value] = line.match(/^export (\w+)=(.*)$/) ?? [];
-      if (name) told[name] = value;
-      if (told.SECRETS_URL && told.SECRETS_TOKEN) break;
+      if (name) variables[name] = value;
+      if (variables.SECRETS_URL && variables.SECRETS_TOKEN) break;
     }
     return await use(async (method, path, body) => {
-      const headers = { authorization: `Bearer ${told.SECRETS_TOKEN}`, "content-type": "application/json" };
-      const answer = await fetch(`${told.SECRETS_URL}/api/v1${path}`, { method, headers, body: JSON.stringify(body) });
+      const headers = { authorization: `Bearer ${variables.SECRETS_TOKEN}`, "content-type": "application/json" };
+      const answer = await fetch(`${variables.SECRETS_URL}/api/v1${path}`, { method, headers, body: JSON.stringify(body) });
       assert.ok(answer.ok, `${path}: ${answer.status}`);
       return answer.json();
     });
@@ -203,11 +203,11 @@ const refusals = [
   ["a private key without a signer", () => files.public, () => ofPublicKey.unlock.text, undefined, "The signer is required."],
   ["a signer that is none", () => files.whole, () => passphrase, "scbs_nobody", "This is not a signer."],
 ];
-for (const [name, file, secret, signer, told] of refusals) {
+for (const [name, file, secret, signer, message] of refusals) {
   test(`errors have clear messages: ${name}`, async () => {
     await open(file(), secret(), signer);
 
-    assert.equal(await problem(), told);
+    assert.equal(await problem(), message);
   });
 }
 
@@ -230,7 +230,7 @@ test("everything can be done with the keyboard", async () => {
   await browser.press("Tab");
   assert.equal(await focused(), "secret");
   await browser.type(ofKey.unlock.text);
-  assert.match(await text("secret-told"), /key of a bundle/);
+  assert.match(await text("secret-hint"), /key of a bundle/);
   await browser.press("Enter");
   await opened();
 
@@ -294,7 +294,7 @@ test("a bundle is dropped anywhere on the page", async () => {
     document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
   }, dropped);
 
-  await browser.until(() => document.getElementById("file-told").innerText.startsWith("dropped.bundle"));
+  await browser.until(() => document.getElementById("file-hint").innerText.startsWith("dropped.bundle"));
   await browser.click("#secret");
   await browser.type(ofKey.unlock.text);
   await browser.press("Enter");

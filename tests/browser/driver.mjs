@@ -196,13 +196,13 @@ function capabilities(folder) {
 
 function portOf(driver) {
   return new Promise((resolve, reject) => {
-    let told = "";
+    let output = "";
     driver.stdout.on("data", (piece) => {
-      told += piece;
-      const port = /started successfully on port (\d+)/.exec(told);
+      output += piece;
+      const port = /started successfully on port (\d+)/.exec(output);
       if (port) resolve(port[1]);
     });
     driver.once("error", reject);
-    driver.once("exit", () => reject(new Error(`chromedriver ended: ${told}`)));
+    driver.once("exit", () => reject(new Error(`chromedriver ended: ${output}`)));
   });
 }

@@ -45,9 +45,9 @@ fn endpoints(document: &Value) -> BTreeMap<String, Endpoint> {
         if path == "/api/v1/teams/{teamId}/audit" {
             continue;
         }
-        for (method, told) in methods.as_object().unwrap() {
-            let parameters = told["parameters"].as_array().unwrap().iter();
-            let has_body = told.get("requestBody").is_some();
+        for (method, operation) in methods.as_object().unwrap() {
+            let parameters = operation["parameters"].as_array().unwrap().iter();
+            let has_body = operation.get("requestBody").is_some();
             // With a body, the query only selects the format of a text.
             let query = parameters.filter(|it| it["in"] == "query" && !has_body);
             let endpoint = Endpoint {
@@ -55,17 +55,17 @@ fn endpoints(document: &Value) -> BTreeMap<String, Endpoint> {
                 path: path.clone(),
                 query: query.map(|it| it["name"].as_str().unwrap().to_owned()).collect(),
                 has_body,
-                envelope: envelope(told),
+                envelope: envelope(operation),
             };
-            endpoints.insert(told["x-operation"].as_str().unwrap().to_owned(), endpoint);
+            endpoints.insert(operation["x-operation"].as_str().unwrap().to_owned(), endpoint);
         }
     }
     endpoints
 }
 
 /// Returns the name of the only field of a response; `None` if it has several.
-fn envelope(told: &Value) -> Option<String> {
-    let responses = told["responses"].as_object()?;
+fn envelope(operation: &Value) -> Option<String> {
+    let responses = operation["responses"].as_object()?;
     let (_, good) = responses.iter().find(|(status, _)| status.starts_with('2'))?;
     let schema = &good["content"]["application/json"]["schema"];
     let schema = schema["anyOf"].get(0).unwrap_or(schema);

@@ -30,16 +30,16 @@ async fn a_member_reads_the_usage_of_the_team(kind: Kind) {
     }
     alice.token(&json!({ "all_projects": true })).await;
 
-    let mut told = bob.get(&usage(&alice)).await.is(200).json();
+    let mut response = bob.get(&usage(&alice)).await.is(200).json();
 
-    let stored = told["usage"]["stored_bytes"].take();
-    let bytes = told["usage"]["bytes"].take();
+    let stored = response["usage"]["stored_bytes"].take();
+    let bytes = response["usage"]["bytes"].take();
     assert_eq!(stored, json!({ "used": bytes["total"], "limit": 256 << 20 }));
     assert_eq!(bytes["limit"], 16 << 20);
     let [used, total] = ["used", "total"].map(|field| bytes[field].as_u64().unwrap());
     assert!(0 < used && used < total && total < 1_000, "{bytes}");
     assert_eq!(
-        told,
+        response,
         json!({
             "team_id": alice.team,
             "plan": "free",
@@ -63,11 +63,11 @@ async fn a_member_reads_the_usage_of_the_team(kind: Kind) {
 async fn an_unlimited_resource_has_no_limit(app: App) {
     let alice = app.person("alice").await;
 
-    let told = alice.get(&usage(&alice)).await.is(200).json();
+    let response = alice.get(&usage(&alice)).await.is(200).json();
 
-    assert_eq!(told["plan"], "unlimited");
-    assert_eq!(told["usage"]["projects"], json!({ "used": 0, "limit": null }));
-    assert_eq!(told["usage"]["members"], json!({ "used": 1, "limit": null }));
+    assert_eq!(response["plan"], "unlimited");
+    assert_eq!(response["usage"]["projects"], json!({ "used": 0, "limit": null }));
+    assert_eq!(response["usage"]["members"], json!({ "used": 1, "limit": null }));
 }
 
 async fn owners_and_admins_read_the_billing_of_the_team(kind: Kind) {
@@ -75,14 +75,14 @@ async fn owners_and_admins_read_the_billing_of_the_team(kind: Kind) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&alice.team, &bob.id, Role::Member).await;
 
-    let told = alice.get(&billing(&alice)).await.is(200).json();
+    let response = alice.get(&billing(&alice)).await.is(200).json();
 
     let limits = json!({
         "members": 5, "projects": 3, "environments": 5, "secrets": 250, "bytes": 16 << 20,
         "stored_bytes": 256 << 20, "service_tokens": 5, "rotations": null,
     });
     assert_eq!(
-        told,
+        response,
         json!({
             "team_id": alice.team,
             "plan": "free",
@@ -101,10 +101,10 @@ async fn an_operator_puts_any_team_on_another_plan(kind: Kind) {
     let app = operated(kind).await;
     let (alice, ops) = (app.person("alice").await, app.person("ops").await);
 
-    let told = ops.put(&billing(&alice), &json!({ "plan": "free" })).await.is(200).json();
+    let response = ops.put(&billing(&alice), &json!({ "plan": "free" })).await.is(200).json();
 
-    assert_eq!([&told["plan"], &told["team_id"]], ["free", alice.team.as_str()]);
-    assert_eq!(alice.get(&billing(&alice)).await.is(200).json(), told);
+    assert_eq!([&response["plan"], &response["team_id"]], ["free", alice.team.as_str()]);
+    assert_eq!(alice.get(&billing(&alice)).await.is(200).json(), response);
     let entry = app.entry(&alice.team, "team.updated").await;
     let detail: Value = serde_json::from_str(&entry.metadata).unwrap();
     assert_eq!(detail, json!({ "plan": "free", "plan_before": "unlimited" }));
@@ -195,8 +195,8 @@ async fn the_limits_of_a_custom_plan_apply(kind: Kind) {
 
     let refused = alice.post("/api/v1/projects", &json!({ "name": "Two" })).await;
 
-    let told = refused.is(429).code("plan_limit_exceeded").json();
-    assert_eq!([&told["plan"], &told["resource"]], ["small", "projects"]);
+    let response = refused.is(429).code("plan_limit_exceeded").json();
+    assert_eq!([&response["plan"], &response["resource"]], ["small", "projects"]);
     assert_eq!(alice.get(&usage(&alice)).await.json()["usage"]["secrets"]["limit"], Value::Null);
 }
 

@@ -128,11 +128,11 @@ async fn only_a_jwt_that_was_valid_has_expired(app: App) {
         claims[claim] = value;
         app.forged(&claims)
     };
-    let stranger = DevKey::generate().unwrap();
+    let other_key = DevKey::generate().unwrap();
 
     refuses(&app.bearer(&of_another("aud", json!("other"))).get(ME).await);
     refuses(&app.bearer(&of_another("iss", json!("https://evil.example"))).get(ME).await);
-    let jwt = stranger.sign("alice@example.com", app.clock.now() - TimeDelta::days(2)).unwrap();
+    let jwt = other_key.sign("alice@example.com", app.clock.now() - TimeDelta::days(2)).unwrap();
     refuses(&app.bearer(&jwt).get(ME).await);
     has_expired(&app.bearer(&of_another("sub", json!("nobody"))).get(ME).await);
 }
@@ -178,9 +178,9 @@ async fn a_jwt_without_subject_or_expiry_is_401(app: App) {
 
 async fn a_jwt_signed_with_another_key_is_401(app: App) {
     app.person("alice").await;
-    let stranger = DevKey::generate().unwrap();
+    let other_key = DevKey::generate().unwrap();
 
-    let jwt = stranger.sign("alice@example.com", app.clock.now()).unwrap();
+    let jwt = other_key.sign("alice@example.com", app.clock.now()).unwrap();
 
     refuses(&app.bearer(&jwt).get(ME).await);
 }

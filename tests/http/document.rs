@@ -27,10 +27,16 @@ async fn document_and_routes() -> (Value, Vec<(String, &'static str, bool)>) {
 fn operations(document: &Value) -> Vec<Described<'_>> {
     let paths = document["paths"].as_object().unwrap();
     let methods = paths.iter().flat_map(|(path, methods)| {
-        methods.as_object().unwrap().iter().map(move |(method, told)| (method, path, told))
+        methods
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(move |(method, operation)| (method, path, operation))
     });
     methods
-        .map(|(method, path, told)| (method.to_uppercase(), &**path, told.as_object().unwrap()))
+        .map(|(method, path, operation)| {
+            (method.to_uppercase(), &**path, operation.as_object().unwrap())
+        })
         .collect()
 }
 
@@ -60,10 +66,10 @@ async fn the_document_describes_exactly_the_served_endpoints() {
 async fn each_operation_has_a_summary_and_a_successful_response() {
     let (document, _) = document_and_routes().await;
 
-    for (method, path, told) in operations(&document) {
+    for (method, path, operation) in operations(&document) {
         let place = format!("{method} {path}");
-        assert!(!told["summary"].as_str().unwrap().is_empty(), "{place}");
-        let answers = told["responses"].as_object().unwrap();
+        assert!(!operation["summary"].as_str().unwrap().is_empty(), "{place}");
+        let answers = operation["responses"].as_object().unwrap();
         assert!(answers.keys().any(|status| status.starts_with('2')), "{place}");
         assert!(answers.values().all(|answer| answer["description"] != ""), "{place}");
     }
@@ -74,11 +80,11 @@ async fn an_operation_needs_no_credential_in_the_document_where_it_needs_none() 
     let (document, served) = document_and_routes().await;
 
     assert_eq!(document["security"], serde_json::json!([{ "bearer": [] }]));
-    for (method, path, told) in operations(&document) {
+    for (method, path, operation) in operations(&document) {
         let route = served.iter().find(|(known, at, _)| *known == method && *at == path).unwrap();
-        let is_public = told.get("security") == Some(&serde_json::json!([]));
+        let is_public = operation.get("security") == Some(&serde_json::json!([]));
         assert_eq!(is_public, route.2, "{method} {path}");
-        let refused = told["responses"].get("401").is_some();
+        let refused = operation["responses"].get("401").is_some();
         assert_eq!(refused, !is_public, "{method} {path}");
     }
 }
@@ -88,9 +94,9 @@ async fn each_body_in_json_has_an_example() {
     let (document, _) = document_and_routes().await;
     let mut examples = 0;
 
-    for (method, path, told) in operations(&document) {
-        let answers = told["responses"].as_object().unwrap().iter();
-        let request = told.get("requestBody").map(|body| ("request", body));
+    for (method, path, operation) in operations(&document) {
+        let answers = operation["responses"].as_object().unwrap().iter();
+        let request = operation.get("requestBody").map(|body| ("request", body));
         let messages = answers.map(|(status, answer)| (&**status, answer)).chain(request);
         for (name, message) in messages.filter(|(name, _)| !name.starts_with(['4', '5'])) {
             for (media, content) in contents(message) {
@@ -149,8 +155,10 @@ async fn each_operation_has_a_short_id_of_its_own_in_camel_case() {
     let (document, _) = document_and_routes().await;
     let operations = operations(&document);
 
-    let ids: BTreeSet<_> =
-        operations.iter().map(|(.., told)| told["operationId"].as_str().unwrap()).collect();
+    let ids: BTreeSet<_> = operations
+        .iter()
+        .map(|(.., operation)| operation["operationId"].as_str().unwrap())
+        .collect();
 
     assert_eq!(ids.len(), operations.len());
     for id in ids {
@@ -170,7 +178,7 @@ async fn each_operation_has_one_described_tag() {
     let operations = operations(&document);
     let used: BTreeSet<_> = operations
         .iter()
-        .flat_map(|(.., told)| told["tags"].as_array().unwrap())
+        .flat_map(|(.., operation)| operation["tags"].as_array().unwrap())
         .map(|tag| tag.as_str().unwrap())
         .collect();
 

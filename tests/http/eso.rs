@@ -220,10 +220,10 @@ async fn a_token_without_access_to_the_project_is_403(app: App) {
     let bob = app.person("bob").await;
     alice.secret(&web, "production", "KEY", "kvc_value").await;
     let shop = app.bearer(&alice.token(&json!({ "project_ids": ["shop"] })).await);
-    let stranger = app.bearer(&bob.token(&json!({ "all_projects": true })).await);
+    let other_team = app.bearer(&bob.token(&json!({ "all_projects": true })).await);
     let body = json!({ "error": "outside of this token's scope", "code": "forbidden" });
 
-    for token in [shop, stranger] {
+    for token in [shop, other_team] {
         for environment in ["production", "none"] {
             assert_eq!(
                 token.get(&paths::eso_secrets("web", environment)).await.is(403).json(),

@@ -27,14 +27,14 @@ async fn next(watch: &mut Watch, seconds: u64) -> Event {
 
 /// Reads events up to the one with an ID. Returns the ID, and the events as type and name.
 async fn batch(watch: &mut Watch, seconds: u64) -> (String, Vec<String>) {
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     loop {
         let Event { id, data } = next(watch, seconds).await;
         let text = |field: &str| data[field].as_str().unwrap().to_owned();
-        told.push(format!("{} {}", text("type"), text("name")));
+        events.push(format!("{} {}", text("type"), text("name")));
         if !id.is_empty() {
-            told.sort();
-            return (id, told);
+            events.sort();
+            return (id, events);
         }
     }
 }

@@ -116,10 +116,10 @@ async fn the_greeting_has_a_message_the_version_of_the_interface_and_the_signer_
 }
 
 async fn public_endpoints_ignore_credentials(app: App) {
-    let stranger = app.bearer("nonsense");
+    let client = app.bearer("nonsense");
 
-    stranger.get("/health").await.is(200);
-    stranger.get("/api/v1").await.is(200);
+    client.get("/health").await.is(200);
+    client.get("/api/v1").await.is(200);
 }
 
 async fn an_unknown_path_is_404(app: App) {

@@ -86,11 +86,11 @@ fn endpoints(document: &Value) -> BTreeMap<String, Endpoint> {
         if SECOND_WAYS.contains(&path.as_str()) {
             continue;
         }
-        for told in methods.as_object().unwrap().values() {
-            let name = told["x-operation"].as_str().unwrap().to_owned();
+        for operation in methods.as_object().unwrap().values() {
+            let name = operation["x-operation"].as_str().unwrap().to_owned();
             let endpoint = Endpoint {
-                path: parameters(told, "path").map(|it| field(&name, it)).collect(),
-                query: parameters(told, "query").map(str::to_owned).collect(),
+                path: parameters(operation, "path").map(|it| field(&name, it)).collect(),
+                query: parameters(operation, "query").map(str::to_owned).collect(),
             };
             let before = endpoints.insert(name, endpoint);
             assert!(before.is_none(), "{path}: a second way");
@@ -99,8 +99,8 @@ fn endpoints(document: &Value) -> BTreeMap<String, Endpoint> {
     endpoints
 }
 
-fn parameters<'a>(told: &'a Value, place: &'a str) -> impl Iterator<Item = &'a str> {
-    let parameters = told["parameters"].as_array().into_iter().flatten();
+fn parameters<'a>(operation: &'a Value, place: &'a str) -> impl Iterator<Item = &'a str> {
+    let parameters = operation["parameters"].as_array().into_iter().flatten();
     parameters.filter(move |it| it["in"] == place).map(|it| it["name"].as_str().unwrap())
 }
 

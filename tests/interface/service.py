@@ -13,7 +13,7 @@ sys.path.append(str(Path(__file__).parents[2] / "secrets-py/tests"))
 from program import Program, jwt  # noqa: E402
 
 # Number of objects of each kind that are created to be deleted.
-DOOMED = 5
+DELETED = 5
 
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 
@@ -75,9 +75,9 @@ class World:
         self.team = self.call("GET", "/api/v1/teams")["teams"][0]["id"]
         # Named like the examples of the document.
         self.project = self._project("Web API")
-        doomed = range(DOOMED)
+        deleted = range(DELETED)
         scan = self._scan("token = ghp_" + "aB3dE5fG7h" * 3 + "aB3dE5")
-        login = [self._login() for _ in doomed]
+        login = [self._login() for _ in deleted]
         self.service_token = self._token("used")["token"]
         self.database = Database()
         self.names = {
@@ -92,12 +92,12 @@ class World:
             "user_code": [one["user_code"] for one in login],
             "device_code": [one["device_code"] for one in login],
             # Objects for the deleting requests, so that the other requests keep theirs.
-            "doomed_project": [self._project("doomed 0")], "doomed_key": [self._key("DOOMED_0")],
-            "doomed_environment": [self._environment(f"doomed-{n}") for n in doomed],
-            "doomed_rotation": [self._rotation("doomed-0")],
-            "doomed_scan": [self._scan("nothing")["id"] for n in doomed],
-            "doomed_token": [self._token(f"doomed {n}")["id"] for n in doomed],
-            "doomed_invitation": [self._invitation(f"doomed.{n}") for n in doomed],
+            "deleted_project": [self._project("deleted 0")], "deleted_key": [self._key("DELETED_0")],
+            "deleted_environment": [self._environment(f"deleted-{n}") for n in deleted],
+            "deleted_rotation": [self._rotation("deleted-0")],
+            "deleted_scan": [self._scan("nothing")["id"] for n in deleted],
+            "deleted_token": [self._token(f"deleted {n}")["id"] for n in deleted],
+            "deleted_invitation": [self._invitation(f"deleted.{n}") for n in deleted],
         }
         self._call_others()
 

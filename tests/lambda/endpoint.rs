@@ -119,10 +119,10 @@ impl Endpoint {
 impl Looking {
     async fn run_as_admin(&self, statements: &[&str]) {
         let (user, password) = (&self.target.admin_username, self.target.admin_password.reveal());
-        assert_eq!(self.look(user, password, statements).await, Seen::Done);
+        assert_eq!(self.run_statements(user, password, statements).await, Seen::Done);
     }
 
-    async fn look(&self, user: &str, password: &str, statements: &[&str]) -> Seen {
+    async fn run_statements(&self, user: &str, password: &str, statements: &[&str]) -> Seen {
         let Target { integration, host, port, database, ca_certificate, .. } = &self.target;
         let event = json!({
             "connection": {
@@ -152,7 +152,7 @@ impl Looking {
 #[async_trait]
 impl Witness for Looking {
     async fn run(&self, login: &Login, statement: &str) -> Seen {
-        self.look(&login.username, login.password.reveal(), &[statement]).await
+        self.run_statements(&login.username, login.password.reveal(), &[statement]).await
     }
 }
 

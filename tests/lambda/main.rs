@@ -101,9 +101,9 @@ async fn an_endpoint_that_is_not_there_is_unavailable() {
     let nowhere = AwsInvoker::at("http://127.0.0.1:9".to_owned());
     let rotator = LambdaRotator::new(Arc::new(nowhere), Arc::new(SystemClock));
 
-    let told = fault(&rotator, &server(Kind::Postgres)).await;
+    let reported = fault(&rotator, &server(Kind::Postgres)).await;
 
-    assert_eq!(told, Some(Fault::ProxyUnavailable));
+    assert_eq!(reported, Some(Fault::ProxyUnavailable));
 }
 
 #[tokio::test]
@@ -122,11 +122,11 @@ async fn a_replayed_answer_is_refused() {
 async fn a_function_refuses_another_secret_or_another_time() {
     let endpoint = Endpoint::start();
     let target = server(Kind::Postgres);
-    let stranger = Target {
+    let other_secret = Target {
         proxy: Some(proxy("rotate", "kvc_another_secret_0123456789abcdefg")),
         ..target.clone()
     };
-    assert_eq!(fault(&rotator(&endpoint), &stranger).await, Some(Fault::ProxyUntrusted));
+    assert_eq!(fault(&rotator(&endpoint), &other_secret).await, Some(Fault::ProxyUntrusted));
 
     for (minutes, expected) in [(6, Some(Fault::ProxyUntrusted)), (4, None)] {
         for sign in [1, -1] {

@@ -309,10 +309,10 @@ async fn the_operator_gives_a_team_an_owner() {
             .run()
     };
 
-    let stranger = appoint("eve@example.com");
+    let unknown_user = appoint("eve@example.com");
     let appointed = appoint("bob@example.com");
 
-    assert_eq!(stranger.code, Some(64), "{}", stranger.stderr);
+    assert_eq!(unknown_user.code, Some(64), "{}", unknown_user.stderr);
     assert_eq!(appointed.code, Some(0), "{}", appointed.stderr);
     let program = Program::serve("team_owner", &database).start();
     let bob = program.bearer(&jwt("bob"));

@@ -35,7 +35,7 @@ pub use receiver::{Receiver, Taken};
 pub use reply::Reply;
 pub use rotations::{Rotated, connection, lambda, postgresql};
 pub use spoil::flipped;
-pub use stores::{Held, Kind};
+pub use stores::{Kind, OpenedStore};
 pub use watch::{Event, Watch};
 
 /// Time of the clock at the start of every server, as it appears in responses.

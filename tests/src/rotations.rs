@@ -144,14 +144,14 @@ impl Rotated {
         let count = || app.database.calls().into_iter().filter(|known| *known == call).count();
         let before = count();
         app.database.script(call, [Script::Hang]);
-        let is_told = async {
+        let is_called = async {
             while count() == before {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
         tokio::select! {
             entry = self.rotate_alone(app) => panic!("the rotation ended: {entry:?}"),
-            () = is_told => {}
+            () = is_called => {}
         }
     }
 

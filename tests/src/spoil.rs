@@ -10,7 +10,7 @@ use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 use crate::{App, Kind, paths};
 
 /// ID of a user without any membership, for reads of stored data that do not depend on the caller.
-const NOBODY: &str = "0191d0a0-0000-7000-8000-000000000000";
+const USER_WITHOUT_MEMBERSHIP: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 impl App {
     /// Loads an environment and its secrets from the store. `project` is a path, an id or a slug.
@@ -19,7 +19,7 @@ impl App {
         project: &str,
         environment: &str,
     ) -> ResolvedEnvironment {
-        let principal = Principal::User(ids::parse(NOBODY).unwrap().into());
+        let principal = Principal::User(ids::parse(USER_WITHOUT_MEMBERSHIP).unwrap().into());
         let path = EnvironmentPath::new(paths::last(project), environment);
         let mut reads = self.store.read().await.unwrap();
         reads.resolve_environment(&path, principal, Selection::All).await.unwrap().unwrap()

@@ -23,7 +23,7 @@ pub enum Kind {
 }
 
 /// Store, with a guard that keeps the store's data until the test ends.
-pub struct Held {
+pub struct OpenedStore {
     /// Store.
     pub store: Arc<dyn Store>,
     /// Path or URL of an SQL database.
@@ -37,7 +37,7 @@ struct Searched(TempDir);
 
 impl Kind {
     /// Opens an empty store of this kind.
-    pub async fn open(self) -> Held {
+    pub async fn open(self) -> OpenedStore {
         let (location, guard): (_, Box<dyn Any + Send + Sync>) = match self {
             Self::Memory => (String::new(), Box::new(())),
             Self::Sqlite => {
@@ -50,7 +50,7 @@ impl Kind {
                 (database.url(), Box::new(database))
             }
         };
-        Held { store: self.at(&location).await, location, guard }
+        OpenedStore { store: self.at(&location).await, location, guard }
     }
 
     /// Opens the store at a location. A store in memory is empty, since it has no location.

@@ -200,8 +200,8 @@ def several(make: Maker) -> None:
     forged = copy.deepcopy(one)
     forged.signing = make.fixed("bundle forger", 32)
     make.refuse("for a public key, by anybody", "untrusted", forged.seal(b"[]"), **pinned)
-    stranger = one.file(one.header_json(), b"".join(one.chunks(b"[]")), forged.signing)
-    make.refuse("signed by another than it says", "tampered", stranger, **pinned)
+    resigned = one.file(one.header_json(), b"".join(one.chunks(b"[]")), forged.signing)
+    make.refuse("signed by another than it says", "tampered", resigned, **pinned)
 
     many = make.writer("several")
     second = make.fixed("bundle second private key", 32)
@@ -240,9 +240,9 @@ def times(make: Maker) -> None:
     make.accept("a second before it expires", expires, THREE, now=NOW + 59)
     make.refuse("when it expires", "expired", expires, now=NOW + 60)
     make.refuse("expired and changed", "tampered", changed(expires, -1), now=NOW + 60)
-    stranger = copy.deepcopy(make.raw())
-    stranger.signing = make.fixed("bundle forger", 32)
-    named = bundle.text_of("scbs_", stranger.signer())
+    other = copy.deepcopy(make.raw())
+    other.signing = make.fixed("bundle forger", 32)
+    named = bundle.text_of("scbs_", other.signer())
     make.refuse("expired and of another signer", "untrusted", expires, now=NOW + 60, signer=named)
     make.refuse(
         "expired and older than one that was seen", "expired", expires,
@@ -310,17 +310,17 @@ def chunks(make: Maker) -> None:
         assert len(compact(secrets)) == length
         return secrets
 
-    def told(secrets: list[Vector]) -> list[Vector]:
+    def summarized(secrets: list[Vector]) -> list[Vector]:
         long = [{"repeat": "x", "times": len(s["value"]) - 4} for s in secrets]
         return [s | {"value": {"before": "kvc_"} | v} for s, v in zip(secrets, long, strict=True)]
 
     size, tag = bundle.CHUNK, bundle.TAG
     exact, over, three = filled(size), filled(size + 1), filled(2 * size + 100)
-    make.accept("one full chunk", make.raw("one full").seal(compact(exact)), told(exact))
-    make.accept("a second chunk of one byte", make.raw("one over").seal(compact(over)), told(over))
+    make.accept("one full chunk", make.raw("one full").seal(compact(exact)), summarized(exact))
+    make.accept("a second chunk of one byte", make.raw("one over").seal(compact(over)), summarized(over))
     writer = make.raw("three")
     made = writer.seal(compact(three))
-    make.accept("three chunks", made, told(three))
+    make.accept("three chunks", made, summarized(three))
 
     sealed = writer.chunks(compact(three))
     start = len(made) - sum(map(len, sealed))
@@ -577,13 +577,13 @@ def keys(make: Maker) -> list[Vector]:
 
     key = bundle.text_of("scbk_", make.key)
     public = bundle.public_of(make.private)
-    told = bundle.text_of("scbp_", public)
+    public_text = bundle.text_of("scbp_", public)
     too_much = "scbk_" + "z" * 43
     return [
         accept("golden key", "key", make.key),
         accept("a key of zeros", "key", bytes(32)),
         accept("the largest key", "key", b"\xff" * 32),
-        accept("golden private key", "private", make.private, public=told),
+        accept("golden private key", "private", make.private, public=public_text),
         accept("golden public key", "public", public),
         accept("golden signer", "signer", make.writer().signer()),
         refuse("a key with another last digit", "key", key[:-1] + ("0" if key[-1] != "0" else "1")),
@@ -591,7 +591,7 @@ def keys(make: Maker) -> list[Vector]:
         refuse("a key with a line end", "key", key + "\n"),
         refuse("a key of more than 256 bits", "key", too_much + ref.checksum(too_much)),
         refuse("a private key for a key", "key", bundle.text_of("scbx_", make.private)),
-        refuse("a public key for a private one", "private", told),
+        refuse("a public key for a private one", "private", public_text),
         refuse("a private key for a public one", "public", bundle.text_of("scbx_", make.private)),
         refuse("a point of low order for a public key", "public", bundle.text_of("scbp_", bytes(32))),
         refuse("a point of low order for a signer", "signer",

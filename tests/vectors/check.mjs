@@ -109,18 +109,18 @@ function webhook(module, vector) {
 
 function read(module, vector) {
   const parse = () => module.parse(vector.text, vector.format);
-  if (vector.error) same("the refusal", refusal(parse), told(vector.error));
+  if (vector.error) same("the refusal", refusal(parse), refusalOf(vector.error));
   else same("what is read", parse(), vector.secrets);
 }
 
 function write(module, vector) {
   const render = () => module.render(vector.secrets, vector.format, vector.name_of_object);
-  if (vector.error) same("the refusal", refusal(render), told(vector.error));
+  if (vector.error) same("the refusal", refusal(render), refusalOf(vector.error));
   else same("what is written", render(), vector.text);
 }
 
 // The field name contains the index in a list as well.
-function told({ kind, fields }) {
+function refusalOf({ kind, fields }) {
   const place = ({ field }) => /^secrets\[(\d+)\]/.exec(field)?.[1];
   return { kind, fields: fields.map((it) => (place(it) ? { ...it, index: Number(place(it)) } : it)) };
 }

@@ -199,8 +199,8 @@ def bundle(vector: Vector) -> None:
     expect("whether it expires", "expires" in header, "expires" in about)
     signer = bundles.text_of("scbs_", ref.from_base64url(header["signer"]))
     expect("the signer", signer, about["signer"])
-    told = [secret | {"value": long_value(secret["value"])} for secret in vector["secrets"]]
-    expect("the secrets", secrets, told)
+    expected = [secret | {"value": long_value(secret["value"])} for secret in vector["secrets"]]
+    expect("the secrets", secrets, expected)
 
 
 @functools.cache

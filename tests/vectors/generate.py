@@ -681,8 +681,8 @@ def with_field(payload: str, name: str, value: object) -> str:
 def proxy_requests() -> list[Vector]:
     def vector(name: str, payload: str, heading: dict[str, str], **more: object) -> Vector:
         nonce = ref.from_base64url(heading["nonce"]).hex()
-        told = {**heading, "nonce": nonce, "ts": int(heading["ts"]), "seq": int(heading["seq"])}
-        return {"name": name, "secret": PROXY_SECRET, "now": NOW, **told, **more, "payload": payload}
+        sent = {**heading, "nonce": nonce, "ts": int(heading["ts"]), "seq": int(heading["seq"])}
+        return {"name": name, "secret": PROXY_SECRET, "now": NOW, **sent, **more, "payload": payload}
 
     def accept(name: str, inside: str, **other: str) -> Vector:
         heading, iv = proxy_heading(**other), fixed(f"proxy {name}", 12)
@@ -747,8 +747,8 @@ def proxy_answers() -> list[Vector]:
     nonce = ref.from_base64url(asked["nonce"]).hex()
 
     def vector(name: str, **more: object) -> Vector:
-        told = {"nonce": nonce, "seq": int(asked["seq"]), "step": asked["step"]}
-        return {"name": name, "secret": PROXY_SECRET, **told, **more}
+        sent = {"nonce": nonce, "seq": int(asked["seq"]), "step": asked["step"]}
+        return {"name": name, "secret": PROXY_SECRET, **sent, **more}
 
     def accept(name: str, outcome: str, inside: str) -> Vector:
         iv = fixed(f"proxy {name}", 12)

@@ -65,19 +65,19 @@ fn a_request_is_made_as_published() {
 #[test]
 fn an_answer_opens_to_its_contents() {
     for vector in section::<Vector>("proxy.json", "answers", |vector| vector.valid) {
-        let told = vector.heading().open(&vector.proxy(), vector.payload.as_bytes());
+        let opened = vector.heading().open(&vector.proxy(), vector.payload.as_bytes());
 
-        let told = told.unwrap_or_else(|_| panic!("{} does not open", vector.name));
-        assert_eq!(told.outcome, vector.outcome, "{}", vector.name);
-        assert_eq!(told.payload.as_slice(), vector.inside.as_bytes(), "{}", vector.name);
+        let opened = opened.unwrap_or_else(|_| panic!("{} does not open", vector.name));
+        assert_eq!(opened.outcome, vector.outcome, "{}", vector.name);
+        assert_eq!(opened.payload.as_slice(), vector.inside.as_bytes(), "{}", vector.name);
     }
 }
 
 #[test]
 fn an_unproven_answer_is_refused() {
     for vector in section::<Vector>("proxy.json", "answers", |vector| !vector.valid) {
-        let told = vector.heading().open(&vector.proxy(), vector.payload.as_bytes());
+        let opened = vector.heading().open(&vector.proxy(), vector.payload.as_bytes());
 
-        assert_eq!(told.err(), Some(Fault::ProxyUntrusted), "{}", vector.name);
+        assert_eq!(opened.err(), Some(Fault::ProxyUntrusted), "{}", vector.name);
     }
 }

@@ -17,9 +17,9 @@ fn text<'v>(vector: &'v Vector, field: &str) -> &'v str {
 
 fn read(vector: &Vector) -> (&'static str, Value) {
     let form: Form = text(vector, "format").parse().unwrap();
-    let told = |(key, value): (SecretKey, Plaintext)| json!({ "key": key.as_str(), "value": value.reveal() });
+    let to_json = |(key, value): (SecretKey, Plaintext)| json!({ "key": key.as_str(), "value": value.reveal() });
     match form.read(text(vector, "text"), "text") {
-        Ok(secrets) => ("secrets", secrets.into_iter().map(told).collect()),
+        Ok(secrets) => ("secrets", secrets.into_iter().map(to_json).collect()),
         Err(error) => ("error", refusal(error)),
     }
 }
@@ -41,21 +41,21 @@ fn secret(written: &Value) -> (SecretKey, Plaintext) {
 
 fn refusal(error: Error) -> Value {
     let Error::Invalid(fields) = error else { unreachable!("only rules are broken here") };
-    let told = fields.iter().map(|field| {
-        let mut told = json!({ "field": field.field, "message": field.message });
+    let rows = fields.iter().map(|field| {
+        let mut row = json!({ "field": field.field, "message": field.message });
         if let Some(key) = &field.key {
-            told["key"] = key.clone().into();
+            row["key"] = key.clone().into();
         }
-        told
+        row
     });
-    json!({ "kind": "invalid", "fields": told.collect::<Value>() })
+    json!({ "kind": "invalid", "fields": rows.collect::<Value>() })
 }
 
 fn found(vector: &Vector) -> (&'static str, Value) {
     let scanned = text(vector, "text").replace('¦', "");
     let found = scan(&scanned, text(vector, "path"), Rules::built_in());
-    let told: Vec<_> = found.iter().map(|found| found.sighting(&scanned)).collect();
-    ("found", serde_json::to_value(told).unwrap())
+    let sightings: Vec<_> = found.iter().map(|found| found.sighting(&scanned)).collect();
+    ("found", serde_json::to_value(sightings).unwrap())
 }
 
 /// Compares every vector of a section with the actual result. Fills in missing results if the

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::Failure;
 
 /// Maximum time of one request.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Request to send, any number of times.
 #[derive(Clone)]
@@ -75,7 +75,7 @@ impl Connection {
             let status = response.status();
             Ok::<_, hyper::Error>((status, response.into_body().collect().await?.to_bytes()))
         };
-        Ok(timeout(PATIENCE, exchange).await??)
+        Ok(timeout(TIMEOUT, exchange).await??)
     }
 
     /// Sends a request that must succeed, and returns the JSON of the response.

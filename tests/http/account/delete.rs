@@ -13,14 +13,14 @@ async fn delete(client: &Client, confirm: &Value) -> Reply {
 }
 
 /// Deletes the account of a person, with the confirmation.
-async fn leave(person: &Person, name: &str) -> Reply {
+async fn delete_own_account(person: &Person, name: &str) -> Reply {
     delete(person, &json!(format!("{name}@example.com"))).await
 }
 
 async fn a_deleted_user_is_unknown(app: App) {
     let alice = app.person("alice").await;
 
-    leave(&alice, "alice").await.is(204);
+    delete_own_account(&alice, "alice").await.is(204);
 
     alice.get("/api/v1/users/me").await.is(404);
     alice.get(ACCOUNT).await.is(401);
@@ -55,7 +55,7 @@ async fn the_personal_team_goes_with_everything_in_it(app: App) {
     let (first, last) = reads.secret_range().await.unwrap().unwrap();
     assert_ne!(first, last);
 
-    leave(&alice, "alice").await.is(204);
+    delete_own_account(&alice, "alice").await.is(204);
 
     machine.get(&key).await.is(401);
     bob.get(&web).await.is(404);
@@ -68,7 +68,7 @@ async fn a_slug_of_a_deleted_project_is_not_given_again(app: App) {
     let (alice, eve) = (app.person("alice").await, app.person("eve").await);
     alice.post("/api/v1/projects", &json!({ "name": "Web", "slug": "web" })).await.is(201);
 
-    leave(&alice, "alice").await.is(204);
+    delete_own_account(&alice, "alice").await.is(204);
 
     let body = json!({ "name": "Web", "slug": "web" });
     eve.post("/api/v1/projects", &body).await.is(400).names("slug");
@@ -77,7 +77,7 @@ async fn a_slug_of_a_deleted_project_is_not_given_again(app: App) {
 async fn a_deleted_user_who_signs_in_again_is_a_new_user(app: App) {
     let alice = app.person("alice").await;
     alice.project("Web").await;
-    leave(&alice, "alice").await.is(204);
+    delete_own_account(&alice, "alice").await.is(204);
 
     let again = app.person("alice").await;
 
@@ -86,7 +86,7 @@ async fn a_deleted_user_who_signs_in_again_is_a_new_user(app: App) {
     assert_eq!(again.get("/api/v1/projects").await.json(), json!({ "projects": [] }));
     again.get(&format!("/api/v1/teams/{}", alice.team)).await.is(403);
     again.project("Web").await;
-    leave(&again, "alice").await.is(204);
+    delete_own_account(&again, "alice").await.is(204);
 }
 
 async fn a_team_with_others_keeps_an_owner(app: App) {
@@ -96,7 +96,7 @@ async fn a_team_with_others_keeps_an_owner(app: App) {
         app.join(team, &bob.id, Role::Admin).await;
     }
 
-    let refused = leave(&alice, "alice").await;
+    let refused = delete_own_account(&alice, "alice").await;
 
     let error = refused.is(400).code("sole_owner").json()["error"].clone();
     let error = error.as_str().unwrap();
@@ -106,7 +106,7 @@ async fn a_team_with_others_keeps_an_owner(app: App) {
         let path = format!("/api/v1/teams/{team}/members/{}", bob.id);
         alice.patch(&path, &json!({ "role": "owner" })).await.is(200);
     }
-    leave(&alice, "alice").await.is(204);
+    delete_own_account(&alice, "alice").await.is(204);
     let team = bob.get(&format!("/api/v1/teams/{}", alice.team)).await.is(200).json();
     assert_eq!((&team["member_count"], &team["members"][0]["name"]), (&json!(1), &json!("bob")));
 }
@@ -117,7 +117,7 @@ async fn a_team_without_other_members_is_deleted_too(app: App) {
     let body = json!({ "name": "ci", "team_id": ops, "all_projects": true });
     let token = alice.post("/api/v1/tokens", &body).await.is(201).json();
 
-    leave(&alice, "alice").await.is(204);
+    delete_own_account(&alice, "alice").await.is(204);
 
     app.bearer(token["token"].as_str().unwrap()).get("/api/v1/projects").await.is(401);
 }
@@ -134,7 +134,7 @@ async fn objects_created_for_other_teams_stay(app: App) {
     let members = format!("/api/v1/teams/{}/members", bob.team);
     alice.post(&members, &json!({ "email": "carol@example.com" })).await.is(201);
 
-    leave(&alice, "alice").await.is(204);
+    delete_own_account(&alice, "alice").await.is(204);
 
     bob.get(&paths::secret(&shared, "staging", "KEY")).await.is(200);
     let machine = app.bearer(token["token"].as_str().unwrap());
@@ -161,7 +161,7 @@ async fn the_log_keeps_the_entries_without_the_name(app: App) {
     let read = app.entry(&bob.team, "secret.read").await;
     assert_eq!(read.actor_name.as_deref(), Some("alice"));
 
-    leave(&alice, "alice").await.is(204);
+    delete_own_account(&alice, "alice").await.is(204);
 
     for entry in app.audit(&bob.team).await {
         let is_hers = entry.actor_id.map(|id| id.to_string()) == Some(alice.id.clone());
@@ -183,7 +183,7 @@ async fn a_deleted_person_accepts_nothing(app: App) {
     let members = format!("/api/v1/teams/{}/members", alice.team);
     let place = alice.post(&members, &json!({ "email": "bob@example.com" })).await.json();
     let (_, token) = place["accept_url"].as_str().unwrap().rsplit_once('/').unwrap();
-    leave(&bob, "bob").await.is(204);
+    delete_own_account(&bob, "bob").await.is(204);
 
     let path = format!("/api/v1/invitations/{token}/accept");
     bob.post(&path, &json!({})).await.is(401);
@@ -207,7 +207,7 @@ async fn sessions_of_command_lines_end_with_the_account(app: App) {
     let session = app.bearer(granted["access_token"].as_str().unwrap());
     session.get(ACCOUNT).await.is(200);
 
-    leave(&alice, "alice").await.is(204);
+    delete_own_account(&alice, "alice").await.is(204);
 
     session.get(ACCOUNT).await.is(401);
     session.get("/api/v1/users/me").await.is(401);
@@ -216,7 +216,7 @@ async fn sessions_of_command_lines_end_with_the_account(app: App) {
 async fn an_account_stays_deleted_after_a_restart(app: App) {
     let alice = app.person("alice").await;
     alice.project("Web").await;
-    leave(&alice, "alice").await.is(204);
+    delete_own_account(&alice, "alice").await.is(204);
 
     let restarted = app.restarted().await;
 

@@ -10,7 +10,7 @@ async fn content(app: &App, team: &str, action: &str) -> (String, Option<String>
     (entry.resource_type, entry.resource_name, serde_json::from_str(&entry.metadata).unwrap())
 }
 
-fn about(kind: &str, name: &str, details: Value) -> (String, Option<String>, Value) {
+fn resource_entry(kind: &str, name: &str, details: Value) -> (String, Option<String>, Value) {
     (kind.to_owned(), Some(name.to_owned()), details)
 }
 
@@ -22,9 +22,18 @@ async fn changes_of_projects_are_recorded(app: App) {
     alice.delete(&web).await.is(204);
 
     let team = &alice.team;
-    assert_eq!(content(&app, team, "project.created").await, about("project", "Web", json!({})));
-    assert_eq!(content(&app, team, "project.updated").await, about("project", "Shop", json!({})));
-    assert_eq!(content(&app, team, "project.deleted").await, about("project", "Shop", json!({})));
+    assert_eq!(
+        content(&app, team, "project.created").await,
+        resource_entry("project", "Web", json!({}))
+    );
+    assert_eq!(
+        content(&app, team, "project.updated").await,
+        resource_entry("project", "Shop", json!({}))
+    );
+    assert_eq!(
+        content(&app, team, "project.deleted").await,
+        resource_entry("project", "Shop", json!({}))
+    );
 }
 
 async fn changes_of_environments_are_recorded_with_their_parents(app: App) {
@@ -36,10 +45,13 @@ async fn changes_of_environments_are_recorded_with_their_parents(app: App) {
 
     let parent = json!({ "inherits_from": "staging" });
     let (created, deleted) = ("environment.created", "environment.deleted");
-    assert_eq!(content(&app, &alice.team, created).await, about("environment", "preview", parent));
+    assert_eq!(
+        content(&app, &alice.team, created).await,
+        resource_entry("environment", "preview", parent)
+    );
     assert_eq!(
         content(&app, &alice.team, deleted).await,
-        about("environment", "preview", json!({}))
+        resource_entry("environment", "preview", json!({}))
     );
     let entry = app.entry(&alice.team, created).await;
     assert_eq!(entry.environment_name.as_deref(), Some("preview"));
@@ -55,7 +67,7 @@ async fn changes_of_secrets_are_recorded_with_their_versions(app: App) {
     alice.put(&path, &json!({ "hidden": true })).await.is(200);
     alice.delete(&path).await.is(204);
 
-    let entry = |version: u32| about("secret", "KEY", json!({ "version": version }));
+    let entry = |version: u32| resource_entry("secret", "KEY", json!({ "version": version }));
     for (action, version) in
         [("secret.created", 1), ("secret.updated", 2), ("secret.hidden", 3), ("secret.deleted", 3)]
     {
@@ -70,7 +82,7 @@ async fn a_secret_created_hidden_is_recorded_as_hidden(app: App) {
     let hide = json!({ "key": "KEY", "hidden": true });
     alice.post(&paths::secrets(&web, "staging"), &hide).await.is(201);
 
-    let entry = about("secret", "KEY", json!({ "version": 1 }));
+    let entry = resource_entry("secret", "KEY", json!({ "version": 1 }));
     assert_eq!(content(&app, &alice.team, "secret.hidden").await, entry);
 }
 
@@ -97,11 +109,11 @@ async fn changes_of_tokens_and_teams_are_recorded(app: App) {
     alice.delete(&format!("/api/v1/tokens/{}", token["id"].as_str().unwrap())).await.is(204);
     let ops = alice.post("/api/v1/teams", &json!({ "name": "Ops" })).await.is(201).json();
 
-    let deploy = about("service_token", "deploy", json!({}));
+    let deploy = resource_entry("service_token", "deploy", json!({}));
     assert_eq!(content(&app, &alice.team, "token.created").await, deploy);
     assert_eq!(content(&app, &alice.team, "token.deleted").await, deploy);
     let team = ops["id"].as_str().unwrap();
-    assert_eq!(content(&app, team, "team.created").await, about("team", "Ops", json!({})));
+    assert_eq!(content(&app, team, "team.created").await, resource_entry("team", "Ops", json!({})));
 }
 
 /// Checks changes that fail for another reason than a missing permission. Changes without

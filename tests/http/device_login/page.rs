@@ -25,8 +25,8 @@ async fn the_page_shows_the_client_and_accepts_the_decision(app: App) {
     assert!(opened.text().contains(code) && !opened.text().contains("laptop"));
     let shown = send(&browser, &[("user_code", code), ("access_token", &token)]).await;
     shown.is(200);
-    for told in ["secrets 1.0", "laptop", "linux", "127.0.0.1"] {
-        assert!(shown.text().contains(told), "{told}");
+    for detail in ["secrets 1.0", "laptop", "linux", "127.0.0.1"] {
+        assert!(shown.text().contains(detail), "{detail}");
     }
     // The token is in the cookie, and in no page.
     assert!(!shown.text().contains(&token));

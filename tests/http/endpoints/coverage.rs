@@ -198,8 +198,8 @@ async fn only_public_endpoints_of_the_policy_need_no_credential() {
     let served = served().await;
     let public: BTreeSet<_> =
         served.iter().filter(|(_, _, public)| *public).map(|(_, template, _)| *template).collect();
-    let anyone = POLICY.iter().filter(|rule| rule.who == Who::Anyone);
-    let anyone: BTreeSet<_> = anyone.map(|rule| rule.template).collect();
+    let unauthenticated = POLICY.iter().filter(|rule| rule.who == Who::Public);
+    let unauthenticated: BTreeSet<_> = unauthenticated.map(|rule| rule.template).collect();
 
-    assert_eq!(public, anyone);
+    assert_eq!(public, unauthenticated);
 }

@@ -23,7 +23,7 @@ impl Rule {
         }
         match caller {
             Caller::Unauthenticated | Caller::Unsynced => self.ok,
-            _ if self.who == Who::Anyone => self.ok,
+            _ if self.who == Who::Public => self.ok,
             Caller::Person { home, may } => self.status_of_person(home, may, target),
             Caller::Token { home, reach, read, write } => {
                 self.status_of_token(home, reach, (read, write), target)
@@ -33,17 +33,17 @@ impl Rule {
 
     /// True if service tokens may call the endpoint, depending on their scope.
     pub(super) fn admits_tokens(&self) -> bool {
-        use Who::{Accounts, Known, Machines, Readers, Seers, Writers};
-        matches!(self.who, Accounts | Known | Machines | Readers | Seers | Writers)
+        use Who::{Accounts, AnyCredential, Machines, Readers, Seers, Writers};
+        matches!(self.who, Accounts | AnyCredential | Machines | Readers | Seers | Writers)
     }
 
     /// Expected status for callers of the wrong kind, whatever the target.
     pub(super) fn refusal_of_kind(&self, caller: Caller) -> Option<u16> {
-        use Who::{Anyone, Identities, Known, Machines};
+        use Who::{AnyCredential, Identities, Machines, Public};
         match (caller, self.who) {
-            (_, Anyone) | (Caller::Unsynced, Identities) => None,
+            (_, Public) | (Caller::Unsynced, Identities) => None,
             // The user does not exist.
-            (Caller::Unsynced, Known) => Some(404),
+            (Caller::Unsynced, AnyCredential) => Some(404),
             // A user credential is refused because of its kind, with or without an account.
             (Caller::Person { .. } | Caller::Unsynced, Machines) => Some(403),
             (Caller::Unauthenticated | Caller::Unsynced, _) => Some(401),

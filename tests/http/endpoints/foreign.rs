@@ -68,13 +68,13 @@ async fn a_request_that_another_site_causes_is_nobodys_on_every_endpoint() {
 
     let mut wrong = Vec::new();
     // Endpoints without a credential read no cookie; some of them create something for everybody.
-    let creates = |rule: &Rule| rule.who == Who::Anyone && rule.effect == Effect::Changes;
+    let creates = |rule: &Rule| rule.who == Who::Public && rule.effect == Effect::Changes;
     for rule in POLICY.iter().filter(|rule| !creates(rule)) {
         for headers in FOREIGN {
             let mut sent = vec![("host", HOST)];
             sent.extend_from_slice(headers);
             let status = attack.send(rule, &sent).await.status;
-            let is_right = if rule.who == Who::Anyone { status < 500 } else { status == 401 };
+            let is_right = if rule.who == Who::Public { status < 500 } else { status == 401 };
             if !is_right {
                 wrong.push(format!("{} {} with {headers:?}: {status}", rule.method, rule.template));
             }
@@ -89,7 +89,7 @@ async fn a_request_that_another_site_causes_is_nobodys_on_every_endpoint() {
     app.anonymous().raw(Method::GET, ME, &me, "").await.is(200);
     let reads = POLICY.iter().filter(|rule| {
         let is_read = rule.method == "GET" && rule.effect != Effect::Changes;
-        let is_open = matches!(rule.who, Who::Anyone | Who::Machines | Who::Operators);
+        let is_open = matches!(rule.who, Who::Public | Who::Machines | Who::Operators);
         is_read && !is_open && !rule.template.ends_with("/watch")
     });
     let mut authenticated = 0;

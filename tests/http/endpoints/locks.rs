@@ -20,9 +20,9 @@ const WAITING: &str = "SELECT COUNT(*) FROM pg_stat_activity
      WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
 /// Transaction of the test that holds locks.
-pub(super) struct Held<'a>(sqlx::Transaction<'a, sqlx::Postgres>);
+pub(super) struct HeldLocks<'a>(sqlx::Transaction<'a, sqlx::Postgres>);
 
-impl<'a> Held<'a> {
+impl<'a> HeldLocks<'a> {
     pub(super) async fn take(
         holder: &'a mut PgConnection,
         id: &str,

@@ -17,11 +17,11 @@ pub(super) struct Rule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
     /// No credential required.
-    Anyone,
+    Public,
     /// People, with or without an account.
     Identities,
     /// Any valid credential; a person without an account gets 404.
-    Known,
+    AnyCredential,
     /// People with an account.
     People,
     /// People with an account, and service tokens.
@@ -168,11 +168,11 @@ const PERMISSION: &str =
 /// The policy. `GET /api/v1/tokens` has two rules: without a team, and for a named team. The
 /// invitation token belongs to an invitation for a person outside of the test, and so to no caller.
 pub(super) const POLICY: &[Rule] = &[
-    rule("GET", "/health", Who::Anyone, Level::Nothing, 200),
-    rule("GET", "/health/live", Who::Anyone, Level::Nothing, 200),
-    rule("GET", "/api/v1", Who::Anyone, Level::Nothing, 200),
+    rule("GET", "/health", Who::Public, Level::Nothing, 200),
+    rule("GET", "/health/live", Who::Public, Level::Nothing, 200),
+    rule("GET", "/api/v1", Who::Public, Level::Nothing, 200),
     rule("POST", "/api/v1/auth/sync", Who::Identities, Level::Nothing, 200),
-    rule("GET", "/api/v1/users/me", Who::Known, Level::Nothing, 200),
+    rule("GET", "/api/v1/users/me", Who::AnyCredential, Level::Nothing, 200),
     rule("GET", ACCOUNT, Who::People, Level::Nothing, 200),
     change("PATCH", ACCOUNT, Who::People, Level::Nothing, 200),
     // With another address than the caller's, so the confirmation fails.
@@ -193,8 +193,8 @@ pub(super) const POLICY: &[Rule] = &[
     rule("GET", "/api/v1/invitations", Who::People, Level::Nothing, 200),
     rule("GET", "/api/v1/invitations/{token}", Who::People, Level::Nothing, 404),
     rule("POST", "/api/v1/invitations/{token}/accept", Who::People, Level::Nothing, 404),
-    rule("GET", "/invitations/{token}", Who::Anyone, Level::Nothing, 200),
-    rule("POST", "/invitations/{token}", Who::Anyone, Level::Nothing, 200),
+    rule("GET", "/invitations/{token}", Who::Public, Level::Nothing, 200),
+    rule("POST", "/invitations/{token}", Who::Public, Level::Nothing, 200),
     rule("GET", "/api/v1/teams/{teamId}/usage", Who::Members, Level::Team, 200),
     rule("GET", "/api/v1/teams/{teamId}/billing", Who::Managers, Level::Team, 200),
     rule("PUT", "/api/v1/teams/{teamId}/billing", Who::Operators, Level::Nothing, 403),
@@ -254,35 +254,35 @@ pub(super) const POLICY: &[Rule] = &[
     change("POST", "/api/v1/tokens", Who::Managers, Level::NamedTeam, 201),
     change("POST", "/api/v1/tokens/{id}/rotate", Who::Managers, Level::Token, 200),
     change("DELETE", "/api/v1/tokens/{id}", Who::Managers, Level::Token, 204),
-    rule("POST", "/api/v1/auth/cli/device", Who::Anyone, Level::Nothing, 200),
+    rule("POST", "/api/v1/auth/cli/device", Who::Public, Level::Nothing, 200),
     // Here and below, the named codes do not exist; `device_login` tests existing codes.
-    rule("POST", "/api/v1/auth/cli/token", Who::Anyone, Level::Nothing, 400),
+    rule("POST", "/api/v1/auth/cli/token", Who::Public, Level::Nothing, 400),
     rule("GET", "/api/v1/auth/cli/device/{userCode}", Who::People, Level::Nothing, 404),
     rule("POST", "/api/v1/auth/cli/approve", Who::People, Level::Nothing, 404),
     rule("POST", "/api/v1/auth/cli/deny", Who::People, Level::Nothing, 404),
     rule("POST", "/api/v1/auth/cli/revoke", Who::People, Level::Nothing, 404),
     rule("GET", "/api/v1/auth/cli/sessions", Who::People, Level::Nothing, 200),
-    rule("GET", "/api/v1/auth/config", Who::Anyone, Level::Nothing, 200),
+    rule("GET", "/api/v1/auth/config", Who::Public, Level::Nothing, 200),
     rule("GET", "/api/v1/auth/sessions", Who::People, Level::Nothing, 200),
     change("DELETE", "/api/v1/auth/sessions", Who::People, Level::Nothing, 200),
     rule("DELETE", "/api/v1/auth/sessions/{id}", Who::People, Level::Nothing, 404),
     // Without a session there is nothing to end.
     rule("POST", "/api/v1/auth/sign-out", Who::People, Level::Nothing, 204),
-    rule("GET", "/", Who::Anyone, Level::Nothing, 200),
-    rule("GET", "/projects", Who::Anyone, Level::Nothing, 200),
-    rule("GET", "/projects/{*rest}", Who::Anyone, Level::Nothing, 200),
-    rule("GET", "/teams/{*rest}", Who::Anyone, Level::Nothing, 200),
-    rule("GET", "/account", Who::Anyone, Level::Nothing, 200),
-    rule("GET", "/assets/{build}/{*file}", Who::Anyone, Level::Nothing, 404),
-    rule("GET", "/device", Who::Anyone, Level::Nothing, 200),
-    rule("POST", "/device", Who::Anyone, Level::Nothing, 400),
+    rule("GET", "/", Who::Public, Level::Nothing, 200),
+    rule("GET", "/projects", Who::Public, Level::Nothing, 200),
+    rule("GET", "/projects/{*rest}", Who::Public, Level::Nothing, 200),
+    rule("GET", "/teams/{*rest}", Who::Public, Level::Nothing, 200),
+    rule("GET", "/account", Who::Public, Level::Nothing, 200),
+    rule("GET", "/assets/{build}/{*file}", Who::Public, Level::Nothing, 404),
+    rule("GET", "/device", Who::Public, Level::Nothing, 200),
+    rule("POST", "/device", Who::Public, Level::Nothing, 400),
     // Browsers cannot sign in to this service; `sign_in` tests services with a provider.
-    rule("GET", "/sign-in", Who::Anyone, Level::Nothing, 404),
-    rule("GET", "/sign-in/callback", Who::Anyone, Level::Nothing, 404),
-    rule("GET", "/sign-in/dev", Who::Anyone, Level::Nothing, 404),
-    rule("GET", "/api/v1/openapi.json", Who::Anyone, Level::Nothing, 200),
-    rule("GET", "/api/docs", Who::Anyone, Level::Nothing, 200),
-    rule("GET", "/api/docs/{file}", Who::Anyone, Level::Nothing, 404),
+    rule("GET", "/sign-in", Who::Public, Level::Nothing, 404),
+    rule("GET", "/sign-in/callback", Who::Public, Level::Nothing, 404),
+    rule("GET", "/sign-in/dev", Who::Public, Level::Nothing, 404),
+    rule("GET", "/api/v1/openapi.json", Who::Public, Level::Nothing, 200),
+    rule("GET", "/api/docs", Who::Public, Level::Nothing, 200),
+    rule("GET", "/api/docs/{file}", Who::Public, Level::Nothing, 404),
     rule("GET", "/api/v1/audit", Who::Managers, Level::NamedTeam, 200),
     rule("GET", "/api/v1/teams/{teamId}/audit", Who::Managers, Level::UntoldTeam, 200),
     rule("GET", "/api/v1/scans", Who::People, Level::Nothing, 200),

@@ -113,7 +113,7 @@ fn people(app: &App) -> Vec<Principal> {
         Principal::person(app, "writer", here, May::Write),
         Principal::person(app, "keeper", here, May::Grant),
         Principal::person(app, "removed", None, May::Belong),
-        Principal::person(app, "stranger", Some(Home::Other), May::Manage),
+        Principal::person(app, "outsider", Some(Home::Other), May::Manage),
         Principal { caller: Caller::Unsynced, ..unsynced },
     ]
 }

@@ -28,7 +28,7 @@ pub(super) struct Names {
     new: u32,
 }
 
-const NOBODYS: &str = "0191d0a0-0000-7000-8000-000000000000";
+const UNKNOWN_ID: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 impl Names {
     /// Names of existing objects, for requests that change nothing.
@@ -54,15 +54,15 @@ impl Names {
         };
         match target {
             Target::Own | Target::Foreign => {}
-            Target::Unknown => names.set_all(NOBODYS),
+            Target::Unknown => names.set_all(UNKNOWN_ID),
             Target::Nonsense => names.set_all("no-such-thing"),
-            Target::UnknownEnvironment => NOBODYS.clone_into(&mut names.environment),
+            Target::UnknownEnvironment => UNKNOWN_ID.clone_into(&mut names.environment),
             Target::UnknownKey => {
                 "NO_SUCH_KEY".clone_into(&mut names.key);
-                NOBODYS.clone_into(&mut names.member);
-                NOBODYS.clone_into(&mut names.colleague);
+                UNKNOWN_ID.clone_into(&mut names.member);
+                UNKNOWN_ID.clone_into(&mut names.colleague);
                 "no-such-rotation".clone_into(&mut names.rotation);
-                NOBODYS.clone_into(&mut names.webhook);
+                UNKNOWN_ID.clone_into(&mut names.webhook);
             }
         }
         names
@@ -102,48 +102,48 @@ impl Names {
         let project = format!("/api/v1/projects/{}", tenant.project);
         match level {
             Level::Project => {
-                let body = json!({ "name": format!("Doomed {new}"), "team_id": owner.team });
+                let body = json!({ "name": format!("Deleted {new}"), "team_id": owner.team });
                 self.project = owner.post("/api/v1/projects", &body).await.is(201).id();
                 let body = json!({ "name": format!("Deleted {new}"), "team_id": owner.team });
                 self.deleted = owner.post("/api/v1/projects", &body).await.is(201).id();
                 owner.delete(&format!("/api/v1/projects/{}", self.deleted)).await.is(204);
             }
             Level::Environment => {
-                self.environment = format!("doomed-{new}");
+                self.environment = format!("deleted-{new}");
                 let body = json!({ "name": self.environment });
                 owner.post(&format!("{project}/environments"), &body).await.is(201);
             }
             Level::Secret => {
-                self.key = format!("DOOMED_{new}");
-                owner.secret(&project, "development", &self.key, "kvc_doomed").await;
+                self.key = format!("DELETED_{new}");
+                owner.secret(&project, "development", &self.key, "kvc_deleted").await;
             }
             Level::Permission => {
                 let path = paths::permission(&project, &self.environment, &self.colleague);
                 owner.put(&path, &json!({ "role": "read" })).await.is(200);
             }
             Level::Token => {
-                let name = format!("Doomed {new}");
+                let name = format!("Deleted {new}");
                 let body = json!({ "name": name, "team_id": owner.team, "all_projects": true });
                 self.token = owner.post("/api/v1/tokens", &body).await.is(201).id();
             }
             Level::Rotation | Level::Webhook => self.replace_rotation(app, owner, &project).await,
-            Level::Scan => self.scan = owner.scan_text("doomed").await.id(),
+            Level::Scan => self.scan = owner.scan_text("deleted").await.id(),
             Level::Invitation => {
-                let body = json!({ "email": format!("doomed{new}@example.com") });
+                let body = json!({ "email": format!("deleted{new}@example.com") });
                 let path = format!("/api/v1/teams/{}/members", owner.team);
                 self.invitation = owner.post(&path, &body).await.is(201).id();
             }
             Level::Member => {
-                let doomed = app.person(&format!("doomed{new}")).await;
-                app.join(&owner.team, &doomed.id, Role::Member).await;
-                self.member = doomed.id;
+                let deleted_member = app.person(&format!("deleted{new}")).await;
+                app.join(&owner.team, &deleted_member.id, Role::Member).await;
+                self.member = deleted_member.id;
             }
             Level::Nothing | Level::Team | Level::UntoldTeam | Level::NamedTeam => {}
         }
     }
 
     async fn replace_rotation(&mut self, app: &App, owner: &Person, project: &str) {
-        self.rotation = format!("doomed-{}", self.new);
+        self.rotation = format!("deleted-{}", self.new);
         let rotations = paths::rotations(project, &self.environment);
         owner.post(&rotations, &postgresql(&self.rotation)).await.is(201);
         let webhooks = paths::webhooks(project, &self.environment, &self.rotation);
@@ -221,7 +221,7 @@ impl Names {
             }
             ("POST", "token") => Some(json!({ "device_code": "none", "client_id": "cli" })),
             ("POST", "approve" | "deny") => Some(json!({ "user_code": "BCDF-GHJK" })),
-            ("POST", "revoke") => Some(json!({ "id": NOBODYS })),
+            ("POST", "revoke") => Some(json!({ "id": UNKNOWN_ID })),
             ("POST", "rotations") => Some(postgresql(&name)),
             ("POST", "test") if rule.on == Level::Environment => Some(connection()),
             ("PUT", "{rotationName}") => Some(json!({ "rotation_interval_days": 7 })),

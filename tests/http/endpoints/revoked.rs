@@ -15,7 +15,7 @@ use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
 use tokio::task::JoinHandle;
 
-use super::locks::{HOLD_ENVIRONMENTS, HOLD_PROJECTS, HOLD_TEAM, HOLD_USER, Held, waiting};
+use super::locks::{HOLD_ENVIRONMENTS, HOLD_PROJECTS, HOLD_TEAM, HOLD_USER, HeldLocks, waiting};
 use super::policy::{
     CONNECTION, Effect, Level, PERMISSIONS, POLICY, RESTORE, ROTATIONS, Rule, TEST, Target, Who,
 };
@@ -104,7 +104,7 @@ async fn changes_of_different_fields_both_stay(app: App) {
             json!({ "name": format!("name-{round}") }),
             json!({ "description": format!("{round}") }),
         ];
-        let held = Held::take(&mut race.holder, &owner.team, &[HOLD_PROJECTS]).await;
+        let held = HeldLocks::take(&mut race.holder, &owner.team, &[HOLD_PROJECTS]).await;
         let changes = [&project, &environment].into_iter().flat_map(|path| {
             fields.iter().map(|field| {
                 let (client, path, field) = (Client::clone(&owner), path.clone(), field.clone());
@@ -257,7 +257,7 @@ impl Race {
     async fn round(&mut self, right: Right, requests: &[Request], locks: &[&'static str]) {
         let (client, revocation) = self.grant(right).await;
         let owner = self.world.first.owner.clone();
-        let held = Held::take(&mut self.holder, &owner.team, locks).await;
+        let held = HeldLocks::take(&mut self.holder, &owner.team, locks).await;
         let replies = if locks.contains(&HOLD_TEAM) {
             let revoked = tokio::spawn(async move { revocation.send(&owner).await });
             waiting(&mut self.observer, 1).await;
@@ -300,7 +300,7 @@ impl Race {
     where
         F: Future<Output = Reply> + Send + 'static,
     {
-        let held = Held::take(&mut self.holder, &person.id, &[HOLD_USER]).await;
+        let held = HeldLocks::take(&mut self.holder, &person.id, &[HOLD_USER]).await;
         let (client, method) = (Client::clone(person), Method::DELETE);
         let body = json!({ "confirm": format!("newcomer{round}@example.com") });
         let deleted =

@@ -50,14 +50,14 @@ pub(super) struct World {
 
 /// People with an account, and one person without.
 const PEOPLE: [&str; 10] = [
-    "owner", "admin", "member", "barred", "reader", "writer", "keeper", "removed", "stranger",
+    "owner", "admin", "member", "barred", "reader", "writer", "keeper", "removed", "outsider",
     "unsynced",
 ];
 
 impl World {
     pub(super) async fn build(app: &App) -> Self {
         let first = Tenant::build(app, app.person("owner").await).await;
-        let other = Tenant::build(app, app.person("stranger").await).await;
+        let other = Tenant::build(app, app.person("outsider").await).await;
         for (name, role) in [("admin", Role::Admin), ("member", Role::Member)] {
             app.join(&first.owner.team, &app.person(name).await.id, role).await;
         }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{NO_ACCESS, Team};
 
-const NOBODYS: &str = "0191d0a0-0000-7000-8000-000000000000";
+const UNKNOWN_ID: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 async fn a_set_permission_is_returned_and_listed(app: App) {
     let team = Team::of(&app).await;
@@ -67,7 +67,7 @@ async fn only_members_of_the_team_get_permissions(app: App) {
     let team = Team::of(&app).await;
     let eve = app.person("eve").await;
 
-    for person in [eve.id.as_str(), NOBODYS, "bob", "bob@example.com"] {
+    for person in [eve.id.as_str(), UNKNOWN_ID, "bob", "bob@example.com"] {
         let path = paths::permission(&team.web, "staging", person);
         let reply = team.alice.put(&path, &json!({ "role": "read" })).await;
         reply.is(404).says("user not found");
@@ -139,7 +139,7 @@ async fn several_permissions_are_set_together_or_not_at_all(app: App) {
         (vec![(bob, "none"), ("carol", "read")], 400),
         (vec![(bob, "none"), (team.alice.id.as_str(), "read")], 403),
         (vec![], 400),
-        (vec![(NOBODYS, "read"); 101], 400),
+        (vec![(UNKNOWN_ID, "read"); 101], 400),
     ] {
         team.alice.put(&path, &said(&people)).await.is(status);
     }
@@ -175,8 +175,8 @@ async fn each_change_is_in_the_log(app: App) {
     let set = entries.iter().find(|entry| entry.action == "permission.set").unwrap();
     assert_eq!(set.resource_type, "permission");
     assert_eq!(set.environment_name.as_deref(), Some("staging"));
-    let told: Value = serde_json::from_str(&set.metadata).unwrap();
-    assert_eq!(told["permissions"], json!([{ "user_id": team.bob.id, "role": "read" }]));
+    let metadata: Value = serde_json::from_str(&set.metadata).unwrap();
+    assert_eq!(metadata["permissions"], json!([{ "user_id": team.bob.id, "role": "read" }]));
     for action in ["permission.deleted", "permission_defaults.set", "permission_defaults.deleted"] {
         assert!(entries.iter().any(|entry| entry.action == action), "{action}");
     }

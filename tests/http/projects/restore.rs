@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::PROJECTS;
 
-const NOBODYS: &str = "0191d0a0-0000-7000-8000-000000000000";
+const UNKNOWN_ID: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 fn restore(project: &str) -> String {
     format!("{project}/restore")
@@ -99,7 +99,7 @@ async fn a_deleted_project_is_restored_once_by_its_id(app: App) {
     alice.post(&restore(&web), &json!({})).await.is(404).says("project not found");
     alice.delete(&web).await.is(204);
 
-    for unknown in ["walked", "nothing", NOBODYS] {
+    for unknown in ["walked", "nothing", UNKNOWN_ID] {
         alice.post(&restore(&format!("{PROJECTS}/{unknown}")), &json!({})).await.is(404);
     }
     alice.post(&restore(&web), &json!({})).await.is(200);
@@ -274,7 +274,7 @@ impl Names {
                 .replace("{teamId}", &self.team)
                 .replace("{key}", "KEY");
             let path =
-                path.split('/').map(|part| if part.starts_with('{') { NOBODYS } else { part });
+                path.split('/').map(|part| if part.starts_with('{') { UNKNOWN_ID } else { part });
             let path: Vec<_> = path.collect();
             let query = format!("project={project}&env={environment}&key=KEY");
             paths.push(format!("{}?{query}", path.join("/")));

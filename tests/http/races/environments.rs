@@ -45,7 +45,7 @@ async fn an_environment_is_deleted_or_inherited_from_and_never_both(app: App) {
                 if number % 2 == 0 {
                     return client.delete(&format!("{path}/{parent}")).await;
                 }
-                let body = json!({ "name": format!("heir-{pair}"), "inherits_from": parent });
+                let body = json!({ "name": format!("child-{pair}"), "inherits_from": parent });
                 client.post(&path, &body).await
             }
         })
@@ -54,14 +54,14 @@ async fn an_environment_is_deleted_or_inherited_from_and_never_both(app: App) {
     let parents = parents(&person, &path).await;
     for (pair, replies) in replies.chunks(2).enumerate() {
         let statuses = [replies[0].status, replies[1].status];
-        let (parent, heir) = (format!("parent-{pair}"), format!("heir-{pair}"));
+        let (parent, child) = (format!("parent-{pair}"), format!("child-{pair}"));
         if statuses == [204, 400] {
             replies[1].names("inherits_from");
-            assert!(!parents.contains_key(&parent) && !parents.contains_key(&heir));
+            assert!(!parents.contains_key(&parent) && !parents.contains_key(&child));
         } else {
             assert_eq!(statuses, [400, 201], "{replies:#?}");
             replies[0].code("environment_in_use");
-            assert_eq!(parents[&heir].as_deref(), Some(parent.as_str()));
+            assert_eq!(parents[&child].as_deref(), Some(parent.as_str()));
         }
     }
 }

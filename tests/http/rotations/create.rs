@@ -25,18 +25,18 @@ async fn a_created_rotation_is_returned_without_its_connection(app: App) {
 
     let reply = alice.post(&paths::rotations(&web, "staging"), &postgresql("main-db")).await;
 
-    let told = reply.is(201).json();
+    let created = reply.is(201).json();
     assert_eq!(
-        told,
+        created,
         json!({
-            "id": told["id"],
+            "id": created["id"],
             "environment_id": staging["id"],
             "name": "main-db",
             "integration_type": "postgresql",
             "rotation_interval_days": 30,
             "connection_method": "direct",
             "status": "active",
-            "next_rotation_at": told["next_rotation_at"],
+            "next_rotation_at": created["next_rotation_at"],
             "injected_secrets": [],
             "created_at": STARTED,
             "updated_at": STARTED,
@@ -52,9 +52,9 @@ async fn the_first_rotation_is_an_interval_away_give_or_take_an_hour(app: App) {
         let mut body = postgresql(name);
         body["rotation_interval_days"] = json!(days);
         body["secret_mapping"] = json!({});
-        let told = alice.post(&paths::rotations(&web, "staging"), &body).await.is(201).json();
+        let created = alice.post(&paths::rotations(&web, "staging"), &body).await.is(201).json();
 
-        let away = time(&told["next_rotation_at"]) - app.clock.now() - TimeDelta::days(days);
+        let away = time(&created["next_rotation_at"]) - app.clock.now() - TimeDelta::days(days);
         assert!(away.abs() <= TimeDelta::hours(1), "{name}: {away}");
     }
 }
@@ -65,9 +65,9 @@ async fn an_immediate_rotation_is_due_at_once(app: App) {
     let mut body = postgresql("main-db");
     body["rotate_immediately"] = json!(true);
 
-    let told = alice.post(&paths::rotations(&web, "staging"), &body).await.is(201).json();
+    let created = alice.post(&paths::rotations(&web, "staging"), &body).await.is(201).json();
 
-    assert_eq!(told["next_rotation_at"], STARTED);
+    assert_eq!(created["next_rotation_at"], STARTED);
 }
 
 async fn creating_a_rotation_makes_no_connection(app: App) {
@@ -87,10 +87,10 @@ async fn a_proxied_rotation_has_its_connection_method(app: App) {
 
     let reply = alice.post(&paths::rotations(&web, "staging"), &proxied("main-db")).await;
 
-    let told = reply.is(201).json();
-    assert_eq!(told["connection_method"], "proxied");
-    assert_eq!(told["integration_type"], "mysql");
-    assert_eq!(told.get("proxy"), None);
+    let created = reply.is(201).json();
+    assert_eq!(created["connection_method"], "proxied");
+    assert_eq!(created["integration_type"], "mysql");
+    assert_eq!(created.get("proxy"), None);
 }
 
 async fn port_and_tls_mode_have_defaults(app: App) {

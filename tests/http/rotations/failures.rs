@@ -28,7 +28,7 @@ fn count(app: &App, call: &str) -> usize {
 /// Runs a rotation that fails in this way. Returns the number of changes sent to the database, and
 /// the rotation afterwards. Readers must still get the previous credential, which must still work.
 async fn failing(app: &App, main: &Rotated, scripts: &[Script], status: &str) -> (usize, Value) {
-    let (before, told) = (main.served().await, count(app, "apply"));
+    let (before, applied_before) = (main.served().await, count(app, "apply"));
     app.database.script("apply", scripts.iter().copied());
 
     let entry = main.rotate().await;
@@ -39,7 +39,7 @@ async fn failing(app: &App, main: &Rotated, scripts: &[Script], status: &str) ->
     assert_eq!(entry["error_message"], shown["error_message"]);
     assert_eq!(main.served().await, before);
     main.works(app).await;
-    (count(app, "apply") - told, shown)
+    (count(app, "apply") - applied_before, shown)
 }
 
 fn user(shown: &Value, slot: Slot) -> String {
@@ -159,11 +159,11 @@ async fn a_failure_that_needs_a_user_is_an_error_at_once(app: App) {
 async fn a_password_that_a_policy_refuses_is_generated_again_twice(app: App) {
     let main = served(&app).await;
     app.database.script("apply", [Script::Fail(Fault::PasswordPolicy); 2]);
-    let told = count(&app, "apply");
+    let applied_before = count(&app, "apply");
 
     main.succeed().await;
 
-    assert_eq!(count(&app, "apply") - told, 3);
+    assert_eq!(count(&app, "apply") - applied_before, 3);
     main.works(&app).await;
     let refusals = [Script::Fail(Fault::PasswordPolicy); 3];
     let (tries, shown) = failing(&app, &main, &refusals, "error").await;

@@ -87,9 +87,9 @@ async fn writers_manage_rotations(app: App) {
 async fn members_without_access_see_no_rotations(app: App) {
     let main = Rotated::create(&app, "alice").await;
     let barred = member(&app, &main, "barred", "none").await;
-    let stranger = app.person("stranger").await;
+    let outsider = app.person("outsider").await;
 
-    for client in [&barred, &stranger] {
+    for client in [&barred, &outsider] {
         for path in [&main.path, &paths::rotation(&main.project, "staging", "none")] {
             client.get(path).await.is(403);
             client.get(&format!("{path}/history")).await.is(403);

@@ -10,9 +10,9 @@ async fn a_connection_that_works_is_a_success(app: App) {
     let web = alice.project("Web").await;
     let path = format!("{}/test", paths::rotations(&web, "staging"));
 
-    let told = alice.post(&path, &connection()).await.is(200).json();
+    let result = alice.post(&path, &connection()).await.is(200).json();
 
-    assert_eq!(told, json!({ "success": true, "message": "the connection works" }));
+    assert_eq!(result, json!({ "success": true, "message": "the connection works" }));
     assert_eq!(app.database.calls(), ["test"]);
     let list = alice.get(&paths::rotations(&web, "staging")).await.is(200).json();
     assert_eq!(list, json!({ "rotations": [] }));
@@ -25,9 +25,9 @@ async fn connection_errors_have_texts_of_the_service(app: App) {
 
     for fault in Fault::ALL {
         app.database.script("test", [Script::Fail(fault)]);
-        let told = alice.post(&path, &connection()).await.is(200).json();
+        let result = alice.post(&path, &connection()).await.is(200).json();
 
-        assert_eq!(told, json!({ "success": false, "message": fault.sentence() }));
+        assert_eq!(result, json!({ "success": false, "message": fault.sentence() }));
     }
 }
 
@@ -40,9 +40,9 @@ async fn an_unverified_server_is_a_success_with_a_warning(app: App) {
     for mode in ["require", "prefer", "allow", "REQUIRED", "PREFERRED"] {
         let mut candidate = connection();
         candidate["connection"]["ssl_mode"] = json!(mode);
-        let told = alice.post(&path, &candidate).await.is(200).json();
+        let result = alice.post(&path, &candidate).await.is(200).json();
 
-        assert_eq!(told, json!({ "success": true, "message": message }), "{mode}");
+        assert_eq!(result, json!({ "success": true, "message": message }), "{mode}");
     }
 }
 
@@ -83,9 +83,9 @@ async fn the_stored_connection_of_a_rotation_is_tested(app: App) {
 
     assert_eq!(main.person.post(&path, &json!({})).await.is(200).json(), works);
     app.database.script("test", [Script::Fail(Fault::NoDatabase)]);
-    let told = main.person.post(&path, &json!({})).await.is(200).json();
+    let result = main.person.post(&path, &json!({})).await.is(200).json();
 
-    assert_eq!(told, json!({ "success": false, "message": Fault::NoDatabase.sentence() }));
+    assert_eq!(result, json!({ "success": false, "message": Fault::NoDatabase.sentence() }));
     assert_eq!(main.shown().await["status"], "active");
     assert!(main.history().await.is_empty());
     let unknown = paths::rotation(&main.project, "staging", "none");

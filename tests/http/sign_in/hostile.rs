@@ -90,13 +90,14 @@ async fn an_id_token_is_signed_with_a_key_of_the_provider() {
     let (app, provider) = serve(Kind::Memory).await;
     let mut pkcs8 = vec![0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
     pkcs8.extend([8; 32]);
-    let (stranger, shared) = (EncodingKey::from_ed_der(&pkcs8), EncodingKey::from_secret(&[7; 32]));
+    let (other_key, shared) =
+        (EncodingKey::from_ed_der(&pkcs8), EncodingKey::from_secret(&[7; 32]));
     let header = |algorithm, kid: &str| Header { kid: Some(kid.into()), ..Header::new(algorithm) };
     let access = Header { typ: Some("at+jwt".to_owned()), ..header(Algorithm::EdDSA, "1") };
 
     for (name, header, key) in [
-        ("another key", header(Algorithm::EdDSA, "1"), Some(&stranger)),
-        ("an unknown key", header(Algorithm::EdDSA, "2"), Some(&stranger)),
+        ("another key", header(Algorithm::EdDSA, "1"), Some(&other_key)),
+        ("an unknown key", header(Algorithm::EdDSA, "2"), Some(&other_key)),
         ("a shared secret", header(Algorithm::HS256, "1"), Some(&shared)),
         ("an access token", access, None),
     ] {

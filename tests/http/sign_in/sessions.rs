@@ -112,7 +112,7 @@ async fn a_session_ends_for_the_next_request(kind: Kind) {
     assert_eq!((&own["kind"], &own["current"]), (&json!("browser"), &json!(true)));
     let path = format!("{SESSIONS}/{}", own["id"].as_str().unwrap());
 
-    let person = app.person("stranger").await;
+    let person = app.person("outsider").await;
     person.delete(&path).await.is(404);
     let headers = [("cookie", cookie.as_str()), OWN_HOST, SAME_ORIGIN];
     app.anonymous().raw(Method::DELETE, &path, &headers, "").await.is(204);

@@ -25,17 +25,17 @@ async fn an_environment_that_inherits_from_a_cycle_is_refused(app: App) {
     let victim = Victim::of(app).await;
     let template = victim.template().await;
     let ids = [(); 2].map(|()| EnvironmentId::draw(template.created_at));
-    let [circle, heir] = [("circle", ids[0]), ("heir", ids[1])].map(|(name, id)| {
+    let [circle, child] = [("circle", ids[0]), ("child", ids[1])].map(|(name, id)| {
         let name = name.parse().unwrap();
         EnvironmentRecord { id, name, inherits_from: Some(ids[0]), ..template.clone() }
     });
 
-    victim.insert(&[circle, heir]).await;
+    victim.insert(&[circle, child]).await;
 
-    for reply in victim.follow("heir").await {
+    for reply in victim.follow("child").await {
         reply.is(400).code("circular_inheritance");
     }
-    let body = json!({ "name": "another", "inherits_from": "heir" });
+    let body = json!({ "name": "another", "inherits_from": "child" });
     let path = paths::environments(&victim.project);
     victim.person.post(&path, &body).await.is(400).code("circular_inheritance");
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{HERS, Twins};
 
 /// ID of no object.
-const NOBODYS: &str = "0191d0a0-0000-7000-8000-000000000000";
+const UNKNOWN_ID: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 async fn a_foreign_name_in_a_body_or_query_is_answered_like_an_unknown_one(app: App) {
     let twins = Twins::build(&app).await;
@@ -15,7 +15,7 @@ async fn a_foreign_name_in_a_body_or_query_is_answered_like_an_unknown_one(app: 
     let environment = bea.environment("development");
     let environments = paths::environments(&ann.project);
     let tokens = "/api/v1/tokens";
-    let heir = |parent: &str| json!({ "name": "mine", "inherits_from": parent });
+    let inheriting = |parent: &str| json!({ "name": "mine", "inherits_from": parent });
     let project = |team: &str| json!({ "name": "mine", "team_id": team });
     let token = |team: &str, project: &str, environment: &str| {
         json!({
@@ -29,14 +29,14 @@ async fn a_foreign_name_in_a_body_or_query_is_answered_like_an_unknown_one(app: 
     let theirs = bea.person.team.as_str();
 
     let pairs = [
-        ("/api/v1/projects", project(theirs), project(NOBODYS), 403),
-        (tokens, token(theirs, mine, "staging"), token(NOBODYS, mine, "staging"), 403),
-        (tokens, token(team, &bea.project_id, "staging"), token(team, NOBODYS, "staging"), 400),
+        ("/api/v1/projects", project(theirs), project(UNKNOWN_ID), 403),
+        (tokens, token(theirs, mine, "staging"), token(UNKNOWN_ID, mine, "staging"), 403),
+        (tokens, token(team, &bea.project_id, "staging"), token(team, UNKNOWN_ID, "staging"), 400),
         (tokens, token(team, &bea.slug, "staging"), token(team, "no-such", "staging"), 400),
-        (tokens, token(team, mine, environment), token(team, mine, NOBODYS), 400),
+        (tokens, token(team, mine, environment), token(team, mine, UNKNOWN_ID), 400),
         (tokens, token(team, mine, HERS.1), token(team, mine, "no-such"), 400),
-        (&environments, heir(environment), heir(NOBODYS), 400),
-        (&environments, heir(HERS.1), heir("no-such"), 400),
+        (&environments, inheriting(environment), inheriting(UNKNOWN_ID), 400),
+        (&environments, inheriting(HERS.1), inheriting("no-such"), 400),
     ];
 
     for (path, foreign, unknown, status) in pairs {
@@ -45,14 +45,14 @@ async fn a_foreign_name_in_a_body_or_query_is_answered_like_an_unknown_one(app: 
         assert_same(path, &foreign, &unknown, status);
     }
     let foreign = ann.person.get(&format!("{tokens}?team_id={theirs}")).await;
-    let unknown = ann.person.get(&format!("{tokens}?team_id={NOBODYS}")).await;
+    let unknown = ann.person.get(&format!("{tokens}?team_id={UNKNOWN_ID}")).await;
     assert_same(tokens, &foreign, &unknown, 403);
 }
 
 async fn a_foreign_environment_in_the_callers_project_is_answered_like_an_unknown_one(app: App) {
     let twins = Twins::build(&app).await;
     let (ann, bea) = (&twins.ann, &twins.bea);
-    let hers = [(bea.environment("development"), NOBODYS), (HERS.1, "no-such")];
+    let hers = [(bea.environment("development"), UNKNOWN_ID), (HERS.1, "no-such")];
 
     for (foreign, unknown) in hers {
         for (method, suffix, body) in below_an_environment() {
@@ -76,7 +76,7 @@ async fn answers_reveal_nothing_in_a_foreign_project(app: App) {
     let twins = Twins::build(&app).await;
     let (ann, bea) = (&twins.ann, &twins.bea);
     let real = (bea.environment("development"), HERS.0);
-    let others = [("no-such", HERS.0), (NOBODYS, "NO_SUCH"), ("development", "NO_SUCH")];
+    let others = [("no-such", HERS.0), (UNKNOWN_ID, "NO_SUCH"), ("development", "NO_SUCH")];
 
     for (environment, key) in others {
         for client in [&*ann.person, &ann.machine] {
@@ -106,7 +106,7 @@ async fn a_foreign_project_that_was_deleted_is_answered_like_an_unknown_one(app:
             let path = |project: &str| format!("/api/v1/projects/{project}{suffix}");
             for client in [&*ann.person, &ann.machine] {
                 let foreign = client.get(&path(foreign)).await;
-                let unknown = client.get(&path(NOBODYS)).await;
+                let unknown = client.get(&path(UNKNOWN_ID)).await;
                 assert_same(suffix, &foreign, &unknown, 404);
             }
         }

@@ -220,15 +220,15 @@ fn in_bodies(twins: &Twins) -> Vec<Attempt> {
         attempt("DELETE", format!("{tokens}/{}", bea.token_id), json!({}), [403; 2]),
     ];
     for parent in [bea.environment("staging"), bea.environment(HERS.1), HERS.1] {
-        let (path, heir) = (paths::environments(&ann.project), heir(parent));
-        attempts.push(attempt("POST", path, heir, [400, 403]));
+        let (path, body) = (paths::environments(&ann.project), inheriting(parent));
+        attempts.push(attempt("POST", path, body, [400, 403]));
     }
     let scopes = scopes(twins).into_iter();
     attempts.extend(scopes.map(|body| attempt("POST", tokens.to_owned(), body, [400, 403])));
     attempts
 }
 
-fn heir(parent: &str) -> Value {
+fn inheriting(parent: &str) -> Value {
     json!({ "name": "mine", "inherits_from": parent })
 }
 

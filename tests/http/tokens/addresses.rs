@@ -60,10 +60,10 @@ async fn networks_are_returned_in_one_form_and_once(kind: Kind) {
 
     let owned = Owned::of(&app, &json!({ "ip_allowlist": given })).await;
 
-    let told = json!(["10.0.0.0/8", "198.51.100.7/32", "2001:db8::/32"]);
-    assert_eq!(owned.listed().await["ip_allowlist"], told);
+    let normalized = json!(["10.0.0.0/8", "198.51.100.7/32", "2001:db8::/32"]);
+    assert_eq!(owned.listed().await["ip_allowlist"], normalized);
     owned.rotated(&json!({})).await;
-    assert_eq!(owned.listed().await["ip_allowlist"], told);
+    assert_eq!(owned.listed().await["ip_allowlist"], normalized);
 }
 
 async fn an_allowlist_holds_at_most_32_networks(kind: Kind) {

@@ -183,17 +183,17 @@ async fn a_token_without_a_team_belongs_to_the_callers_team(app: App) {
 
 async fn only_owners_and_admins_create_tokens(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
-    let (admin, stranger) = (app.person("ada").await, app.person("eve").await);
+    let (admin, non_member) = (app.person("ada").await, app.person("eve").await);
     app.join(&alice.team, &bob.id, Role::Member).await;
     app.join(&alice.team, &admin.id, Role::Admin).await;
     let body = json!({ "name": "test", "team_id": alice.team, "all_projects": true });
-    let nobody = json!({ "name": "test", "team_id": "0190f1f3-7b1c-7000-8000-000000000000", "all_projects": true });
+    let unknown_team = json!({ "name": "test", "team_id": "0190f1f3-7b1c-7000-8000-000000000000", "all_projects": true });
 
     admin.post(TOKENS, &body).await.is(201);
 
     bob.post(TOKENS, &body).await.is(403).says("only an owner or admin of the team may do this");
-    stranger.post(TOKENS, &body).await.is(403).says("you are not a member of this team");
-    stranger.post(TOKENS, &nobody).await.is(403).says("you are not a member of this team");
+    non_member.post(TOKENS, &body).await.is(403).says("you are not a member of this team");
+    non_member.post(TOKENS, &unknown_team).await.is(403).says("you are not a member of this team");
 }
 
 async fn a_service_token_makes_no_tokens(app: App) {

@@ -35,13 +35,13 @@ async fn an_unknown_token_is_404(app: App) {
 
 async fn only_owners_and_admins_delete_tokens(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
-    let (admin, stranger) = (app.person("ada").await, app.person("eve").await);
+    let (admin, non_member) = (app.person("ada").await, app.person("eve").await);
     app.join(&alice.team, &bob.id, Role::Member).await;
     app.join(&alice.team, &admin.id, Role::Admin).await;
     let path = token(&alice).await;
 
     bob.delete(&path).await.is(403).says("only an owner or admin of the team may do this");
-    stranger.delete(&path).await.is(403).says("you are not a member of this team");
+    non_member.delete(&path).await.is(403).says("you are not a member of this team");
 
     admin.delete(&path).await.is(204);
 }

@@ -55,14 +55,14 @@ async fn the_list_has_the_tokens_of_teams_that_the_caller_manages(app: App) {
 
 async fn the_tokens_of_a_team_are_for_its_owners_and_admins(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
-    let stranger = app.person("eve").await;
+    let non_member = app.person("eve").await;
     app.join(&alice.team, &bob.id, Role::Member).await;
     let path = format!("{TOKENS}?team_id={}", alice.team);
-    let nobody = format!("{TOKENS}?team_id=0190f1f3-7b1c-7000-8000-000000000000");
+    let unknown_team = format!("{TOKENS}?team_id=0190f1f3-7b1c-7000-8000-000000000000");
 
     bob.get(&path).await.is(403).says("only an owner or admin of the team may do this");
-    stranger.get(&path).await.is(403).says("you are not a member of this team");
-    stranger.get(&nobody).await.is(403).says("you are not a member of this team");
+    non_member.get(&path).await.is(403).says("you are not a member of this team");
+    non_member.get(&unknown_team).await.is(403).says("you are not a member of this team");
 }
 
 async fn a_team_that_is_no_uuid_is_400(app: App) {

@@ -127,8 +127,8 @@ async fn a_rotation_is_in_the_log_without_the_text(app: App) {
 
     let entry = app.entry(&owned.person.team, "token.rotated").await;
     assert_eq!(entry.resource_id.map(|id| id.to_string()).as_ref(), Some(&owned.id));
-    let told: Value = serde_json::from_str(&entry.metadata).unwrap();
-    assert_eq!(told, json!({ "grace_period_seconds": 60 }));
+    let metadata: Value = serde_json::from_str(&entry.metadata).unwrap();
+    assert_eq!(metadata, json!({ "grace_period_seconds": 60 }));
     assert!(!format!("{entry:?}").contains(&new));
 }
 

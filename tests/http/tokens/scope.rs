@@ -70,8 +70,8 @@ async fn a_token_that_may_only_write_gets_no_descriptions(app: App) {
     let rolled_back = writer.post(&format!("{key}/rollback"), &json!({ "version": 1 })).await;
 
     for (reply, version) in [(replaced, 2), (rolled_back, 3)] {
-        let told = reply.is(200).json();
-        let secret = told.get("secret").unwrap_or(&told);
+        let response = reply.is(200).json();
+        let secret = response.get("secret").unwrap_or(&response);
         assert_eq!(secret["version"], version);
         assert!(secret.get("description").is_none() && secret.get("created_by").is_none());
         assert!(!reply.text().contains("kvc_"));

@@ -20,9 +20,9 @@ async fn world(kind: Kind, events: &[&str]) -> (App, Rotated, Receiver) {
 /// Waits for this number of messages and returns them sorted by event.
 async fn received(receiver: &Receiver, number: usize) -> Vec<Value> {
     let taken = receiver.wait_for(number).await;
-    let mut told: Vec<_> = taken.iter().map(secrets_tests::Taken::json).collect();
-    told.sort_by_key(|one| one["type"].as_str().unwrap().to_owned());
-    told
+    let mut payloads: Vec<_> = taken.iter().map(secrets_tests::Taken::json).collect();
+    payloads.sort_by_key(|one| one["type"].as_str().unwrap().to_owned());
+    payloads
 }
 
 /// Returns the data that is in every event of the rotation's first attempt.
@@ -65,14 +65,17 @@ async fn a_success_is_sent_when_it_begins_and_when_it_is_served(kind: Kind) {
 
     main.succeed().await;
 
-    let told = received(&receiver, 2).await;
-    assert_eq!([&told[0]["type"], &told[1]["type"]], ["rotation.completed", "rotation.started"]);
+    let payloads = received(&receiver, 2).await;
+    assert_eq!(
+        [&payloads[0]["type"], &payloads[1]["type"]],
+        ["rotation.completed", "rotation.started"]
+    );
     let mut expected = data(&main).await;
-    assert_eq!(told[1]["data"], expected);
+    assert_eq!(payloads[1]["data"], expected);
     expected["status"] = json!("success");
     expected["completed_at"] = json!(STARTED);
-    assert_eq!(told[0]["data"], expected);
-    assert_ne!(told[0]["id"], told[1]["id"]);
+    assert_eq!(payloads[0]["data"], expected);
+    assert_ne!(payloads[0]["id"], payloads[1]["id"]);
 }
 
 async fn a_failure_is_sent_with_its_reason(kind: Kind) {
@@ -81,11 +84,14 @@ async fn a_failure_is_sent_with_its_reason(kind: Kind) {
 
     let entry = main.rotate().await;
 
-    let told = received(&receiver, 2).await;
-    assert_eq!([&told[0]["type"], &told[1]["type"]], ["rotation.failed", "rotation.started"]);
-    assert_eq!(told[0]["data"]["status"], "failed");
-    assert_eq!(told[0]["data"]["history_id"], entry["id"]);
-    assert_eq!(told[0]["data"]["error_message"], entry["error_message"]);
+    let payloads = received(&receiver, 2).await;
+    assert_eq!(
+        [&payloads[0]["type"], &payloads[1]["type"]],
+        ["rotation.failed", "rotation.started"]
+    );
+    assert_eq!(payloads[0]["data"]["status"], "failed");
+    assert_eq!(payloads[0]["data"]["history_id"], entry["id"]);
+    assert_eq!(payloads[0]["data"]["error_message"], entry["error_message"]);
     assert!(entry["error_message"].is_string());
 }
 
@@ -96,8 +102,8 @@ async fn only_subscribed_events_are_sent(kind: Kind) {
     app.database.script("apply", [Script::Fail(Fault::AdminRejected)]);
     main.rotate().await;
 
-    let told = received(&receiver, 1).await;
-    assert_eq!(told[0]["data"]["version"], 2);
+    let payloads = received(&receiver, 1).await;
+    assert_eq!(payloads[0]["data"]["version"], 2);
     tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     assert_eq!(receiver.taken().len(), 1);
 }

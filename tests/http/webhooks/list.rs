@@ -33,8 +33,8 @@ async fn deliveries_are_listed_newest_first(kind: Kind) {
 
     let listed = world.deliveries(&webhook).await;
 
-    let told: Vec<_> = listed.iter().map(|one| one["id"].as_str().unwrap()).collect();
-    assert_eq!(told, ids);
+    let listed_ids: Vec<_> = listed.iter().map(|one| one["id"].as_str().unwrap()).collect();
+    assert_eq!(listed_ids, ids);
     let fields: Vec<_> = listed[0].as_object().unwrap().keys().map(String::as_str).collect();
     let known =
         ["attempts", "created_at", "event", "id", "next_attempt_at", "response_status", "status"];

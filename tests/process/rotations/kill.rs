@@ -34,7 +34,7 @@ enum Way {
 async fn killed_at(place: &str, way: Way) {
     let mut world = World::new(&format!("kill_{place}"), &Target::all()).await;
     let open = world.open().await;
-    world.found(&open).await;
+    world.create_rotations(&open).await;
     for rotated in &world.rotated {
         assert_eq!(rotated.rotate(open.owner(rotated)).await["status"], "success");
     }
@@ -134,7 +134,7 @@ killed! {
 async fn a_kill_while_the_previous_credential_is_disabled_is_recovered() {
     let mut world = World::new("kill_K12", &Target::all()).await;
     let open = world.open().await;
-    world.found(&open).await;
+    world.create_rotations(&open).await;
     for rotated in &world.rotated {
         rotated.rotate(open.owner(rotated)).await;
     }
@@ -172,7 +172,7 @@ async fn a_kill_while_an_attempt_is_rolled_back_is_recovered() {
     // No quota left for the secrets of a credential: the swap is refused.
     world.set("SECRETS_DEFAULT_PLAN", "free");
     let open = world.open().await;
-    world.found(&open).await;
+    world.create_rotations(&open).await;
     for rotated in &world.rotated {
         fill(rotated, open.owner(rotated)).await;
     }

@@ -43,7 +43,7 @@ async fn a_late_command_of_a_node_is_refused_by_the_target() {
         .start();
     let awake = node("rotations_two_nodes_awake", &store, None).start();
     let (alice, hurried) = (awake.person("alice").await, sleeper.person("alice").await);
-    rotated.found(&alice).await;
+    rotated.create(&alice).await;
     assert_eq!(rotated.rotate(&alice).await["version"], 1);
     let sampler = Sampler::start(rotated, &alice).await;
 
@@ -96,15 +96,15 @@ async fn an_attempt_of_a_dead_node_is_completed_by_another() {
     let alice = dead.person("alice").await;
     let mut asked = Vec::new();
     for rotated in &world.rotated {
-        rotated.found(&alice).await;
+        rotated.create(&alice).await;
         let (alice, path) = (alice.clone(), rotated.path("/rotate"));
         asked.push(tokio::spawn(async move { alice.try_post(&path, &json!({})).await }));
     }
     world.until_reached("after-apply", world.rotated.len()).await;
-    let heir = node("rotations_two_nodes_heir", &store, None).start();
+    let successor = node("rotations_two_nodes_successor", &store, None).start();
     dead.kill();
 
-    let alice = heir.person("alice").await;
+    let alice = successor.person("alice").await;
     for rotated in &world.rotated {
         until("the attempt is ended", async || !rotated.history(&alice).await.is_empty()).await;
         let history = rotated.history(&alice).await;

@@ -90,9 +90,9 @@ impl World {
     }
 
     /// Creates a project and a rotation for each database.
-    pub(crate) async fn found(&self, open: &Open) {
+    pub(crate) async fn create_rotations(&self, open: &Open) {
         for rotated in &self.rotated {
-            rotated.found(open.owner(rotated)).await;
+            rotated.create(open.owner(rotated)).await;
         }
     }
 
@@ -129,7 +129,7 @@ impl Rotated {
     }
 
     /// Creates a project of the same name, and the rotation in it.
-    pub(crate) async fn found(&self, owner: &Person) {
+    pub(crate) async fn create(&self, owner: &Person) {
         owner.project(&self.name).await;
         owner.post(&paths::rotations(&self.project(), "production"), &self.body()).await.is(201);
     }
