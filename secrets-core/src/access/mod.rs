@@ -6,7 +6,8 @@
 //! environment unknown, environment forbidden). If a level is refused, the error reveals nothing
 //! about the levels below. Operations that change something get a scope only under a lock.
 
-mod locked;
+mod context;
+mod permission;
 mod scope;
 #[cfg(test)]
 #[cfg(feature = "testing")]
@@ -14,9 +15,10 @@ mod tests;
 
 use chrono::TimeDelta;
 
-pub use locked::LockedRow;
-pub(crate) use scope::{CHAIN_TOO_LONG, NOT_A_MEMBER};
-pub use scope::{EnvironmentScope, MAX_CHAIN_LENGTH, ProjectScope, TeamScope, View};
+pub use context::LockedRow;
+pub use permission::MAX_CHAIN_LENGTH;
+pub(crate) use permission::{CHAIN_TOO_LONG, NOT_A_MEMBER};
+pub use scope::{EnvironmentScope, ProjectScope, TeamScope, View};
 
 /// Time during which a deleted project can be restored.
 pub(crate) const RESTORE_PERIOD: TimeDelta = TimeDelta::days(30);

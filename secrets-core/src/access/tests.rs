@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::MAX_CHAIN_LENGTH;
-use super::scope::{allow, allow_in, check_chain};
+use super::permission::{allow, allow_in, check_chain};
 use crate::engine::Who;
 use crate::model::{Code, Error, MemberAccess, Permission, Role};
 use crate::store::{ChainLink, EnvironmentRecord, Relation};

@@ -1,0 +1,467 @@
+//! Methods of [`Context`] that authorize the caller and return a scope. No other function returns
+//! scopes.
+//!
+//! A change may wait for a lock, and the caller may lose a permission during the wait. So a change
+//! authorizes, locks, and authorizes again, from the data stored at that time: an operation with
+//! the access [`Write`] can get a scope only in this way.
+
+use std::collections::BTreeSet;
+use std::mem;
+use std::sync::Arc;
+
+use super::permission::{
+    MANAGERS_ONLY, NO_ACCESS, NOT_A_MEMBER, OUT_OF_SCOPE, allow, allow_in, check_chain,
+};
+use super::scope::{EnvironmentScope, ProjectScope, TeamScope, View};
+use crate::access::RESTORE_PERIOD;
+use crate::engine::{Access, Context, Lock, Read, Who, Write, team_rate};
+use crate::model::{
+    Code, EnvironmentId, EnvironmentPath, Error, Permission, ProjectRef, Quota, Result, Role,
+    SecretKey, Subject, TeamId,
+};
+use crate::store::{
+    ChainLink, EnvironmentRecord, Membership, ProjectRecord, ProjectRelation, Relation,
+    ResolvedEnvironment, RotationLocation, SecretRecord, Selection, TeamRecord,
+};
+
+/// Rows that a change in an environment locks. A change must lock every row that it writes, so that
+/// it does not wait for another transaction after the caller was authorized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockedRow {
+    /// Team. Its members do not change until the end of the transaction.
+    Team,
+    /// Project. The permissions, names and parents of its environments do not change until the end
+    /// of the transaction.
+    Project,
+    /// Environment.
+    Environment,
+    /// Environment, for changes of its secrets: also raises its revision, and locks the size of the
+    /// team's secrets if the plan limits that size.
+    Secrets,
+}
+
+impl Context<'_, Read> {
+    /// Resolves a team by ID and authorizes the caller. `unknown` is the error for an unknown team:
+    /// 404 if the path names the team, 403 otherwise.
+    pub async fn team(
+        &mut self,
+        team: TeamId,
+        wanted: Permission,
+        unknown: Error,
+    ) -> Result<TeamScope> {
+        self.resolve_team(team, wanted, unknown).await
+    }
+
+    /// Resolves a project and authorizes the caller.
+    pub async fn project(&mut self, path: &ProjectRef, wanted: Permission) -> Result<ProjectScope> {
+        self.resolve_project(path, wanted).await
+    }
+
+    /// Resolves an environment and authorizes the caller.
+    pub async fn environment(
+        &mut self,
+        path: &EnvironmentPath,
+        wanted: Permission,
+    ) -> Result<EnvironmentScope> {
+        Ok(self.resolve(path, wanted, Selection::None).await?.0.scope)
+    }
+
+    /// Resolves an environment for reading, with the selected secrets of the environment and its
+    /// ancestors.
+    pub async fn view(&mut self, path: &EnvironmentPath, wanted: Selection<'_>) -> Result<View> {
+        let (view, _) = self.resolve(path, Permission::Read, wanted).await?;
+        check_chain(&view.chain)?;
+        Ok(view)
+    }
+
+    /// Resolves an environment like [`view`](Self::view), without a change of the audit entry.
+    /// Returns `None` if the environment is unknown, or if the caller is a user without access to
+    /// it.
+    pub(crate) async fn view_if_readable(
+        &mut self,
+        path: &EnvironmentPath,
+        wanted: Selection<'_>,
+    ) -> Result<Option<View>> {
+        let context = mem::take(&mut self.audit);
+        let view = self.view(path, wanted).await;
+        self.audit = context;
+        match (view, &self.caller.who) {
+            (Ok(view), _) => Ok(Some(view)),
+            (Err(Error::NotFound(_)), _) | (Err(Error::Forbidden(_)), Who::Person(_)) => Ok(None),
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// Loads the teams in which the caller is an owner or admin.
+    pub async fn managed_teams(&mut self) -> Result<Vec<TeamId>> {
+        let user = self.caller.person()?.id;
+        let memberships = self.reads().memberships(user).await?;
+        Ok(managed(&memberships).map(|membership| membership.team.id).collect())
+    }
+
+    /// Loads the teams whose audit log the caller sees if a request names no team: the teams that
+    /// the caller manages. Returns none for a user who manages only their personal team and is a
+    /// regular member of another team.
+    pub async fn audited_teams(&mut self) -> Result<Vec<TeamId>> {
+        let user = self.caller.person()?.id;
+        let memberships = self.reads().memberships(user).await?;
+        let is_regular = managed(&memberships).count() < memberships.len()
+            && managed(&memberships).all(|membership| membership.is_personal_of(user));
+        let audited = managed(&memberships).filter(|_| !is_regular);
+        Ok(audited.map(|membership| membership.team.id).collect())
+    }
+}
+
+impl Context<'_, Write> {
+    /// Resolves and locks a team, and authorizes the caller. `unknown` is the error for an unknown
+    /// team: 404 if the path names the team, 403 otherwise.
+    pub async fn locked_team(
+        &mut self,
+        team: TeamId,
+        wanted: Permission,
+        unknown: Error,
+    ) -> Result<TeamScope> {
+        self.resolve_team(team, wanted, unknown).await?;
+        lock(self, Lock::Team(team), Subject::Team).await?;
+        self.resolve_team(team, wanted, Error::NotFound(Subject::Team)).await
+    }
+
+    /// Resolves and locks any team for an operator of this service, who need not be a member. The
+    /// caller is an operator if the verified e-mail address in the identity provider's token is on
+    /// the list of operators. A session does not suffice, because it lasts longer than such a
+    /// token.
+    pub async fn locked_team_as_operator(&mut self, team: Option<TeamId>) -> Result<TeamRecord> {
+        let caller = self.caller.as_person()?;
+        let email = caller.verified_email().filter(|_| caller.session.is_none());
+        let is_email = |operator: &String| {
+            email.as_ref().is_some_and(|email| operator.eq_ignore_ascii_case(email.as_str()))
+        };
+        if !self.options().operators.iter().any(is_email) {
+            return Err(Error::forbidden("only the operator of this service may do this"));
+        }
+        let team = team.ok_or(Error::NotFound(Subject::Team))?;
+        lock(self, Lock::Team(team), Subject::Team).await?;
+        let found = self.reads().team(team).await?.ok_or(Error::NotFound(Subject::Team))?;
+        self.audit.team = Some(found.id);
+        Ok(found)
+    }
+
+    /// Resolves and locks a project, and authorizes the caller.
+    pub async fn locked_project(
+        &mut self,
+        path: &ProjectRef,
+        wanted: Permission,
+    ) -> Result<ProjectScope> {
+        let project = self.resolve_project(path, wanted).await?.project.id;
+        lock(self, Lock::Project(project), Subject::Project).await?;
+        self.resolve_project(&ProjectRef::Id(project), wanted).await
+    }
+
+    /// Resolves a deleted project that can still be restored, locks its team, and authorizes the
+    /// caller.
+    pub async fn locked_deleted_project(&mut self, path: &ProjectRef) -> Result<ProjectScope> {
+        let found = deleted_project(self, path).await?;
+        let team = self.project_scope(found, Permission::Manage).await?.project.team;
+        lock(self, Lock::Team(team), Subject::Team).await?;
+        let found = deleted_project(self, path).await?;
+        self.project_scope(found, Permission::Manage).await
+    }
+
+    /// Resolves an environment, locks these rows, and authorizes the caller. The rows must be
+    /// listed from the outermost (team) to the innermost (environment).
+    pub async fn locked_environment(
+        &mut self,
+        path: &EnvironmentPath,
+        wanted: Permission,
+        rows: &[LockedRow],
+    ) -> Result<EnvironmentScope> {
+        let (View { scope, .. }, _) = self.resolve(path, wanted, Selection::None).await?;
+        let (project, environment) = (scope.project, scope.environment.id);
+        let is_limited = scope.plan.limit(Quota::StoredBytes).is_some();
+        for row in rows {
+            let (locks, subject): (&[_], _) = match row {
+                LockedRow::Team => (&[Lock::Team(project.team)], Subject::Project),
+                LockedRow::Project => (&[Lock::Project(project.id)], Subject::Project),
+                LockedRow::Environment => (&[Lock::Environment(environment)], Subject::Environment),
+                LockedRow::Secrets if is_limited => (
+                    &[
+                        Lock::Environment(environment),
+                        Lock::TeamSize(project.team),
+                        Lock::Secrets(environment),
+                    ],
+                    Subject::Environment,
+                ),
+                LockedRow::Secrets => (&[Lock::Secrets(environment)], Subject::Environment),
+            };
+            self.lock_all(locks).await.map_err(|error| error.or_not_found(subject))?;
+        }
+        // By ID: the name may belong to another environment now.
+        let path = EnvironmentPath::new(ProjectRef::Id(project.id), environment);
+        Ok(self.resolve(&path, wanted, Selection::None).await?.0.scope)
+    }
+
+    /// Locks environments of a project in the order of their IDs, and authorizes the caller in
+    /// each.
+    pub async fn locked_environments(
+        &mut self,
+        project: &ProjectRef,
+        environments: &BTreeSet<EnvironmentId>,
+        wanted: Permission,
+    ) -> Result<Vec<EnvironmentScope>> {
+        let locks: Vec<_> = environments.iter().map(|of| Lock::Environment(*of)).collect();
+        let locked = self.lock_all(&locks).await;
+        locked.map_err(|error| error.or_not_found(Subject::Environment))?;
+        let scopes = authorize_each(self, project, environments, wanted).await?;
+        match scopes.first() {
+            Some(scope) if scope.plan.limit(Quota::StoredBytes).is_some() => {
+                self.lock(Lock::TeamSize(scope.project.team)).await?;
+                authorize_each(self, project, environments, wanted).await
+            }
+            _ => Ok(scopes),
+        }
+    }
+
+    /// Resolves an environment that is to become the parent of another environment. The caller must
+    /// be able to read it and all its ancestors, because readers of the child can then read their
+    /// values. The project must be locked.
+    pub async fn inheritable_chain(&mut self, path: &EnvironmentPath) -> Result<View> {
+        let (view, relation) = self.resolve(path, Permission::Read, Selection::None).await?;
+        check_chain(&view.chain)?;
+        for ancestor in &view.chain {
+            self.allow_in(ancestor, relation, Permission::Read)?;
+        }
+        Ok(view)
+    }
+}
+
+impl<A: Access> Context<'_, A> {
+    /// Returns the team that is used if a request names none: the caller's only team, or else the
+    /// caller's personal team.
+    pub async fn default_team(&mut self) -> Result<TeamId> {
+        let user = self.caller.person()?.id;
+        let memberships = self.reads().memberships(user).await?;
+        let only = (memberships.len() == 1).then(|| memberships.first()).flatten();
+        let own = only.or_else(|| {
+            memberships.iter().find(|m| m.is_personal_of(user) && m.role == Some(Role::Owner))
+        });
+        own.map(|membership| membership.team.id)
+            .ok_or_else(|| Error::invalid("team_id", "must name one of your teams"))
+    }
+
+    /// Returns the caller's personal team, which was created at the first sign-in.
+    pub(crate) async fn personal_team(&mut self) -> Result<Option<TeamId>> {
+        let user = self.caller.person()?.id;
+        let memberships = self.reads().memberships(user).await?;
+        Ok(memberships.iter().find(|own| own.is_personal_of(user)).map(|own| own.team.id))
+    }
+
+    /// Resolves an environment and authorizes the caller, without a lock. Returns the environment's
+    /// record. A change must authorize the caller again under its locks.
+    pub(crate) async fn known_environment(
+        &mut self,
+        path: &EnvironmentPath,
+        wanted: Permission,
+    ) -> Result<EnvironmentRecord> {
+        Ok(self.resolve(path, wanted, Selection::None).await?.0.scope.environment)
+    }
+
+    /// Resolves an environment for reading, with the secrets that these keys have in the
+    /// environment and its ancestors. A change calls it after taking its locks.
+    pub(crate) async fn view_of_keys(
+        &mut self,
+        path: &EnvironmentPath,
+        keys: &[SecretKey],
+    ) -> Result<View> {
+        let (mut view, _) = self.resolve(path, Permission::Read, Selection::None).await?;
+        check_chain(&view.chain)?;
+        let mut bytes = 0;
+        for link in &mut view.chain {
+            let secrets = self.reads().secrets(link.environment.id, keys).await?;
+            bytes += secrets.iter().map(SecretRecord::size).sum::<usize>();
+            if bytes > ResolvedEnvironment::MAX_BYTES {
+                return Err(TOO_MANY_BYTES);
+            }
+            link.secrets = secrets.into_iter().map(Arc::new).collect();
+        }
+        Ok(view)
+    }
+
+    /// True if the caller may read the secrets of this environment. Does not change the audit
+    /// entry.
+    pub(crate) async fn may_read(&mut self, path: &EnvironmentPath) -> Result<bool> {
+        let context = mem::take(&mut self.audit);
+        let resolved = self.resolve(path, Permission::Read, Selection::None).await;
+        self.audit = context;
+        match resolved {
+            Ok(_) => Ok(true),
+            Err(Error::Forbidden(_) | Error::NotFound(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Resolves a team and authorizes the caller, without a lock.
+    async fn resolve_team(
+        &mut self,
+        team: TeamId,
+        wanted: Permission,
+        unknown: Error,
+    ) -> Result<TeamScope> {
+        let user = self.caller.person()?.id;
+        let membership = self.reads().membership(team, user).await?.ok_or(unknown)?;
+        self.audit.team = Some(team);
+        self.audit.is_anonymized = membership.role.is_none();
+        let role = membership.role.ok_or(NOT_A_MEMBER)?;
+        if wanted == Permission::Manage && !role.manages() {
+            return Err(MANAGERS_ONLY);
+        }
+        team_rate::count(self, team).await?;
+        let plan = self.options().plans.of_team(&membership.team.plan);
+        Ok(TeamScope { team: membership.team, role, plan })
+    }
+
+    /// Resolves a project and authorizes the caller, without a lock.
+    async fn resolve_project(
+        &mut self,
+        path: &ProjectRef,
+        wanted: Permission,
+    ) -> Result<ProjectScope> {
+        let principal = self.caller.principal()?;
+        let found = self.reads().project(path, principal).await?;
+        self.project_scope(found, wanted).await
+    }
+
+    /// Authorizes the caller for a project that was loaded.
+    async fn project_scope(
+        &mut self,
+        found: Option<ProjectRelation>,
+        wanted: Permission,
+    ) -> Result<ProjectScope> {
+        let found = found.ok_or(Error::NotFound(Subject::Project))?;
+        set_audit_project(self, &found.project, found.relation);
+        allow(&self.caller.who, found.relation, wanted)?;
+        team_rate::count(self, found.project.team).await?;
+        let plan = self.options().plans.of_team(&found.plan);
+        Ok(ProjectScope { project: found.project, plan, relation: found.relation })
+    }
+
+    /// Resolves an environment and authorizes the caller, without a lock. Does not check the
+    /// inheritance chain.
+    async fn resolve(
+        &mut self,
+        path: &EnvironmentPath,
+        permission: Permission,
+        wanted: Selection<'_>,
+    ) -> Result<(View, Relation)> {
+        let principal = self.caller.principal()?;
+        let resolved = self.reads().resolve_environment(path, principal, wanted).await?;
+        let ResolvedEnvironment { project, plan, relation, key, chain } =
+            resolved.ok_or(Error::NotFound(Subject::Project))?;
+        set_audit_project(self, &project, relation);
+        allow(&self.caller.who, relation, Permission::See)?;
+        let first = chain.first().ok_or(Error::NotFound(Subject::Environment))?;
+        let environment = first.environment.clone();
+        self.audit.environment = Some((environment.id, environment.name.to_string()));
+        if !first.in_scope {
+            return Err(OUT_OF_SCOPE);
+        }
+        self.allow_in(first, relation, permission)?;
+        let may_read = self.allow_in(first, relation, Permission::Read).is_ok();
+        let may_write = self.allow_in(first, relation, Permission::Write).is_ok();
+        let may_grant = self.allow_in(first, relation, Permission::Grant).is_ok();
+        team_rate::count(self, project.team).await?;
+
+        let key = self.keyring().project_key(&key).map_err(Error::internal)?;
+        let plan = self.options().plans.of_team(&plan);
+        let scope =
+            EnvironmentScope { project, plan, environment, may_read, may_write, may_grant, key };
+        // A service token reads the whole chain: its environments were chosen by an admin.
+        let is_restricted = |link: &&ChainLink| {
+            matches!(relation, Relation::Member(_))
+                && self.allow_in(link, relation, Permission::Read).is_err()
+        };
+        let ancestors = chain.iter().skip(1).filter(is_restricted);
+        let restricted = ancestors.map(|link| link.environment.id).collect();
+        Ok((View { scope, chain, restricted }, relation))
+    }
+
+    /// Fails unless the caller has the permission in this environment. Takes access into account
+    /// that is granted in the environment only.
+    fn allow_in(
+        &self,
+        link: &ChainLink,
+        relation: Relation,
+        wanted: Permission,
+    ) -> Result<()> {
+        let otherwise = self.options().member_access;
+        allow_in(&self.caller.who, relation, (link.granted, otherwise), wanted)
+    }
+
+    /// Returns the environment of a rotation as an authorized scope, for work that the service
+    /// itself performs. Fails if the caller is not the service.
+    pub(crate) fn rotation_environment(
+        &mut self,
+        place: RotationLocation,
+    ) -> Result<EnvironmentScope> {
+        let Who::System = self.caller.who else { return Err(NO_ACCESS) };
+        let key = self.keyring().project_key(&place.key).map_err(Error::internal)?;
+        let plan = self.options().plans.of_team(&place.plan);
+        let RotationLocation { project, environment, .. } = place;
+        let (may_read, may_write, may_grant) = (true, true, false);
+        Ok(EnvironmentScope { project, plan, environment, may_read, may_write, may_grant, key })
+    }
+}
+
+/// Returns the memberships as owner or admin.
+fn managed(memberships: &[Membership]) -> impl Iterator<Item = &Membership> {
+    memberships.iter().filter(|membership| membership.role.is_some_and(Role::manages))
+}
+
+/// Sets the team and project of the audit entry, which is also written if the caller is refused.
+/// The entry of a caller outside of the team does not include the caller's name and e-mail address.
+fn set_audit_project<A: Access>(
+    cx: &mut Context<'_, A>,
+    project: &ProjectRecord,
+    relation: Relation,
+) {
+    cx.audit.team = Some(project.team);
+    cx.audit.project = Some((project.id, project.name.to_string()));
+    let is_own_token = matches!(&cx.caller.who, Who::Token(token) if token.team == project.team);
+    cx.audit.is_anonymized = matches!(relation, Relation::None) && !is_own_token;
+}
+
+/// Loads a deleted project that can still be restored.
+async fn deleted_project(
+    cx: &mut Context<'_, Write>,
+    path: &ProjectRef,
+) -> Result<Option<ProjectRelation>> {
+    let Some(id) = path.id() else { return Ok(None) };
+    let principal = cx.caller.principal()?;
+    let since = cx.now() - RESTORE_PERIOD;
+    Ok(cx.reads().deleted_project(id, since, principal).await?)
+}
+
+/// Locks a row. Fails with "not found" for this subject if the row does not exist.
+async fn lock(cx: &mut Context<'_, Write>, row: Lock, subject: Subject) -> Result<()> {
+    cx.lock(row).await.map_err(|error| error.or_not_found(subject))
+}
+
+/// Authorizes the caller in each of these environments.
+async fn authorize_each(
+    cx: &mut Context<'_, Write>,
+    project: &ProjectRef,
+    environments: &BTreeSet<EnvironmentId>,
+    wanted: Permission,
+) -> Result<Vec<EnvironmentScope>> {
+    let mut scopes = Vec::with_capacity(environments.len());
+    for environment in environments {
+        let path = EnvironmentPath::new(project.clone(), *environment);
+        scopes.push(cx.resolve(&path, wanted, Selection::None).await?.0.scope);
+    }
+    Ok(scopes)
+}
+
+/// Error for secrets of some keys that exceed [`ResolvedEnvironment::MAX_BYTES`] together.
+const TOO_MANY_BYTES: Error = Error::Refused {
+    code: Code::AnswerTooLarge,
+    reason: std::borrow::Cow::Borrowed("the secrets of these keys exceed 64 MiB: name fewer keys"),
+};

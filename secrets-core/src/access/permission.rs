@@ -1,0 +1,84 @@
+//! Rules of permissions: what a member with a role or a service token may do in a project or an
+//! environment.
+
+use std::collections::BTreeSet;
+
+use crate::engine::Who;
+use crate::model::{Code, Error, MemberAccess, Permission, Result};
+use crate::store::{ChainLink, Relation};
+
+/// Maximum length of an inheritance chain, including the environment itself.
+pub const MAX_CHAIN_LENGTH: usize = 16;
+
+/// Fails unless the caller has the permission in an environment. For members, the access is the
+/// access granted there, or else the default access.
+pub(super) fn allow_in(
+    who: &Who,
+    relation: Relation,
+    (granted, otherwise): (Option<MemberAccess>, MemberAccess),
+    wanted: Permission,
+) -> Result<()> {
+    let Relation::Member(role) = relation else { return allow(who, relation, wanted) };
+    if role.manages() || MemberAccess::of(role, granted, otherwise).allows(wanted) {
+        return Ok(());
+    }
+    Err(match wanted {
+        Permission::Manage => MANAGERS_ONLY,
+        Permission::Grant => ADMINS_ONLY,
+        _ => NO_ACCESS,
+    })
+}
+
+/// Fails unless the caller has the permission in a project.
+pub(super) fn allow(who: &Who, relation: Relation, wanted: Permission) -> Result<()> {
+    match (relation, who) {
+        (Relation::Member(role), _) => match wanted {
+            Permission::See | Permission::Contribute => Ok(()),
+            _ if role.manages() => Ok(()),
+            Permission::Manage => Err(MANAGERS_ONLY),
+            Permission::Read | Permission::Write | Permission::Grant => Err(NO_ACCESS),
+        },
+        (Relation::Token, Who::Token(token)) => match wanted {
+            Permission::See => Ok(()),
+            Permission::Read if token.can_read => Ok(()),
+            Permission::Write if token.can_write => Ok(()),
+            Permission::Read => Err(Error::forbidden("this token may not read")),
+            Permission::Write => Err(Error::forbidden("this token may not write")),
+            Permission::Contribute | Permission::Grant | Permission::Manage => {
+                Err(Error::forbidden("a service token may not do this"))
+            }
+        },
+        (Relation::None, Who::Token(_)) => Err(OUT_OF_SCOPE),
+        (Relation::None | Relation::Token, _) => Err(NOT_A_MEMBER),
+    }
+}
+
+/// Fails if the inheritance chain is circular or too long. The service never stores such a chain,
+/// but a database edited by hand may hold it.
+pub(super) fn check_chain(chain: &[ChainLink]) -> Result<()> {
+    let distinct: BTreeSet<_> = chain.iter().map(|link| link.environment.id).collect();
+    if distinct.len() < chain.len() {
+        return Err(Error::Refused {
+            code: Code::CircularInheritance,
+            reason: "environments inherit from each other in a circle".into(),
+        });
+    }
+    if chain.len() > MAX_CHAIN_LENGTH {
+        return Err(CHAIN_TOO_LONG);
+    }
+    Ok(())
+}
+
+/// Error for callers who are not a member of the team.
+pub(crate) const NOT_A_MEMBER: Error = Error::forbidden("you are not a member of this team");
+pub(super) const MANAGERS_ONLY: Error = Error::forbidden("only an owner or admin of the team may do this");
+pub(super) const ADMINS_ONLY: Error =
+    Error::forbidden("only an admin of this environment or of the team may do this");
+pub(super) const NO_ACCESS: Error = Error::forbidden("you have no access to this environment");
+pub(super) const OUT_OF_SCOPE: Error = Error::forbidden("outside of this token's scope");
+
+/// Error for an inheritance chain of more than [`MAX_CHAIN_LENGTH`] environments.
+pub(crate) const CHAIN_TOO_LONG: Error = Error::Refused {
+    code: Code::InvalidRequest,
+    reason: std::borrow::Cow::Borrowed("an inheritance chain may hold at most 16 environments"),
+};
