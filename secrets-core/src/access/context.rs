@@ -386,12 +386,7 @@ impl<A: Access> Context<'_, A> {
 
     /// Fails unless the caller has the permission in this environment. Takes access into account
     /// that is granted in the environment only.
-    fn allow_in(
-        &self,
-        link: &ChainLink,
-        relation: Relation,
-        wanted: Permission,
-    ) -> Result<()> {
+    fn allow_in(&self, link: &ChainLink, relation: Relation, wanted: Permission) -> Result<()> {
         let otherwise = self.options().member_access;
         allow_in(&self.caller.who, relation, (link.granted, otherwise), wanted)
     }

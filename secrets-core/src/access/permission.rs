@@ -71,7 +71,8 @@ pub(super) fn check_chain(chain: &[ChainLink]) -> Result<()> {
 
 /// Error for callers who are not a member of the team.
 pub(crate) const NOT_A_MEMBER: Error = Error::forbidden("you are not a member of this team");
-pub(super) const MANAGERS_ONLY: Error = Error::forbidden("only an owner or admin of the team may do this");
+pub(super) const MANAGERS_ONLY: Error =
+    Error::forbidden("only an owner or admin of the team may do this");
 pub(super) const ADMINS_ONLY: Error =
     Error::forbidden("only an admin of this environment or of the team may do this");
 pub(super) const NO_ACCESS: Error = Error::forbidden("you have no access to this environment");

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use ed25519_dalek::{Signer as _, VerifyingKey};
 use hpke::kem::{Kem, X25519HkdfSha256};
 use hpke::{Deserializable, Serializable};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::format::SIGNATURE;
@@ -59,18 +59,9 @@ impl BundleKey {
     pub fn reveal(&self) -> Zeroizing<String> {
         checked::write(BUNDLE_KEY, self.0.as_bytes())
     }
-
-    /// Serializes the key as text into a response; for `#[serde(serialize_with)]`.
-    pub fn serialize_revealed<S: Serializer>(
-        key: &Option<Self>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        match key {
-            Some(key) => serializer.serialize_str(&key.reveal()),
-            None => serializer.serialize_none(),
-        }
-    }
 }
+
+crate::crypto::implement_revealed!(BundleKey);
 
 impl RecipientKey {
     /// Generates a random private key.

@@ -1,6 +1,6 @@
 //! A secret in a bundle.
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::format::{canonical_time, stated};
 use crate::crypto::Plaintext;
@@ -13,13 +13,13 @@ pub struct BundledSecret {
     /// Secret key.
     pub key: SecretKey,
     /// Value.
-    #[serde(serialize_with = "Plaintext::serialize_revealed")]
+    #[serde(serialize_with = "crate::crypto::revealed")]
     pub value: Plaintext,
     /// Description.
     #[serde(
         default,
         deserialize_with = "stated",
-        serialize_with = "revealed",
+        serialize_with = "crate::crypto::revealed",
         skip_serializing_if = "Option::is_none"
     )]
     pub description: Option<Plaintext>,
@@ -32,12 +32,4 @@ pub struct BundledSecret {
     /// Time of the last change to the secret.
     #[serde(deserialize_with = "canonical_time")]
     pub updated_at: Time,
-}
-
-#[expect(clippy::ref_option, reason = "the signature required by serde")]
-fn revealed<S: Serializer>(text: &Option<Plaintext>, serializer: S) -> Result<S::Ok, S::Error> {
-    match text {
-        Some(text) => Plaintext::serialize_revealed(text, serializer),
-        None => serializer.serialize_none(),
-    }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::mem;
 
-use serde::{Deserialize, Deserializer, Serializer, de};
+use serde::{Deserialize, Deserializer, de};
 use subtle::ConstantTimeEq as _;
 use zeroize::{Zeroize as _, Zeroizing};
 
@@ -71,15 +71,6 @@ impl Plaintext {
     /// True if both values are equal. Compares in constant time, except for different lengths.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.0.as_bytes().ct_eq(other.0.as_bytes()).into()
-    }
-
-    /// Serializes the value into a response; for `#[serde(serialize_with)]`. Types that expose a
-    /// value must therefore name this function.
-    pub fn serialize_revealed<S: Serializer>(
-        value: &Self,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(value.reveal())
     }
 }
 

@@ -5,7 +5,6 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
-use serde::Serializer;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
@@ -47,14 +46,6 @@ impl WebhookSecret {
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
-    }
-
-    /// Serializes the text into a response; for `#[serde(serialize_with)]`.
-    pub fn serialize_revealed<S: Serializer>(
-        secret: &Option<Self>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(secret.as_ref().map(Self::reveal).unwrap_or_default())
     }
 
     /// Signs a message with its send time, as Unix time in seconds: `v1,` and the base64 of

@@ -57,6 +57,8 @@ impl UserCode {
     }
 }
 
+crate::crypto::implement_revealed!(UserCode);
+
 impl fmt::Debug for UserCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("UserCode(…)")

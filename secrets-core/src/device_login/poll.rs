@@ -51,7 +51,7 @@ pub enum PollOutcome {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CliGrant {
     /// Access token of the session. Returned only once.
-    #[serde(serialize_with = "revealed")]
+    #[serde(serialize_with = "crate::crypto::revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub access_token: TokenText,
     /// Token type: always `Bearer`.
@@ -223,11 +223,4 @@ async fn redeem(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Re
         expires_in: SESSION_DAYS * 24 * 60 * 60,
         user: CliUser { id: user.id, email: user.email, name: user.name },
     }))
-}
-
-fn revealed<S: Serializer>(
-    token: &TokenText,
-    serializer: S,
-) -> std::result::Result<S::Ok, S::Error> {
-    serializer.serialize_str(token.reveal())
 }

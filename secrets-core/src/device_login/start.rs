@@ -1,7 +1,7 @@
 //! Starting a device login.
 
 use chrono::TimeDelta;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::code::UserCode;
 use super::{LOGIN_SECONDS, POLL_SECONDS};
@@ -39,11 +39,11 @@ pub struct StartDeviceLogin {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeviceLogin {
     /// Device code, which the client keeps and polls with.
-    #[serde(serialize_with = "device_code")]
+    #[serde(serialize_with = "crate::crypto::revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub device_code: CodeText,
     /// User code, which the client shows to the user.
-    #[serde(serialize_with = "user_code")]
+    #[serde(serialize_with = "crate::crypto::revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "BCDF-GHJK"))]
     pub user_code: UserCode,
     /// URL of the page on which the user enters the code.
@@ -115,18 +115,4 @@ async fn insert(cx: &mut Context<'_, Write>, record: &mut DeviceLoginRecord) -> 
         }
     }
     Err(Error::Conflict(Subject::DeviceLogin))
-}
-
-fn device_code<S: Serializer>(
-    code: &CodeText,
-    serializer: S,
-) -> std::result::Result<S::Ok, S::Error> {
-    serializer.serialize_str(code.reveal())
-}
-
-fn user_code<S: Serializer>(
-    code: &UserCode,
-    serializer: S,
-) -> std::result::Result<S::Ok, S::Error> {
-    serializer.serialize_str(code.reveal())
 }

@@ -23,7 +23,7 @@ pub struct GetEsoSecret {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EsoSecret {
     /// Decrypted value.
-    #[serde(serialize_with = "Plaintext::serialize_revealed")]
+    #[serde(serialize_with = "crate::crypto::revealed")]
     pub value: Plaintext,
 }
 

@@ -75,7 +75,7 @@ pub struct InvitationPublicInfo {
     /// Invitation ID.
     pub id: InvitationId,
     /// Token to accept the invitation; only in the list of the caller's own invitations.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "revealed")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub token: Option<InvitationToken>,
     /// Team ID.
@@ -188,12 +188,4 @@ fn accept_url<A: Access>(
 /// Returns the URL of the page that explains how to accept an invitation.
 fn page(links: &BaseUrl, token: &InvitationToken) -> String {
     links.to(&format!("/invitations/{}", token.reveal()))
-}
-
-#[expect(clippy::ref_option, reason = "required by serde's `serialize_with`")]
-fn revealed<S: serde::Serializer>(
-    token: &Option<InvitationToken>,
-    serializer: S,
-) -> std::result::Result<S::Ok, S::Error> {
-    serializer.serialize_some(&token.as_ref().map(InvitationToken::reveal))
 }

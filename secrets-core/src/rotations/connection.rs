@@ -88,7 +88,7 @@ struct StoredConnection {
     port: u16,
     database: String,
     admin_username: String,
-    #[serde(serialize_with = "Plaintext::serialize_revealed")]
+    #[serde(serialize_with = "crate::crypto::revealed")]
     admin_password: Plaintext,
     ssl_mode: SslMode,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,7 +100,7 @@ struct StoredConnection {
 struct StoredProxy {
     lambda_arn: String,
     region: String,
-    #[serde(serialize_with = "Plaintext::serialize_revealed")]
+    #[serde(serialize_with = "crate::crypto::revealed")]
     shared_secret: Plaintext,
 }
 

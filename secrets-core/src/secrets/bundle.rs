@@ -88,10 +88,7 @@ pub struct SealedBundle {
     #[cfg_attr(feature = "openapi", schema(value_type = String, content_encoding = "base64"))]
     pub bundle: BundleFile,
     /// Raw encryption key that opens the bundle, if one was requested. Returned only once.
-    #[serde(
-        serialize_with = "BundleKey::serialize_revealed",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(serialize_with = "crate::crypto::revealed", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, pattern = "^scbk_[0-9A-Za-z]{49}$"))]
     pub key: Option<BundleKey>,
     /// Signer of the bundle: always this instance. Anyone who opens bundles should verify the

@@ -63,7 +63,7 @@ pub struct ComparedSecret {
     /// Version number; of an inherited secret, the version in the environment that holds it.
     pub version: u32,
     /// Description of the secret.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "super::revealed")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub description: Option<Plaintext>,
     /// Name of the rotation of this environment that writes the secret key.

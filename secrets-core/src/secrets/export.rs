@@ -1,6 +1,6 @@
 //! Exporting secrets.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use zeroize::Zeroizing;
 
 use super::etag::view_if_changed;
@@ -45,7 +45,7 @@ pub struct ExportedText {
     #[serde(skip)]
     pub format: Format,
     /// Exported text, including the values.
-    #[serde(serialize_with = "revealed")]
+    #[serde(serialize_with = "crate::crypto::revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub text: Zeroizing<String>,
 }
@@ -91,13 +91,6 @@ async fn reveal_all<A: Access>(
         secrets.push(reveal(cx, scope, seen).await?);
     }
     Ok(secrets)
-}
-
-fn revealed<S: Serializer>(
-    text: &Zeroizing<String>,
-    serializer: S,
-) -> std::result::Result<S::Ok, S::Error> {
-    serializer.serialize_str(text)
 }
 
 impl std::fmt::Debug for ExportedText {

@@ -4,9 +4,9 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
+use super::KeyRef;
 use super::reading::direct_secret;
 use super::sealing::open_value;
-use super::{KeyRef, revealed};
 use crate::access::EnvironmentScope;
 use crate::crypto::Plaintext;
 use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
@@ -48,7 +48,7 @@ pub struct HistoryEntry {
     pub key: SecretKey,
     /// Decrypted value, if values are included. Absent for a version in which the secret was
     /// hidden.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "revealed")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub value: Option<Plaintext>,
     /// Version number.

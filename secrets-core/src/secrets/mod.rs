@@ -68,10 +68,10 @@ pub struct Secret {
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// Decrypted value.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "revealed")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     pub value: Option<Plaintext>,
     /// Description of the secret.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "revealed")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     pub description: Option<Plaintext>,
     /// Version number, starting at 1; increases with each new value.
     pub version: u32,
@@ -116,17 +116,6 @@ impl Secret {
             created_by: record.created_by,
             updated_by: record.updated_by,
         }
-    }
-}
-
-#[expect(clippy::ref_option, reason = "required by serde's `serialize_with`")]
-fn revealed<S: serde::Serializer>(
-    value: &Option<Plaintext>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match value {
-        Some(value) => Plaintext::serialize_revealed(value, serializer),
-        None => serializer.serialize_none(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Starting a browser session.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::user_agent;
 use super::{NewSession, create, resource_type};
@@ -27,7 +27,7 @@ pub struct StartBrowserSession {
 #[derive(Debug, Serialize)]
 pub struct BrowserSession {
     /// Credential of the session. Returned only once.
-    #[serde(serialize_with = "revealed")]
+    #[serde(serialize_with = "crate::crypto::revealed")]
     pub token: TokenText,
     /// User that the session acts as.
     pub user: User,
@@ -44,7 +44,7 @@ struct InsertSession {
 /// Credential and expiry time of an inserted session.
 #[derive(Debug, Serialize)]
 struct Inserted {
-    #[serde(serialize_with = "revealed")]
+    #[serde(serialize_with = "crate::crypto::revealed")]
     token: TokenText,
     expires_at: Time,
 }
@@ -86,11 +86,4 @@ impl Operation for InsertSession {
         cx.set_resource(resource_type(kind), session.id.uuid(), name);
         Ok(Inserted { token, expires_at: session.expires_at })
     }
-}
-
-fn revealed<S: Serializer>(
-    token: &TokenText,
-    serializer: S,
-) -> std::result::Result<S::Ok, S::Error> {
-    serializer.serialize_str(token.reveal())
 }

@@ -78,7 +78,7 @@ pub struct ServiceToken {
     /// `active` or `expired`; deleted tokens are not returned.
     pub status: &'static str,
     /// Token text.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "revealed")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub token: Option<TokenText>,
 }
@@ -172,12 +172,4 @@ async fn locked_token(cx: &mut Context<'_, Write>, token: Option<TokenId>) -> Re
 fn permissions(token: &TokenRecord) -> Vec<&'static str> {
     let (read, write) = (token.can_read.then_some("read"), token.can_write.then_some("write"));
     read.into_iter().chain(write).collect()
-}
-
-#[expect(clippy::ref_option, reason = "required by serde's `serialize_with`")]
-fn revealed<S: serde::Serializer>(
-    token: &Option<TokenText>,
-    serializer: S,
-) -> std::result::Result<S::Ok, S::Error> {
-    serializer.serialize_some(&token.as_ref().map(TokenText::reveal))
 }

@@ -60,10 +60,7 @@ pub struct Webhook {
     /// Creation time.
     pub created_at: Time,
     /// Secret that signs deliveries: `whsec_` and 32 bytes in base64.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "WebhookSecret::serialize_revealed"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub secret: Option<WebhookSecret>,
 }

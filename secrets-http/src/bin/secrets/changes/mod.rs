@@ -5,7 +5,7 @@ mod split;
 
 use reqwest::Method;
 use secrets_core::crypto::Plaintext;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 pub(crate) use answer::{Answer, AnsweredChange, ChangeResult, refusals};
 
@@ -35,7 +35,7 @@ pub(crate) enum Action {
     /// Creates the secret or replaces its value. Without a description, an existing one stays.
     Set {
         /// New value.
-        #[serde(serialize_with = "revealed")]
+        #[serde(serialize_with = "secrets_core::crypto::revealed")]
         value: Plaintext,
         /// New description.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,10 +55,6 @@ pub(crate) enum Action {
         /// New description.
         description: String,
     },
-}
-
-fn revealed<S: Serializer>(value: &Plaintext, serializer: S) -> Result<S::Ok, S::Error> {
-    Plaintext::serialize_revealed(value, serializer)
 }
 
 /// Describes a change in one line, without its value.

@@ -49,9 +49,15 @@ struct Difference {
     state: State,
     #[serde(skip_serializing_if = "String::is_empty")]
     note: String,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "revealed")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "secrets_core::crypto::revealed"
+    )]
     from_value: Option<Plaintext>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "revealed")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "secrets_core::crypto::revealed"
+    )]
     to_value: Option<Plaintext>,
 }
 
@@ -249,15 +255,4 @@ fn print(cx: &Invocation, document: &Document<'_>) -> Result<(), Failure> {
         cx.output.note(&format!("{from} and {to} have the same secrets"));
     }
     Ok(())
-}
-
-#[expect(clippy::ref_option, reason = "the signature that serde calls")]
-fn revealed<S: serde::Serializer>(
-    value: &Option<Plaintext>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match value {
-        Some(value) => Plaintext::serialize_revealed(value, serializer),
-        None => serializer.serialize_none(),
-    }
 }

@@ -1,0 +1,47 @@
+//! Serialization of confidential values. Their types do not implement `Serialize`, so that a field
+//! with such a value must name the function [`revealed`].
+
+use serde::Serializer;
+use zeroize::Zeroizing;
+
+use super::{CodeText, InvitationToken, Plaintext, TokenText, WebhookSecret};
+
+/// A confidential value with a text form.
+pub trait Revealed {
+    /// Serializes the text of the value.
+    fn serialize_text<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
+}
+
+/// Serializes a confidential value into a response; for `#[serde(serialize_with)]`.
+pub fn revealed<T: Revealed, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    value.serialize_text(serializer)
+}
+
+impl<T: Revealed> Revealed for Option<T> {
+    fn serialize_text<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Some(value) => value.serialize_text(serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+}
+
+impl Revealed for Zeroizing<String> {
+    fn serialize_text<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self)
+    }
+}
+
+/// Implements [`Revealed`] for types with a method `reveal`.
+macro_rules! implement_revealed {
+    ($($name:ty)*) => {
+        $(impl $crate::crypto::Revealed for $name {
+            fn serialize_text<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.reveal())
+            }
+        })*
+    };
+}
+pub(crate) use implement_revealed;
+
+implement_revealed!(CodeText Plaintext TokenText InvitationToken WebhookSecret);
