@@ -10,10 +10,10 @@ mod packets;
 mod privileges;
 mod session;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::net::TcpStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use self::login::{Entry, Protection};
@@ -67,7 +67,8 @@ impl MySqlRotator {
         }
         let stream = self.gate.dial(&target.host, target.port, self.deadlines.connect).await?;
         let login = async {
-            let protection = self.protection(target, &stream)?;
+            let peer = stream.peer_addr().map_err(|_| Fault::Unreachable)?.ip();
+            let protection = self.protection(target, peer)?;
             let proven = target.ssl_mode.verifies();
             let entry = Entry { who, username, password, database: &target.database, proven };
             entry.log_in(stream, protection).await
@@ -76,14 +77,19 @@ impl MySqlRotator {
         Ok(Session::new(wire, server, self.deadlines.begin_work(), Stage::Work(who)))
     }
 
-    fn protection(&self, target: &Target, stream: &TcpStream) -> Result<Protection, TargetError> {
+    /// Returns the configuration of TLS for a connection to this address; `None` if the connection
+    /// is not encrypted, which the policy must permit.
+    pub(super) fn protection(
+        &self,
+        target: &Target,
+        peer: IpAddr,
+    ) -> Result<Protection, TargetError> {
         if target.ssl_mode.encrypts() {
             let name = server_name(&target.host)?;
             let name = ServerName::try_from(name).map_err(|_| Fault::TlsUntrusted)?;
             return Ok(Some((self.tls.config(target)?, name)));
         }
-        let peer = stream.peer_addr().map_err(|_| Fault::Unreachable)?;
-        if self.gate.policy().permits_plaintext(&target.host, peer.ip()) {
+        if self.gate.policy().permits_plaintext(&target.host, peer) {
             Ok(None)
         } else {
             Err(Fault::NotAllowed.into())

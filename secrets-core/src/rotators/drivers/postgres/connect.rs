@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,7 +100,8 @@ impl PostgresRotator {
     ) -> Result<Session, TargetError> {
         let stream = self.gate.dial(&target.host, target.port, self.deadlines.connect).await?;
         let login = async {
-            let guard = self.protect(target, stream, trust, Arc::clone(seen)).await?;
+            let peer = stream.peer_addr().map_err(|_| Fault::Unreachable)?.ip();
+            let guard = self.protect(target, stream, peer, trust, Arc::clone(seen)).await?;
             let config = config(target, credentials, trust);
             let (client, connection) = config
                 .connect_raw(guard, Agreed)
@@ -112,18 +114,19 @@ impl PostgresRotator {
         self.deadlines.login(login).await
     }
 
-    /// Runs the TLS handshake, if TLS is required, before any other message.
+    /// Runs the TLS handshake, if TLS is required, before any other message. Otherwise the policy
+    /// must permit an unencrypted connection to the address of the server.
     async fn protect(
         &self,
         target: &Target,
         mut stream: TcpStream,
+        peer: IpAddr,
         trust: Trust,
         seen: Arc<Seen>,
     ) -> Result<Guard, TargetError> {
         let unreachable = |_: io::Error| Fault::Unreachable;
         if !target.ssl_mode.encrypts() {
-            let peer = stream.peer_addr().map_err(unreachable)?;
-            if !self.gate.policy().permits_plaintext(&target.host, peer.ip()) {
+            if !self.gate.policy().permits_plaintext(&target.host, peer) {
                 return Err(Fault::NotAllowed.into());
             }
             let binding = driver_tls::ChannelBinding::none();
@@ -183,3 +186,6 @@ pub(super) fn fault_in(error: &tokio_postgres::Error, seen: &Seen, stage: Stage)
     }
     Fault::Protocol.into()
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 mod cut;
 mod hostile;
+pub(super) mod plaintext;
 mod real;
 mod roles;
 mod servers;

@@ -1,0 +1,47 @@
+//! Unencrypted connections. The policy may permit the address of a server, and yet no unencrypted
+//! connection to it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::crypto::Plaintext;
+use crate::egress::{Dialer, EgressPolicy};
+use crate::model::rotations::{Integration, SslMode};
+use crate::ports::rotator::{Fault, Target};
+use crate::rotators::drivers::mysql::MySqlRotator;
+
+/// Public address, to which every connection is permitted.
+pub(in crate::rotators::drivers) const PUBLIC: IpAddr =
+    IpAddr::V4(std::net::Ipv4Addr::new(8, 8, 8, 8));
+
+/// Target without TLS.
+pub(in crate::rotators::drivers) fn target(integration: Integration) -> Target {
+    Target {
+        integration,
+        host: "db.example.com".into(),
+        port: 1,
+        database: "app".into(),
+        admin_username: "admin".into(),
+        admin_password: Plaintext::new("kvc_admin".into()).unwrap(),
+        ssl_mode: SslMode::Disable,
+        ca_certificate: None,
+        proxy: None,
+    }
+}
+
+/// Dialers whose policies do not list the server, and list it by its name and by its address.
+pub(in crate::rotators::drivers) fn dialers() -> [Arc<Dialer>; 3] {
+    ["10.0.0.0/8", "db.example.com", "8.8.8.8"]
+        .map(|list| Arc::new(Dialer::new(EgressPolicy::parse(list).unwrap())))
+}
+
+#[test]
+fn mysql_is_sent_nothing_in_plaintext_unless_it_is_listed() {
+    let target = target(Integration::Mysql);
+    let outcomes = dialers().map(|dialer| {
+        let protection = MySqlRotator::new(dialer).protection(&target, PUBLIC);
+        protection.map(|tls| tls.is_none()).map_err(|error| error.fault)
+    });
+
+    assert_eq!(outcomes, [Err(Fault::NotAllowed), Ok(true), Ok(true)]);
+}
