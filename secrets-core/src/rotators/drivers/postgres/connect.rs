@@ -101,7 +101,7 @@ impl PostgresRotator {
         let stream = self.gate.dial(&target.host, target.port, self.deadlines.connect).await?;
         let login = async {
             let peer = stream.peer_addr().map_err(|_| Fault::Unreachable)?.ip();
-            let guard = self.protect(target, stream, peer, trust, Arc::clone(seen)).await?;
+            let guard = self.protect(target, (stream, peer), trust, Arc::clone(seen)).await?;
             let config = config(target, credentials, trust);
             let (client, connection) = config
                 .connect_raw(guard, Agreed)
@@ -119,8 +119,7 @@ impl PostgresRotator {
     async fn protect(
         &self,
         target: &Target,
-        mut stream: TcpStream,
-        peer: IpAddr,
+        (mut stream, peer): (TcpStream, IpAddr),
         trust: Trust,
         seen: Arc<Seen>,
     ) -> Result<Guard, TargetError> {

@@ -15,7 +15,7 @@ async fn postgres_is_sent_nothing_in_plaintext_unless_it_is_listed() {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (mut server, _) = listener.accept().await.unwrap();
         let rotator = PostgresRotator::new(dialer);
-        let guard = rotator.protect(&target, stream, PUBLIC, Trust::Plain, Arc::default()).await;
+        let guard = rotator.protect(&target, (stream, PUBLIC), Trust::Plain, Arc::default()).await;
         outcomes.push(guard.map(drop).map_err(|error| error.fault));
 
         let mut received = Vec::new();
