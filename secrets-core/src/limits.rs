@@ -102,7 +102,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
     }
 
     /// Raises the counter of `key` to the number of requests that all nodes have counted, so that a
-    /// request over the limit is refused without another look at the shared counters.
+    /// request over the limit is refused without another access to the shared counters.
     fn raise(&self, key: K, now: Time, used: u32) {
         let mut shard = self.shard(&key, now);
         // The number of a late request is that of the previous window.
@@ -178,6 +178,31 @@ mod tests {
     }
 
     #[test]
+    fn each_key_has_a_counter_of_its_own() {
+        let limiter = RateLimiter::new(1);
+        // More than there are shards.
+        let admitted = || (0..1_000).filter(|key| limiter.count(*key, at(0)).unwrap().admitted);
+
+        assert_eq!(admitted().count(), 1_000);
+        assert_eq!(admitted().count(), 0);
+    }
+
+    #[test]
+    fn a_counter_can_be_raised_and_not_lowered() {
+        let limiter = RateLimiter::new(5);
+        let remaining = || limiter.peek("a", at(120)).unwrap().remaining;
+
+        limiter.raise("a", at(120), 4);
+        assert_eq!(remaining(), 1);
+        limiter.raise("a", at(120), 2);
+        assert_eq!(remaining(), 1);
+        limiter.raise("a", at(119), 5);
+        assert_eq!(remaining(), 1, "the number of the previous window");
+        limiter.raise("a", at(120), 5);
+        assert!(!limiter.count("a", at(120)).unwrap().admitted);
+    }
+
+    #[test]
     fn a_window_begins_with_the_minute() {
         let limiter = RateLimiter::new(1);
         limiter.count("a", at(119));
@@ -200,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn look_returns_the_state_without_counting() {
+    fn peek_returns_the_state_without_counting() {
         let limiter = RateLimiter::new(1);
 
         assert!(limiter.peek("a", at(0)).unwrap().admitted);
@@ -209,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_takes_no_place_in_the_table() {
+    fn peek_takes_no_place_in_the_table() {
         let limiter = RateLimiter::new(1);
 
         limiter.peek("a", at(0));
