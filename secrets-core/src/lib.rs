@@ -54,7 +54,7 @@
 //! |---|---|
 //! | `sqlite` | the SQLite store |
 //! | `postgres` | the PostgreSQL store |
-//! | `runtime` | timers, threads for CPU-bound work and the supervisor of background work, on tokio |
+//! | `runtime` | timers, threads for CPU-bound work, the supervisor of background work and the registry of watches, on tokio |
 //! | `rotators` | drivers that rotate credentials of PostgreSQL, MySQL and MariaDB |
 //! | `aws` | rotation through a function of AWS Lambda |
 //! | `jwt` | verification of the tokens of identity providers |

@@ -14,7 +14,7 @@ use secrets_core::model::{BaseUrl, Clock, ManualClock, Role, ids};
 use secrets_core::ports::identity::IdentityVerifier;
 use secrets_core::ports::rotators::Timings;
 use secrets_core::ports::webhooks::WebhookSender;
-use secrets_core::runtime::TokioOffload;
+use secrets_core::runtime::{DEFAULT_WATCH_LIMIT, TokioOffload, WatchRegistry};
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::testing::rotator::MemoryDatabase;
 use secrets_core::workers;
@@ -25,7 +25,6 @@ use secrets_http::serve::client_address::Networks;
 use secrets_http::serve::gate::Rates;
 use secrets_http::serve::memory::MemoryBudget;
 use secrets_http::serve::reply::Envelope;
-use secrets_http::serve::watches::{DEFAULT_WATCH_LIMIT, WatchRegistry};
 
 use crate::forged::forged;
 use crate::mailer::{RecordingMailer, sent_by};
@@ -325,8 +324,7 @@ impl App {
             has_dashboard: true,
             memory: Arc::new(MemoryBudget::new(0)),
             watches: Arc::new(WatchRegistry::new(
-                Arc::clone(&self.service),
-                self.clock.clone(),
+                Arc::clone(self.service.engine()),
                 DEFAULT_WATCH_LIMIT,
             )),
             sign_in: Arc::new(BrowserSignIn::Off),

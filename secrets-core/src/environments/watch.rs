@@ -168,8 +168,8 @@ fn project_etag(keyring: &Keyring, project: ProjectId, environments: &[Watched])
 }
 
 impl WatchTarget {
-    /// Loads the current revision. Host applications poll it to notify watchers. `None` if the
-    /// resource no longer exists.
+    /// Loads the current revision. `runtime::WatchRegistry` polls it to notify watchers. `None` if
+    /// the resource no longer exists.
     pub async fn revision(self, engine: &Engine) -> Result<Option<Tag>> {
         let mut reads = engine.store().read().await?;
         let (name, environments) = match self {

@@ -1,12 +1,15 @@
-//! Support for tokio: timers, threads for CPU-bound work, and the supervisor of background work.
+//! Support for tokio: timers, threads for CPU-bound work, the supervisor of background work, and the
+//! registry of watches.
 
 mod supervisor;
+mod watches;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 
 pub use supervisor::{Supervisor, WorkerHealth};
+pub use watches::{DEFAULT_WATCH_LIMIT, WatchRegistry};
 
 use crate::ports::offload::{Offload, Work};
 use crate::ports::timer::Timer;

@@ -15,6 +15,7 @@ use secrets_core::environments::{
 };
 use secrets_core::limits::Permit;
 use secrets_core::model::{EnvironmentId, EnvironmentName, Error, TeamId};
+use secrets_core::runtime::{Supervisor, WatchRegistry};
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, interval_at};
@@ -31,8 +32,6 @@ use crate::serve::fault::Fault;
 use crate::serve::gate::credential;
 use crate::serve::router::Route;
 use crate::serve::target::{Target, target};
-use crate::serve::watches::WatchRegistry;
-use secrets_core::runtime::Supervisor;
 
 const ENVIRONMENT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/watch";
 const PROJECT: &str = "/api/v1/projects/{projectId}/watch";

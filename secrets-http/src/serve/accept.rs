@@ -23,6 +23,7 @@ use hyper::{Request, Response};
 use hyper_util::server::graceful::GracefulShutdown;
 use secrets_core::engine::RefusalCounters;
 use secrets_core::model::Bound;
+use secrets_core::runtime::DEFAULT_WATCH_LIMIT;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
@@ -32,7 +33,6 @@ use tokio_rustls::TlsAcceptor;
 use self::connection::{Connection, Stopping};
 use self::connection_limiter::ConnectionLimiter;
 use crate::serve::client_address::Networks;
-use crate::serve::watches::DEFAULT_WATCH_LIMIT;
 
 /// Delay before the next `accept` after it failed, for example for lack of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use secrets_core::Service;
 use secrets_core::engine::{Caller, Task};
 use secrets_core::model::{Clock, Origin};
+use secrets_core::runtime::WatchRegistry;
 use warp::filters::BoxedFilter;
 use warp::http::Method;
 use warp::reply::Response;
@@ -19,7 +20,6 @@ use crate::serve::memory::{MemoryBudget, PART, Reservation};
 use crate::serve::reply::{Envelope, Render};
 use crate::serve::router::Route;
 use crate::serve::run_to_end::RunToEnd;
-use crate::serve::watches::WatchRegistry;
 
 /// Factory of routes.
 #[derive(Clone)]

@@ -23,4 +23,3 @@ pub mod server;
 pub(crate) mod session_cookie;
 pub mod target;
 pub mod tls;
-pub mod watches;

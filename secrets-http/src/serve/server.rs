@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use secrets_core::Service;
 use secrets_core::engine::Worker;
 use secrets_core::model::{BaseUrl, Clock};
-use secrets_core::runtime::Supervisor;
+use secrets_core::runtime::{Supervisor, WatchRegistry};
 use secrets_core::workers;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
@@ -27,7 +27,6 @@ use crate::serve::memory::MemoryBudget;
 use crate::serve::metrics::{self, RequestMetrics, Scrape, Sources};
 use crate::serve::reply::Envelope;
 use crate::serve::router::Router;
-use crate::serve::watches::WatchRegistry;
 
 /// Timeout for the last writes of background work, when the server stops.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -76,7 +75,7 @@ impl Server {
         let memory = Arc::new(MemoryBudget::new(self.options.memory_budget));
         let (envelope, has_dashboard) = (self.envelope, self.has_dashboard);
         let (watch_limit, sign_in) = (self.options.watch_limit, Arc::new(self.sign_in));
-        let watches = WatchRegistry::new(Arc::clone(&service), Arc::clone(&clock), watch_limit);
+        let watches = WatchRegistry::new(Arc::clone(service.engine()), watch_limit);
         let watches = Arc::new(watches);
         let supervisor = Supervisor::new(self.workers);
         let requests = RequestMetrics::default();

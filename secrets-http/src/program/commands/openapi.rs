@@ -5,7 +5,7 @@ use std::sync::Arc;
 use secrets_core::crypto::{Key, StaticRootKey};
 use secrets_core::engine::{Options, Ports};
 use secrets_core::model::Clock;
-use secrets_core::runtime::Supervisor;
+use secrets_core::runtime::{DEFAULT_WATCH_LIMIT, Supervisor, WatchRegistry};
 use secrets_core::store::MemoryStore;
 
 use super::{open, say};
@@ -16,7 +16,6 @@ use crate::serve::api::Api;
 use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::memory::MemoryBudget;
 use crate::serve::reply::Envelope;
-use crate::serve::watches::{DEFAULT_WATCH_LIMIT, WatchRegistry};
 
 /// Generates the document from the routes and prints it. The routes need a service, so a service
 /// with an empty store in memory is created.
@@ -27,7 +26,7 @@ pub(super) async fn print(clock: Arc<dyn Clock>) -> Result<(), Failure> {
     let supervisor = Supervisor::new(Vec::new());
     let memory = Arc::new(MemoryBudget::new(0));
     let (envelope, sign_in) = (Envelope::Named, Arc::new(BrowserSignIn::Off));
-    let watches = WatchRegistry::new(Arc::clone(&service), Arc::clone(&clock), DEFAULT_WATCH_LIMIT);
+    let watches = WatchRegistry::new(Arc::clone(service.engine()), DEFAULT_WATCH_LIMIT);
     let (has_dashboard, watches) = (false, Arc::new(watches));
     let api = Api { service, clock, envelope, has_dashboard, memory, watches, sign_in };
     say(&format!("{:#}", document(&routes::table(&api, &supervisor), Envelope::Named)));

@@ -10,6 +10,7 @@ use secrets_core::egress::EgressPolicy;
 use secrets_core::engine::{Options, SessionLimits};
 use secrets_core::jwt::Expectations;
 use secrets_core::model::{BaseUrl, Plans};
+use secrets_core::runtime::DEFAULT_WATCH_LIMIT;
 use secrets_core::scanner::{RuleFile, Rules};
 use secrets_core::store::StoreOptions;
 
@@ -24,7 +25,6 @@ use super::values::{self, InvalidValue};
 use super::{Command, settings_table, sign_in};
 use crate::adapters::identity::{OidcSettings, Timings};
 use crate::serve::gate::Rates;
-use crate::serve::watches::DEFAULT_WATCH_LIMIT;
 
 /// Builds the command with its validated settings.
 pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure> {

@@ -13,11 +13,10 @@ use prometheus_client::registry::Registry;
 use secrets_core::Service;
 use secrets_core::limits::SharedState;
 use secrets_core::model::Time;
-use secrets_core::runtime::Supervisor;
+use secrets_core::runtime::{Supervisor, WatchRegistry};
 
 use super::{METRICS, REQUESTS, RequestMetrics};
 use crate::serve::memory::MemoryBudget;
-use crate::serve::watches::WatchRegistry;
 
 /// Registry of all metrics of a server.
 pub struct Scrape(Registry);

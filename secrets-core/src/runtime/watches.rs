@@ -1,0 +1,231 @@
+//! Registry of the watched environments and projects, and notification of their watchers.
+//!
+//! One task per watched resource polls its revision every two seconds, for all its watchers. This
+//! works across nodes, and needs only the store.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+use uuid::Uuid;
+
+use crate::crypto::Tag;
+use crate::engine::Engine;
+use crate::environments::{WatchPlace, WatchTarget};
+use crate::limits::{Permit, Permits};
+use crate::model::lock::lock;
+use crate::model::{Bound, Error, Result, TeamId};
+
+/// Poll interval of a watched resource.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+
+/// `Retry-After` for a principal or team with too many watchers, in seconds.
+const RETRY_SECONDS: i64 = 60;
+
+/// Default maximum number of watchers of a process.
+pub const DEFAULT_WATCH_LIMIT: usize = 100;
+
+/// Registry of watched resources and their watchers, of one process. A host acquires a permit for
+/// each watcher, follows the resource, and sends the changes with its own protocol.
+pub struct WatchRegistry {
+    engine: Arc<Engine>,
+    limit: usize,
+    revisions: Mutex<HashMap<WatchTarget, Revision>>,
+    permits: Permits<WatchPlace>,
+}
+
+/// Publisher of the revision of a resource. The revision is `None` before the first poll, and after
+/// the resource is deleted.
+type Revision = watch::Sender<Option<Tag>>;
+
+impl WatchRegistry {
+    /// Creates an empty registry for at most `limit` watchers.
+    #[must_use]
+    pub fn new(engine: Arc<Engine>, limit: usize) -> Self {
+        let (revisions, permits) = Default::default();
+        Self { engine, limit, revisions, permits }
+    }
+
+    /// Returns the number of watchers, and its maximum.
+    #[must_use]
+    pub fn usage(&self) -> (usize, usize) {
+        (self.permits.in_use(&WatchPlace::Process(self.limit)), self.limit)
+    }
+
+    /// Acquires a permit for a watcher of a principal and a team. Fails if the limit of the
+    /// process, team or principal is reached.
+    pub fn acquire(&self, team: TeamId, principal: Uuid) -> Result<Permit<WatchPlace>> {
+        let places = WatchPlace::of(principal, team, self.limit);
+        let permit = self.permits.acquire(places).map_err(|full| match full {
+            WatchPlace::Process(_) => Bound::Watchers.reached("too many watchers"),
+            WatchPlace::Principal(_) | WatchPlace::Team(..) => {
+                let until = self.engine.now() + chrono::TimeDelta::seconds(RETRY_SECONDS);
+                Error::RateLimited { bound: Bound::Watchers, until }
+            }
+        });
+        permit.inspect_err(|_| self.engine.refusals().count(Bound::Watchers))
+    }
+
+    /// Subscribes to the revision of a resource. Starts a polling task for the first subscriber, on
+    /// the tokio runtime of the caller.
+    pub fn follow(self: &Arc<Self>, target: WatchTarget) -> watch::Receiver<Option<Tag>> {
+        let mut revisions = lock(&self.revisions);
+        if let Some(revision) = revisions.get(&target) {
+            return revision.subscribe();
+        }
+        let (revision, follower) = watch::channel(None);
+        revisions.insert(target, revision.clone());
+        tokio::spawn(Arc::clone(self).poll(target, revision));
+        follower
+    }
+
+    /// Polls the revision of a resource until it has no subscribers, or until it is deleted.
+    async fn poll(self: Arc<Self>, target: WatchTarget, revision: Revision) {
+        let mut ticks = interval(POLL_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if self.remove_if(target, |revision| revision.receiver_count() == 0) {
+                return;
+            }
+            // Retry at the next tick. The background workers log it if the store does not respond.
+            let Ok(now) = target.revision(&self.engine).await else {
+                continue;
+            };
+            let is_gone = now.is_none();
+            revision.send_if_modified(|known| {
+                let is_changed = is_gone || *known != now;
+                *known = now;
+                is_changed
+            });
+            if is_gone {
+                self.remove_if(target, |_| true);
+                return;
+            }
+        }
+    }
+
+    /// Removes a resource from the registry if `may` returns true. Returns true if the resource is
+    /// not in the registry afterwards. A later subscriber then starts a new polling task.
+    fn remove_if(&self, target: WatchTarget, may: impl Fn(&Revision) -> bool) -> bool {
+        let mut revisions = lock(&self.revisions);
+        let is_removed = revisions.get(&target).is_none_or(may);
+        if is_removed {
+            revisions.remove(&target);
+        }
+        is_removed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{sleep, timeout};
+
+    use super::*;
+    use crate::crypto::Key;
+    use crate::model::{Identity, Origin, ProjectId};
+    use crate::projects::{CreateProject, DeleteProject, NewProject};
+    use crate::store::MemoryStore;
+    use crate::{Caller, Service};
+
+    async fn service() -> Service {
+        let store = Arc::new(MemoryStore::new());
+        Service::builder(store).root_key(&Key::generate()).build().await.unwrap()
+    }
+
+    fn registry(service: &Service, limit: usize) -> Arc<WatchRegistry> {
+        Arc::new(WatchRegistry::new(Arc::clone(service.engine()), limit))
+    }
+
+    fn team() -> TeamId {
+        Uuid::from_u128(1).into()
+    }
+
+    async fn project(service: &Service) -> (Caller, ProjectId) {
+        let ada = Identity::new("test", "ada", "ada@example.com");
+        let ada = service.sign_in(ada, Origin::default()).await.unwrap();
+        let project = NewProject::named("Web".parse().unwrap());
+        let project = service.perform(&ada, CreateProject { project }).await.unwrap();
+        (ada, project.id)
+    }
+
+    async fn next(follower: &mut watch::Receiver<Option<Tag>>) -> Option<Tag> {
+        timeout(Duration::from_mins(1), follower.changed()).await.unwrap().unwrap();
+        follower.borrow_and_update().clone()
+    }
+
+    #[tokio::test]
+    async fn a_principal_has_at_most_five_watchers() {
+        let service = service().await;
+        let registry = registry(&service, 40);
+        let principal = Uuid::from_u128(2);
+        let mut permits: Vec<_> =
+            (0..5).map(|_| registry.acquire(team(), principal).unwrap()).collect();
+
+        let refused = registry.acquire(team(), principal).unwrap_err();
+
+        let Error::RateLimited { bound: Bound::Watchers, until } = refused else {
+            panic!("{refused:?}")
+        };
+        assert!(until > service.engine().now());
+        assert_eq!(registry.usage(), (5, 40));
+        permits.pop();
+        assert!(registry.acquire(team(), principal).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_team_has_a_quarter_of_the_watchers_and_a_process_has_all() {
+        let service = service().await;
+        let registry = registry(&service, 4);
+        let acquire =
+            |team: u128| registry.acquire(Uuid::from_u128(team).into(), Uuid::from_u128(team));
+        let _permits: Vec<_> = (0..3).map(|team| acquire(team).unwrap()).collect();
+        assert!(matches!(acquire(0), Err(Error::RateLimited { .. })));
+        let _last = acquire(3).unwrap();
+
+        let refused = acquire(4).unwrap_err();
+
+        assert!(matches!(refused, Error::Unavailable { .. }), "{refused:?}");
+        assert_eq!(registry.usage(), (4, 4));
+    }
+
+    #[tokio::test]
+    async fn followers_of_a_resource_share_its_polling_task() {
+        let service = service().await;
+        let registry = registry(&service, 4);
+        let (ada, project) = project(&service).await;
+        let target = WatchTarget::Project(project);
+
+        let mut followers = [registry.follow(target), registry.follow(target)];
+
+        assert_eq!(lock(&registry.revisions).len(), 1);
+        for follower in &mut followers {
+            assert!(next(follower).await.is_some());
+        }
+        service.perform(&ada, DeleteProject { project: project.into() }).await.unwrap();
+        for follower in &mut followers {
+            assert!(next(follower).await.is_none());
+        }
+        assert!(lock(&registry.revisions).is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_resource_without_followers_is_not_polled() {
+        let service = service().await;
+        let registry = registry(&service, 4);
+        let (_, project) = project(&service).await;
+        let mut follower = registry.follow(WatchTarget::Project(project));
+        assert!(next(&mut follower).await.is_some());
+
+        drop(follower);
+
+        let ended = async {
+            while !lock(&registry.revisions).is_empty() {
+                sleep(Duration::from_millis(50)).await;
+            }
+        };
+        timeout(Duration::from_mins(1), ended).await.unwrap();
+    }
+}
