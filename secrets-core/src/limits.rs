@@ -203,6 +203,20 @@ mod tests {
     }
 
     #[test]
+    fn a_full_table_raises_counters_that_it_has() {
+        let counts = (0..KEYS_PER_SHARD).map(|key| (key, 1)).collect();
+        let mut shard = Shard { window: 0, counts, overflow: 0 };
+
+        shard.raise(0, 7);
+        shard.raise(KEYS_PER_SHARD, 7);
+
+        assert_eq!((shard.counts[&0], shard.counts.len()), (7, KEYS_PER_SHARD));
+        shard.counts.remove(&0);
+        shard.raise(KEYS_PER_SHARD, 7);
+        assert_eq!(shard.counts[&KEYS_PER_SHARD], 7);
+    }
+
+    #[test]
     fn a_window_begins_with_the_minute() {
         let limiter = RateLimiter::new(1);
         limiter.count("a", at(119));

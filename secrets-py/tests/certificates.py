@@ -21,11 +21,11 @@ class Authority(NamedTuple):
     """Certificate authority with one server, whose names are ``secrets.test`` and 127.0.0.1."""
 
     path: Path
-    """Certificate of the authority."""
+    """Path of the authority's certificate."""
     certificate: Path
-    """Certificate of the server."""
+    """Path of the server's certificate."""
     key: Path
-    """Private key of the server."""
+    """Path of the server's private key."""
 
     def server(self) -> ssl.SSLContext:
         """Context of the server."""

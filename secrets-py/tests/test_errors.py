@@ -1,4 +1,4 @@
-"""The same error raises the same class, embedded and over HTTP."""
+"""An error raises the same exception class with an embedded service and over HTTP."""
 
 from __future__ import annotations
 

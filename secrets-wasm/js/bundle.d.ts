@@ -39,7 +39,10 @@ export type OpenOptions = Unlock & {
    * refused, so that a missing setting does not turn the check off.
    */
   signer?: string;
-  /** Minimum `seq`: that of the last bundle opened for the environment. Default: 0. */
+  /**
+   * Minimum `seq`, default 0. The `seq` of the last bundle that was opened for the environment
+   * refuses older bundles.
+   */
   atLeast?: number | undefined;
   /** Current time in seconds since 1970. Default: the system clock. */
   now?: number | undefined;

@@ -1,4 +1,5 @@
-// The files of the dashboard: vendored ones are those of the packages, and its pure modules are correct.
+// Files of the dashboard: vendored files are identical to those of their packages, types are correct, sizes
+// are limited, and modules without a page return the right results.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

@@ -1,14 +1,15 @@
 #!/bin/sh
-# Prints what the hosts define of the core: `FILE: TRAIT for TYPE` for each implementation of a
-# public trait of secrets-core, and `FILE: NAME` for each use of a limiter of secrets-core and of
-# `spawn_blocking`. Tests and imports are not included. Implementations by macros are not found.
+# Lists the traits of secrets-core that the host crates (secrets-http, secrets-py, secrets-wasm)
+# implement, as `FILE: TRAIT for TYPE`, and their uses of limiters of secrets-core and of
+# `spawn_blocking`, as `FILE: NAME`. Skips tests and imports. Does not find implementations that
+# macros generate.
 # Usage: tests/tools/hosts.sh [FOLDER...]
 set -eu
 
 cd "$(dirname "$0")/../.."
 [ $# -gt 0 ] || set -- secrets-http/src secrets-py/src secrets-wasm/src
 
-# Prints the names of the public items of secrets-core that match, on one line.
+# Prints the names of the public items of secrets-core that match a pattern, on one line.
 names() {
     grep -rhoE "^ *pub (unsafe )?$1" secrets-core/src --include='*.rs' | sed 's/.* //' | sort -u | tr '\n' ' '
 }
@@ -16,7 +17,7 @@ names() {
 traits=$(names 'trait [A-Za-z0-9_]+')
 limiters=$(names 'struct ([A-Za-z0-9_]*Limiter|Permits)')
 
-echo '# What each host defines of the core. Regenerate: tests/tools/hosts.sh >tests/tools/hosts.txt'
+echo '# Traits and limiters of secrets-core in each host crate. Regenerate: tests/tools/hosts.sh >tests/tools/hosts.txt'
 find "$@" -name tests -prune -o -name tests.rs -prune -o -name '*.rs' -print | LC_ALL=C sort |
     xargs awk -v traits="$traits" -v limiters="$limiters spawn_blocking" '
 BEGIN {
@@ -26,7 +27,7 @@ BEGIN {
     for (i = 1; i <= count; i++) is_limiter[list[i]] = 1
 }
 
-# Reads an import: the new names of items, and the names that belong to another crate.
+# Parses an import: records aliases, and names of other crates.
 function read_import(text,    is_core, count, list, i) {
     is_core = text ~ /^ *(pub[^ ]* )?use (::)?(secrets_core|crate|self|super)::/
     count = split(text, list, /[^A-Za-z0-9_]+/)
@@ -37,12 +38,13 @@ function read_import(text,    is_core, count, list, i) {
     }
 }
 
+# Resolves an alias; returns an empty text for a name of another crate.
 function name_of(word) {
     if (word in origin) return origin[word]
     return word in foreign && !(word in core) ? "" : word
 }
 
-# Reads the head of an implementation.
+# Parses the header of an `impl` block: trait and type.
 function read_head(text,    depth, i, char, place, name, type) {
     gsub(/->/, "-", text)
     sub(/^ *(unsafe )?impl */, "", text)
@@ -67,7 +69,7 @@ function read_head(text,    depth, i, char, place, name, type) {
     types[head_count] = type
 }
 
-# Reads the uses of limiters in a line of code.
+# Records the names in a line of code. `print_file` prints those of limiters.
 function read_uses(text,    rest, word) {
     rest = text
     while (match(rest, /[A-Za-z_][A-Za-z0-9_]*/)) {
@@ -78,6 +80,7 @@ function read_uses(text,    rest, word) {
     }
 }
 
+# Prints the results of the current file, and clears them.
 function print_file(    i, name) {
     for (i = 1; i <= head_count; i++) {
         name = name_of(heads[i])
@@ -111,7 +114,7 @@ is_test && /^(pub.* )?mod .*[{]$/ {
 }
 /^#\[cfg\((all\()?test/ { is_test = 1 }
 !/^#/ { is_test = 0 }
-# A statement or a head that goes on over several lines.
+# Joins the lines of an import or a header.
 pending != "" {
     gsub(/^ +/, " ")
     $0 = pending " " $0

@@ -2,8 +2,8 @@
 //! scopes.
 //!
 //! A change may wait for a lock, and the caller may lose a permission during the wait. So a change
-//! authorizes, locks, and authorizes again, from the data stored at that time: an operation with
-//! the access [`Write`] can get a scope only in this way.
+//! authorizes the caller, locks the rows, and authorizes the caller again from the data stored at
+//! that time. An operation whose `Access` is [`Write`] can get a scope in no other way.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -25,7 +25,7 @@ use crate::store::{
 };
 
 /// Rows that a change in an environment locks. A change must lock every row that it writes, so that
-/// it does not wait for another transaction after the caller was authorized.
+/// the change does not wait for another transaction after the caller was authorized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockedRow {
     /// Team. Its members do not change until the end of the transaction.
@@ -74,7 +74,7 @@ impl Context<'_, Read> {
         Ok(view)
     }
 
-    /// Resolves an environment like [`view`](Self::view), without a change of the audit entry.
+    /// Resolves an environment like [`view`](Self::view), but does not change the audit entry.
     /// Returns `None` if the environment is unknown, or if the caller is a user without access to
     /// it.
     pub(crate) async fn view_if_readable(
@@ -99,8 +99,8 @@ impl Context<'_, Read> {
         Ok(managed(&memberships).map(|membership| membership.team.id).collect())
     }
 
-    /// Loads the teams whose audit log the caller sees if a request names no team: the teams that
-    /// the caller manages. Returns none for a user who manages only their personal team and is a
+    /// Loads the teams whose audit log is returned if a request names no team: the teams that the
+    /// caller manages. Returns none for a user who manages only their personal team and is a
     /// regular member of another team.
     pub async fn audited_teams(&mut self) -> Result<Vec<TeamId>> {
         let user = self.caller.person()?.id;
@@ -195,7 +195,7 @@ impl Context<'_, Write> {
             };
             self.lock_all(locks).await.map_err(|error| error.or_not_found(subject))?;
         }
-        // By ID: the name may belong to another environment now.
+        // Resolve by ID, because another environment may have the name now.
         let path = EnvironmentPath::new(ProjectRef::Id(project.id), environment);
         Ok(self.resolve(&path, wanted, Selection::None).await?.0.scope)
     }
@@ -265,8 +265,8 @@ impl<A: Access> Context<'_, A> {
         Ok(self.resolve(path, wanted, Selection::None).await?.0.scope.environment)
     }
 
-    /// Resolves an environment for reading, with the secrets that these keys have in the
-    /// environment and its ancestors. A change calls it after taking its locks.
+    /// Resolves an environment for reading, with the secrets of these keys in the environment
+    /// and its ancestors. A change must lock its rows first.
     pub(crate) async fn view_of_keys(
         &mut self,
         path: &EnvironmentPath,
@@ -330,7 +330,7 @@ impl<A: Access> Context<'_, A> {
         self.project_scope(found, wanted).await
     }
 
-    /// Authorizes the caller for a project that was loaded.
+    /// Authorizes the caller for a project that is already loaded.
     async fn project_scope(
         &mut self,
         found: Option<ProjectRelation>,
@@ -374,7 +374,8 @@ impl<A: Access> Context<'_, A> {
         let plan = self.options().plans.of_team(&plan);
         let scope =
             EnvironmentScope { project, plan, environment, may_read, may_write, may_grant, key };
-        // A service token reads the whole chain: its environments were chosen by an admin.
+        // A service token may read the whole chain, because an admin chose the token's
+        // environments.
         let is_restricted = |link: &&ChainLink| {
             matches!(relation, Relation::Member(_))
                 && self.allow_in(link, relation, Permission::Read).is_err()
@@ -384,8 +385,8 @@ impl<A: Access> Context<'_, A> {
         Ok((View { scope, chain, restricted }, relation))
     }
 
-    /// Fails unless the caller has the permission in this environment. Takes access into account
-    /// that is granted in the environment only.
+    /// Fails unless the caller has the permission in this environment, by the role in the team
+    /// or by access that was granted in the environment.
     fn allow_in(&self, link: &ChainLink, relation: Relation, wanted: Permission) -> Result<()> {
         let otherwise = self.options().member_access;
         allow_in(&self.caller.who, relation, (link.granted, otherwise), wanted)
@@ -406,13 +407,14 @@ impl<A: Access> Context<'_, A> {
     }
 }
 
-/// Returns the memberships as owner or admin.
+/// Returns the memberships with the role owner or admin.
 fn managed(memberships: &[Membership]) -> impl Iterator<Item = &Membership> {
     memberships.iter().filter(|membership| membership.role.is_some_and(Role::manages))
 }
 
 /// Sets the team and project of the audit entry, which is also written if the caller is refused.
-/// The entry of a caller outside of the team does not include the caller's name and e-mail address.
+/// The entry of a caller who is not in the team does not include the caller's name and e-mail
+/// address.
 fn set_audit_project<A: Access>(
     cx: &mut Context<'_, A>,
     project: &ProjectRecord,
@@ -435,7 +437,7 @@ async fn deleted_project(
     Ok(cx.reads().deleted_project(id, since, principal).await?)
 }
 
-/// Locks a row. Fails with "not found" for this subject if the row does not exist.
+/// Locks a row. Fails if the row does not exist, with "not found" for this kind of resource.
 async fn lock(cx: &mut Context<'_, Write>, row: Lock, subject: Subject) -> Result<()> {
     cx.lock(row).await.map_err(|error| error.or_not_found(subject))
 }
@@ -455,7 +457,7 @@ async fn authorize_each(
     Ok(scopes)
 }
 
-/// Error for secrets of some keys that exceed [`ResolvedEnvironment::MAX_BYTES`] together.
+/// Error if the secrets of the requested keys exceed [`ResolvedEnvironment::MAX_BYTES`] in total.
 const TOO_MANY_BYTES: Error = Error::Refused {
     code: Code::AnswerTooLarge,
     reason: std::borrow::Cow::Borrowed("the secrets of these keys exceed 64 MiB: name fewer keys"),

@@ -1,10 +1,10 @@
 //! Authorization. All access decisions are made here.
 //!
-//! Resolving includes authorizing: resolving a path to an ID returns a scope ([`TeamScope`],
-//! [`ProjectScope`], [`EnvironmentScope`], [`View`]), and a scope is only created for a caller who
-//! has permission. Levels are checked from the outside in (project unknown, project forbidden,
-//! environment unknown, environment forbidden). If a level is refused, the error reveals nothing
-//! about the levels below. Operations that change something get a scope only under a lock.
+//! Resolving a path also authorizes the caller: it returns a scope ([`TeamScope`],
+//! [`ProjectScope`], [`EnvironmentScope`], [`View`]), and there is a scope only for a caller who
+//! has permission. The project is checked before the environment: project unknown, project
+//! forbidden, environment unknown, environment forbidden. An error about the project reveals
+//! nothing about its environments. A change gets a scope only after it has locked its rows.
 
 mod context;
 mod permission;

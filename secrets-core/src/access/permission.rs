@@ -1,5 +1,5 @@
-//! Rules of permissions: what a member with a role or a service token may do in a project or an
-//! environment.
+//! Rules of permissions: the actions that a member, by role, or a service token may perform in a
+//! project or an environment.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use crate::store::{ChainLink, Relation};
 /// Maximum length of an inheritance chain, including the environment itself.
 pub const MAX_CHAIN_LENGTH: usize = 16;
 
-/// Fails unless the caller has the permission in an environment. For members, the access is the
-/// access granted there, or else the default access.
+/// Fails unless the caller has the permission in an environment. A member has the access that
+/// was granted in the environment, or the default access if none was granted.
 pub(super) fn allow_in(
     who: &Who,
     relation: Relation,
@@ -54,7 +54,7 @@ pub(super) fn allow(who: &Who, relation: Relation, wanted: Permission) -> Result
 }
 
 /// Fails if the inheritance chain is circular or too long. The service never stores such a chain,
-/// but a database edited by hand may hold it.
+/// but a database that was edited by hand may contain one.
 pub(super) fn check_chain(chain: &[ChainLink]) -> Result<()> {
     let distinct: BTreeSet<_> = chain.iter().map(|link| link.environment.id).collect();
     if distinct.len() < chain.len() {
@@ -69,7 +69,7 @@ pub(super) fn check_chain(chain: &[ChainLink]) -> Result<()> {
     Ok(())
 }
 
-/// Error for callers who are not a member of the team.
+/// Error for callers who are not members of the team.
 pub(crate) const NOT_A_MEMBER: Error = Error::forbidden("you are not a member of this team");
 pub(super) const MANAGERS_ONLY: Error =
     Error::forbidden("only an owner or admin of the team may do this");

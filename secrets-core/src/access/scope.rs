@@ -54,7 +54,7 @@ impl EnvironmentScope {
     }
 }
 
-/// An environment with its ancestors, for reading their secrets.
+/// An environment and its ancestors, with the secrets to read.
 pub struct View {
     /// The environment itself.
     pub scope: EnvironmentScope,

@@ -1,4 +1,5 @@
-//! Permissions by relation, role and access, and the rules of inheritance chains.
+//! Tests of permissions for each relation to a project, role and access, and of the rules of
+//! inheritance chains.
 
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ fn a_relation_to_a_project_gives_its_permissions_alone() {
     let write_only = service_token(false, true);
     let user = Who::Anonymous;
 
-    // See, read, write, grant, contribute, manage.
+    // Columns: see, read, write, grant, contribute, manage.
     for (who, relation, expected) in [
         (&user, Relation::Member(Role::Owner), [1, 1, 1, 1, 1, 1]),
         (&user, Relation::Member(Role::Admin), [1, 1, 1, 1, 1, 1]),
@@ -59,7 +60,7 @@ fn a_relation_to_a_project_gives_its_permissions_alone() {
 fn the_access_of_a_member_in_an_environment_gives_its_permissions_alone() {
     use MemberAccess::{Admin, None as Nothing, Read, Write};
 
-    // See, read, write, grant, contribute, manage.
+    // Columns: see, read, write, grant, contribute, manage.
     for (role, granted, otherwise, expected) in [
         (Role::Owner, Some(Nothing), Nothing, [1, 1, 1, 1, 1, 1]),
         (Role::Admin, None, Nothing, [1, 1, 1, 1, 1, 1]),

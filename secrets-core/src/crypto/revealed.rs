@@ -1,12 +1,12 @@
-//! Serialization of confidential values. Their types do not implement `Serialize`, so that a field
-//! with such a value must name the function [`revealed`].
+//! Serialization of confidential values. Their types do not implement `Serialize`: a field that
+//! discloses such a value in a response must name the function [`revealed`].
 
 use serde::Serializer;
 use zeroize::Zeroizing;
 
 use super::{CodeText, InvitationToken, Plaintext, TokenText, WebhookSecret};
 
-/// A confidential value with a text form.
+/// A confidential value that can be serialized as text.
 pub trait Revealed {
     /// Serializes the text of the value.
     fn serialize_text<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;

@@ -127,8 +127,8 @@ impl Kinds {
 }
 
 impl Refusals {
-    /// Removes the name and e-mail address of a deleted user from the entries that are not written
-    /// yet.
+    /// Removes the name and e-mail address of a deleted user from audit entries that are still in
+    /// memory.
     pub(crate) fn forget(&self, user: UserId) {
         lock(&self.0).forget(user);
     }

@@ -55,3 +55,23 @@ impl TeamRates {
         team.created_by
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use super::*;
+    use crate::testing::fixtures;
+
+    #[test]
+    fn the_accounts_of_several_teams_are_remembered() {
+        let rates = TeamRates::default();
+        let users = ["alice", "bob"].map(fixtures::user);
+        let teams = users.each_ref().map(|user| fixtures::team(user, "team"));
+
+        let accounts = teams.each_ref().map(|team| rates.remember(team));
+
+        assert_eq!(accounts, users.map(|user| user.id));
+        let remembered = lock(&rates.accounts);
+        assert_eq!(teams.map(|team| remembered.get(&team.id).copied()), accounts.map(Some));
+    }
+}

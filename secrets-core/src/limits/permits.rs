@@ -173,6 +173,18 @@ mod tests {
     }
 
     #[test]
+    fn permits_in_use_are_counted_for_each_resource() {
+        let permits = Permits::default();
+        let _first = permits.acquire(vec![Test::Process, Test::Team(1)]).unwrap();
+        let second = permits.acquire(vec![Test::Process, Test::Team(2)]).unwrap();
+        let in_use = || [Test::Process, Test::Team(1), Test::Team(3)].map(|of| permits.in_use(&of));
+
+        assert_eq!(in_use(), [2, 1, 0]);
+        drop(second);
+        assert_eq!(in_use(), [1, 1, 0]);
+    }
+
+    #[test]
     fn released_permits_leave_no_counters() {
         let permits = Permits::default();
 

@@ -1,5 +1,5 @@
-//! Support for tokio: timers, threads for CPU-bound work, the supervisor of background work, and the
-//! registry of watches.
+//! Support for tokio: timers, threads for CPU-bound work, the supervisor of background work, and
+//! the registry of watches.
 
 mod supervisor;
 mod watches;

@@ -67,7 +67,7 @@ pub enum PurgeProgress {
 /// Read access to projects.
 #[async_trait]
 pub trait ProjectReads: Send {
-    /// Returns a project that is not deleted, with the relation of `principal` to it.
+    /// Returns a project that is not deleted, and the relation of `principal` to the project.
     async fn project(
         &mut self,
         project: &ProjectRef,

@@ -40,13 +40,13 @@ struct User {
 /// Scripted behaviour of one call.
 #[derive(Debug, Clone, Copy)]
 pub enum Script {
-    /// Do nothing and return this error.
+    /// Change nothing and return this error.
     Fail(Fault),
-    /// Do the work, but return this error, as if the response was lost.
+    /// Make the change, but return this error, as if the response was lost.
     Lose(Fault),
-    /// Do nothing and never return.
+    /// Change nothing and never return.
     Hang,
-    /// Do the work.
+    /// Make the change and return its result, as without a script.
     Work,
 }
 

@@ -19,7 +19,7 @@ pub trait Witness: Send + Sync {
     async fn run(&self, login: &Login, statement: &str) -> Seen;
 }
 
-/// Result of a statement.
+/// Result of an SQL statement that a test runs as a user of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
     /// Login failed.

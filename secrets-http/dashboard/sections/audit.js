@@ -19,8 +19,10 @@ const text = words.audit;
 /** Parameters of the address that filter the log. */
 const FILTERS = ["action", "outcome", "actor_id", "key", "from", "to"];
 
-/** Entries of a page on the screen, and of a page of a file. */
+/** Number of audit entries in a response for the screen. */
 const PAGE = 100;
+
+/** Number of audit entries in a response for an exported file. */
 const FILE_PAGE = 200;
 
 /** Maximum number of pages in a file. */

@@ -1,4 +1,4 @@
-//! Ways in which browsers sign in.
+//! Sign-in methods for browsers.
 
 use crate::adapters::identity::{CodeFlow, DevLinks};
 

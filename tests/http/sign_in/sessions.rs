@@ -25,7 +25,7 @@ async fn signed_in(kind: Kind) -> (App, Browser, String) {
     (app, browser, cookie)
 }
 
-/// Requests the account with a cookie and further headers.
+/// Sends a request for the account, with a cookie and further headers.
 async fn request(app: &App, cookie: &str, headers: &[(&str, &str)]) -> Reply {
     let mut sent = vec![("cookie", cookie)];
     sent.extend_from_slice(headers);

@@ -23,7 +23,8 @@ fn replaced(key: &ProjectKeyRecord, newest: &ProjectKeyRecord, second: i64) -> R
     ReplacedKey { key: key.clone(), replaced_at: at(second), newest: newest.clone() }
 }
 
-/// The latest request to replace project keys counts, and is deleted only if there is no later one.
+/// A later request to replace project keys supersedes an earlier one. The end of an earlier request
+/// does not delete a later request.
 pub async fn the_latest_request_for_keys_counts(store: &dyn Store) {
     assert_eq!(read(store).await.project_key_request().await.unwrap(), None);
     for (second, expected) in [(5, 5), (9, 9), (7, 9)] {

@@ -116,7 +116,7 @@ pub(super) fn session_minutes(text: &str) -> Result<TimeDelta, InvalidValue> {
     minutes.map(TimeDelta::minutes).ok_or("must be a whole number, 5 to 1440")
 }
 
-/// Parses the number of watchers of a process.
+/// Parses the maximum number of open event streams of a process.
 pub(super) fn watches(text: &str) -> Result<usize, InvalidValue> {
     let count = text.parse().ok().filter(|count| (4..=10_000).contains(count));
     count.ok_or("must be a whole number, 4 to 10000")

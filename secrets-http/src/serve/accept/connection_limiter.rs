@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use secrets_core::limits::network_of;
 use secrets_core::model::lock::lock;
 
-/// Numbers of the open connections by IP address, and the maximum number.
+/// Number of open connections for each IP address, and the maximum number.
 pub(super) struct ConnectionLimiter {
     max: usize,
     counts: Mutex<HashMap<IpAddr, usize>>,

@@ -43,7 +43,7 @@ pub(crate) struct Import {
     /// Convert numbers and booleans of Vault to text.
     #[arg(long)]
     stringify: bool,
-    /// Include the inherited secrets of an export with metadata.
+    /// Also import inherited secrets, if the file is an export with metadata.
     #[arg(long)]
     flatten: bool,
 }

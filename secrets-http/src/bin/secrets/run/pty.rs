@@ -96,8 +96,7 @@ impl Pty {
         self.is_foreground = false;
     }
 
-    /// Restores the modes of this process's terminal while `write` runs, which writes to this
-    /// terminal.
+    /// Restores the original modes of this process's terminal while `write` writes to it.
     pub(super) fn in_first_modes(&self, write: impl FnOnce()) {
         let terminal = self.terminal.as_ref().filter(|_| self.is_foreground);
         terminal.inspect(|terminal| terminal.restore());

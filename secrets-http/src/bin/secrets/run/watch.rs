@@ -38,7 +38,7 @@ pub(super) enum Message {
     Revoked(Failure),
 }
 
-/// Follower of the service's events. Ends when the receiver is dropped.
+/// Subscription to the service's events. Ends when the receiver is dropped.
 #[derive(Debug)]
 pub(super) struct Watch {
     service: Service,

@@ -43,7 +43,7 @@ impl Excluded {
         Ok(Self { folder: folder.to_owned(), patterns })
     }
 
-    /// True if a file is left out.
+    /// True if a file is excluded from the scan.
     fn contains(&self, path: &Path) -> bool {
         path.strip_prefix(&self.folder)
             .is_ok_and(|path| self.patterns.matched_path_or_any_parents(path, false).is_ignore())

@@ -23,7 +23,7 @@ const PYTHON: AsciiSet = RFC_3986.remove(b'/');
 const JAVASCRIPT: AsciiSet =
     RFC_3986.remove(b'!').remove(b'\'').remove(b'(').remove(b')').remove(b'*');
 
-/// Adds all forms of a value that are long enough to be masked. Every buffer has its final size
+/// Adds all encodings of a value that are long enough to be masked. Every buffer has its final size
 /// from the start, because a growing buffer would leave copies in memory that is not wiped.
 pub(super) fn add_forms(value: &str, forms: &mut Vec<Zeroizing<Vec<u8>>>) {
     if value.len() < MIN_LENGTH {
