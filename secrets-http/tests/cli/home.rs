@@ -85,6 +85,8 @@ impl Home {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.folder())
+            // The home is below the target folder, and so in a repository.
+            .env("GIT_CEILING_DIRECTORIES", self.folder())
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
