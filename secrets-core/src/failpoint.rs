@@ -1,4 +1,4 @@
-//! Failpoints: named places where a test stops an operation, to check the state it leaves behind.
+//! Failpoints: named points in the code where a test stops an operation, to check the stored state.
 //!
 //! Active only in builds with debug assertions; in other builds [`reached`] does nothing.
 

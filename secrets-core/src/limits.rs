@@ -25,8 +25,8 @@ const SHARDS: usize = 16;
 /// Maximum number of counters per shard in one window, so that a flood of keys uses bounded memory.
 const KEYS_PER_SHARD: usize = 8_192;
 
-/// Fixed-window request counters: one for each `K`, such as an IP address or user ID. All counters
-/// share the same windows, so all are dropped when a window ends.
+/// Fixed-window request counters: one counter for each `K`, such as an IP address or user ID. All
+/// counters share the same windows, so all are dropped when a window ends.
 pub struct RateLimiter<K> {
     limit: u32,
     /// Window length in seconds.
@@ -105,7 +105,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
     /// request over the limit is refused without another access to the shared counters.
     fn raise(&self, key: K, now: Time, used: u32) {
         let mut shard = self.shard(&key, now);
-        // The number of a late request is that of the previous window.
+        // The count of a late request belongs to the previous window.
         if shard.window == self.window(now) {
             shard.raise(key, used);
         }
@@ -116,7 +116,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         let window = self.window(now);
         let index = usize::try_from(self.hasher.hash_one(key) % SHARDS as u64).unwrap_or_default();
         let mut shard = lock(&self.shards[index]);
-        // A request that began in the previous window may get here late.
+        // A request that began in the previous window may be counted late.
         if shard.window != window && shard.window != window + 1 {
             *shard = Shard { window, counts: HashMap::new(), overflow: 0 };
         }
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn each_key_has_a_counter_of_its_own() {
         let limiter = RateLimiter::new(1);
-        // More than there are shards.
+        // More keys than shards.
         let admitted = || (0..1_000).filter(|key| limiter.count(*key, at(0)).unwrap().admitted);
 
         assert_eq!(admitted().count(), 1_000);

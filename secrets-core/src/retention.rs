@@ -38,7 +38,8 @@ enum RecordKind {
 }
 
 /// Deletes all records that are older than their retention, in short transactions. If deleting one
-/// kind of record fails, it continues with the next kind, and returns the first error at the end.
+/// kind of record fails, the function continues with the next kind, and returns the first error at
+/// the end.
 pub async fn delete_old(engine: &Engine) -> StoreResult<()> {
     let mut result = Ok(());
     for kind in RecordKind::ALL {

@@ -100,8 +100,8 @@ impl Context<'_, Read> {
     }
 
     /// Loads the teams whose audit log is returned if a request names no team: the teams that the
-    /// caller manages. Returns none for a user who manages only their personal team and is a
-    /// regular member of another team.
+    /// caller manages. Returns an empty list for a user who manages only their personal team and is
+    /// a regular member of another team.
     pub async fn audited_teams(&mut self) -> Result<Vec<TeamId>> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
@@ -195,7 +195,7 @@ impl Context<'_, Write> {
             };
             self.lock_all(locks).await.map_err(|error| error.or_not_found(subject))?;
         }
-        // Resolve by ID, because another environment may have the name now.
+        // Resolve by ID, because another environment may have taken the name since then.
         let path = EnvironmentPath::new(ProjectRef::Id(project.id), environment);
         Ok(self.resolve(&path, wanted, Selection::None).await?.0.scope)
     }
@@ -235,8 +235,8 @@ impl Context<'_, Write> {
 }
 
 impl<A: Access> Context<'_, A> {
-    /// Returns the team that is used if a request names none: the caller's only team, or else the
-    /// caller's personal team.
+    /// Returns the team that is used if a request names no team: the caller's only team, or else
+    /// the caller's personal team.
     pub async fn default_team(&mut self) -> Result<TeamId> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;

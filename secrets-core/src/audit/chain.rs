@@ -17,7 +17,8 @@ use crate::store::{AuditHead, StoreError, StoreResult};
 /// Maximum number of entries pruned from an audit chain in one transaction.
 const MAX_PRUNED: u64 = 1_000;
 
-/// Maximum number of tries in a row to prune an audit chain that changes at the same time.
+/// Maximum number of retries in a row to prune an audit chain that another transaction changes
+/// concurrently.
 const MAX_COLLISIONS: u32 = 10;
 
 /// Result of verifying all audit chains.
@@ -145,12 +146,12 @@ pub async fn prune(engine: &Engine) -> StoreResult<()> {
         for (team, collisions) in teams {
             match prune_chain(engine, team).await {
                 Ok(true) => unfinished.push((team, MAX_COLLISIONS)),
-                // The chain was sealed or pruned at the same time.
+                // Another transaction sealed or pruned the chain concurrently.
                 Err(StoreError::Stale(_)) if collisions > 0 => {
                     unfinished.push((team, collisions - 1));
                 }
                 Ok(false) => failures.clear(WorkItem::AuditPrune(team)),
-                // Another node prunes this chain, and goes on.
+                // Another node is pruning this chain.
                 Err(StoreError::Stale(_)) => {}
                 Err(error @ StoreError::Unavailable(_)) => return Err(error),
                 Err(error) => {
@@ -183,7 +184,7 @@ async fn prune_chain(engine: &Engine, team: Option<TeamId>) -> StoreResult<bool>
     }
     drop(reads);
     let mut tx = engine.store().begin().await?;
-    // Read again: the chain is extended all the time.
+    // Read the head again, because the chain may have been extended meanwhile.
     let head = audit_chain::head(&mut *tx, engine.keyring(), team).await?;
     if last <= head.base {
         return Ok(false);

@@ -29,8 +29,8 @@ impl FingerprintKey {
         Self(Zeroizing::new(mac(keyring.pepper().as_bytes(), &parts)))
     }
 
-    /// Derives the MAC key for counters of rate limits, which the nodes of an instance may share on
-    /// another server.
+    /// Derives the MAC key for rate-limit counters, which the nodes of an instance may share
+    /// through another server.
     pub(crate) fn of_rate_limits(keyring: &Keyring) -> Self {
         let parts: [&[u8]; 1] = [b"secrets-core/v1/rate-limit"];
         Self(Zeroizing::new(mac(keyring.pepper().as_bytes(), &parts)))

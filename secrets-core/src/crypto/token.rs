@@ -110,8 +110,9 @@ impl CodeText {
 }
 
 impl InvitationToken {
-    /// Derives the token of an invitation from its ID and the number of the sending: base64url of
-    /// HMAC-SHA256. Every sending has its own token.
+    /// Derives the token of an invitation from the invitation ID and the number of times the
+    /// invitation was sent: base64url of HMAC-SHA256. Each time the invitation is sent, it gets a
+    /// new token.
     #[must_use]
     pub fn derive(keyring: &Keyring, invitation: InvitationId, sending: u32) -> Self {
         let (id, number) = (invitation.uuid(), sending.to_be_bytes());

@@ -27,7 +27,7 @@ use crate::limits::{AddressLimiter, RateLimiter};
 use crate::model::{Bound, Error, Result, Subject, UserId};
 use crate::store::{DeviceLoginRecord, StoreResult};
 
-/// Lifetime of a login, in which the user must decide, in seconds.
+/// Lifetime of a device login, in seconds. The user must decide within this time.
 const LOGIN_SECONDS: u32 = 600;
 
 /// Initial poll interval in seconds, and the increase after a poll that came too early (RFC 8628,

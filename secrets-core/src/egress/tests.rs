@@ -278,7 +278,7 @@ mod dialling {
     #[tokio::test]
     async fn an_address_that_does_not_respond_leaves_time_for_others() {
         let (listener, port) = listener().await;
-        // Nothing listens there.
+        // No process listens on 127.0.0.2.
         let resolver = resolver(&[&["127.0.0.2", "127.0.0.1"]]);
         let gate = Dialer::with_resolver(EgressPolicy::parse("127.0.0.0/8").unwrap(), resolver);
 

@@ -27,13 +27,13 @@ pub(crate) const MAX_SEALED: u32 = 500;
 /// Maximum number of batches in one transaction.
 const MAX_BATCHES: u32 = 4;
 
-/// Lock that a task holds while it moves batches. Other tasks of this process wait for it, and then
-/// find nothing left to move.
+/// Lock that a task holds while it moves batches. Other tasks of this process wait for the lock,
+/// and then find no batches to move.
 #[derive(Default)]
 struct Moving(Mutex<()>);
 
-/// Appends the entries of all batches that were committed before to the audit chains of their
-/// teams. Returns their number.
+/// Appends the entries of all batches committed before this call to the audit chains of their
+/// teams. Returns the number of entries.
 ///
 /// Several nodes may call this function concurrently: each handles the batches that it deleted
 /// itself.
@@ -52,7 +52,7 @@ pub(crate) async fn seal_batches(engine: &Engine, reads: &mut dyn Reads) -> Stor
         batches.retain(is_due);
         let mut moved = move_batches(engine, &batches, true).await;
         if let Err(StoreError::Stale(_)) = moved {
-            // Another node extended a chain at the same time.
+            // Another node extended a chain concurrently.
             moved = move_batches(engine, &batches, true).await;
         }
         count += match moved {
@@ -66,8 +66,8 @@ pub(crate) async fn seal_batches(engine: &Engine, reads: &mut dyn Reads) -> Stor
     Ok(count)
 }
 
-/// Moves the entries of batches to the audit log, in a transaction of their own, and to the chains
-/// of their teams if `sealed`. Returns their number.
+/// Moves the entries of batches to the audit log, in one new transaction. If `sealed`, also appends
+/// the entries to the audit chains of their teams. Returns the number of entries.
 async fn move_batches(engine: &Engine, batches: &[AuditBatch], sealed: bool) -> StoreResult<u64> {
     if batches.is_empty() {
         return Ok(0);
@@ -96,8 +96,9 @@ async fn move_batches(engine: &Engine, batches: &[AuditBatch], sealed: bool) -> 
     Ok(count)
 }
 
-/// Moves the entries of batches to the audit log, each batch in a transaction of its own. They are
-/// sealed later, by team. Leaves a batch that cannot be moved, and reports it.
+/// Moves the entries of batches to the audit log, each batch in its own transaction. The entries
+/// are appended to the audit chains later, by team. A batch that cannot be moved is kept and
+/// reported.
 async fn move_one_by_one(engine: &Engine, batches: &[AuditBatch]) -> StoreResult<u64> {
     let (failures, mut count) = (engine.shared::<Failures>(), 0);
     for batch in batches {
@@ -116,8 +117,9 @@ async fn move_one_by_one(engine: &Engine, batches: &[AuditBatch]) -> StoreResult
     Ok(count)
 }
 
-/// Moves the entries of all batches that were committed before to the audit log, in a transaction.
-/// They are sealed later. Leaves batches that cannot be read.
+/// Moves the entries of all batches committed before this call to the audit log, in the given
+/// transaction. The entries are appended to the audit chains later. Batches that cannot be read are
+/// kept.
 pub(crate) async fn expand_batches(tx: &mut dyn Tx) -> StoreResult<()> {
     let Some(last) = tx.last_audit_batch().await? else { return Ok(()) };
     let mut behind = AuditBatchId::NIL;
@@ -132,8 +134,8 @@ pub(crate) async fn expand_batches(tx: &mut dyn Tx) -> StoreResult<()> {
     Ok(())
 }
 
-/// Deletes batches and returns their entries, without those of batches that another transaction has
-/// deleted. Fails if a batch cannot be read.
+/// Deletes batches and returns their entries. Skips batches that another transaction has deleted.
+/// Fails if a batch cannot be read.
 async fn take(tx: &mut dyn Tx, batches: &[AuditBatch]) -> StoreResult<Vec<AuditRecord>> {
     let mut entries = BTreeMap::new();
     for batch in batches {
@@ -149,7 +151,8 @@ fn unreadable() -> StoreError {
     StoreError::Corrupt("a batch of audit entries cannot be read".into())
 }
 
-/// Returns the head of a team's audit chain if its MAC is valid, or that of an empty chain.
+/// Returns the head of a team's audit chain, or the head of an empty chain if the team has none.
+/// Fails if the MAC of the stored head is invalid.
 pub(crate) async fn head(
     tx: &mut dyn Tx,
     keyring: &Keyring,
@@ -201,7 +204,7 @@ pub(crate) async fn append(
 }
 
 /// Returns the head of an audit chain if its MAC is valid. A modified chain must not be extended,
-/// because that would make it valid again.
+/// because the new MAC would make the chain valid again.
 fn authentic_head(keyring: &Keyring, head: AuditHead) -> StoreResult<AuditHead> {
     if is_same(&head.mac, &head_mac(keyring, &head)) {
         return Ok(head);
@@ -209,7 +212,7 @@ fn authentic_head(keyring: &Keyring, head: AuditHead) -> StoreResult<AuditHead> 
     Err(StoreError::Corrupt("the head of an audit log chain was modified".into()))
 }
 
-/// Lets other tasks run. A store in memory never waits.
+/// Lets other tasks run, because a store in memory never suspends the current task.
 async fn yield_now() {
     let mut has_yielded = false;
     poll_fn(|cx| {

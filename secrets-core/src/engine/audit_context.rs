@@ -18,9 +18,9 @@ pub(crate) struct AuditContext {
     pub(crate) resource: Option<(&'static str, Option<Uuid>, Option<String>)>,
     pub(crate) details: Map<String, Value>,
     /// True if the operation itself is not recorded: a read that returned no values, or a change
-    /// with entries of its parts.
+    /// whose parts have their own entries.
     pub(crate) skips_audit: bool,
-    /// ID of the actor, for a caller that got an ID only during the operation.
+    /// ID of the actor, for a caller whose ID was created during the operation.
     pub(crate) actor: Option<Uuid>,
     /// True if the entry must not include the actor's name and e-mail address, only the ID.
     pub(crate) is_anonymized: bool,

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::model::rotations::Outcome;
 use crate::model::{Bound, Error, Time};
 
-/// Counters of a running service. They are relaxed atomics: values of several counters may be of
-/// slightly different times.
+/// Counters of a running service. The atomics are relaxed, so values that are read together may be
+/// from slightly different times.
 #[derive(Debug, Default)]
 pub struct Counters {
     pub(crate) audit_batches: Counter,
@@ -19,17 +19,18 @@ pub struct Counters {
     pub(crate) refusals: RefusalCounters,
     rotations: [Counter; 3],
     deliveries: [Counter; 3],
-    /// Time of the last round after which all audit entries were sealed, in Unix time; 0 before.
+    /// Time of the last round after which all audit entries were in audit chains, as Unix time in
+    /// seconds; 0 before the first such round.
     sealed_at: AtomicI64,
     /// True if the store failed in the last health check.
     store_fails: AtomicBool,
 }
 
-/// Numbers of refused requests by bound. Clones share their values.
+/// Number of refused requests for each bound. Clones share their values.
 #[derive(Debug, Clone, Default)]
 pub struct RefusalCounters(Arc<[Counter; Bound::ALL.len()]>);
 
-/// End of an attempt to send a delivery.
+/// Result of an attempt to send a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeliveryEnd {
     /// The receiver accepted the delivery, or it is no longer needed.
@@ -47,27 +48,29 @@ pub(crate) struct Counter(AtomicU64);
 /// Values of all [`Counters`], read together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
-    /// Batches of audit entries that were stored.
+    /// Number of stored batches of audit entries.
     pub audit_batches: u64,
-    /// Audit entries in these batches.
+    /// Number of audit entries in these batches.
     pub audit_entries: u64,
-    /// Batches of audit entries that could not be stored.
+    /// Number of batches of audit entries that could not be stored.
     pub audit_failures: u64,
-    /// Audit entries that wait for their batch.
+    /// Number of audit entries that wait for their batch.
     pub audit_waiting: u64,
-    /// Operations that failed as unavailable, such as for a timeout of the store.
+    /// Number of operations that failed as unavailable, for example because of a store timeout.
     pub unavailable: u64,
-    /// Operations that failed for an internal error, such as a record that cannot be decrypted.
+    /// Number of operations that failed with an internal error, such as a record that cannot be
+    /// decrypted.
     pub internal: u64,
     /// True if the store responded to the last health check.
     pub is_store_up: bool,
-    /// Attempts to rotate a credential that this process ended, by result: `success`, `failed` or
-    /// `rolled_back`.
+    /// Number of attempts to rotate a credential that this process concluded, by result: `success`,
+    /// `failed` or `rolled_back`.
     pub rotations: [(&'static str, u64); 3],
-    /// Attempts to send a delivery of the outbox, by result: `done`, `retried` or `given_up`.
+    /// Number of attempts to send a delivery of the outbox, by result: `done`, `retried` or
+    /// `given_up`.
     pub deliveries: [(&'static str, u64); 3],
-    /// Time since the last round of this process after which all audit entries were sealed. `None`
-    /// before the first one.
+    /// Time since the last round of this process after which all audit entries were in audit
+    /// chains. `None` before the first such round.
     pub audit_sealed_ago: Option<Duration>,
 }
 
@@ -97,8 +100,8 @@ impl RefusalCounters {
 }
 
 impl Counters {
-    /// Counts an operation that failed for a reason that is not the caller's, or that a bound
-    /// refused.
+    /// Counts an operation that failed as unavailable, failed with an internal error, or was
+    /// refused by a bound. Does nothing for other errors.
     pub(crate) fn count_failure(&self, error: &Error) {
         match error {
             Error::Unavailable(_) => self.unavailable.add(1),
@@ -110,7 +113,7 @@ impl Counters {
         }
     }
 
-    /// Counts an attempt to rotate a credential, after its end was stored.
+    /// Counts an attempt to rotate a credential. Called after the result was stored.
     pub(crate) fn count_rotation(&self, outcome: Outcome) {
         let [success, failed, rolled_back] = &self.rotations;
         match outcome {
@@ -120,7 +123,7 @@ impl Counters {
         }
     }
 
-    /// Counts an attempt to send a delivery, after its end was stored.
+    /// Counts an attempt to send a delivery. Called after the result was stored.
     pub(crate) fn count_delivery(&self, end: DeliveryEnd) {
         let [done, retried, given_up] = &self.deliveries;
         match end {
@@ -130,7 +133,7 @@ impl Counters {
         }
     }
 
-    /// Stores the time of a round after which all audit entries were sealed.
+    /// Stores the time of a round after which all audit entries were in audit chains.
     pub(crate) fn set_sealed(&self, now: Time) {
         self.sealed_at.store(now.timestamp(), Ordering::Relaxed);
     }

@@ -1,4 +1,5 @@
-//! Failures of background work: the delay before the next try, and the list of items that fail now.
+//! Failures of background work: the delay before the next try, and the list of items whose last try
+//! failed.
 //!
 //! An item can fail because of its own record, for example if the record cannot be decrypted. Such
 //! an item must not hold up other items: it is tried again after growing delays, and the health
@@ -63,12 +64,12 @@ pub struct FailingItem {
     retry_at: Time,
 }
 
-/// Items of background work that fail, on this node.
+/// Items of background work whose last try on this node failed.
 #[derive(Default)]
 pub(crate) struct Failures(Mutex<BTreeMap<WorkItem, FailingItem>>);
 
 impl WorkItem {
-    /// Kind of work, for logs and the health report.
+    /// Returns the kind of work, for logs and the health report.
     #[must_use]
     pub fn kind(self) -> &'static str {
         match self {
@@ -82,8 +83,8 @@ impl WorkItem {
         }
     }
 
-    /// ID of the batch, team, project, rotation or webhook. `None` for the audit entries without a
-    /// team.
+    /// Returns the ID of the batch, team, project, rotation or webhook; `None` for the audit
+    /// entries without a team.
     #[must_use]
     pub fn id(self) -> Option<Uuid> {
         match self {

@@ -14,11 +14,11 @@ use crate::model::{Bound, Error, Result, UserId};
 /// Maximum number of callers that wait for a permit, each with its input in memory.
 const MAX_WAITING: usize = 64;
 
-/// Number of turns after which the last turn of an account is forgotten.
+/// Number of granted permits after which the last permit of an account is forgotten.
 const REMEMBERED_TURNS: u64 = 256;
 
 /// Permits for CPU-bound work, at most one per account. A free permit goes to the waiting account
-/// that had its last turn longest ago.
+/// that got its last permit longest ago.
 pub(super) struct CpuPermits(Arc<Mutex<Queue>>);
 
 struct Queue {
@@ -26,7 +26,7 @@ struct Queue {
     limit: usize,
     running: Vec<Uuid>,
     waiting: VecDeque<(Uuid, oneshot::Sender<Permit>)>,
-    /// Number of the last turn of each account, without turns that are forgotten.
+    /// Sequence number of the last permit of each account, without forgotten accounts.
     served: HashMap<Uuid, u64>,
     turn: u64,
 }

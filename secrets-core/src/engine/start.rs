@@ -23,9 +23,9 @@ pub enum StartError {
     OrphanData,
     /// Too many records do not decrypt.
     Unreadable {
-        /// Number of records tried.
+        /// Number of records that startup tried to decrypt.
         tried: usize,
-        /// Number of records that failed.
+        /// Number of records that could not be decrypted.
         failed: usize,
     },
     /// The store failed.

@@ -47,7 +47,7 @@ mod tests {
     use crate::store::{MemoryStore, Store};
     use crate::testing::fixtures::user;
 
-    /// Timer whose waits end at once. Notes their durations.
+    /// Timer whose waits end immediately. Records the requested durations.
     #[derive(Default)]
     struct Hurried(Mutex<Vec<Duration>>);
 

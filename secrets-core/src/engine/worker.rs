@@ -16,7 +16,7 @@ pub type Job = BoxFuture<'static, Result<()>>;
 /// [`workers`](crate::workers) of a service, usually under the supervisor in `runtime`.
 #[async_trait]
 pub trait Worker: Send + Sync {
-    /// Name in logs and in the health report.
+    /// Name of the worker in logs and in the health report.
     fn name(&self) -> &'static str;
 
     /// Returns the timing of the rounds and the limits of the jobs.
@@ -44,7 +44,7 @@ pub struct Schedule {
 /// A worker that runs the same single job in every round, such as pruning.
 #[derive(Clone, Copy)]
 pub struct Periodic {
-    /// Name in logs and in the health report.
+    /// Name of the worker in logs and in the health report.
     pub name: &'static str,
     /// Timing of the rounds.
     pub schedule: Schedule,

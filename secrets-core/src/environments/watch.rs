@@ -62,7 +62,7 @@ pub struct WatchedProject {
     pub environments: Vec<Watched>,
 }
 
-/// Resource whose revision is polled on behalf of its watchers.
+/// Resource whose revision is polled for its watchers: clients with an open event stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WatchTarget {
     /// Environment, together with the environments from which it inherits.
@@ -71,12 +71,13 @@ pub enum WatchTarget {
     Project(ProjectId),
 }
 
-/// Limits that apply to a watcher: for its user or token, for its team, and for the process.
+/// Limit on the number of watchers (clients with an open event stream) of a user or token, of a
+/// team, or of the process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WatchPlace {
-    /// User or service token. It may have [`WatchPlace::PER_PRINCIPAL`] watchers.
+    /// User or service token, with at most [`WatchPlace::PER_PRINCIPAL`] watchers.
     Principal(Uuid),
-    /// Team, with its maximum number of watchers: a quarter of those of the process.
+    /// Team, with its maximum number of watchers: a quarter of the maximum of the process.
     Team(TeamId, usize),
     /// Process, with its maximum number of watchers.
     Process(usize),
@@ -103,11 +104,11 @@ impl Place for WatchPlace {
     }
 }
 
-/// Response name that is part of the ETags of a watched environment, so that they differ from the
-/// ETags of other responses for the environment.
+/// Response name in the ETags of a watched environment. The name makes them differ from the ETags
+/// of other responses for the environment.
 const ETAG_NAME: &str = "watch";
 
-/// Response name that is part of the ETags of a watched project.
+/// Response name in the ETags of a watched project.
 const PROJECT_ETAG_NAME: &str = "watch project";
 
 impl Operation for WatchEnvironment {
@@ -168,8 +169,8 @@ fn project_etag(keyring: &Keyring, project: ProjectId, environments: &[Watched])
 }
 
 impl WatchTarget {
-    /// Loads the current revision. `runtime::WatchRegistry` polls it to notify watchers. `None` if
-    /// the resource no longer exists.
+    /// Loads the current revision. `runtime::WatchRegistry` polls it to notify watchers. Returns
+    /// `None` if the resource no longer exists.
     pub async fn revision(self, engine: &Engine) -> Result<Option<Tag>> {
         let mut reads = engine.store().read().await?;
         let (name, environments) = match self {

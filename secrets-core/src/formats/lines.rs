@@ -7,8 +7,8 @@ use super::is_variable;
 /// Maximum line length in bytes: Docker reads lines of at most 64 KiB, including the line break.
 const MAX_DOCKER_LINE: usize = 64 * 1024 - 1;
 
-/// Writes `KEY=value`. Docker takes everything after `=` literally: there is no quoting, and so no
-/// way to write a line break.
+/// Writes `KEY=value`. Docker takes everything after `=` literally: values cannot be quoted, so a
+/// line break cannot be written.
 pub(super) fn docker(text: &mut String, key: &str, value: &str) -> Result<(), &'static str> {
     if value.contains(['\n', '\r']) {
         return Err("must be one line in this format: Docker cannot read line breaks from a file");

@@ -71,7 +71,7 @@ impl Format {
         Self::Kubernetes,
     ];
 
-    /// Name used in requests.
+    /// Returns the name used in requests.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -127,8 +127,8 @@ fn write_each(secrets: &[(SecretKey, Plaintext)], write: WriteOne) -> Result<Str
     Err(unfit)
 }
 
-/// Estimated capacity of the output. If the text grew while being written, copies of values would
-/// stay in freed memory.
+/// Estimates the capacity of the output, in bytes. If the text grew while being written, copies of
+/// values would stay in freed memory.
 fn room(secrets: &[(SecretKey, Plaintext)]) -> usize {
     secrets.iter().map(|(key, value)| key.as_str().len() + 2 * value.reveal().len() + 32).sum()
 }

@@ -13,8 +13,8 @@ use crate::outbox::{self, Channel, settle_attempt};
 use crate::ports::mail::{DeliveryError, Email, Mail};
 use crate::store::{DeliveryRecord, InvitationRecord, StoreResult};
 
-/// Outbox payload: identifies one sending of an invitation. It does not contain the token, which is
-/// derived from these fields when the e-mail is sent.
+/// Outbox payload of an invitation e-mail. It does not contain the token, which is derived from
+/// these fields when the e-mail is sent.
 #[derive(Serialize, Deserialize)]
 struct Sending {
     invitation: InvitationId,
@@ -93,8 +93,8 @@ impl Channel for InvitationMail {
     }
 }
 
-/// Builds the e-mail for one sending of an invitation; `None` if the invitation is no longer
-/// pending or was sent again.
+/// Builds the e-mail of an outbox payload; `None` if the invitation is no longer pending or was
+/// sent again.
 async fn email(engine: &Engine, mail: &Mail, payload: &str) -> Result<Option<Email>> {
     let sending: Sending = serde_json::from_str(payload).map_err(Error::internal)?;
     let invitation = engine.store().read().await?.invitation(sending.invitation).await?;

@@ -34,7 +34,7 @@ use crate::model::{
 };
 use crate::store::InvitationRecord;
 
-/// Time after the last sending during which an invitation can be accepted.
+/// Lifetime of an invitation, counted from the last time that it was sent.
 const LIFETIME: TimeDelta = TimeDelta::days(7);
 
 /// An invitation, as returned to owners and admins of the team.

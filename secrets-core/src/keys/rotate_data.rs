@@ -171,8 +171,8 @@ impl Keys {
     }
 
     /// Encrypts the next records of a column again, in one transaction, and counts them. Returns
-    /// the position of the last record, or `None` if none was left. Nodes that work on the same key
-    /// take turns.
+    /// the position of the last record, or `None` if no record was left. Nodes that work on the
+    /// same key take turns.
     async fn encrypt_batch(
         &self,
         engine: &Engine,

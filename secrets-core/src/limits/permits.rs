@@ -12,11 +12,11 @@ const MAX_WAITING: usize = 16_384;
 /// A resource that a limited number of concurrent jobs may use, such as a host, a team or the
 /// process.
 pub trait Place: Clone + Ord {
-    /// Maximum number of concurrent jobs.
+    /// Returns the maximum number of concurrent jobs.
     fn limit(&self) -> usize;
 }
 
-/// Numbers of permits in use, by resource.
+/// Number of permits in use for each resource.
 #[derive(Debug)]
 pub struct Permits<P>(Arc<Mutex<BTreeMap<P, usize>>>);
 
@@ -32,7 +32,7 @@ pub struct Permit<P: Place> {
 #[derive(Debug)]
 pub(crate) struct QueuePermits<I, P> {
     permits: Permits<P>,
-    /// Resources of the jobs that were refused.
+    /// Waiting jobs that got no permit, each with its resources.
     waiting: Mutex<BTreeMap<I, Vec<P>>>,
 }
 

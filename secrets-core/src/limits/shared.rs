@@ -2,9 +2,9 @@
 //!
 //! Each node counts in its own memory first. A request over the limit is refused there; any other
 //! request is counted in the shared counters too, in one step. Then the node raises its own counter
-//! to the shared one. So each window costs a request at most one access to the shared counters,
-//! a refused request usually costs none, and a node that cannot reach the shared counters continues
-//! with the last numbers that it has seen.
+//! to the value of the shared counter. So a request needs at most one access to the shared counters
+//! for each window, and a refused request usually needs none. A node that cannot reach the shared
+//! counters continues with the last values that it has read.
 
 use std::hash::Hash;
 use std::net::Ipv4Addr;
@@ -17,21 +17,22 @@ use super::{RateLimiter, Window};
 use crate::crypto::{FingerprintKey, Keyring};
 use crate::model::{Time, UserId};
 
-/// Time that a counter is kept after its window, for nodes whose clocks differ.
+/// Time for which a counter is kept after the end of its window, because the clocks of nodes
+/// differ.
 const GRACE: Duration = Duration::from_mins(1);
 
 /// Counters that several nodes share, for example on a Redis server.
 #[async_trait]
 pub trait SharedCounters: Send + Sync {
-    /// Adds one to each of these counters, unless one of them has reached its limit: then none is
-    /// changed. Returns the counters with the addition, made or not, in the same order. Returns
-    /// `None` if the counters cannot be reached in time.
+    /// Adds one to each of these counters, unless one of the counters has reached its limit: then
+    /// no counter is changed. Returns the value of each counter plus one, in the same order, even
+    /// if the counters were not changed. Returns `None` if the counters cannot be reached in time.
     async fn add(&self, counters: &[SharedCounter]) -> Option<Vec<u32>>;
 
-    /// True if the last access succeeded.
+    /// True if the last access to the counters succeeded.
     fn is_available(&self) -> bool;
 
-    /// Number of accesses that failed.
+    /// Returns the number of failed accesses.
     fn failures(&self) -> u64;
 }
 
@@ -40,7 +41,7 @@ pub trait SharedCounters: Send + Sync {
 pub struct SharedCounter {
     /// Keyed hash of the purpose, the window and the key of the counter.
     pub id: [u8; 16],
-    /// Requests allowed in the window.
+    /// Maximum number of requests in the window.
     pub limit: u32,
     /// Time after which the counter can be deleted.
     pub expires_in: Duration,
@@ -57,13 +58,14 @@ pub enum SharedState {
     Unavailable,
 }
 
-/// Shared counters of an instance, if there are any, with the key that hides what is counted.
+/// Shared counters of an instance, if configured, and the MAC key that hides the counted addresses
+/// and IDs.
 pub struct SharedWindows {
     counters: Option<Arc<dyn SharedCounters>>,
     key: FingerprintKey,
 }
 
-/// Shared counters of one purpose, such as requests of an address.
+/// Shared counters for one purpose, such as the requests from each IP address.
 #[derive(Clone, Copy)]
 pub struct NamedWindows<'a> {
     windows: &'a SharedWindows,
@@ -71,7 +73,7 @@ pub struct NamedWindows<'a> {
     table: &'static str,
 }
 
-/// Key of a counter, as bytes that are the same on every node.
+/// Key of a counter that converts to the same bytes on every node.
 pub trait SharedKey {
     /// Bytes of the key.
     type Bytes: AsRef<[u8]>;
@@ -92,7 +94,7 @@ impl SharedWindows {
         NamedWindows { windows: self, purpose, table: "" }
     }
 
-    /// Returns the state of the counters, without an access.
+    /// Returns the state of the counters, without accessing them.
     #[must_use]
     pub fn state(&self) -> SharedState {
         match &self.counters {
@@ -328,7 +330,7 @@ mod tests {
         let late = there.count_shared(other.named("test"), 7, at(59)).await.unwrap();
 
         assert_eq!(late.remaining, 0);
-        // Its node counts it in the window that has begun, once.
+        // The node counts the late request once, in its current window.
         assert_eq!(there.peek(7, at(60)).unwrap().remaining, 3);
     }
 

@@ -32,7 +32,7 @@ pub(crate) async fn revoke_invitations(
     invitations.retain(|invitation| invitation.invited_by == inviter);
     for invitation in &invitations {
         match cx.tx().delete_invitation(invitation).await {
-            // Accepted or revoked just before.
+            // The invitation was accepted or revoked in the meantime.
             Ok(()) | Err(StoreError::Stale(_)) => {}
             Err(error) => return Err(error.into()),
         }

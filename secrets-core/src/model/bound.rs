@@ -7,37 +7,37 @@ use super::{Error, Result, Window};
 /// Limit that refuses requests. Refusals are counted by bound, for metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Bound {
-    /// Requests of an IP address without a valid credential, per minute.
+    /// Requests per minute from an IP address without a valid credential.
     Address,
-    /// Invalid credentials of an IP address, per minute.
+    /// Invalid credentials per minute from an IP address.
     Failures,
-    /// Requests of a user or service token, per minute.
+    /// Requests per minute of a user or service token.
     Principal,
-    /// Requests for the teams of an account, per minute.
+    /// Requests per minute for all teams that one account created.
     Team,
-    /// Wrong codes of a user and invalid credentials on the device page, per minute.
+    /// Wrong user codes and invalid credentials per minute on the device page.
     LoginAttempts,
-    /// Exports of an account, per hour.
+    /// Exports per hour of an account.
     AccountExports,
-    /// Invitation e-mails of a sender or to a recipient.
+    /// Invitation e-mails per day from a sender or to a recipient.
     InvitationMail,
-    /// Test events of a webhook, per minute.
+    /// Test events per minute for a webhook.
     WebhookTests,
-    /// Watchers of the process, a team or a principal.
+    /// Open event streams of the process, a team, or a user or service token.
     Watchers,
-    /// Operations of an account that run or wait.
+    /// Running and waiting operations of an account.
     AccountOperations,
-    /// Time of an operation.
+    /// Duration of an operation.
     OperationTime,
     /// Callers that wait for CPU-bound work.
     CpuQueue,
-    /// Memory of large bodies.
+    /// Memory for large request and response bodies.
     Memory,
     /// Size of a request body.
     RequestSize,
-    /// Size of the secrets that are read at once.
+    /// Total size of the secrets that one request reads.
     ResponseSize,
-    /// Connections of an IP address.
+    /// Open connections from an IP address.
     Connections,
     /// Quota of a team's plan.
     PlanQuota,

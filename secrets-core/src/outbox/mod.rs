@@ -20,10 +20,10 @@ use crate::store::{DeliveryRecord, StoreResult, Tx};
 /// not delay other channels.
 #[async_trait]
 pub trait Channel: Send + Sync {
-    /// Value of `kind` in the outbox rows of this channel.
+    /// Returns the value of `kind` in the outbox rows of this channel.
     fn kind(&self) -> &'static str;
 
-    /// Maximum number of concurrent deliveries on one node.
+    /// Returns the maximum number of concurrent deliveries on one node.
     fn max_in_flight(&self) -> usize;
 
     /// True if the port that sends these messages is configured. Otherwise, deliveries wait in the
@@ -40,9 +40,9 @@ pub trait Channel: Send + Sync {
         Ok(Some(Box::new(())))
     }
 
-    /// Called with all due deliveries before they are admitted, so that the channel can discard its
-    /// state of all other deliveries. Not called if there are more due deliveries than one call
-    /// considers.
+    /// Receives all due deliveries before they are admitted, so that the channel can discard the
+    /// state that it keeps for other deliveries. Not called if there are more due deliveries than
+    /// one call considers.
     fn consider(&self, _engine: &Engine, _due: &[DeliveryRecord]) {}
 
     /// Sends a claimed delivery once and records the outcome: done, to be retried, or given up.

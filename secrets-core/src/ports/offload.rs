@@ -1,4 +1,4 @@
-//! Offloading: running CPU-bound work away from the threads that handle requests.
+//! Offloading: running CPU-bound work on threads that handle no requests.
 
 use async_trait::async_trait;
 

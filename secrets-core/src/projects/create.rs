@@ -30,7 +30,7 @@ pub struct NewProject {
 }
 
 impl NewProject {
-    /// Creates a project with this name in the caller's default team.
+    /// Creates the input for a project with this name in the caller's default team.
     #[must_use]
     pub fn named(name: DisplayName) -> Self {
         Self { name, team_id: None, description: None, slug: None }

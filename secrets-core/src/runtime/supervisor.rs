@@ -102,7 +102,7 @@ impl Supervisor {
         loop {
             let (workers, engine) = (Arc::clone(&self.workers), Arc::clone(&engine));
             let stopped = self.stopped();
-            // In a set, so that the worker is cancelled with this task.
+            // Dropping the `JoinSet` cancels the worker when this task is cancelled.
             let mut task = JoinSet::new();
             task.spawn(async move { workers[place].run(engine, stopped).await });
             if let Some(Ok(())) = task.join_next().await {

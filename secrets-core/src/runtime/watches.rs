@@ -1,4 +1,5 @@
-//! Registry of the watched environments and projects, and notification of their watchers.
+//! Registry of the watched environments and projects, and notification of their watchers: clients
+//! with an open event stream.
 //!
 //! One task per watched resource polls its revision every two seconds, for all its watchers. This
 //! works across nodes, and needs only the store.
@@ -27,8 +28,9 @@ const RETRY_SECONDS: i64 = 60;
 /// Default maximum number of watchers of a process.
 pub const DEFAULT_WATCH_LIMIT: usize = 100;
 
-/// Registry of watched resources and their watchers, of one process. A host acquires a permit for
-/// each watcher, follows the resource, and sends the changes with its own protocol.
+/// Registry of the watched resources and watchers of one process. A host acquires a permit for each
+/// watcher, subscribes to the revision of the resource, and sends the changes with its own
+/// protocol.
 pub struct WatchRegistry {
     engine: Arc<Engine>,
     limit: usize,
@@ -48,7 +50,7 @@ impl WatchRegistry {
         Self { engine, limit, revisions, permits }
     }
 
-    /// Returns the number of watchers, and its maximum.
+    /// Returns the number of watchers, and their maximum number.
     #[must_use]
     pub fn usage(&self) -> (usize, usize) {
         (self.permits.in_use(&WatchPlace::Process(self.limit)), self.limit)

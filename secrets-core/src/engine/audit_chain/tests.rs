@@ -105,7 +105,7 @@ fn an_entry_that_is_written_twice_is_sealed_once() {
         let [one, two] = [log.entry("one", 1), log.entry("two", 2)];
         log.add_batch(from_ref(&one)).await;
         log.seal_batches().await.unwrap();
-        // Again after it was sealed, again in the same round, and again beside the batch.
+        // `one` was sealed before. `two` occurs in two batches and directly in the log.
         log.add_batch(&[one.clone(), two.clone()]).await;
         log.add_batch(from_ref(&two)).await;
         log.add(from_ref(&two)).await;

@@ -29,7 +29,7 @@ const MAX_WORK_TIME: Duration = Duration::from_mins(10);
 const MAX_CANDIDATES: u32 = 4_096;
 
 /// Maximum number of times that a call of [`claim_rotations`] tries to get a permit for rotations
-/// of the same team and fails. Each try costs database statements.
+/// of the same team and fails. Each try needs database queries.
 const MAX_REFUSED: usize = 16;
 
 /// Last rotation that the previous call of [`claim_rotations`] considered; the next call starts

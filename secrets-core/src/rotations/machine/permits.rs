@@ -20,7 +20,7 @@ pub(super) type RotationPermits = QueuePermits<RotationId, RotationPlace>;
 /// Origin of a request for a permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PermitKind {
-    /// The schedule.
+    /// The schedule of the rotation.
     Schedule,
     /// A user who waits for the result.
     Person,

@@ -40,8 +40,8 @@ impl Fault {
             Self::Unreachable | Self::ProxyUnavailable => Reaction::Again,
             Self::Busy | Self::Interrupted => Reaction::RetryImmediately(2),
             Self::PasswordPolicy => Reaction::RetryWithNewPassword(2),
-            // At once, like an address that is not allowed: a user waits for the result, and the
-            // time must not show which of the two it is.
+            // An unresolved name fails as fast as an address that is not allowed. Otherwise, the
+            // response time would show whether the name resolves.
             Self::Unresolved
             | Self::NotAllowed
             | Self::TlsNotOffered

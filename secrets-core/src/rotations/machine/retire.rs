@@ -11,7 +11,7 @@ use crate::model::rotations::Slot;
 use crate::ports::rotator::{Fault, Fence, TargetError};
 use crate::store::Tx;
 
-/// Time after the end of the grace period for which the service retries to disable the login.
+/// Time after the end of the grace period during which the service retries to disable the login.
 const MAX_RETRY_TIME: TimeDelta = TimeDelta::days(1);
 
 impl Work<'_> {

@@ -51,7 +51,7 @@ impl Attempt<'_, '_> {
         let (fence, username) = (self.fence(), self.login.username.clone());
         let locked = self.work.under_lease(rotator.lock(&self.target, fence, &username)).await?;
         Ok(match locked {
-            // A later attempt changes the slot, so leave it alone.
+            // A later attempt has already changed the slot, so do not change it again.
             Err(TargetError { fault: Fault::Fenced, .. }) => Ok(()),
             locked => locked,
         })

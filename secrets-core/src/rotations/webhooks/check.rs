@@ -24,7 +24,7 @@ pub enum Unproven {
     Malformed,
     /// No signature matches the secret, the headers and the body.
     Tampered,
-    /// The timestamp is more than five minutes away from the current time: the delivery may be a
+    /// The timestamp differs from the current time by more than five minutes: the delivery may be a
     /// replay.
     Stale,
 }

@@ -77,7 +77,8 @@ impl Channel for WebhookDeliveries {
         if permits.must_wait(&delivery.id) {
             return Ok(None);
         }
-        // For a delivery that cannot be sent: it needs no real permit, and its end is recorded now.
+        // For a delivery that cannot be sent: it needs no real permit, and its result is recorded
+        // immediately.
         let unlimited: Option<DeliveryPermit> = Some(Box::new(()));
         let due = match due(engine, delivery).await {
             Ok(Some(due)) => due,

@@ -14,11 +14,11 @@ pub struct Deadlines {
     pub connect: Duration,
     /// Timeout for the TLS handshake and the login.
     pub login: Duration,
-    /// Timeout for one statement.
+    /// Timeout for one SQL statement.
     pub statement: Duration,
-    /// Timeout for all statements before the commit together.
+    /// Timeout for all SQL statements before the commit together.
     pub work: Duration,
-    /// Timeout for the commit, which is the statement that makes the change effective.
+    /// Timeout for the SQL statement that makes the change effective: the commit.
     pub commit: Duration,
 }
 
@@ -52,13 +52,13 @@ impl Deadlines {
         timeout(all, call).await.unwrap_or_else(|_| Err(Fault::Unreachable.into()))
     }
 
-    /// Starts the timer for the statements of a call.
+    /// Starts the timer for the SQL statements of a call.
     pub(super) fn begin_work(self) -> Work {
         Work { deadlines: self, end: Instant::now() + self.work }
     }
 }
 
-/// Time limits for the statements of one call to a target.
+/// Time limits for the SQL statements of one call to a target.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
     deadlines: Deadlines,
@@ -66,8 +66,8 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Runs a statement before the commit with its timeout. After a timeout the server rolls back
-    /// when the connection is closed.
+    /// Runs an SQL statement that precedes the commit, with a timeout. After a timeout the server
+    /// rolls back when the connection is closed.
     pub(super) async fn statement<T>(
         &self,
         statement: impl Future<Output = Result<T, TargetError>>,

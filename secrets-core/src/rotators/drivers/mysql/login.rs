@@ -30,7 +30,7 @@ const SSL: u32 = 0x0000_0800;
 /// Without `MULTI_STATEMENTS`, a query is always a single statement.
 const CLIENT_CAPABILITIES: u32 = REQUIRED_CAPABILITIES | 0x0000_0001 | 0x0000_0008 | 0x0000_2000;
 
-/// `utf8mb4_general_ci`, which both MySQL and MariaDB support.
+/// ID of the character set `utf8mb4_general_ci`, which both MySQL and MariaDB support.
 const CHARSET: u8 = 45;
 
 /// Maximum number of packets from the server after the client's handshake response.

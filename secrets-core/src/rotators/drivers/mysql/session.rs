@@ -1,4 +1,4 @@
-//! Statements and their results.
+//! SQL statements and their results.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::ports::rotator::{Fault, TargetError};
 use crate::rotators::drivers::deadlines::Work;
 use crate::rotators::drivers::faults::Stage;
 
-/// Maximum number of columns. No statement here returns more.
+/// Maximum number of columns in a result. No SQL statement of this module returns more.
 const MAX_COLUMNS: u64 = 64;
 
 /// Rows of a result, with values as text. A NULL or a value that is not UTF-8 is `None`.

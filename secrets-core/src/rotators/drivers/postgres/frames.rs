@@ -12,14 +12,14 @@ const MAX_MESSAGE: usize = 1024 * 1024;
 /// not for endless rows or notices.
 const MAX_TOTAL: usize = 8 * 1024 * 1024;
 
-/// Maximum number of messages on a connection, because short messages cost time too.
+/// Maximum number of messages on a connection, because many short messages take time to process.
 const MAX_MESSAGES: usize = 20_000;
 
 /// Maximum length of an authentication message.
 const MAX_AUTHENTICATION: usize = 8 * 1024;
 
-/// Maximum SCRAM iteration count. The server chooses the count, and every iteration costs the
-/// client time (RFC 5802, 9). Servers use 4096; the driver has the same maximum.
+/// Maximum SCRAM iteration count. The server chooses the count, and every iteration takes the
+/// client CPU time (RFC 5802, 9). Servers use 4096; the driver has the same maximum.
 const MAX_ITERATIONS: u64 = 100_000;
 
 /// Tag of authentication messages.
@@ -70,7 +70,7 @@ impl Seen {
     }
 
     pub(super) fn refuse(&self, fault: Fault) {
-        // The first reason caused all later ones.
+        // The first error caused all later errors.
         self.refused.set(fault).ok();
     }
 }
