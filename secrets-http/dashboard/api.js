@@ -93,7 +93,7 @@ const secretsOf = (project, environment) => `/projects/${segment(project)}/envir
 export const api = {
   me: async () => (await send("GET", "/users/me")).body,
 
-  /** Reads the ways in which people can sign in with the browser. */
+  /** Reads the sign-in method for browsers. */
   signIn: async () => (await send("GET", "/auth/config")).body,
 
   signOut: async () => void (await send("POST", "/auth/sign-out")),
@@ -111,20 +111,20 @@ export const api = {
     send("GET", `/projects/${segment(project)}/compare${equal ? "?equal=true" : ""}`, { etag }),
 
   /**
-   * Reads a secret with its value, which is recorded.
+   * Reads a secret with its value. The read is recorded in the audit log.
    * @param {string} project @param {string} environment @param {string} key
    */
   secret: async (project, environment, key) =>
     (await send("GET", `${secretsOf(project, environment)}/${segment(key)}`)).body.secret,
 
   /**
-   * Reads all secrets of an environment with their values, which is recorded as an export.
+   * Reads all secrets of an environment with their values. The read is recorded in the audit log as an export.
    * @param {string} project @param {string} environment
    */
   exported: async (project, environment) => (await send("GET", `${secretsOf(project, environment)}/export`)).body.secrets,
 
   /**
-   * Changes secrets of several environments, all or none.
+   * Changes secrets of several environments. Either all changes are made or none.
    * @param {string} project @param {any[]} changes @param {{ isDryRun?: boolean }} [options]
    */
   change: async (project, changes, { isDryRun = false } = {}) =>
@@ -138,14 +138,14 @@ export const api = {
     (await send("GET", `${secretsOf(project, environment)}/${segment(key)}/history?values=false`)).body.history,
 
   /**
-   * Reads one earlier version with its value, which is recorded.
+   * Reads an earlier version of a secret with its value. The read is recorded in the audit log.
    * @param {string} project @param {string} environment @param {string} key @param {number} version
    */
   version: async (project, environment, key, version) =>
     (await send("GET", `${secretsOf(project, environment)}/${segment(key)}/history?values=true&limit=1&before=${version + 1}`)).body.history[0],
 
   /**
-   * Restores an earlier version as a new one.
+   * Restores an earlier version of a secret as a new version.
    * @param {string} project @param {string} environment @param {string} key @param {{ version: number, expected_version: number }} body
    */
   rollBack: async (project, environment, key, body) =>

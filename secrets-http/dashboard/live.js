@@ -4,7 +4,7 @@
 import { api } from "./api.js";
 import { person } from "./session.js";
 
-/** Time after which a window that is not visible lets go of the stream, in milliseconds. */
+/** Time after which a window that is not visible closes the stream, in milliseconds. */
 const UNSEEN_FOR = 60_000;
 
 /** Time to wait before a refused stream is opened again, in milliseconds. */

@@ -1,4 +1,4 @@
-// Addresses of the dashboard: which screen a path shows, and navigation without loading the page again.
+// Addresses of the dashboard: the screen of each path, and navigation without loading the page again.
 
 import { effect, signal } from "@preact/signals";
 
@@ -65,7 +65,7 @@ export const projectsPath = `${base}/projects`;
 const guards = [];
 
 /**
- * Registers a function that must return true before the screen changes. Returns its removal.
+ * Registers a function that must return true before the screen changes. Returns a function that removes it.
  * @param {() => boolean} guard
  */
 export function beforeLeaving(guard) {

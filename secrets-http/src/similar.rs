@@ -17,8 +17,8 @@ pub(crate) fn closest<'a>(
     similar.min().map(|(_, candidate)| candidate)
 }
 
-/// Number of characters to insert, delete, replace, or swap with their neighbor, to turn one word
-/// into the other (optimal string alignment).
+/// Returns the number of characters to insert, delete, replace, or swap with their neighbor, to
+/// turn one word into the other (optimal string alignment).
 fn distance(word: &str, other: &str) -> usize {
     let (word, other): (Vec<_>, Vec<_>) = (word.chars().collect(), other.chars().collect());
     let mut rows: Vec<Vec<usize>> = vec![(0..=other.len()).collect()];

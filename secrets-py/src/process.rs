@@ -43,8 +43,8 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Limit of the time on the calling thread; `None` for a worker, which also runs the operations
-    /// of threads with a small stack.
+    /// Returns the time limit on the calling thread; `None` for a worker, which also runs the
+    /// operations of threads with a small stack.
     fn limit(self, limit: Duration) -> Option<Duration> {
         let has_stack = || stacker::remaining_stack().is_some_and(|left| left >= MIN_STACK);
         match self {
@@ -336,7 +336,7 @@ impl ShutdownGate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).closed_by
     }
 
-    /// Lets the current thread into the interpreter, or parks the thread for ever if the gate is
+    /// Lets the current thread into the interpreter, or parks the thread forever if the gate is
     /// closed.
     fn enter_or_park(&self) -> Entry<'_> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -15,7 +15,8 @@ pub enum Bound {
     Principal,
     /// Requests per minute for all teams that one account created.
     Team,
-    /// Wrong user codes and invalid credentials per minute on the device page.
+    /// Wrong user codes per minute of a user, and invalid credentials per minute from an IP address
+    /// on the device page.
     LoginAttempts,
     /// Exports per hour of an account.
     AccountExports,

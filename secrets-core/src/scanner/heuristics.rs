@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::crypto::TokenText;
 
-/// Shannon entropy of a text, in bits per character.
+/// Computes the Shannon entropy of a text, in bits per character.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "texts are shorter than 2^52 characters")]
 pub fn entropy(text: &str) -> f64 {

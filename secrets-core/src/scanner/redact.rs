@@ -1,7 +1,7 @@
 //! Redaction of credentials.
 
-/// Returns the first and last characters of a credential: at most four and three, and together
-/// never more than a third of it.
+/// Returns the first and last characters of a credential: at most the first four and the last
+/// three, and together at most a third of the credential.
 #[must_use]
 pub fn redacted(secret: &str) -> String {
     // Some stores reject NUL, and control characters are not readable.

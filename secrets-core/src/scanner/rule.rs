@@ -87,8 +87,8 @@ pub(super) enum Target {
 /// Error in a rule file: the rule's ID and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleError {
-    /// ID of the rule, `number N` if it has none, or `file` or `allowlist` if the error is not
-    /// about a single rule.
+    /// ID of the rule, `number N` if the rule has no ID, or `file` or `allowlist` if the error is
+    /// not about a single rule.
     pub rule: String,
     /// Reason.
     pub reason: String,
@@ -127,19 +127,19 @@ impl fmt::Debug for Rule {
 }
 
 impl Rule {
-    /// Rule ID, such as `github-personal-access-token`.
+    /// Returns the rule ID, such as `github-personal-access-token`.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Description for people.
+    /// Returns the description for people.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// Severity.
+    /// Returns the severity.
     #[must_use]
     pub fn severity(&self) -> Severity {
         self.severity
@@ -207,7 +207,7 @@ impl Allowlist {
     }
 }
 
-/// Line on which a span begins, limited to 1,024 bytes on either side.
+/// Returns the line on which a span begins, limited to 1,024 bytes on either side.
 fn line<'t>(text: &'t str, span: &Range<usize>) -> &'t str {
     let from = text.floor_char_boundary(span.start.saturating_sub(1_024));
     let to = text.ceil_char_boundary((span.end + 1_024).min(text.len()));

@@ -35,14 +35,14 @@ static BUILT_IN: LazyLock<Rules> = LazyLock::new(|| {
 });
 
 impl Rules {
-    /// Built-in rules.
+    /// Returns the built-in rules.
     #[must_use]
     pub fn built_in() -> &'static Self {
         &BUILT_IN
     }
 
     /// Combines the rules of an operator's file with the built-in rules that the file does not
-    /// disable. A rule with the ID of a built-in rule replaces it.
+    /// disable. A rule in the file replaces the built-in rule with the same ID.
     pub fn with(file: RuleFile) -> Result<Self, RuleError> {
         let own = file.compile()?;
         let is_kept = |rule: &Rule| {

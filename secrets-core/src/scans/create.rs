@@ -18,7 +18,8 @@ impl Task for CreateScan {
     type Output = ScanWithFindings;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<ScanWithFindings> {
-        // After the wait: the stored values to compare with can be many megabytes.
+        // Load the stored values only after the wait for a permit, because they can take many
+        // megabytes of memory.
         let plan = async {
             let begun = engine.perform(caller, PlanScan { scan: self.scan }).await?;
             Ok(move || begun.search())

@@ -48,7 +48,7 @@ impl StoredValues {
         }
     }
 
-    /// Number of secrets whose values are compared.
+    /// Returns the number of secrets whose values are compared.
     pub(super) fn compared(&self) -> usize {
         self.opened.values().filter(|hash| hash.is_some()).count()
     }

@@ -71,7 +71,8 @@ impl Operation for CompareSecrets {
         let mut contents = Contents::new(self.equal);
         let (mut parts, mut columns) = (Vec::new(), Vec::new());
         for environment in environments {
-            // One at a time, so that the encrypted secrets of one chain are in memory.
+            // Load one environment at a time, so that memory holds the encrypted secrets of only
+            // one inheritance chain.
             let readable = readable(cx, environment, Selection::All).await?;
             parts.push(readable.tag(cx));
             columns.push(column(cx, readable, &mut contents).await?);
@@ -185,7 +186,8 @@ async fn column(
 ) -> Result<Column> {
     let role = readable.role();
     let Readable { environment, view, rotations } = readable;
-    // The record that the same statement returned as the secrets is consistent with them.
+    // Use the environment record that the query returned together with the secrets, because both
+    // have the same state.
     let record = view.as_ref().map_or(environment, |view| view.scope.environment.clone());
     let environment = ComparedEnvironment {
         id: record.id,

@@ -102,7 +102,7 @@ pub enum SecretState {
 }
 
 impl SecretState {
-    /// True if the environment sees a value.
+    /// True if the environment has or inherits a value.
     pub(super) fn has_value(self) -> bool {
         !matches!(self, Self::Hidden | Self::InheritedHidden)
     }

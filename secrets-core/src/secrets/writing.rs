@@ -33,8 +33,9 @@ pub(crate) async fn check_size(
     check_team_size(cx, scope, growth).await
 }
 
-/// Like [`check_size`], but without the check of the team's size, for changes to several
-/// environments. Returns the number of bytes by which the secrets and their previous versions grew.
+/// Checks the size like [`check_size`], but only of the environment and not of the team, for
+/// changes to several environments. Returns the number of bytes by which the secrets and their
+/// previous versions grew.
 pub(super) async fn check_environment_size(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,

@@ -7,8 +7,8 @@ use crate::engine::{Context, Write};
 use crate::model::{Result, SessionId, SessionKind, UserId};
 use crate::store::{DeviceClient, SessionRecord, StoreError};
 
-/// Maximum number of sessions of each kind per user. A further session ends the one that was unused
-/// for the longest time.
+/// Maximum number of sessions of each kind per user. A session beyond this maximum ends the session
+/// that was unused for the longest time.
 const MAX_PER_USER: usize = 100;
 
 /// Kind, client and lifetime of a session to create.
@@ -53,7 +53,7 @@ async fn end_oldest(cx: &mut Context<'_, Write>, user: UserId, kind: SessionKind
     let excess = (sessions.len() + 1).saturating_sub(MAX_PER_USER);
     for session in sessions.into_iter().take(excess) {
         match cx.tx().delete_session(user, session.id).await {
-            // Revoked by another request meanwhile.
+            // Another request revoked the session meanwhile.
             Ok(()) | Err(StoreError::Stale(_)) => {}
             Err(error) => return Err(error.into()),
         }

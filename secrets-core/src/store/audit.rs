@@ -298,8 +298,8 @@ pub trait AuditWrites: Send {
         batches: &[AuditBatchId],
     ) -> StoreResult<Vec<AuditBatchId>>;
 
-    /// Inserts entries with their positions and hashes. Fails with `Stale` if one exists; the
-    /// caller must then drop the transaction.
+    /// Inserts entries with their positions and hashes. Fails with `Stale` if one of the entries
+    /// exists already; the caller must then drop the transaction.
     async fn insert_sealed_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
     /// Removes the name and e-mail address of a user from all entries with the user as the actor.

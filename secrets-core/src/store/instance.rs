@@ -11,8 +11,8 @@ use crate::model::SecretId;
 pub struct Sample {
     /// The secret.
     pub secret: SecretRecord,
-    /// Version of the project key that encrypted the secret, or the newest version if that one does
-    /// not exist; `None` if the project has no key.
+    /// Version of the project key that encrypted the secret, or the newest version if that version
+    /// does not exist; `None` if the project has no key.
     pub key: Option<ProjectKeyRecord>,
 }
 

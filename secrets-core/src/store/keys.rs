@@ -137,8 +137,8 @@ pub trait KeyWrites: Send {
 }
 
 impl SealedColumn {
-    /// All columns. Values precede previous values, so that a value that becomes a previous one
-    /// meanwhile is found there.
+    /// All columns. Values precede previous values, so that a value that becomes a previous value
+    /// meanwhile is still found.
     pub const ALL: [Self; 7] = [
         Self::Value,
         Self::Description,

@@ -42,15 +42,15 @@ pub struct StoreOptions {
     pub timeouts: Timeouts,
 }
 
-/// Timeouts of a store on an SQL database. A call that reaches one fails as unavailable, and its
-/// connection is closed.
+/// Timeouts of a store on an SQL database. A call that reaches a timeout fails as unavailable, and
+/// its connection is closed.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
     /// Maximum wait for a free connection.
     pub acquire: Duration,
-    /// Maximum duration of a statement outside of a transaction.
+    /// Maximum duration of an SQL statement outside of a transaction.
     pub read: Duration,
-    /// Maximum duration of a statement in a transaction.
+    /// Maximum duration of an SQL statement in a transaction.
     pub write: Duration,
     /// Maximum duration of a health check.
     pub ping: Duration,

@@ -1,16 +1,17 @@
 //! Tokens that outlive the command-line session that receives their text.
 //!
-//! A command-line session is a file on a machine. A thief of the file could turn it into a token
-//! without an end. So a session receives the text of a token that is valid longer than itself only
-//! soon after its user approved the login on the device page. A session cannot approve a login.
+//! A command-line session is a file on a machine. A thief of the file could use the session to
+//! create a token that never expires. So a session receives the text of a token that is valid
+//! longer than the session only soon after its user approved the login on the device page. A
+//! session cannot approve a login.
 
 use chrono::TimeDelta;
 
 use crate::engine::Person;
 use crate::model::{Error, Result, SessionKind, Time};
 
-/// Time after its start in which a session may receive a token that outlives it. The start follows
-/// the approval by at most the lifetime of a device login, 10 minutes.
+/// Time after the start of a session in which the session may receive a token that outlives it. The
+/// start follows the approval by at most the lifetime of a device login, 10 minutes.
 const APPROVAL_PERIOD: TimeDelta = TimeDelta::minutes(15);
 
 const APPROVAL_REQUIRED: Error = Error::ApprovalRequired(

@@ -6,14 +6,14 @@ import { errorText } from "../parts/states.js";
 import { words } from "../words.js";
 
 /**
- * Copies a value. The browser begins to write while the value is still on its way, because it allows
+ * Copies a value. The browser begins to write while the value is still being loaded, because it allows
  * writing only shortly after a key press or click.
  * @param {Promise<string>} value
  */
 async function write(value) {
   const blob = value.then((text) => new Blob([text], { type: "text/plain" }));
   const written = navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
-  // Awaited below, after the value, whose error says more.
+  // Awaited below, after the value, because the error of reading the value is more helpful.
   written.catch(() => {});
   await value;
   await written;
@@ -29,7 +29,7 @@ async function clear() {
 }
 
 /**
- * Reads a value, which is recorded, and copies it. If the browser refuses, the value is shown selected.
+ * Reads a value and copies it. The read is recorded in the audit log. If the browser refuses to copy, the value is shown and selected.
  * @param {import("./state.js").GridState} grid
  * @param {(environment: string, key: string) => Promise<string>} read
  * @param {{ id: string, name: string }} environment @param {string} key

@@ -27,7 +27,7 @@ function Value({ grid, value }) {
     <p class="quiet">${words.cell.revealed}</p>`;
 }
 
-/** Buttons for the active cell: only what the caller may do. @param {{ grid: any, secret: any, isOpen: boolean, isShown: boolean, act: any }} properties */
+/** Buttons for the actions that the caller may perform on the active cell. @param {{ grid: any, secret: any, isOpen: boolean, isShown: boolean, act: any }} properties */
 function Buttons({ grid, secret, isOpen, isShown, act }) {
   const at = editable(grid);
   const { environment } = grid.target();
@@ -72,7 +72,7 @@ function Target({ grid, row, place, act }) {
     </div>`;
 }
 
-/** Number of selected cells, and what one can do with all of them. @param {{ grid: import("./state.js").GridState, act: any }} properties */
+/** Number of selected cells, and buttons for actions on all of them. @param {{ grid: import("./state.js").GridState, act: any }} properties */
 function Selection({ grid, act }) {
   const cells = grid.targets();
   const changeable = editables(grid);

@@ -127,7 +127,7 @@ export function discard(grid) {
 }
 
 /**
- * Performs an action of editing: changes the staged changes, or opens a window. Returns false if the action is not one of editing.
+ * Performs an editing action: changes the staged changes, or opens a window. Returns false for any other action.
  * @param {GridState} grid @param {string} action
  */
 export function edit(grid, action) {

@@ -1,4 +1,4 @@
-// Pasted text and dropped files. Their window is loaded when there is one.
+// Pasted text and dropped files. The script of their dialog is loaded when it is needed.
 
 import { useEffect } from "preact/hooks";
 
@@ -24,10 +24,10 @@ export async function textOf(file) {
   return null;
 }
 
-/** True if a window is open that takes what is pasted or dropped. */
+/** True if a dialog is open. Pasted text and dropped files are then ignored by the grid. */
 export const isBusy = () => document.querySelector("dialog[open]") !== null;
 
-/** Shows what a text would change. @param {GridState} grid @param {number | undefined} place @param {string} text */
+/** Shows the changes that a text would make. @param {GridState} grid @param {number | undefined} place @param {string} text */
 export async function offer(grid, place, text) {
   try {
     (await import("../windows/paste.js")).offer(grid, place, text);

@@ -36,7 +36,7 @@ const step = (staged, changes) => ({ changes, past: [...staged.past, staged.chan
  * @returns {Change | null} `null` if nothing remains to be changed
  */
 function combined(before, next) {
-  // The version on which the first change was based stays: a change of someone else in between is a conflict.
+  // The version on which the first change was based stays: a later change by another user is then a conflict.
   const base = before ? before.base : next.base;
   if (next.action === "delete" && base === 0) return null;
   const hasValue = before?.action === "set" || before?.action === "copy";
@@ -87,14 +87,14 @@ export function redo({ changes, past, future }) {
 }
 
 /**
- * Bases a change on the current version, so that it is saved over the change of someone else.
+ * Bases a change on the current version, so that saving it overwrites the change of another user.
  * @param {Staged} staged @param {string} id @param {number} version
  * @returns {Staged}
  */
 export function rebase(staged, id, version) {
   const change = staged.changes.get(id);
   if (!change) return staged;
-  // What is gone needs no deletion, and has no description.
+  // A secret that no longer exists can neither be deleted nor described.
   if (version === 0 && (change.action === "delete" || change.action === "describe")) return unstage(staged, [id]);
   return step(staged, new Map(staged.changes).set(id, { ...change, base: version }));
 }

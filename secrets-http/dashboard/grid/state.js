@@ -36,7 +36,7 @@ export class GridState {
   range = signal(/** @type {import("./selection.js").Range | null} */ (null));
   /** True while the user chooses the environment to which the selected values are copied. */
   isCopying = signal(false);
-  /** Cells that someone else has changed just now. */
+  /** Cells that another user has just changed. */
   flashes = signal(/** @type {ReadonlySet<string>} */ (new Set()));
   /** True if the value of the active cell must be selected once it is shown. */
   isSelecting = signal(false);

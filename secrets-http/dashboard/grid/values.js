@@ -48,7 +48,7 @@ export class Values {
     cell.value = loading;
     try {
       const value = await this.#read(environment, key);
-      // It may have been hidden in the meantime.
+      // The value may have been hidden in the meantime.
       if (cell.value === loading) this.show(environment, key, value);
     } catch (error) {
       if (cell.value === loading) cell.value = { state: "failed", error };

@@ -46,7 +46,7 @@ export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** @param {{ error: any, onRetry: () => void }} properties */
 export function Failed({ error, onRetry }) {
-  // The same for what does not exist and what one may not know of.
+  // Show the same message for a missing resource and for a resource that the caller may not access.
   const isGone = error.status === 403 || error.status === 404;
   return html`<${Empty}
     title=${errorText(error)}
@@ -60,7 +60,7 @@ export function Failed({ error, onRetry }) {
   <//>`;
 }
 
-/** Ways to sign in that this server offers. @param {{ isAgain?: boolean }} properties */
+/** Sign-in method of this server. @param {{ isAgain?: boolean }} properties */
 function SignInWays({ isAgain = false }) {
   const settings = signIn.value;
   if (!settings) return html`<${Skeleton} rows=${1} />`;

@@ -40,7 +40,7 @@ async function refresh(grid, known, { isQuiet = false, along = () => {} } = {}) 
   const isEqual = grid.isEqual.value;
   const number = ++known.sent;
   const { status, body, etag } = await api.compare(grid.project.slug, { equal: isEqual, etag: known.etag });
-  // The answer to a later request came first.
+  // The response to a later request arrived first.
   if (status === 304 || number < known.shown || isEqual !== grid.isEqual.value) return along();
   Object.assign(known, { etag, shown: number });
   const before = grid.comparison.value;
@@ -138,7 +138,7 @@ function LateWindows(properties) {
       properties.grid.closeWindows();
       notify({ text: words.errors.network, isBad: true });
     };
-    // A state that is a function is set with a function.
+    // `setWindows` would call a component as an update function, so pass a function that returns the component.
     const load = () => void import("../windows/all.js").then((all) => setWindows(() => all.Windows), failed);
     if (isNeeded) return load();
     const waiting = requestIdleCallback(load);

@@ -57,7 +57,7 @@ function useNewProject() {
     setFile(given);
     try {
       const { NewProject } = await import("../sections/new-project.js");
-      // A state that is a function is set with a function.
+      // `setDialog` would call a component as an update function, so pass a function that returns the component.
       setDialog(() => NewProject);
     } catch {
       notify({ text: words.errors.network, isBad: true });

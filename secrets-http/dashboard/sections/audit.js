@@ -121,7 +121,7 @@ async function download(team, query, format) {
 function useLog(place, first) {
   const [log, setLog] = useState({ logs: first.logs, cursor: first.next_cursor, error: /** @type {any} */ (null) });
   const [filters, setFilters] = useState(chosen);
-  // Only the answer to the latest request is shown.
+  // Only the response to the latest request is shown.
   const latest = useRef(0);
   const load = async (/** @type {Record<string, string>} */ wanted, /** @type {string | undefined} */ cursor) => {
     const number = ++latest.current;

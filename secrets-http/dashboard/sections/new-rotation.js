@@ -38,7 +38,7 @@ const Choice = ({ label, name = "", error, options, value, onChange }) => html`<
 </select>`} />`;
 
 /**
- * Button that tests the connection, and the answer of the service.
+ * Button that tests the connection, and the response of the service.
  * @param {{ isReady: boolean, test: () => Promise<{ success: boolean, message: string }> }} properties
  */
 function Test({ isReady, test }) {

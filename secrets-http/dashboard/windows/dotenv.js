@@ -50,7 +50,7 @@ export function parsed(text) {
     length = lengthOf(lines, start, rest);
     const whole = length === 1 ? rest : `${lines[start].slice(lines[start].indexOf(rest[0], lines[start].indexOf("=")))}\n${lines.slice(start + 1, start + length).join("\n").trimEnd()}`;
     const value = key && key.length <= MAX_KEY ? valueOf(whole) : null;
-    // Of a key that is there twice, programs take one or the other.
+    // If a key occurs twice, some programs use the first value and others the last.
     if (value === null || values.has(key) || value.includes("\0")) errors.push(start + 1);
     else values.set(key, value);
   }

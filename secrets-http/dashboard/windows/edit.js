@@ -14,7 +14,7 @@ import { words } from "./words.js";
 const KEY = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
 const MAX_KEY = 255;
 
-/** Length in characters from which a value is edited in a wide window, as are values of several lines. */
+/** Minimum length in characters of a value that is edited in a wide window. Values of several lines always are. */
 const LONG = 80;
 
 /** @param {import("../grid/state.js").GridState} grid @param {string} key @param {string} environment */
@@ -28,7 +28,7 @@ function keyError(grid, key, environment) {
 }
 
 /**
- * Content of the window, and the change that it stands for.
+ * Content of the editor window, and the change that it would stage.
  * @param {import("../grid/state.js").GridState} grid @param {import("../grid/editing.js").Editable | null} at
  */
 function useDraft(grid, at) {

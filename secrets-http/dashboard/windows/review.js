@@ -69,7 +69,7 @@ function Values({ grid, change, read }) {
     <span class="bad" role="status">${error}</span>`;
 }
 
-/** Choice between the staged version and the version of someone else. @param {{ grid: any, id: string, change: Change, version: number }} properties */
+/** Choice between the staged version and the version of another user. @param {{ grid: any, id: string, change: Change, version: number }} properties */
 function Conflict({ grid, id, change, version }) {
   const mine = () => (grid.staged.value = rebase(grid.staged.value, id, version));
   return html`<div class="conflict" role="group" aria-label=${words.review.conflictOf(change.key)}>

@@ -10,13 +10,13 @@ import { words } from "./words.js";
 /** @typedef {import("../grid/state.js").GridState} GridState */
 
 /**
- * Why changes were not saved: a text for all of them, and texts by the ID of a change.
+ * Reasons why changes were not saved: a text for all changes, and texts by the ID of a change.
  * @typedef {{ text: string, rows: Map<string, string>, requestId?: string | null }} Refusal
  */
 
 /** @param {GridState} grid @param {string} [text] */
 function saved(grid, text = words.review.saved(grid.staged.value.changes.size)) {
-  // The past holds values, and undoing would not undo what is saved.
+  // The undo history contains values, and undoing a step would not revert saved changes.
   grid.staged.value = NOTHING_STAGED;
   grid.isUncertain.value = false;
   grid.refusal.value = null;
@@ -56,7 +56,7 @@ export async function save(grid, reload) {
     }
     await api.change(grid.project.slug, planOf(changes));
     let isShown = false;
-    // In the step that shows what is saved, so that a new key does not vanish in between.
+    // Called in the rendering step that shows the saved state, so that a new key does not disappear briefly.
     const end = () => {
       saved(grid);
       isShown = true;

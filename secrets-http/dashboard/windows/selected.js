@@ -14,7 +14,7 @@ import { words } from "./words.js";
 
 /** @typedef {import("../grid/state.js").GridState} GridState */
 
-/** Maximum number of values that are copied at once: each one is a request. */
+/** Maximum number of values that are copied at once, because each value needs a request. */
 const MAX_COPIED = 20;
 
 /** Returns the selected cells whose values the caller may read. @param {GridState} grid */
@@ -74,7 +74,7 @@ export function CopyTo({ grid }) {
 }
 
 /**
- * Reads the values of the selected cells of one environment, each of which is recorded, and copies them as lines.
+ * Reads the values of the selected cells of one environment, and copies them as lines. Each read is recorded in the audit log.
  * @param {GridState} grid @param {(environment: string, key: string) => Promise<string>} read
  */
 export async function copySelected(grid, read) {

@@ -152,7 +152,7 @@ pub(crate) fn tls() -> Result<ClientConfig, rustls::Error> {
         .with_safe_default_protocol_versions()?;
     let config = match config.clone().try_with_platform_verifier() {
         Ok(verified) => verified,
-        // A minimal container image. `http://` URLs must still work.
+        // A minimal container image has no certificate authorities. `http://` URLs must still work.
         Err(error) => {
             tracing::warn!(%error, "no certificate authorities found, so https:// servers cannot be verified: install ca-certificates or set SSL_CERT_FILE");
             config.with_root_certificates(RootCertStore::empty())
@@ -175,7 +175,7 @@ impl fmt::Display for NotFetched {
             Self::Status(status) => write!(f, "answered {status}"),
             Self::Failed(error) => {
                 write!(f, "{error}")?;
-                // The message of hyper says what failed. The root cause is the last source.
+                // The message of hyper names the failed step. The root cause is the last source.
                 match root(error.as_ref()) {
                     Some(cause) => write!(f, ": {cause}"),
                     None => Ok(()),

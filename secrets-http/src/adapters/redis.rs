@@ -2,8 +2,8 @@
 //!
 //! A request never waits long for Redis. An access has a deadline of 100 ms. After a failed access,
 //! the connection is closed, and no request accesses Redis until a task in the background has
-//! opened another one. So a server that is away or frozen delays only the requests that were
-//! waiting at that moment.
+//! opened another connection. So a server that is unreachable or frozen delays only the requests
+//! that were waiting at that moment.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -83,7 +83,8 @@ pub fn client(url: &str) -> Result<Client, &'static str> {
         return Err(rule);
     }
     let address = url.into_connection_info().map_err(|_| rule)?;
-    // Many requests share a connection: none waits for the acknowledgement of another one's data.
+    // Many requests share a connection, so a request must not wait for the acknowledgement of
+    // another request's data (Nagle's algorithm).
     let address = address.set_tcp_settings(TcpSettings::default().set_nodelay(true));
     Client::open(address).map_err(|_| rule)
 }
@@ -148,7 +149,7 @@ fn timed_out() -> RedisError {
     std::io::Error::from(std::io::ErrorKind::TimedOut).into()
 }
 
-/// Describes a failure without the details of the server's answer, which may repeat what was sent.
+/// Describes a failure without the details of the server's response, which may repeat the request.
 fn describe(error: &RedisError) -> String {
     match error.code() {
         Some(code) => format!("{} ({code})", error.category()),
@@ -174,7 +175,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Closes a connection after a failure, unless another one has replaced it.
+    /// Closes a connection after a failure, unless another connection has replaced it.
     fn fail(&self, number: u64, error: &RedisError) {
         self.failures.fetch_add(1, Ordering::Relaxed);
         {

@@ -116,7 +116,7 @@ impl Form {
 }
 
 impl Doc {
-    /// Documentation of a route with these responses.
+    /// Creates the documentation of a route with these responses.
     pub(crate) fn of(answers: Vec<Answer>) -> Self {
         Self { answers, ..Self::default() }
     }

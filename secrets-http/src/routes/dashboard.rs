@@ -106,7 +106,7 @@ fn policy(document: &str) -> String {
 fn file(target: &Target, headers: &HeaderMap, clock: &dyn Clock) -> Response {
     let assets = Assets::current();
     let asset = Some(target.parameter("file"))
-        // Files of another version must not be kept under the path of this one.
+        // Caches must not keep files of another version under the path of this version.
         .filter(|_| target.parameter("build") == assets.build())
         .and_then(|name| assets.get(name));
     match asset {

@@ -136,8 +136,9 @@ impl Visit<'_> {
         self.decide(&form, typed, caller).await
     }
 
-    /// Authenticates the user with the first that is there: an entered token, the header of a
-    /// proxy, the session of the browser, or the cookies with a token that was entered before.
+    /// Authenticates the user with the first credential that is present: an entered token, the
+    /// header of a proxy, the session of the browser, or the cookies with a token that was entered
+    /// before.
     async fn sign_in(
         &self,
         form: &Form,
@@ -176,7 +177,8 @@ impl Visit<'_> {
                 match self.api.perform(operation, caller).await {
                     Ok(request) => {
                         let form = decision_form(&form.user_code, &request, &email(&asked));
-                        // Without an entered token, a cookie is that of an earlier visit.
+                        // Without an entered token, a cookie contains the token of an earlier
+                        // visit.
                         self.keep(self.page(StatusCode::OK, &form), typed.unwrap_or_default())
                     }
                     Err(fault) => self.error_page(fault, &form.user_code, Some(&asked)),
@@ -199,7 +201,7 @@ impl Visit<'_> {
         }
     }
 
-    /// Returns the way in which the user of a form authenticates.
+    /// Returns the sign-in method for the user of a form.
     fn entry(&self, user_code: &str, caller: Option<&Caller>) -> Entry {
         let is_session = caller.is_some_and(|caller| caller.session().is_some());
         if let Some(caller) = caller.filter(|_| is_session) {
@@ -272,7 +274,7 @@ impl Visit<'_> {
 }
 
 /// Returns the token in the cookies. `None` if a cookie occurs twice, because another site of the
-/// domain has then set one of the two.
+/// domain has then set one of the two cookies.
 fn kept_token(headers: &HeaderMap) -> Option<String> {
     let mut token = String::new();
     for name in COOKIES {

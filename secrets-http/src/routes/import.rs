@@ -13,7 +13,7 @@ use crate::serve::target::Target;
 ///
 /// The body is an import request in JSON, or a file: a `.env` file, or a plain object in JSON or
 /// YAML. `?format=`, else the media type, selects the file format; `?overwrite=` applies to files.
-/// `?dry_run=` applies to both, so that the parameter never writes.
+/// `?dry_run=` applies to both, so that a request with this parameter never writes.
 pub(super) async fn read(target: &Target, body: Body) -> Result<Import, Fault> {
     let form = requested_form(target, &body)?;
     let overwrite = target.flag("overwrite")?.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `/api/v1/auth`: sessions of the caller, signing out, and how browsers sign in.
+//! `/api/v1/auth`: sessions of the caller, signing out, and the sign-in method for browsers.
 
 use secrets_core::sessions::{
     ListSessions, RevokeOtherSessions, RevokeSession, RevokedSessions, SignOut, UserSession,
@@ -91,7 +91,7 @@ fn signed_out<T>(_output: &T, _envelope: Envelope) -> Response {
     for cookie in session_cookie::DELETIONS {
         headers.append(SET_COOKIE, cookie);
     }
-    // Not "cookies": that would include those of other services of the domain.
+    // The value "cookies" would also delete the cookies of other services of the domain.
     let data = HeaderValue::from_static(r#""cache", "storage""#);
     headers.insert(HeaderName::from_static("clear-site-data"), data);
     response

@@ -180,7 +180,7 @@ impl From<WatchedProject> for Revisions {
     }
 }
 
-/// Watch connection of a client.
+/// Event stream of a client.
 struct Watcher {
     api: Api,
     operation: Operation,

@@ -70,7 +70,7 @@ pub struct AcceptOptions {
     pub connections_per_address: usize,
     /// Memory for large bodies, in bytes. One account may use a quarter of it.
     pub memory_budget: u64,
-    /// Maximum number of watchers. One team may have a quarter of them.
+    /// Maximum number of open event streams. One team may have a quarter of them.
     pub watch_limit: usize,
     /// Networks exempt from the limit per address.
     pub uncounted: Networks,

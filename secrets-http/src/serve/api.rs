@@ -32,7 +32,7 @@ pub struct Api {
     pub envelope: Envelope,
     /// True if the dashboard is served.
     pub has_dashboard: bool,
-    /// Memory of large bodies.
+    /// Memory for large bodies.
     pub memory: Arc<MemoryBudget>,
     /// Watched environments and projects.
     pub watches: Arc<WatchRegistry>,
@@ -150,7 +150,8 @@ impl Api {
             _ => None,
         };
         let task = task.await.map_err(|fault| self.counted(fault))?;
-        // After the body was read, so that a slow client does not occupy one of the few places.
+        // Reserve the memory after the body was read, so that a slow client does not occupy one of
+        // the few permits.
         let prepared = match account {
             Some(account) if T::HAS_LARGE_OUTPUT => {
                 let prepared = self.memory.prepare(account).await;

@@ -2,7 +2,7 @@
 
 use crate::adapters::identity::{CodeFlow, DevLinks};
 
-/// Configured way in which browsers sign in.
+/// Configured sign-in method for browsers.
 pub enum BrowserSignIn {
     /// Browsers cannot sign in.
     Off,

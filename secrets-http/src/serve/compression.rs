@@ -1,7 +1,7 @@
 //! Compression of responses with gzip.
 //!
 //! Responses with secret values are never compressed: the length of a compressed response depends
-//! on its content, so somebody who can read lengths could guess values (BREACH).
+//! on its content, so an attacker who can observe lengths could guess values (BREACH).
 
 use std::io::Write as _;
 
@@ -54,15 +54,15 @@ async fn compressed(request: HeaderMap, response: Response) -> Response {
     Response::from_parts(head, small.into())
 }
 
-/// Returns an ETag as a weak one: a strong ETag is that of one content coding (RFC 9110, section
-/// 8.8.3.3).
+/// Converts an ETag to a weak ETag, because a strong ETag belongs to one content coding only (RFC
+/// 9110, section 8.8.3.3).
 fn weak(tag: &HeaderValue) -> Option<HeaderValue> {
     let tag = tag.to_str().ok()?;
     HeaderValue::from_str(&format!("W/{}", tag.trim_start_matches("W/"))).ok()
 }
 
-/// Compresses a response with the fastest level, which makes a comparison ten times smaller. Other
-/// requests run in between.
+/// Compresses a response with the fastest level, which makes a comparison of environments ten times
+/// smaller. Other requests run between the parts.
 async fn gzip_in_parts(content: &[u8]) -> Bytes {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     for part in content.chunks(PART) {

@@ -9,9 +9,9 @@
 //! does not block the others.
 //!
 //! If the nodes share counters, requests are counted together with those of the other nodes. The
-//! checks before the credential is verified use only the numbers that this node has seen. A request
-//! then accesses the shared counters once for its principal or its address. A failed credential
-//! accesses two counters, at the same time.
+//! checks before the credential is verified use only the counters in the memory of this node. A
+//! request then accesses the shared counters once for its principal or its address. A failed
+//! credential accesses two counters, at the same time.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -179,7 +179,7 @@ impl Authenticator {
     async fn refuse_failure(&self, address: IpAddr, now: Time, error: Error) -> Admission {
         let failures = self.windows().named("failures");
         let failure = self.failures.count_shared(failures, address, now);
-        // At the same time, so that both cost one wait.
+        // Access both counters concurrently, so that the request waits only once.
         join(failure, self.refuse(address, now, error)).await.1
     }
 
@@ -305,7 +305,7 @@ impl Minutes {
 
     fn rotate_to(&mut self, now: Time) {
         let minute = now.timestamp().div_euclid(60);
-        // A request that began in the previous minute may get here late.
+        // A request that began in the previous minute may be counted late.
         if minute == self.minute || minute + 1 == self.minute {
             return;
         }

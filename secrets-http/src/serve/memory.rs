@@ -1,4 +1,4 @@
-//! Memory of large bodies. Limits the requests that are received or performed, the responses that
+//! Memory for large bodies. Limits the requests that are received or performed, the responses that
 //! are prepared, and the responses that wait for their clients to read them.
 
 use std::collections::HashMap;
@@ -25,11 +25,10 @@ const SHARE: u64 = 4;
 /// Maximum time that a request waits for memory.
 const WAIT: Duration = Duration::from_secs(3);
 
-/// Size of the parts in which a response is sent, in bytes. Requests that are smaller are not
-/// counted.
+/// Size of the parts in which a response is sent, in bytes. Smaller requests are not counted.
 pub const PART: usize = 64 * 1024;
 
-/// Memory budget of large bodies.
+/// Memory budget for large bodies.
 pub struct MemoryBudget {
     /// Size in bytes.
     budget: u64,

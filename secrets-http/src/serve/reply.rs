@@ -93,7 +93,7 @@ impl<T: Serialize + ToSchema> Render<T> for Shape {
 }
 
 impl Shape {
-    /// Status of the response.
+    /// Returns the status of the response.
     #[must_use]
     pub fn status(self) -> StatusCode {
         match self {

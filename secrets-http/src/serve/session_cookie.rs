@@ -59,7 +59,8 @@ impl SessionCookie {
 /// requests of other sites (CSRF), to another host name (DNS rebinding), for navigations, and if
 /// there is an `Authorization` header.
 ///
-/// Fetch Metadata or the header of the page decide; `Origin`, where a browser sends it, must agree.
+/// The Fetch Metadata headers or the header of the page decide. `Origin`, if the browser sends it,
+/// must name the same address.
 pub(crate) fn of_script<'a>(headers: &'a HeaderMap, public: Option<&BaseUrl>) -> Option<&'a str> {
     let public = public?;
     if headers.contains_key(AUTHORIZATION)
@@ -80,7 +81,7 @@ pub(crate) fn of_script<'a>(headers: &'a HeaderMap, public: Option<&BaseUrl>) ->
 }
 
 /// True if the request names an origin (RFC 6454) other than this address. The origin `null` names
-/// none: browsers send it for forms of this service, because its pages have no referrer.
+/// no address: browsers send it for forms of this service, because its pages have no referrer.
 fn names_other_origin(headers: &HeaderMap, public: &BaseUrl) -> bool {
     let own = public.as_str().split_once("://").map(|(scheme, rest)| {
         let host = rest.split('/').next().unwrap_or_default();

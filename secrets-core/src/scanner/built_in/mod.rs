@@ -82,7 +82,7 @@ impl Definition {
 
     fn pattern(&self) -> String {
         // ASCII word boundaries only: the fast engine of the regex crate does not support Unicode
-        // ones.
+        // word boundaries.
         let pattern = match self.form {
             Form::Token(pattern) => format!(r"\b({pattern})(?:[^A-Za-z0-9_\-]|$)"),
             Form::Assigned(name, value) => format!(

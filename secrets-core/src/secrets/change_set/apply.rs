@@ -18,7 +18,7 @@ use crate::store::SecretRecord;
 impl Operation for ChangeSecrets {
     const NAME: &'static str = "secret.change";
     const CALLERS: Callers = Callers::Authenticated;
-    /// One entry for each changed secret.
+    /// Audit log behaviour: one entry for each changed secret.
     const AUDIT: Audit = Audit::Change("secrets.changed");
     const IS_LONG: bool = true;
     type Access = Write;

@@ -82,7 +82,7 @@ async fn is_same(
 }
 
 impl ImportResult {
-    /// Result of a dry run.
+    /// Creates the result of a dry run.
     pub(super) fn planned(secrets: Vec<PlannedImport>) -> Self {
         let count = |effect| secrets.iter().filter(|secret| secret.result == effect).count();
         Self {

@@ -38,7 +38,7 @@ pub(super) struct State {
     pub(super) invitations: Table<InvitationId, InvitationRecord>,
 
     pub(super) outbox: Table<DeliveryId, DeliveryRecord>,
-    /// Numbers of sent messages, by the end of the time window and by the name of the counter.
+    /// Number of sent messages for each time window (identified by its end) and counter name.
     pub(super) mail_counts: OrdMap<(Time, String), u64>,
 
     /// Projects that are not deleted.

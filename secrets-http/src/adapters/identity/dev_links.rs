@@ -32,7 +32,7 @@ impl DevLinks {
     /// or used already.
     pub fn redeem(&self, code: &str, now: Time) -> Option<Identity> {
         let code = self.key.read_code(code, now)?;
-        // Codes have the time in milliseconds.
+        // Codes contain the time in milliseconds.
         if code.issued_at.timestamp_millis() < self.since.timestamp_millis() {
             return None;
         }

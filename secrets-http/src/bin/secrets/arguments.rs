@@ -180,17 +180,17 @@ Exit codes: 0 done; 1 the answer is no (diff, check, scan); 64 invalid command l
 78 invalid settings; 130 interrupted. `run` exits with the status of its command, with 128 plus the number of \
 the signal that ended it, or with 125 if this program failed, 126 and 127 if the command cannot be started.";
 
-/// True if the version is the only thing asked for.
+/// True if the command line asks only for the version.
 pub(crate) fn version_is_asked() -> bool {
     let mut words = std::env::args_os().skip(1);
     let is_version = words.next().is_some_and(|word| word == "--version" || word == "-V");
     is_version && words.next().is_none()
 }
 
-/// Prints the version like clap, but without building the command line first, which takes longer
-/// than all the rest. Package managers and scripts ask for the version often.
+/// Prints the version like clap, but without building the command line first, which takes most of
+/// the time. Package managers and scripts ask for the version often.
 pub(crate) fn print_version() -> ExitCode {
-    // If standard output is closed, nobody reads the version.
+    // A failure is ignored: if standard output is closed, there is no reader.
     let _ = writeln!(std::io::stdout(), "secrets {}", env!("CARGO_PKG_VERSION"));
     ExitCode::SUCCESS
 }
@@ -241,7 +241,7 @@ where
     PossibleValuesParser::new(names).try_map(T::try_from)
 }
 
-/// True if a person can be asked: standard input and standard error are terminals.
+/// True if the program can ask the user: standard input and standard error are terminals.
 pub(crate) fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }

@@ -70,14 +70,15 @@ fn perform(arguments: Arguments) -> Result<Outcome, Failure> {
     let invocation = Invocation::new(&arguments.global)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        // So that a response that arrives fast and never ends does not delay the time limit.
+        // Check for timers and I/O after each task, so that a fast endless response does not delay
+        // the time limit.
         .event_interval(1)
         .build()
         .map_err(|error| {
             Failure::new(Exit::Defect, format!("cannot start the runtime: {error}"))
         })?;
     let result = runtime.block_on(commands::run(&invocation, arguments.command));
-    // Without waiting for a name lookup that has not ended.
+    // Do not wait for a DNS lookup that has not ended.
     runtime.shutdown_background();
     result
 }

@@ -20,7 +20,7 @@ pub(crate) struct Kind {
     pub(crate) id: &'static str,
     /// Names of other fields that can identify an object on the command line.
     pub(crate) names: &'static [&'static str],
-    /// Columns of a list; the first one is the name.
+    /// Columns of a list; the first column is the name.
     pub(crate) columns: &'static [Column],
 }
 

@@ -52,7 +52,7 @@ impl Layers {
         Ok(Self { layers, plans })
     }
 
-    /// Plans defined in the file.
+    /// Returns the plans defined in the file.
     pub(super) fn plans(&self) -> &[Plan] {
         &self.plans
     }

@@ -64,7 +64,7 @@ impl Setting {
         self.sources != Plain
     }
 
-    /// Name of the companion setting with the path of a file that holds the value.
+    /// Returns the name of the companion setting, whose value is the path of a file with the value.
     pub(super) fn file_name(&self) -> String {
         format!("{}_file", self.name)
     }
@@ -382,7 +382,7 @@ pub(super) static GROUPS: &[Group] = &[
     },
 ];
 
-/// All settings.
+/// Iterates over all settings.
 pub(super) fn all() -> impl Iterator<Item = &'static Setting> {
     GROUPS.iter().flat_map(|group| group.settings)
 }

@@ -57,7 +57,7 @@ pub struct DatabaseSettings {
 }
 
 impl DatabaseSettings {
-    /// The default options for a location.
+    /// Creates the settings of a location, with the default options.
     #[must_use]
     pub fn of(location: Location) -> Self {
         Self { location, options: StoreOptions::default() }
@@ -165,7 +165,7 @@ pub struct ServiceSettings {
     pub rates: Rates,
     /// Memory for large bodies, in bytes.
     pub memory_budget: u64,
-    /// Maximum number of watchers of the process.
+    /// Maximum number of open event streams of the process.
     pub watch_limit: usize,
     /// Networks of proxies whose `X-Forwarded-*` headers are trusted.
     pub trusted_proxies: Networks,

@@ -14,7 +14,7 @@ const TOKEN_FIELD: &str = "<div class=\"field\">
 </div>
 ";
 
-/// Way in which the user of the page authenticates.
+/// Sign-in method for the user of the page.
 pub(super) enum Entry {
     /// The user enters an access token in the form.
     Token,

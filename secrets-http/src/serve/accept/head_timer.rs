@@ -44,7 +44,8 @@ impl Timer for HeadTimer {
         self.wait(self.now() + duration, true)
     }
 
-    /// Called by hyper with a deadline of now plus the head timeout.
+    /// Creates the timer for the next request head. hyper passes a deadline of now plus the head
+    /// timeout.
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
         if self.is_later.swap(true, Ordering::Relaxed) {
             self.wait(self.now() + self.idle, false)

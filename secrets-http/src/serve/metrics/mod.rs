@@ -1,9 +1,9 @@
 //! Metrics for Prometheus, served on a separate listener.
 //!
-//! Recording a request costs a few relaxed atomic operations. All other values are read during a
-//! scrape, from the memory of the process: a scrape never accesses the database, so it works while
-//! the database does not respond. Labels have a bounded number of values, which are names in the
-//! code, never a path, ID, credential or key.
+//! Recording a request takes only a few relaxed atomic operations. All other values are read during
+//! a scrape, from the memory of the process: a scrape never accesses the database, so it works
+//! while the database does not respond. Labels have a bounded number of values, which are names in
+//! the code, never a path, ID, credential or key.
 
 mod listener;
 mod scrape;

@@ -29,7 +29,7 @@ pub struct Sources {
     pub service: Arc<Service>,
     /// Background workers.
     pub supervisor: Supervisor,
-    /// Memory of large bodies.
+    /// Memory for large bodies.
     pub memory: Arc<MemoryBudget>,
     /// Watched environments and projects.
     pub watches: Arc<WatchRegistry>,

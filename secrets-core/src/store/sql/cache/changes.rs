@@ -1,5 +1,5 @@
-//! Changes of records since the start, by record ID. They tell the cache which of its records are
-//! current.
+//! Changes of records since the start, by record ID. The cache uses them to find out if a cached
+//! record is current.
 
 use std::collections::BTreeSet;
 use std::mem;

@@ -25,7 +25,7 @@ use crate::store::{
 #[cfg(feature = "sqlite")]
 pub(super) const DEFAULT_BYTES: u64 = 24 * 1024 * 1024;
 
-/// Number of parts of the cache, each with its own lock. An entry larger than a part is not kept.
+/// Number of parts of the cache, each with its own lock. An entry larger than a part is not cached.
 const PARTS: usize = 4;
 
 /// Estimated average size of an entry, in bytes.

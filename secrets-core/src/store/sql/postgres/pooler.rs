@@ -53,8 +53,8 @@ async fn keeps_sessions(
         return Ok(false);
     }
     // In transaction mode, the process of the first session is free now, and a transaction of the
-    // other session gets it, unless the pooler has several: then the first session gets another
-    // one.
+    // other session gets it, unless the pooler has several processes: then the first session gets
+    // another process.
     let mut transaction = other.begin().await?;
     let is_shared = backend(&mut transaction).await? == own;
     let is_kept = backend(one).await? == own;

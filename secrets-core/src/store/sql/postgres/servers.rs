@@ -1,9 +1,9 @@
 //! The servers of a database, of which one accepts writes: the primary.
 //!
-//! When a standby is promoted, the store finds the new primary by itself. A task asks every server
-//! twice a second. If several accept writes, the one with the highest timeline is the primary:
-//! PostgreSQL begins a new timeline at each promotion, so an old primary that was cut off from the
-//! others has a lower one.
+//! When a standby is promoted, the store finds the new primary by itself. A task checks every
+//! server twice a second. If several accept writes, the one with the highest timeline is the
+//! primary: PostgreSQL begins a new timeline at each promotion, so an old primary that was cut off
+//! from the other servers has a lower timeline.
 
 use std::mem;
 use std::sync::{Arc, PoisonError};
@@ -19,10 +19,10 @@ use super::tables::{CurrentPools, Pools};
 use super::{error, passes, pools, url};
 use crate::store::{StoreOptions, StoreResult};
 
-/// Time between two rounds in which all servers are asked.
+/// Interval between two checks of all servers.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Maximum time for a server to connect or to answer.
+/// Timeout for connecting to a server, and for its response.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Query for whether a server accepts writes, and for its timeline: the first eight digits of the
@@ -44,7 +44,7 @@ pub(super) struct Primary {
 /// Task that follows the primary until this value is dropped.
 pub(super) struct Watch(JoinHandle<()>);
 
-/// A server, with the connection on which it is asked.
+/// A server, with the connection for checking it.
 struct Probe {
     options: PgConnectOptions,
     connection: Option<PgConnection>,
@@ -58,7 +58,7 @@ impl Servers {
         Ok(Self(options))
     }
 
-    /// Returns the server that accepts writes. A single server is not asked.
+    /// Returns the server that accepts writes. A single server is not checked.
     pub(super) async fn primary(&self) -> StoreResult<Primary> {
         if let [options] = &self.0[..] {
             return Ok(Primary { options: options.clone(), index: 0, timeline: 0 });
@@ -142,8 +142,8 @@ async fn close(pools: Arc<Pools>) {
     join3(pools.readers.close(), pools.writers.close(), pools.reserved.close()).await;
 }
 
-/// Asks all servers, and returns the index and the timeline of the primary. If two have the same
-/// timeline, the first one is returned.
+/// Checks all servers, and returns the index and the timeline of the primary. If two primaries have
+/// the same timeline, returns the first of them.
 async fn newest(probes: &mut [Probe]) -> Option<(usize, u32)> {
     let timelines = join_all(probes.iter_mut().map(Probe::timeline)).await;
     let found = timelines.into_iter().enumerate().rev();

@@ -3,7 +3,7 @@
 
 use zeroize::Zeroizing;
 
-/// Parameter that says which of the servers to use.
+/// URL parameter that selects the servers to use.
 const TARGET: &str = "target_session_attrs";
 
 /// Maximum number of hosts.

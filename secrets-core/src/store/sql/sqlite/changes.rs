@@ -1,4 +1,5 @@
-//! Triggers that report which records a transaction changes, so that the cache drops them.
+//! Triggers that report the records that a transaction changes, so that the cache no longer uses
+//! them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -56,8 +57,9 @@ fn triggers() -> String {
             let mut body = String::new();
             for row in rows {
                 let counter = counter(row, column);
-                // The row is deleted at once. Otherwise the next insertion of the same row would
-                // conflict with it, and the outer statement would decide how that is resolved.
+                // The row is deleted immediately. Otherwise, the next insertion of the same row
+                // would conflict with it, and the outer statement would determine the resolution of
+                // the conflict.
                 let _ = write!(
                     body,
                     "INSERT INTO {TABLE} VALUES ({counter});

@@ -15,7 +15,7 @@ const COLUMNS: &str = "id, team_id, project_id, project_name, environment_id, en
      resource_name, outcome, metadata, address, agent, request_id, created_at, position,
      previous_hash, hash";
 
-/// Maximum number of entries per statement. Statements with exactly this number of entries stay
+/// Maximum number of entries per SQL statement. Statements with exactly this number of entries stay
 /// prepared.
 const ROWS: usize = 64;
 
@@ -265,7 +265,7 @@ impl AuditWrites for Session<Transaction> {
     }
 }
 
-/// Statement that inserts entries, without those whose ID exists.
+/// Builds the statement that inserts entries, except entries whose ID exists already.
 fn insert(
     entries: &[AuditRecord],
     seal: fn(&AuditRecord) -> Option<AuditSeal>,

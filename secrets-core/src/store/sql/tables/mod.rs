@@ -22,7 +22,7 @@ use crate::store::{
     PoolUsage, Reads, SchemaState, Store, StoreError, StoreResult, StoreUsage, Timeouts, Tx,
 };
 
-/// Columns of each record. A macro, because statements are string literals.
+/// Columns of each record. A macro, because SQL statements are string literals.
 macro_rules! columns {
     (users) => {
         "u.id, u.issuer, u.subject, u.email, u.email_verified, u.name, u.name_chosen, u.first_name,
@@ -157,7 +157,8 @@ type Statement<'q> = Query<'q, Db, <Db as Database>::Arguments>;
 pub struct SqlStore {
     pools: CurrentPools,
     timeouts: Timeouts,
-    /// Cache of what readers have read; `None` if other processes write to the database too.
+    /// Cache of records that readers have loaded; `None` if other processes write to the database
+    /// too.
     cache: Option<Arc<Cache>>,
     /// Resource that is held as long as the store is in use, such as a lock file.
     _held: StoreGuard,
@@ -172,7 +173,7 @@ pub(super) struct Pools {
     turns: Arc<Semaphore>,
     /// Connections for [`Store::ping`], which must not wait for requests.
     pub(super) reserved: Pool<Db>,
-    /// Waits for connections of these pools, in the same order.
+    /// Statistics of the waits for connections of these pools, in the same order.
     waits: [Waits; 3],
 }
 

@@ -54,7 +54,7 @@ pub(super) trait Connected: Send {
     fn cache(&self) -> Option<&Arc<Cache>>;
 }
 
-/// Waits for connections of a pool.
+/// Total duration and number of failures of the waits for a connection of a pool.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     microseconds: AtomicU64,
@@ -113,7 +113,8 @@ impl Pooled {
         Ok(Self { connection, limit, turn: None, commit: None })
     }
 
-    /// Like [`acquire`](Self::acquire), and holds the permit `turn` as long as the connection.
+    /// Acquires a connection like [`acquire`](Self::acquire), and holds the permit `turn` as long
+    /// as the connection.
     pub(super) async fn acquire_in_turn(
         pool: (&Pool<Db>, &Waits),
         timeout: Duration,
@@ -156,8 +157,8 @@ impl Drop for Pooled {
             let (connection, commit) = (connection.detach(), self.commit.take());
             match (commit, tokio::runtime::Handle::try_current()) {
                 (None, _) => drop(connection),
-                // Its end is unknown until the connection is closed. Without a runtime, the records
-                // that it changed are never current again.
+                // The result of the commit is unknown until the connection is closed. Without a
+                // runtime, the cached records that the commit changed are never used again.
                 (Some(commit), Err(_)) => mem::forget(commit),
                 (Some(commit), Ok(runtime)) => drop(runtime.spawn(async move {
                     connection.close().await.ok();

@@ -1,4 +1,4 @@
-//! `api`: a request to any endpoint, with the stored credential.
+//! `api`: sends a request to any endpoint, with the stored credential.
 
 use std::io::Read as _;
 use std::path::PathBuf;

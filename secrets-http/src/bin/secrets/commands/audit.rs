@@ -1,4 +1,4 @@
-//! `audit`: the audit log.
+//! `audit`: prints the audit log.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -200,7 +200,7 @@ impl Query<'_> {
             let is_empty = page.logs.is_empty();
             logs.extend(page.logs);
             cursor = page.next_cursor;
-            // A page that is empty is the last one, whatever the service says.
+            // An empty page is the last page, even if the service returns a cursor.
             if cursor.is_none() || is_empty {
                 break;
             }

@@ -1,4 +1,4 @@
-//! `bundle`: create and open encrypted files for offline use.
+//! `bundle`: creates and opens encrypted files for offline use.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `check`: keys that must exist.
+//! `check`: checks that required keys exist.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `completion`: script with which a shell completes commands, options and names.
+//! `completion`: prints the script for a shell that completes commands, options and names.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -61,6 +61,6 @@ pub(crate) fn complete() -> bool {
     let environment =
         CompleteEnv::with_factory(|| names::complete_names(Arguments::command())).var(VARIABLE);
     let folder = std::env::current_dir().ok();
-    // An error is no candidate, and a message would disturb the command line.
+    // Errors are ignored, because a message would disturb the command line.
     environment.try_complete(std::env::args_os(), folder.as_deref()).unwrap_or(true)
 }

@@ -1,4 +1,4 @@
-//! `copy`: secrets from one environment to another, inside the service.
+//! `copy`: copies secrets from one environment to another, inside the service.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! `diff`: two environments, or an environment and a file.
+//! `diff`: compares two environments, or an environment and a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `edit`: the secrets of the environment in an editor.
+//! `edit`: edits the secrets of the environment in an editor.
 
 use clap::Args;
 use zeroize::Zeroizing;
@@ -149,7 +149,7 @@ impl Session<'_> {
         self.cx.output.asks_yes(&format!("Apply {number} changes to {place}?"))
     }
 
-    /// Asks whether to continue. If nobody can be asked, continues.
+    /// Asks whether to continue. If the user cannot be asked, continues.
     fn asks(&self, question: &str) -> Result<(), Failure> {
         if !self.cx.output.is_interactive || self.cx.output.asks_yes(question)? {
             return Ok(());
@@ -157,7 +157,7 @@ impl Session<'_> {
         Err(Failure::new(Exit::Interrupted, "nothing was changed"))
     }
 
-    /// Asks whether to send the changes again. If nobody can be asked, fails.
+    /// Asks whether to send the changes again. If the user cannot be asked, fails.
     fn asks_retry(&self, failure: Failure) -> Result<(), Failure> {
         if !self.cx.output.is_interactive {
             return Err(failure);

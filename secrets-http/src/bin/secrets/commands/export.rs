@@ -1,4 +1,4 @@
-//! `export`: secrets of the environment in a file format.
+//! `export`: writes the secrets of the environment in a file format.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! `get`: values of secrets.
+//! `get`: prints the values of secrets.
 
 use std::io::IsTerminal as _;
 

@@ -1,4 +1,4 @@
-//! `history`: versions of a secret.
+//! `history`: lists the versions of a secret.
 
 use clap::Args;
 use reqwest::Method;

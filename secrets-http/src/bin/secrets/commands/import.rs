@@ -1,4 +1,4 @@
-//! `import`: create or change secrets from a file.
+//! `import`: creates or changes secrets from a file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -99,7 +99,8 @@ impl Import {
         Ok(entries)
     }
 
-    /// Returns the changes that have an effect. Each expects the version that the plan has seen.
+    /// Returns the changes that have an effect. Each change expects the version of the secret in
+    /// the plan.
     fn effective(&self, changes: Vec<Change>, plan: &Answer) -> Vec<Change> {
         let planned = changes.into_iter().zip(&plan.changes);
         planned

@@ -1,4 +1,4 @@
-//! `init`: the project file of the working folder.
+//! `init`: creates the project file of the working folder.
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};

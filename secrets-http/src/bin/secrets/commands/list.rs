@@ -1,4 +1,4 @@
-//! `list`: secrets of the environment, or a grid of all environments, without values.
+//! `list`: lists the secrets of the environment, or a grid of all environments, without values.
 
 use clap::Args;
 use serde_json::Value;

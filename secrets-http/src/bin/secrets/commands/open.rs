@@ -1,4 +1,4 @@
-//! `open`: the project in a browser.
+//! `open`: opens the project in a browser.
 
 use clap::Args;
 

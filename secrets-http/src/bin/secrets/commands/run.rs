@@ -1,4 +1,4 @@
-//! `run`: run a command with the secrets as environment variables.
+//! `run`: runs a command with the secrets as environment variables.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! `scan`: search files or the Git history for credentials.
+//! `scan`: searches files or the Git history for credentials.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

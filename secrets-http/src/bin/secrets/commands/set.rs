@@ -1,4 +1,4 @@
-//! `set`: create or change secrets.
+//! `set`: creates or changes secrets.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};

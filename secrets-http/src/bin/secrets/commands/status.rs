@@ -1,4 +1,4 @@
-//! `status`: settings with their sources, and the credential.
+//! `status`: prints the settings with their sources, and the credential.
 
 use std::time::Duration;
 
@@ -143,7 +143,7 @@ fn ending(expires_at: Option<DateTime<Utc>>) -> String {
     }
 }
 
-/// Returns the places where credentials can be stored, and their state.
+/// Returns the kinds of storage for credentials, and their state.
 fn stores(cx: &Invocation) -> Result<Vec<Row>, Failure> {
     let file = cx.credentials();
     let keychain =

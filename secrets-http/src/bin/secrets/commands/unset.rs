@@ -1,4 +1,4 @@
-//! `unset`: delete secrets, or hide inherited ones.
+//! `unset`: deletes secrets, or hides inherited secrets.
 
 use clap::Args;
 

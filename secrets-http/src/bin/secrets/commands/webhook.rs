@@ -21,7 +21,7 @@ const WEBHOOKS: Kind = Kind {
         Column::new("EVENTS", "events"),
         Column::new("ENABLED", "enabled"),
         Column::time("CREATED", "created_at"),
-        // Only in the response of the creation.
+        // Present only in the response to the creation.
         Column::new("SIGNING SECRET", "secret"),
     ],
 };

@@ -1,4 +1,4 @@
-//! `whoami`: the signed-in user or service token.
+//! `whoami`: prints the signed-in user or service token.
 
 use clap::Args;
 use serde_json::{Value, json};

@@ -97,8 +97,7 @@ fn global() -> Option<Global> {
     Some(global)
 }
 
-/// Returns the key in the cache of the names of this kind, for the current server, project and
-/// environment.
+/// Returns the cache key for names of this kind, with the current server, project and environment.
 fn question(cx: &Invocation, kind: Kind) -> Option<String> {
     let origin = cx.server().ok()?.value.origin();
     let settings = &cx.settings;

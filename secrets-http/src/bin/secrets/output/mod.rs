@@ -31,7 +31,7 @@ const WARNING: Style = AnsiColor::Yellow.on_default();
 pub(crate) struct Output {
     /// Format of the data.
     pub(crate) format: OutputFormat,
-    /// True if a person may be asked.
+    /// True if the program may ask the user.
     pub(crate) is_interactive: bool,
     is_quiet: bool,
 }

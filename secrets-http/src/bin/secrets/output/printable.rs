@@ -13,7 +13,7 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// Like [`printable`], for several lines: line ends and tabs remain.
+/// Returns the text like [`printable`], but keeps line ends and tabs.
 pub(crate) fn printable_lines(text: &str) -> Cow<'_, str> {
     let is_kept = |c: char| matches!(c, '\n' | '\t') || !c.is_control();
     if text.chars().all(is_kept) {

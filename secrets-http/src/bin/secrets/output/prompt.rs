@@ -1,4 +1,4 @@
-//! Questions to a person.
+//! Questions to the user.
 
 use dialoguer::{Confirm, Input, Password, Select};
 use zeroize::Zeroizing;
@@ -8,7 +8,7 @@ use crate::failure::{Exit, Failure};
 
 #[expect(clippy::unused_self, reason = "all output goes through one value")]
 impl Output {
-    /// Asks for confirmation before something is destroyed. If nobody can be asked, `--yes` is
+    /// Asks for confirmation before something is destroyed. If the user cannot be asked, `--yes` is
     /// required.
     pub(crate) fn confirm(&self, question: &str, yes: bool) -> Result<(), Failure> {
         if yes {

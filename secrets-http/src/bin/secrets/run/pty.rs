@@ -138,7 +138,7 @@ impl Pty {
                 match read {
                     Ok(Ok(0) | Err(_)) => self.is_foreground = false,
                     Ok(Ok(length)) => self.typed.extend_from_slice(&space[..length]),
-                    // Not ready after all.
+                    // The readiness was spurious: there is no input.
                     Err(_) => {}
                 }
             }

@@ -64,8 +64,8 @@ struct Supervisor<'a> {
     is_stopped: bool,
 }
 
-/// Runs the program under supervision until it ends. With `--watch`, also follows the changes of
-/// its secrets.
+/// Runs the program under supervision until it ends. With `--watch`, also handles changes of its
+/// secrets.
 pub(crate) async fn supervise(
     inputs: Supervised<'_>,
     values: Values,

@@ -91,7 +91,7 @@ impl Watch {
         }
     }
 
-    /// Follows the events of one connection until it ends.
+    /// Handles the events of one connection until it ends.
     async fn follow(&mut self) -> Result<(), Failure> {
         let mut events = Events::open(self).await?;
         while let Some(revision) = events.next().await? {
@@ -157,7 +157,7 @@ impl Events {
             match timeout_at(until, self.next()).await {
                 Ok(Ok(Some(later))) => revision = later,
                 Ok(Err(failure)) => return Err(failure),
-                // The connection has ended, or the time of quiet has passed.
+                // The connection has ended, or no event arrived within the quiet time.
                 Ok(Ok(None)) | Err(_) => return Ok(revision),
             }
         }
@@ -200,7 +200,7 @@ fn is_revocation(failure: &Failure) -> bool {
 /// Returns a random duration up to `limit`.
 fn random(limit: Duration) -> Duration {
     let mut bytes = [0; 4];
-    // Without random numbers, the time is the shortest.
+    // If no random numbers are available, the duration is zero.
     let _ = getrandom::fill(&mut bytes);
     limit.mul_f64(f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX))
 }

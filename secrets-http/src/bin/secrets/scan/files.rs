@@ -16,13 +16,13 @@ use crate::failure::{Exit, Failure};
 pub(crate) struct Selection {
     /// Folder to which paths in reports are relative.
     pub(crate) root: PathBuf,
-    /// Files that are left out.
+    /// Files that are excluded from the scan.
     pub(crate) excluded: Excluded,
     /// Maximum number of bytes of a file.
     pub(crate) max_size: u64,
 }
 
-/// Patterns of files that are left out, in the syntax of `.gitignore`.
+/// Patterns of files that are excluded from the scan, in the syntax of `.gitignore`.
 #[derive(Debug, Clone)]
 pub(crate) struct Excluded {
     folder: PathBuf,
@@ -104,7 +104,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::new(Exit::NoInput, format!("{}: {error}", path.display())))
 }
 
-/// Reads a file. Returns nothing for folders, links, and files that are left out.
+/// Reads a file. Returns `None` for folders, links and excluded files.
 fn piece(entry: &DirEntry, selection: &Selection) -> Option<Piece> {
     let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
     if !is_file || selection.excluded.contains(entry.path()) {
@@ -117,7 +117,7 @@ fn piece(entry: &DirEntry, selection: &Selection) -> Option<Piece> {
     })
 }
 
-/// Reads a file, or returns nothing if the file is too large.
+/// Reads a file. Returns `None` if the file is too large.
 fn read(path: &Path, max_size: u64) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
     let file = File::open(path)?;
     let size = file.metadata()?.len();

@@ -22,8 +22,8 @@ use zeroize::Zeroizing;
 
 use crate::failure::Failure;
 
-/// Maximum number of findings in a report. A report with fewer findings than the scan has found
-/// says so.
+/// Maximum number of findings in a report. If the scan has found more, the report states that
+/// findings are missing.
 const MAX_FINDINGS: usize = 10_000;
 
 /// Number of bytes that are searched for NUL. Like Git, the scan treats a file with NUL there as
@@ -121,7 +121,7 @@ pub(crate) struct Scanner<'r> {
     seen: BTreeSet<String>,
     /// Results, in the order of the source.
     pub(crate) findings: Vec<Finding>,
-    /// Numbers of what was scanned and skipped.
+    /// Numbers of scanned and skipped texts, and of accepted findings.
     pub(crate) counts: Counts,
     /// True if there were more findings than a report can have.
     pub(crate) is_truncated: bool,

@@ -75,7 +75,7 @@ impl OwnValues {
         Self { service, project, files: Vec::new(), bytes: 0 }
     }
 
-    /// Address of the service.
+    /// Returns the address of the service.
     pub(crate) fn server(&self) -> String {
         self.service.server().to_string()
     }

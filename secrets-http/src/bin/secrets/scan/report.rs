@@ -1,4 +1,4 @@
-//! Reports of a scan. None of them contains a credential.
+//! Reports of a scan. No report contains a credential.
 
 use std::collections::BTreeMap;
 

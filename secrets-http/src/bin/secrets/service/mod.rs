@@ -149,7 +149,7 @@ impl Service {
         self
     }
 
-    /// Address of the service.
+    /// Returns the address of the service.
     pub(crate) fn server(&self) -> &Server {
         &self.server
     }

@@ -108,7 +108,8 @@ impl Response {
         Failure { exit, message, code: body.code, details: body.details }
     }
 
-    /// Returns the failure for a response that this service would not send, such as one of a proxy.
+    /// Returns the failure for a response that does not come from the service, but for example from
+    /// a proxy.
     fn foreign(&self) -> Failure {
         let status = self.status;
         if status.is_redirection() {

@@ -1,4 +1,4 @@
-//! `login`: sign-in to a service, and storage of the credential.
+//! `login`: signs in to a service, and stores the credential.
 
 mod device;
 mod token;

@@ -1,4 +1,4 @@
-//! `man`: manual pages, and the reference of all commands.
+//! `man`: prints manual pages, or the reference of all commands.
 
 mod markdown;
 

@@ -15,7 +15,8 @@ use crate::output::Column;
 use crate::resource::{Kind, Resource};
 use crate::service::Request;
 
-/// Time that `rotate` waits without `--wait`. The service then continues the rotation alone.
+/// Time that `rotate` waits for the result without `--wait`. Afterwards, the service continues the
+/// rotation.
 const START_TIME: Duration = Duration::from_secs(2);
 
 /// Time limit of `rotate --wait`. The service ends an attempt after 45 seconds.

@@ -96,7 +96,8 @@ impl Patterns {
         let next = self.sorted.partition_point(|pattern| pattern.text.as_slice() <= text);
         let may_continue =
             self.sorted.get(next).is_some_and(|pattern| pattern.text.starts_with(text));
-        // Each text with which `text` begins is the one before `next`, or a beginning of it.
+        // Each pattern that is a prefix of `text` is the pattern before `next`, or a prefix of that
+        // pattern.
         let mut index = next.checked_sub(1);
         while let Some(pattern) = index.map(|index| &self.sorted[index]) {
             if text.starts_with(&pattern.text) {
