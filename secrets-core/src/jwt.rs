@@ -140,7 +140,7 @@ impl Header {
             return Err(JwtError::Invalid("has critical extensions"));
         }
         // Keys come from the issuer only. These fields would never be used; a token that contains a
-        // key, or says where to find one, is likely an attack.
+        // key, or a URL of a key, is likely an attack.
         if self.own_key {
             return Err(JwtError::Invalid("contains its own key"));
         }

@@ -19,7 +19,7 @@ export const signIn = signal(/** @type {any} */ (null));
 /** Error of the first request, if the state is `failed`. */
 export const failure = signal(/** @type {any} */ (null));
 
-/** Tells other windows of this browser that someone signed in or out. */
+/** Notifies other windows of this browser that the user signed in or out. */
 const channel = new BroadcastChannel("secrets-session");
 
 /** Loads the account. */

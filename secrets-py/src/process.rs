@@ -180,7 +180,7 @@ impl Process {
             if let Some(done) = done.take() {
                 let completions = self.completions.clone();
                 self.spawn(async move {
-                    // The receiver is gone once the process ends.
+                    // The receiver no longer exists once the process ends.
                     drop(completions.send((operation.await, done)));
                 });
             }
@@ -224,7 +224,7 @@ impl Process {
     }
 
     /// Runs an operation on the calling thread for at most `time`, and then passes an operation
-    /// that has not ended to `hand_over`. Without `time`, passes the operation at once.
+    /// that has not ended to `hand_over`. Without `time`, passes the operation on immediately.
     fn begin<T: Send>(
         &'static self,
         py: Python<'_>,

@@ -61,8 +61,8 @@ impl Operation for DeleteAccount {
         cx.tx().delete_sessions(user.id, None).await?;
         cx.tx().erase_user(user.id, now).await?;
         cx.tx().anonymize_actor(user.id.uuid()).await?;
-        // Near the end, because it locks the batches of all teams. The second anonymization is for
-        // the entries that were added to the log.
+        // Called near the end, because the call locks the batches of all teams. The second
+        // anonymization is for the entries that this call added to the log.
         cx.complete_audit_log().await?;
         cx.tx().anonymize_actor(user.id.uuid()).await?;
         cx.shared::<Refusals>().forget(user.id);

@@ -13,7 +13,7 @@ pub enum BundleError {
     NoRecipient,
     /// The bundle was modified or truncated, or was not created by the signer in its header.
     Tampered,
-    /// The signer is not the expected one. Also returned if a private key is used without an
+    /// The signer is not the expected signer. Also returned if a private key is used without an
     /// expected signer, because anyone can create bundles for a public key.
     Untrusted,
     /// The bundle has expired.

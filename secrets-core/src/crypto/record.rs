@@ -95,7 +95,7 @@ pub struct RecordContext<'a> {
     pub version: u64,
 }
 
-/// Associated data; on the stack, except that of the longest keys.
+/// Associated data; on the stack, except for the longest keys.
 type AssociatedData = SmallVec<[u8; 192]>;
 
 impl RecordContext<'_> {

@@ -99,8 +99,8 @@ impl EgressPolicy {
         let within = |address: IpAddr| self.networks.iter().any(|net| net.contains(&address));
         match address {
             IpAddr::V4(_) => within(address),
-            // A mapped address is another way of writing the IPv4 address. Other embedded addresses
-            // are routes to it, so both the IPv6 address and the IPv4 address it leads to must be
+            // A mapped address is another way of writing the IPv4 address. Other IPv6 addresses
+            // with an embedded IPv4 address lead to that address, so both addresses must be
             // allowed.
             IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => {
                 within(address.to_canonical()) || within(address)

@@ -152,7 +152,7 @@ mod dialling {
 
     const TIMEOUT: Duration = Duration::from_secs(2);
 
-    /// Resolver that returns these results in order, and then repeats the last one.
+    /// Resolver that returns these results in order, and then repeats the last result.
     struct Flipping {
         answers: Vec<Vec<IpAddr>>,
         asked: AtomicUsize,

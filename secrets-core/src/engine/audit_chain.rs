@@ -172,8 +172,8 @@ pub(crate) async fn head(
 }
 
 /// Appends entries of a team to the audit chain with this head: `stored` entries, which are in the
-/// log, and `new` ones. Returns the new entries with their positions and hashes; the caller inserts
-/// them.
+/// log, and `new` entries. Returns the new entries with their positions and hashes; the caller
+/// inserts them.
 pub(crate) async fn append(
     tx: &mut dyn Tx,
     keyring: &Keyring,

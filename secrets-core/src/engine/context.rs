@@ -214,7 +214,7 @@ async fn check_credential(cx: &mut Context<'_, Write>) -> Result<()> {
 }
 
 /// Returns a random step by which a revision grows. After a restored backup or a failover that lost
-/// the last commits, revisions and ETags therefore do not repeat earlier ones.
+/// the last commits, new revisions and ETags therefore differ from the lost revisions and ETags.
 fn revision_step() -> u32 {
     1 + (u32::from_be_bytes(random()) >> 1)
 }

@@ -2,8 +2,8 @@
 //! failed.
 //!
 //! An item can fail because of its own record, for example if the record cannot be decrypted. Such
-//! an item must not hold up other items: it is tried again after growing delays, and the health
-//! report names it.
+//! an item must not delay other items: the item is tried again after growing delays, and the health
+//! report names the item.
 
 use std::collections::BTreeMap;
 use std::error::Error;

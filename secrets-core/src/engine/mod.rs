@@ -96,7 +96,7 @@ impl Engine {
     }
 
     /// Returns the counters of refused requests. A host counts its own refusals;
-    /// [`perform`](Self::perform) counts those of operations.
+    /// [`perform`](Self::perform) counts refused operations.
     #[must_use]
     pub fn refusals(&self) -> &RefusalCounters {
         &self.counters.refusals

@@ -138,8 +138,8 @@ impl Engine {
         self.offload_prepared(caller, async { Ok(work) }).await
     }
 
-    /// Like [`offload`](Self::offload), but prepares the work only once a permit is free. Callers
-    /// that wait therefore do not hold the input of the work in memory.
+    /// Runs CPU-bound work like [`offload`](Self::offload), but prepares the work only once a
+    /// permit is free. Callers that wait therefore do not hold the input of the work in memory.
     pub(crate) async fn offload_prepared<T: Send + 'static, W: FnOnce() -> T + Send + 'static>(
         &self,
         caller: &Caller,

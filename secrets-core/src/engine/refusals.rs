@@ -19,8 +19,9 @@ use crate::store::{AuditRecord, Store, StoreResult};
 /// by team and action.
 const MAX_KINDS_PER_ACCOUNT: usize = 64;
 
-/// Maximum number of kinds of an account, including those that are counted together. Refusals of
-/// further kinds are not recorded in the audit log, only counted in the service's own log.
+/// Maximum number of kinds of refusals of an account, including kinds that are counted together.
+/// Refusals of further kinds are not recorded in the audit log, only counted in the service's own
+/// log.
 const MAX_MERGED_KINDS: usize = 128;
 
 /// Maximum number of kinds of refusals of all accounts. Refusals of further kinds are only counted
@@ -30,7 +31,7 @@ const MAX_KINDS: usize = 8_192;
 /// Maximum number of entries written in one transaction.
 const MAX_BATCH: usize = 64;
 
-/// Refusals of the current minute, and earlier ones that are not recorded yet.
+/// Refusals of the current minute, and earlier refusals that are not recorded yet.
 #[derive(Default)]
 pub(crate) struct Refusals(Mutex<Kinds>);
 
@@ -45,7 +46,7 @@ struct Kinds {
     unwritten: Vec<AuditRecord>,
 }
 
-/// Refusals of one caller that differ only in time.
+/// Kind of refusals: refusals of one caller that differ only in time.
 struct Kind {
     /// Audit entry of the latest refusal.
     entry: AuditRecord,
@@ -92,8 +93,8 @@ impl Kinds {
         (kind.recorded < minute(now)).then(|| kind.take(now))
     }
 
-    /// Takes the entries to record: those of earlier minutes, or those of the current minute too if
-    /// `all`. Removes the kinds without a refusal since the previous minute.
+    /// Takes the entries to record: entries of earlier minutes and, if `all`, of the current
+    /// minute. Removes the kinds without a refusal since the previous minute.
     fn take(&mut self, now: Time, all: bool) -> Vec<AuditRecord> {
         let mut due = std::mem::take(&mut self.unwritten);
         self.by_account.retain(|_, kinds| {
@@ -220,8 +221,8 @@ pub(super) async fn record_denied<O: Operation>(
     record(engine, caller, action, context).await;
 }
 
-/// Records refusals of earlier minutes that are not recorded yet; those of the current minute too
-/// if `all`.
+/// Records refusals of earlier minutes that are not recorded yet and, if `all`, refusals of the
+/// current minute.
 pub(crate) async fn write_pending(engine: &Engine, all: bool) -> StoreResult<()> {
     let refusals = engine.shared::<Refusals>();
     let (due, dropped) = {

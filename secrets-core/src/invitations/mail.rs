@@ -47,12 +47,13 @@ pub(super) async fn enqueue(
     Ok(outbox::enqueue(cx.tx(), InvitationMail.kind(), payload, now, now).await?)
 }
 
-/// Counts an e-mail against the daily limits of its sender and its recipient, and fails if one is
-/// exceeded.
+/// Counts an e-mail against the daily limits of its sender and its recipient. Fails if one of the
+/// limits is exceeded.
 async fn admit(cx: &mut Context<'_, Write>, invitation: &InvitationRecord) -> Result<()> {
     let tomorrow = (cx.now().date_naive() + Days::new(1)).and_time(NaiveTime::MIN).and_utc();
     let sender = cx.caller.person()?.id;
-    // Without the address: the counter may remain when the invitation is deleted.
+    // The counter contains a MAC instead of the address, because the counter may outlive the
+    // invitation.
     let recipient = Fingerprint::of_address(cx.keyring(), &invitation.email);
     let counters = [
         (format!("sender/{sender}"), DAILY_OF_SENDER),

@@ -142,7 +142,7 @@ impl VerificationKey {
             AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => {
                 Algorithm::EdDSA
             }
-            // Above all `oct`: a published symmetric key is not secret.
+            // This includes `oct`: a published symmetric key is not secret.
             _ => return None,
         };
         let common = &jwk.common;

@@ -233,7 +233,7 @@ impl Keys {
         let context = context(engine, self.project, column, row);
         let text = row.sealed.open(&self.old, &context).map_err(Error::internal)?;
         let sealed = Sealed::seal(&self.new, &context, &text);
-        // The stored record is replaced only by one that is known to decrypt.
+        // The stored record is replaced only after the new record was decrypted successfully.
         let opened = sealed.open(&self.new, &context).map_err(Error::internal)?;
         if opened.reveal() != text.reveal() {
             return Err(Error::internal("a record does not decrypt to the same text"));

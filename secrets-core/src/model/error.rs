@@ -30,7 +30,7 @@ pub enum Error {
         /// Reason, for people.
         reason: Cow<'static, str>,
     },
-    /// No credential, or one that is not valid. The text never reveals which part failed.
+    /// Missing or invalid credential. The text never reveals the reason.
     Unauthenticated(&'static str),
     /// The credential was valid, but its lifetime has ended.
     Expired,
@@ -155,7 +155,7 @@ pub enum Subject {
 pub enum Code {
     /// Name already taken.
     AlreadyExists,
-    /// Output larger than the service returns at once.
+    /// Output larger than the maximum of one response.
     AnswerTooLarge,
     /// Session not approved recently.
     ApprovalRequired,

@@ -129,8 +129,8 @@ impl TryFrom<String> for EmailAddress {
     type Error = Violation;
 
     fn try_from(text: String) -> Result<Self, Violation> {
-        // Only ASCII: Unicode maps other letters to ASCII letters, such as the Kelvin sign to `k`,
-        // and one person's address would equal another's.
+        // Only ASCII letters are converted: Unicode maps some other letters to ASCII letters, such
+        // as the Kelvin sign to `k`, so the addresses of two people could become equal.
         let email = text.trim().to_ascii_lowercase();
         let parts =
             email.split_once('@').filter(|(local, domain)| !local.is_empty() && !domain.is_empty());

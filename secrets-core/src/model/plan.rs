@@ -42,7 +42,7 @@ pub enum Quota {
     Environments,
     /// Number of members of a team, including pending invitations.
     Members,
-    /// Number of an environment's own secrets, including hidden ones.
+    /// Number of an environment's own secrets, including hidden secrets.
     Secrets,
     /// Size of an environment's own secrets, in bytes: encrypted values and descriptions. Every
     /// plan limits it: to 16 MiB by default.
@@ -154,7 +154,7 @@ pub struct NoSuchPlan;
 
 impl Plans {
     /// Returns the built-in plans `unlimited`, `free`, `team` and `enterprise`, plus the given
-    /// ones, which replace built-in plans of the same name. New teams get `unlimited`.
+    /// plans, which replace built-in plans of the same name. New teams get `unlimited`.
     #[must_use]
     pub fn with(others: impl IntoIterator<Item = Plan>) -> Self {
         let mut known: BTreeMap<_, _> = built_in().map(named).into_iter().collect();

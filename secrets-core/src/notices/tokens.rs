@@ -30,7 +30,8 @@ pub async fn announce_expiring_tokens(engine: &Engine) -> StoreResult<()> {
         let now = engine.now();
         let mut tx = engine.store().begin().await?;
         let mut tokens = tx.expiring_tokens(now, now + NOTICE_PERIOD, BATCH).await?;
-        // In order of ID, like the last uses of tokens, so that two transactions do not deadlock.
+        // Sorted by ID, as when the last uses of tokens are written, so that two transactions do
+        // not deadlock.
         tokens.sort_unstable_by_key(|token| token.id);
         for token in &tokens {
             match tx.mark_expiry_announced(token.id).await {

@@ -15,9 +15,9 @@ use crate::model::{DeliveryId, Error, Time};
 use crate::ports::mail::DeliveryError;
 use crate::store::{DeliveryRecord, StoreError, StoreResult, Tx};
 
-/// Maximum number of due deliveries that one call considers. Larger than the number that can be
-/// sent at once, because many may have to wait for the same receiver. If more are due, the next
-/// call continues after the last one.
+/// Maximum number of due deliveries that one call considers. Larger than the number of concurrent
+/// deliveries, because many deliveries may have to wait for the same receiver. If more are due, the
+/// next call continues after the last one.
 const MAX_CANDIDATES: u32 = 4_096;
 
 /// Last considered delivery of each kind, if more are due after it.

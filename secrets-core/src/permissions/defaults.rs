@@ -210,8 +210,8 @@ async fn set(
     Ok(())
 }
 
-/// Lists the defaults of a project: first the default for all other environments, then those of
-/// single environments by name.
+/// Lists the defaults of a project: first the default for all other environments, then the defaults
+/// of single environments by name.
 async fn stored<A: Access>(
     cx: &mut Context<'_, A>,
     project_id: ProjectId,

@@ -46,8 +46,9 @@ pub struct Proxy {
     pub shared_secret: Plaintext,
 }
 
-/// Fencing token that orders changes to a target: the target refuses changes from an attempt older
-/// than the last one it has seen (Kleppmann, "How to do distributed locking", 2016).
+/// Fencing token that orders changes to a target: the target refuses changes from an attempt that
+/// is older than the last attempt that changed it (Kleppmann, "How to do distributed locking",
+/// 2016).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fence {
     /// Rotation ID.

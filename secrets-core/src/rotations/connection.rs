@@ -171,7 +171,7 @@ impl Connection {
     }
 
     /// Returns the violations of the egress policy. The policy applies to connections that this
-    /// service makes itself, not to those of a proxy function.
+    /// service makes itself, not to connections of a proxy function.
     fn egress_violations(&self, policy: &EgressPolicy) -> Vec<FieldError> {
         let mut violations = Vec::new();
         if !policy.admits(&self.host) {

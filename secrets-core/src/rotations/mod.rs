@@ -1,9 +1,9 @@
 //! Rotations: database credentials that the service changes automatically, without downtime: the
 //! served credential can log in at any time.
 //!
-//! Each rotation has two database users, the slots `a` and `b`. The served slot is the one whose
+//! Each rotation has two database users, the slots `a` and `b`. The served slot is the slot whose
 //! credential is stored in the secrets; an attempt to rotate changes the password of the other
-//! slot, which then becomes the served one. The steps of an attempt, and how it resumes after a
+//! slot, which then becomes the served slot. The steps of an attempt, and how it resumes after a
 //! crash, are described in the module `machine`; the commands sent to a database are defined by the
 //! port [`DatabaseRotator`](crate::ports::rotator::DatabaseRotator).
 

@@ -13,8 +13,8 @@ const SHARED_SECRET: ValidationRule = ValidationRule::of(
     "must be 32 to 512 visible ASCII characters: a random text that the function also knows",
 );
 
-/// AWS regions (partitions of the AWS SDK 1.156, including the isolated ones). The region becomes
-/// part of a host name, so only regions in this list are accepted.
+/// AWS regions (partitions of the AWS SDK 1.156, including the isolated partitions). The region
+/// becomes part of a host name, so only regions in this list are accepted.
 const REGIONS: &[&str] = &[
     "af-south-1",
     "ap-east-1",
@@ -93,7 +93,7 @@ fn region_rule(text: &str, arn: &str) -> Result<(), Violation> {
     if !REGIONS.contains(&text) {
         return Err(REGION.violation());
     }
-    // For an invalid ARN only the error about the ARN is reported, none about its region.
+    // An invalid ARN is reported once, without a second error about its region.
     if region_of(arn).is_none_or(|region| region == text) {
         Ok(())
     } else {

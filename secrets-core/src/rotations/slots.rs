@@ -41,7 +41,7 @@ fn short(rotation: RotationId) -> String {
 #[must_use]
 pub fn draw_password() -> Plaintext {
     loop {
-        // With 64 characters, six bits of a byte select one without bias.
+        // The alphabet has 64 characters, so six bits of a byte select a character without bias.
         let bytes = zeroize::Zeroizing::new(random::<PASSWORD_LENGTH>());
         let text = bytes.iter().map(|byte| char::from(ALPHABET[usize::from(byte & 63)]));
         let text: String = text.collect();

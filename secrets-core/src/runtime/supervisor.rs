@@ -124,7 +124,7 @@ impl Supervised {
             let (is_due, ended) = tokio::select! {
                 _ = stopped.wait_for(|stopped| *stopped) => break,
                 _ = ticks.tick() => (true, None),
-                // A job has ended, so there is room for another one.
+                // A job has ended, so another job can start.
                 Some(ended) = jobs.join_next() => (max_jobs > 1 && failures == 0, Some(ended)),
             };
             let job = ended.map(failure);

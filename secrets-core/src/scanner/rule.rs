@@ -14,8 +14,8 @@ pub struct Rule {
     pub(super) id: String,
     pub(super) description: String,
     pub(super) severity: Severity,
-    /// Keywords, one of which must be near the credential; matched without regard to case. If
-    /// empty, the whole text is searched.
+    /// Keywords: at least one keyword must be near the credential; case is ignored. If empty, the
+    /// whole text is searched.
     pub(super) keywords: Vec<String>,
     /// Regular expression of the credential; `None` for a rule that only checks the path.
     pub(super) expression: Option<Regex>,

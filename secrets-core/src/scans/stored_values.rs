@@ -173,8 +173,8 @@ impl StoredValues {
 }
 
 /// Returns the part of a value that is compared: the value, or its longest line, if that is
-/// distinctive. Of several longest lines the last is taken: the first lines of an encoded key are
-/// often shared with other keys.
+/// distinctive. If several lines are equally long, the last of them is used: the first lines of an
+/// encoded key are often shared with other keys.
 fn comparable_part(value: &str) -> Option<&str> {
     let line = value.lines().map(str::trim).max_by_key(|line| line.len())?;
     let is_part = line.len() < value.trim().len();

@@ -45,8 +45,8 @@ pub(crate) async fn direct_secret<A: Access>(
     found.into_iter().next().ok_or(SECRET_NOT_FOUND)
 }
 
-/// Returns the effective secrets without the hidden ones, sorted by key, for an export of their
-/// values. Fails if one is inherited from an environment that the caller may not read.
+/// Returns the effective secrets except hidden secrets, sorted by key, for an export of their
+/// values. Fails if a secret is inherited from an environment that the caller may not read.
 pub(crate) async fn effective_secrets<A: Access>(
     cx: &mut Context<'_, A>,
     view: View,
@@ -56,7 +56,7 @@ pub(crate) async fn effective_secrets<A: Access>(
     Ok((scope, shown))
 }
 
-/// Returns the effective secrets without the hidden ones, sorted by key. Includes secrets that the
+/// Returns the effective secrets except hidden secrets, sorted by key. Includes secrets that the
 /// caller may not read.
 pub(crate) async fn shown_secrets<A: Access>(
     cx: &mut Context<'_, A>,

@@ -53,7 +53,7 @@ impl Service {
     }
 
     /// Signs in a user whose identity the host application has verified. Creates the account and a
-    /// personal team at the first sign-in, and updates the profile at later ones.
+    /// personal team at the first sign-in, and updates the profile at later sign-ins.
     pub async fn sign_in(&self, identity: Identity, origin: Origin) -> Result<Caller> {
         let caller = self.identify(identity.clone(), origin.clone()).await?;
         self.run(&caller, SyncUser).await?;

@@ -86,8 +86,8 @@ impl Service {
         ClientState::of(self.engine.keyring(), SIGN_IN).seal(state)
     }
 
-    /// Decrypts the state of a sign-in. Fails if the state was changed, or is that of another
-    /// instance.
+    /// Decrypts the state of a sign-in. Fails if the state was changed, or if another instance
+    /// encrypted it.
     pub fn open_sign_in(
         &self,
         sealed: &str,

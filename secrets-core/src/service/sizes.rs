@@ -19,11 +19,11 @@ pub struct Sizes {
     pub database_bytes: Option<u64>,
     /// Number of rows by table.
     pub tables: BTreeMap<&'static str, u64>,
-    /// Resources of which a team uses 80 % of the limit of its plan, or more.
+    /// Resources of teams that use at least 80 % of the limit of their plan.
     pub near_limits: Vec<NearLimit>,
 }
 
-/// Resource of which a team uses 80 % of the limit of its plan, or more.
+/// Resource of a team that uses at least 80 % of the limit of its plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NearLimit {
     /// Team ID.

@@ -21,7 +21,7 @@ pub struct Sample {
 pub struct StoreSize {
     /// Size of the database in bytes, with its indexes.
     pub bytes: Option<u64>,
-    /// Tables with their numbers of rows.
+    /// Tables, each with its number of rows.
     pub tables: Vec<(&'static str, u64)>,
 }
 
@@ -57,8 +57,8 @@ pub trait InstanceWrites: Send {
         keys: &[InstanceKeyRecord],
     ) -> StoreResult<()>;
 
-    /// Replaces the root key ID and the wrapped instance key of `before` by those of `after`. Fails
-    /// with `Stale` if the stored instance key is not the one of `before`.
+    /// Replaces the record `before` by `after`: the root key ID and the wrapped instance key. Fails
+    /// with `Stale` if the stored instance key differs from the key in `before`.
     async fn replace_root_key(
         &mut self,
         before: &InstanceRecord,

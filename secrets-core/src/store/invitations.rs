@@ -64,9 +64,9 @@ pub trait InvitationWrites: Send {
     /// Inserts an invitation. Fails with `Duplicate` if the address is invited to the team already.
     async fn insert_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()>;
 
-    /// Stores that an invitation was sent again: MAC of the new token, number of sendings, time of
-    /// the last sending, and expiry time. Fails with `Stale` if the invitation does not exist, or
-    /// was sent again since it was read.
+    /// Stores that an invitation was sent again: updates the MAC of the token, the number of times
+    /// sent, the time last sent, and the expiry time. Fails with `Stale` if the invitation does not
+    /// exist, or was sent again since it was read.
     async fn resend_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()>;
 
     /// Deletes an invitation. Fails with `Stale` if it does not exist, or was sent again since it

@@ -65,7 +65,7 @@ pub struct ProjectKeyCounts {
     pub retired: u64,
 }
 
-/// Read access to the versions of project keys. Includes those of deleted projects that are not
+/// Read access to the versions of project keys. Includes the keys of deleted projects that are not
 /// purged.
 #[async_trait]
 pub trait KeyReads: Send {
@@ -111,15 +111,15 @@ pub trait KeyWrites: Send {
     /// Deletes the request of this time; does nothing if there is a later one.
     async fn finish_project_key_request(&mut self, at: Time) -> StoreResult<()>;
 
-    /// Inserts the next version of a project's key, and marks the earlier ones as replaced. Fails
-    /// with `Duplicate` if the version exists.
+    /// Inserts the next version of a project's key, and marks the earlier versions as replaced.
+    /// Fails with `Duplicate` if the version exists.
     async fn insert_project_key(&mut self, key: &ProjectKeyRecord, now: Time) -> StoreResult<()>;
 
     /// Locks a project key that was replaced. Fails with `Stale` if it was purged or is retired.
     async fn lock_project_key(&mut self, project: ProjectId, version: u32) -> StoreResult<()>;
 
-    /// Replaces an encrypted record. Returns false, and changes nothing, if the stored record is
-    /// not the one of `row`. The revision of the environment stays the same.
+    /// Replaces an encrypted record. Returns false, and changes nothing, if the stored record
+    /// differs from the record in `row`. The revision of the environment stays the same.
     async fn replace_sealed(
         &mut self,
         column: SealedColumn,

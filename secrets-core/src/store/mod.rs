@@ -117,8 +117,8 @@ pub type StoreResult<T> = Result<T, StoreError>;
 /// A database of records, shared by all requests.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Creates a reader. Each of its calls sees everything that was committed before the call. It
-    /// takes no lock.
+    /// Creates a reader. Each call on the reader returns everything that was committed before the
+    /// call. A reader takes no lock.
     async fn read(&self) -> StoreResult<Box<dyn Reads>>;
 
     /// Begins a transaction. Dropping it without a commit rolls it back.
@@ -224,7 +224,7 @@ pub enum StoreError {
     Duplicate(Subject),
     /// The record was deleted, or has changed since it was read.
     Stale(Subject),
-    /// The result is larger than the store returns at once.
+    /// The result is larger than the maximum that the store returns in one call.
     TooLarge(&'static str),
     /// The store cannot be reached, or is out of space; a retry may succeed.
     Unavailable(Cause),

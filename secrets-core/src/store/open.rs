@@ -79,7 +79,7 @@ pub enum SchemaState {
         /// Last migration that has run.
         version: i64,
     },
-    /// The tables are those of this version.
+    /// The tables have the schema of this version.
     Current,
 }
 
@@ -129,8 +129,8 @@ pub async fn open_with(location: &Location, options: StoreOptions) -> StoreResul
 }
 
 /// Opens the store at a location while another process may be using it. Creates and migrates
-/// nothing: the tables must be those of this version. Only requests to the service may be written,
-/// such as [`request_project_keys`](super::KeyWrites::request_project_keys).
+/// nothing: the tables must have the schema of this version. Only requests to the service may be
+/// written, such as [`request_project_keys`](super::KeyWrites::request_project_keys).
 pub async fn open_shared(location: &Location) -> StoreResult<Arc<dyn Store>> {
     match location {
         #[cfg(feature = "sqlite")]

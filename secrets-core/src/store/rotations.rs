@@ -241,11 +241,11 @@ pub trait RotationReads: Send {
         rotation: RotationId,
     ) -> StoreResult<Option<RotationLocation>>;
 
-    /// Counts the rotations of a team, without those of deleted projects.
+    /// Counts the rotations of a team, except rotations of deleted projects.
     async fn count_rotations(&mut self, team: TeamId) -> StoreResult<u64>;
 
     /// Lists rotations whose work is due and that are not leased, longest overdue first, after the
-    /// rotation `after`, at most `limit` of them. Includes those of deleted projects.
+    /// rotation `after`, at most `limit` of them. Includes rotations of deleted projects.
     async fn due_rotations(
         &mut self,
         now: Time,

@@ -101,7 +101,8 @@ pub trait ScanReads: Send {
     /// Returns the scan with this ID.
     async fn scan(&mut self, scan: ScanId) -> StoreResult<Option<ScanRecord>>;
 
-    /// Lists the newest scans of these teams, newest first; only those of `project` if it is given.
+    /// Lists the newest scans of these teams, newest first. With `project`, lists only the scans of
+    /// this project.
     async fn scans(
         &mut self,
         teams: &[TeamId],

@@ -138,7 +138,7 @@ pub trait SecretReads: Send {
         keys: &[SecretKey],
     ) -> StoreResult<Vec<SecretRecord>>;
 
-    /// Counts an environment's own secrets, including hidden ones.
+    /// Counts an environment's own secrets, including hidden secrets.
     async fn count_secrets(&mut self, environment: EnvironmentId) -> StoreResult<u64>;
 
     /// Lists the previous versions of a secret with a number below `before`, newest first, at most

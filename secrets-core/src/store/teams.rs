@@ -81,7 +81,7 @@ pub struct TeamUsage {
     pub environments: u64,
     /// Number of environments in the project that has the most.
     pub most_environments: u64,
-    /// Number of secrets in all environments, including hidden ones.
+    /// Number of secrets in all environments, including hidden secrets.
     pub secrets: u64,
     /// Number of secrets in the environment that has the most.
     pub most_secrets: u64,
@@ -92,7 +92,7 @@ pub struct TeamUsage {
     /// Size of all secrets and their previous versions, including those of deleted projects that
     /// are not purged yet, in bytes.
     pub stored_bytes: u64,
-    /// Number of service tokens, including expired ones.
+    /// Number of service tokens, including expired tokens.
     pub service_tokens: u64,
     /// Number of rotations in all projects.
     pub rotations: u64,

@@ -123,7 +123,8 @@ fn merged_name(known: &UserRecord, identity: &Identity) -> String {
 }
 
 fn new_user(identity: &Identity, now: Time) -> Result<UserRecord> {
-    // Not every store can hold all characters, and users could not be told apart by invisible ones.
+    // Some stores cannot hold all characters, and people cannot distinguish users by invisible
+    // characters.
     if identity.issuer.chars().chain(identity.subject.chars()).any(is_invisible) {
         return Err(Error::Unauthenticated(
             "the token's `sub` claim contains invisible characters",

@@ -1,4 +1,4 @@
-// The rows of the grid: only those near the visible ones are rendered, and the active one.
+// The rows of the grid: only the visible rows, the rows near them, and the active row are rendered.
 
 import { useComputed } from "@preact/signals";
 

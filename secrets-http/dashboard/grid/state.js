@@ -113,7 +113,7 @@ export class GridState {
     this.active.value = { key, column };
   }
 
-  /** Selects all cells, or those of the active row or column. @param {"selectAll" | "selectRow" | "selectColumn"} action */
+  /** Selects all cells, or the cells of the active row or column. @param {"selectAll" | "selectRow" | "selectColumn"} action */
   select(action) {
     const { key, column } = this.activePlace();
     const rows = this.rows.value;
@@ -128,7 +128,7 @@ export class GridState {
     return { key: this.rows.value[row]?.key ?? "", column };
   }
 
-  /** Returns the selected cells, or the active one. Cells of the column of the keys are not included. */
+  /** Returns the selected cells, or the active cell. Cells of the column of the keys are not included. */
   targets() {
     const { top, bottom, left, right } = this.selection.value ?? {};
     const { row, place, environment } = this.target();

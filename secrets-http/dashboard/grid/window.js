@@ -1,6 +1,6 @@
 // Selection of the rows of a long list that are rendered. Pure functions.
 
-/** Rows rendered beyond the visible ones, above and below together. */
+/** Number of rows rendered above and below the visible rows, in total. */
 const OVERSCAN = 12;
 
 /**

@@ -35,7 +35,7 @@ function useLetters(links) {
       follow();
       navigate(link.path);
     };
-    // Before the grid, which has keys of its own.
+    // Handle the key before the grid does, because the grid has shortcuts of its own.
     addEventListener("keydown", onKeyDown, true);
     return () => removeEventListener("keydown", onKeyDown, true);
   }, [links.map(({ path }) => path).join(" ")]);
@@ -49,7 +49,7 @@ function Navigation({ label, links, current }) {
     const link = /** @type {HTMLElement | null | undefined} */ (list.current?.querySelector("[aria-current]"));
     // In a narrow window, the current section may be outside of the visible part.
     link?.scrollIntoView({ block: "nearest", inline: "center" });
-    // The link that had the focus is gone with the previous screen.
+    // The link that had the focus was removed with the previous screen.
     if (isFollowed) link?.focus();
     isFollowed = false;
   }, []);

@@ -47,7 +47,7 @@ function queryOf({ project }, { from, to, ...filters }) {
     ...filters,
     project_id: project?.id,
     from: from ? midnight(from) : undefined,
-    // The day is part of the range.
+    // The range includes the whole last day.
     to: to ? midnight(to, 1) : undefined,
   };
 }

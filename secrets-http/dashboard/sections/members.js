@@ -134,7 +134,7 @@ function Members({ place: { team, isAdmin }, invitations, reload }) {
       notify({ text: errorText(error), isBad: true });
     }
   };
-  // Admins may not change owners, and nobody changes their own role here.
+  // Admins may not change owners, and users cannot change their own role here.
   const isChangeable = (/** @type {any} */ member) => isAdmin && !isSelf(member) && (team.role === "owner" || member.role !== "owner");
   const active = team.members.filter((/** @type {any} */ { status }) => status === "active");
   const { action, member } = asked ?? {};

@@ -77,7 +77,7 @@ export const Age = ({ time }) => html`<time datetime=${time} title=${exactly(tim
 const adminsOf = (team) =>
   team.members.filter((/** @type {any} */ { role, status }) => role !== "member" && status === "active");
 
-/** Text that replaces a section which only owners and admins may see. Lists their names. @param {{ title: string, team: any }} properties */
+/** Text that replaces a section for callers who are not owner or admin. Lists the owners and admins. @param {{ title: string, team: any }} properties */
 export const AdminsOnly = ({ title, team }) => html`<${Heading} title=${title} />
   <${Empty} title=${words.adminsOnly.title}>
     <p>${words.adminsOnly.text(team.name)}</p>

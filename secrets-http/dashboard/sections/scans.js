@@ -23,7 +23,7 @@ const SEVERITIES = [
 /** Marks of the severities. @type {Record<string, string>} */
 const TAGS = Object.fromEntries(SEVERITIES);
 
-/** Sorts findings, open ones first and then the worst. @param {any[]} findings */
+/** Sorts findings: unresolved findings first, then by severity. @param {any[]} findings */
 export function sorted(findings) {
   const severities = SEVERITIES.map(([name]) => name);
   const isDone = (/** @type {any} */ { status }) => Number(status !== "unresolved");

@@ -35,7 +35,7 @@ function lengthOf(lines, start, rest) {
   const quote = rest[0];
   if ((quote !== "'" && quote !== '"' && quote !== "`") || rest.indexOf(quote, 1) > 0) return 1;
   const end = lines.findIndex((line, index) => index > start && line.includes(quote));
-  // Without a closing quote, no line after this one is understood.
+  // Without a closing quote, all remaining lines belong to the value.
   return (end < 0 ? lines.length : end + 1) - start;
 }
 

@@ -72,11 +72,11 @@ export async function save(grid, reload) {
 
 /** @param {GridState} grid @param {any} error @param {(options?: { isQuiet?: boolean }) => Promise<void>} reload */
 async function refused(grid, error, reload) {
-  // After an error of the server, the changes may have been made too.
+  // After a server error, the changes may have been made as well.
   if (error.status === 0 || error.status >= 500) grid.isUncertain.value = true;
   else if (error.status === 409 || error.status === 403) await reload({ isQuiet: true }).catch(() => {});
   const rows = rowsOf(grid, error);
-  // Conflicts are shown at their rows.
+  // Conflicts are shown beside the changes that they concern.
   if (error.status === 409 && grid.conflicts.value.size) return;
   grid.refusal.value = { text: refusalText(error), rows, requestId: error.requestId };
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 const EVERYWHERE: [&str; 4] =
     ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
 
-/// Returns references to the definitions of headers: those of every response, and `others`.
+/// Returns references to the definitions of headers: the headers of every response, and `others`.
 pub(super) fn headers<'a>(others: impl IntoIterator<Item = &'a str>) -> Value {
     let names = EVERYWHERE.into_iter().chain(others);
     names

@@ -153,7 +153,8 @@ impl Visit<'_> {
         if let Some(credential) = bearer {
             return authenticate(self.api, credential, origin).await.map(signed_in);
         }
-        // Before the cookie with a token, which another site of the domain can set.
+        // The session takes precedence over the cookie with a token, which another site of the
+        // domain can set.
         if let Some(credential) =
             page_session::credential(self.headers, &self.method, self.base.as_ref())
             && let Some(caller) = page_session::caller(self.api, credential, origin.clone()).await?

@@ -64,8 +64,9 @@ pub(super) fn sign_in_link(api: &Api, base: Option<&BaseUrl>, path: &str) -> Opt
     }
 }
 
-/// True if the form was submitted from another site (CSRF). Fetch Metadata tells this; for a
-/// browser that does not send it, `Origin` (RFC 6454), if present, must be the host of this server.
+/// True if the form was submitted from another site (CSRF). The Fetch Metadata headers show the
+/// site of the form. For a browser without Fetch Metadata, `Origin` (RFC 6454), if present, must be
+/// the host of this server.
 ///
 /// Such a request would be authenticated behind a proxy that signs users in.
 pub(super) fn is_cross_site(headers: &HeaderMap, own: Option<&BaseUrl>) -> bool {

@@ -47,7 +47,7 @@ pub struct Host {
 /// The path itself is not logged, because it may contain secret keys.
 struct Logging {
     template: &'static str,
-    /// Path that no route has, reduced to words that resemble those of routes.
+    /// Path that no route has, reduced to words that resemble the words of routes.
     unknown_path: Option<String>,
     address: Option<IpAddr>,
     caller: Option<Caller>,
@@ -273,7 +273,8 @@ where
     answered.unwrap_or_else(|never| match never {})
 }
 
-/// Returns the window with fewer remaining requests: that of the principal, or that of the team.
+/// Returns the window with fewer remaining requests: the window of the principal, or the window of
+/// the team.
 fn tighter(principal: Option<Window>, team: Option<Window>) -> Option<Window> {
     let key = |window: &Window| (window.admitted, window.remaining);
     principal.into_iter().chain(team).min_by_key(key)

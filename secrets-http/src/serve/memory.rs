@@ -111,7 +111,7 @@ impl MemoryBudget {
     fn try_reserve(self: &Arc<Self>, account: UserId, share: Share) -> Option<Reservation> {
         let mut usage = self.usage();
         let own = usage.accounts.get(&account).copied().unwrap_or_default();
-        // A body larger than the budget is received alone.
+        // A body larger than the budget is received only while no other memory is in use.
         let fits = |used: u64, budget: u64| {
             used < budget && (used == 0 || used.saturating_add(share.bytes) <= budget)
         };

@@ -157,7 +157,7 @@ const MAX_LOGGED_SEGMENTS: usize = 12;
 const MAX_WORD: usize = 32;
 
 /// Assigns the segments of a path to the parameters of a template. The parameters that the router
-/// found cannot be used, because the path may have matched another template than that of the route.
+/// found cannot be used, because the path may have matched a template of another route.
 fn parameters(template: &str, segments: &[String]) -> Vec<(String, String)> {
     let parts = template.split('/').skip(1).enumerate();
     let value = |index: usize, part: &str| match part.strip_prefix("{*") {

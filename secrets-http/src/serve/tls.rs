@@ -11,7 +11,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{Error, ServerConfig};
 
-/// Error in the TLS files. The message says which file is wrong, but contains none of its content.
+/// Error in the TLS files. The message names the invalid file, but contains none of its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadTls {
     /// The certificate file cannot be read, or has no certificate.

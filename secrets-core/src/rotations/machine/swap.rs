@@ -1,4 +1,4 @@
-//! Replacing the served credential by the new one, in one transaction (tx3 in the [module
+//! Replacing the served credential by the new credential, in one transaction (tx3 in the [module
 //! docs](super)).
 
 use std::pin::pin;
@@ -30,8 +30,8 @@ enum SwapError {
 }
 
 impl Attempt<'_, '_> {
-    /// Makes the new credential the served one: writes secrets, rotation, attempt, webhook events
-    /// and audit entry in one transaction. Rolls the attempt back if the secrets cannot be written
+    /// Starts to serve the new credential: writes secrets, rotation, attempt, webhook events and
+    /// audit entry in one transaction. Rolls the attempt back if the secrets cannot be written
     /// (plan limit, validation, deleted project or environment).
     pub(super) async fn swap(&mut self) -> WorkResult<()> {
         let engine = self.work.engine;

@@ -11,7 +11,8 @@ use crate::rotations::rotate::history_entry;
 use crate::store::Lease;
 
 /// Concludes an attempt that took too long as failed. The password at the target may have changed,
-/// but only that of the slot that is not served, and the next attempt sets it again.
+/// but only the password of the slot that is not served, and the next attempt sets this password
+/// again.
 pub(in crate::rotations) async fn time_out(
     engine: &Engine,
     begun: PlannedRotation,

@@ -1,5 +1,4 @@
-//! Change sets: changes to secrets in several environments of a project, made all together or not
-//! at all.
+//! Change sets: changes to secrets in several environments of a project, either all made or none.
 
 mod apply;
 mod copy;

@@ -109,7 +109,8 @@ impl State {
         })
     }
 
-    /// Returns the stored invitation. Fails with `Stale` if its number of sendings differs.
+    /// Returns the stored invitation. Fails with `Stale` if it was sent a different number of
+    /// times.
     fn with_sendings(
         &self,
         invitation: &InvitationRecord,

@@ -177,8 +177,8 @@ impl State {
         sizes.current -= replaced.map_or(0, |secret| secret.size());
     }
 
-    /// Returns the previous versions of a secret that may be deleted: not the last one if a
-    /// rotation has replaced it.
+    /// Returns the previous versions of a secret that may be deleted: not the last previous version
+    /// if a rotation has replaced it.
     fn prunable_versions(&self, secret: &SecretRecord) -> Vec<Arc<SecretVersion>> {
         let kept = (secret.change == Change::Rotated).then(|| secret.version - 1);
         let versions = self.secret_versions.get(&secret.id).into_iter().flat_map(Table::values);

@@ -64,8 +64,8 @@ pub(super) async fn run<C: Migrate>(connection: &mut C) -> Result<(), MigrateErr
     MIGRATOR.run_direct(None, connection, false).await
 }
 
-/// Compares the migrations that have run with those of this program. Changes nothing. The table of
-/// migrations must exist.
+/// Compares the migrations that have run with the migrations of this program. Changes nothing. The
+/// table of migrations must exist.
 pub(super) async fn state<C: Migrate>(connection: &mut C) -> Result<SchemaState, MigrateError> {
     let applied = connection.list_applied_migrations(TABLE).await?;
     let latest = MIGRATOR.iter().map(|migration| migration.version).max().unwrap_or_default();

@@ -38,9 +38,10 @@ const CONNECTIONS: u32 = 12;
 /// a lock is shorter than the wait for a connection, so that writes that wait for one lock do not
 /// keep other writes from getting a connection.
 const SESSION_SETTINGS: [(&str, &str); 8] = [
-    // Both are for the statement that resolves an environment. By default the server would plan it
-    // again each time it is run for a user, and JIT-compile it because of its estimated cost.
-    // Planning takes ten times as long as running it, compiling fifty times.
+    // Both are for the statement that resolves an environment. By default the server would plan
+    // this statement again each time that the statement is run for a user, and JIT-compile it
+    // because of its estimated cost. Planning takes ten times as long as running it, compiling
+    // fifty times.
     ("plan_cache_mode", "force_generic_plan"),
     ("jit", "off"),
     ("lock_timeout", "1500ms"),

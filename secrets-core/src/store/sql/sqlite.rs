@@ -46,7 +46,7 @@ const READERS: u32 = 4;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// `FROM` clause for the secrets of an inheritance chain. With `CROSS JOIN`, SQLite keeps this join
-/// order; a plain join would scan all secrets to find those of a few links.
+/// order; a plain join would scan all secrets to find the secrets of a few links.
 macro_rules! secrets_of_chain {
     ($condition:literal) => {
         concat!("FROM chain c CROSS JOIN secrets s WHERE s.environment_id = c.id ", $condition)
@@ -84,7 +84,7 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
         .clone()
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
-        // For the table of `changes`, so that it needs no file.
+        // Keeps the temporary table of `changes` in memory, so that it needs no file.
         .pragma("temp_store", "memory");
     migrate_schema(&writing).await?;
     let cache_bytes = options.cache_bytes.unwrap_or(cache::DEFAULT_BYTES);
@@ -114,8 +114,8 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
     Ok(SqlStore::new(CurrentPools::new(pools), timeouts, cache, Some(lock)))
 }
 
-/// Opens a database file without a cache, while another process may own it. The tables must be
-/// those of this version. Only tables that the owner does not cache may be changed.
+/// Opens a database file without a cache, while another process may own it. The tables must have
+/// the schema of this version. Only tables that the owner does not cache may be changed.
 pub fn open_shared(path: &Path, options: StoreOptions) -> SqlStore {
     let timeouts = options.timeouts;
     let connecting = SqliteConnectOptions::new()

@@ -186,8 +186,8 @@ impl Invocation {
         only(self.scope(service).await?.project_ids, "project", "-p PROJECT")
     }
 
-    /// Returns the project and environment of the settings, or else the only ones in the scope of
-    /// the service token.
+    /// Returns the project and environment of the settings, or else the only project and
+    /// environment in the scope of the service token.
     pub(crate) async fn place(&self, service: &Service) -> Result<Place, Failure> {
         let environment = self.settings.environment.as_ref().map(|setting| setting.value.clone());
         if let (Some(project), Some(environment)) = (&self.settings.project, &environment) {

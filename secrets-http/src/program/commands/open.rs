@@ -110,7 +110,7 @@ pub(super) async fn has_keys(store: &Arc<dyn Store>) -> Result<bool, Failure> {
 
 /// Creates the one-line failure for a store error.
 pub(super) fn unusable(error: &StoreError) -> Failure {
-    // The cause says more than the kind of the error.
+    // The cause is more specific than the kind of the error.
     let message =
         std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
     Failure::new(

@@ -53,7 +53,7 @@ pub(super) async fn run(
         open::service(ports, options).await?
     };
     let listener = open::listener(settings.service.listen).await?;
-    // In the background: service tokens work without the issuer.
+    // Fetch the keys in the background, because service tokens work without the issuer.
     tokio::spawn(async move {
         if let Err(reason) = verifier.warm().await {
             tracing::warn!(reason, "users cannot sign in until the issuer can be reached");

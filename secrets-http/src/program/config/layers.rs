@@ -193,7 +193,7 @@ fn is_from_kubernetes(name: &str) -> bool {
     name == "PORT" || name.starts_with("PORT_") || name.starts_with("SERVICE_")
 }
 
-/// Returns the documented variable whose name is similar to that of an unknown variable.
+/// Returns the documented variable with a name similar to the name of an unknown variable.
 pub(super) fn similar(unknown: &str) -> Option<String> {
     let name = unknown.strip_prefix("SECRETS_")?.to_ascii_lowercase();
     closest(&name, names().iter().map(String::as_str)).map(settings_table::variable)

@@ -231,7 +231,7 @@ fn mail(layers: &Layers, links: Option<BaseUrl>) -> Result<Option<MailSettings>,
     }
 }
 
-/// Returns the built-in plans and those of the file, with the default plan for new teams.
+/// Returns the built-in plans and the plans of the file, with the default plan for new teams.
 fn plans(layers: &Layers) -> Result<Plans, Failure> {
     let plans = Plans::with(layers.plans().iter().cloned());
     let Some(found) = layers.find("default_plan")? else { return Ok(plans) };

@@ -135,7 +135,7 @@ pub(super) struct Asset {
 }
 
 impl Assets {
-    /// Returns the current assets: in debug builds, those of the source folder.
+    /// Returns the current assets: in debug builds, the assets of the source folder.
     pub(super) fn current() -> Arc<Self> {
         static CURRENT: LazyLock<Mutex<Arc<Assets>>> =
             LazyLock::new(|| Mutex::new(Arc::new(Assets::new(&read()))));
@@ -172,7 +172,7 @@ impl Assets {
         self.by_name.get(name)
     }
 
-    /// Returns the names of the scripts that the page loads at once. Scripts of sections and
+    /// Returns the names of the scripts that the page loads immediately. Scripts of sections and
     /// windows are loaded when they are needed.
     pub(super) fn preloads(&self) -> impl Iterator<Item = &'static str> {
         let scripts = self.by_name.iter().filter(|(_, asset)| asset.kind == SCRIPT);

@@ -25,7 +25,7 @@ use crate::rotators::drivers::tls::fault_of;
 /// `PLUGIN_AUTH`.
 const REQUIRED_CAPABILITIES: u32 = 0x0000_0200 | 0x0000_8000 | 0x0008_0000;
 const SSL: u32 = 0x0000_0800;
-/// Capabilities of this client: the required ones, `LONG_PASSWORD`, `CONNECT_WITH_DB` and
+/// Capabilities of this client: the required capabilities, `LONG_PASSWORD`, `CONNECT_WITH_DB` and
 /// `TRANSACTIONS`. Without `LOCAL_FILES`, a server's request for a file is a protocol violation.
 /// Without `MULTI_STATEMENTS`, a query is always a single statement.
 const CLIENT_CAPABILITIES: u32 = REQUIRED_CAPABILITIES | 0x0000_0001 | 0x0000_0008 | 0x0000_2000;

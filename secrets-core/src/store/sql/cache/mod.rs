@@ -121,7 +121,7 @@ impl Cache {
         &self.changes
     }
 
-    /// Returns the size of the cache, and the numbers of lookups with and without a result.
+    /// Returns the size of the cache, and the number of lookups with and without a result.
     pub(super) fn usage(&self) -> CacheUsage {
         CacheUsage {
             bytes: self.entries.weight(),

@@ -13,7 +13,7 @@ pub(super) fn push_range(statement: &mut QueryBuilder<Db>, filter: &AuditFilter)
         AuditScope::Team(team) => statement.push("team_id = ").push_bind(team.uuid()),
         AuditScope::Actor(actor) => statement.push("actor_id = ").push_bind(actor),
     };
-    // Only one bound at each end: with two, SQLite may search from the wider one.
+    // Add only one bound at each end: with two bounds, SQLite may search from the wider bound.
     let start = filter.from.map(|time| (">=", (time, AuditId::from(Uuid::nil()))));
     let end = filter.to.map(|time| ("<", (time, AuditId::from(Uuid::nil()))));
     let (behind, until) = match filter.order {

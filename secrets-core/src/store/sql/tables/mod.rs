@@ -81,7 +81,7 @@ macro_rules! columns {
     };
 }
 
-/// `FROM` clause for scans, without those of a deleted project.
+/// `FROM` clause for scans, except scans of deleted projects.
 macro_rules! shown_scans {
     () => {
         " FROM scans s LEFT JOIN projects p ON p.id = s.project_id

@@ -200,7 +200,7 @@ impl Session<Transaction> {
         if secrets.len() == 1 {
             return limit.apply(write_each(connection, secrets, writes, refusal)).await;
         }
-        // A savepoint: if a later row is refused, the earlier ones are rolled back.
+        // A savepoint: if a later row is refused, the earlier rows are rolled back.
         let all = async {
             let mut savepoint = connection.begin().await.map_err(failed)?;
             write_each(&mut savepoint, secrets, writes, refusal).await?;

@@ -1,4 +1,4 @@
-//! Lifetime of cached keys, and fetches of new ones.
+//! Lifetime of cached keys, and fetches of new keys.
 
 use futures_util::future::join_all;
 

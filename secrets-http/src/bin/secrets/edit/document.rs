@@ -154,7 +154,7 @@ fn assignment(text: &str, line: usize) -> Result<(usize, SecretKey, Plaintext), 
                 let (key, value) = secret.ok_or_else(|| Problem { line, rule: rule() })?;
                 return Ok((end, key, value));
             }
-            // The value may go on in the next line.
+            // The value may continue on the next line.
             Err(bad)
                 if bad.reason == Reason::OpenQuote && end < text.len() && end < MAX_ASSIGNMENT => {}
             Err(mut bad) => {

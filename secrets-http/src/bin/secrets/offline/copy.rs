@@ -65,7 +65,7 @@ impl CopyFile {
         &self.key
     }
 
-    /// Opens the copy. A failure tells why the copy cannot be used.
+    /// Opens the copy. The message of a failure is the reason why the copy cannot be used.
     pub(super) fn open(&self) -> Result<Opened, Failure> {
         let file = match fs::read(self.folder.join(BUNDLE_NAME)) {
             Ok(file) => file,
@@ -133,7 +133,8 @@ impl CopyFile {
         Ok(Opened { values: Values { secrets, etag }, metadata })
     }
 
-    /// Returns the pinned signer: that of the sign-in, or else that of the first bundle.
+    /// Returns the pinned signer: the signer from the sign-in, or else the signer of the first
+    /// bundle.
     fn pinned(&self) -> Option<Signer> {
         self.signer.or_else(|| fs::read_to_string(self.server.join(SIGNER_NAME)).ok()?.parse().ok())
     }

@@ -19,7 +19,7 @@ struct Sealed {
 }
 
 /// Asks the service for a bundle, and stores it as the copy. `etag` is the ETag of the values that
-/// were fetched before; the bundle contains the same values or newer ones.
+/// were fetched before; the bundle contains the same or newer values.
 pub(super) async fn renew(
     copy: &CopyFile,
     service: &Service,

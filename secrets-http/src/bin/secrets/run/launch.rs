@@ -78,8 +78,8 @@ fn own_path() -> OsString {
     std::env::current_exe().map_or_else(|_| "secrets".into(), Into::into)
 }
 
-/// Sets up this process and replaces it by the program, if it was started as a launcher. Returns
-/// `None` if it was not, and the exit code if the program cannot be started.
+/// Sets up this process and replaces it by the program, if this process was started as a launcher;
+/// otherwise returns `None`. Returns the exit code if the program cannot be started.
 pub(crate) fn launch_if_asked() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     if words.next()? != WORD {

@@ -109,8 +109,8 @@ impl Pty {
         let _ = tcsetattr(&self.slave, SetArg::TCSANOW, &self.modes);
     }
 
-    /// Sets the window size of the pseudo-terminal to that of the terminal. The system then sends
-    /// SIGWINCH to the program. Returns true if the size has changed.
+    /// Sets the window size of the pseudo-terminal to the size of the terminal. The system then
+    /// sends SIGWINCH to the program. Returns true if the size has changed.
     pub(super) fn resize(&self) -> bool {
         let of_output = || tcgetwinsize(stdout()).ok();
         let size = self.terminal.as_ref().and_then(Terminal::size).or_else(of_output);

@@ -69,7 +69,7 @@ pub(crate) enum Source {
     ProjectFile(PathBuf, String),
     /// The user's own settings file, and the place in the file.
     UserFile(PathBuf, &'static str),
-    /// Only server with a stored credential.
+    /// The only server with a stored credential.
     OnlySession,
     /// Default value.
     Default,

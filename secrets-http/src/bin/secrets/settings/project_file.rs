@@ -38,7 +38,8 @@ pub(crate) struct ProjectFile {
     /// Environments by Git branch. Used if no option or variable names an environment.
     #[serde(default)]
     pub(crate) branches: BTreeMap<String, String>,
-    /// Settings of folders below that of the file. The longest matching path takes precedence.
+    /// Settings of folders below the folder of the file. The longest matching path takes
+    /// precedence.
     #[serde(default, deserialize_with = "relative_paths")]
     pub(crate) paths: BTreeMap<PathBuf, PathSettings>,
     /// Settings of `run`.
@@ -147,7 +148,7 @@ impl Found {
         Ok(None)
     }
 
-    /// Returns the settings of the local file, completed by those of the project file.
+    /// Returns the settings of the local file, completed by the settings of the project file.
     pub(super) fn merged(&self) -> ProjectFile {
         let mut file = self.project.clone().unwrap_or_default();
         let Some(local) = self.local.clone() else { return file };

@@ -43,7 +43,7 @@ impl Variables {
         }
     }
 
-    /// Returns the name of the variable from which the token is read, if one is set.
+    /// Returns the name of the variable from which the token is read, if such a variable is set.
     pub(crate) fn token_source(self) -> Result<Option<&'static str>, Failure> {
         for name in TOKEN_VARIABLES {
             if self.get(name)?.is_some() {

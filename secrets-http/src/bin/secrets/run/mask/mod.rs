@@ -124,7 +124,7 @@ impl Masking {
 
     /// Waits until the remaining output of a program that has ended is written. Cancel-safe.
     pub(super) async fn finish(&mut self) {
-        // Closes the pipe, which the threads see.
+        // Closing the pipe signals the end to the threads.
         self.end = None;
         while self.finished.recv().await.is_some() {}
     }

@@ -11,7 +11,7 @@ use super::forms::add_forms;
 /// Number of bytes at the start of a text that are hashed.
 const START_LENGTH: usize = 4;
 
-/// Number of bits of the hash of a start.
+/// Number of bits of the hash.
 const HASH_BITS: u32 = 16;
 
 /// Number of words in the bit set of hashes.

@@ -50,8 +50,8 @@ impl Stream {
     pub(super) fn start(self, finished: mpsc::Sender<()>) -> io::Result<()> {
         thread::Builder::new().name("mask".to_owned()).spawn(move || {
             let _finished = finished;
-            // An error means that the reader or the terminal is gone. The source is closed then, so
-            // that the program is ended by SIGPIPE.
+            // An error means that the reader or the terminal is closed. Then the source is closed
+            // too, so that SIGPIPE ends the program.
             let _ = self.copy();
         })?;
         Ok(())
