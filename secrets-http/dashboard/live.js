@@ -1,5 +1,5 @@
-// Changes of other people, through the event stream of a project. If several windows of a browser show the project,
-// one window opens the stream and notifies the other windows.
+// Changes of other people, through the event stream of a project. If several windows of a browser
+// show the project, one window opens the stream and notifies the other windows.
 
 import { api } from "./api.js";
 import { person } from "./session.js";

@@ -1,4 +1,5 @@
-// Addresses of the dashboard: the screen of each path, and navigation without loading the page again.
+// Addresses of the dashboard: the screen of each path, and navigation without loading the page
+// again.
 
 import { effect, signal } from "@preact/signals";
 

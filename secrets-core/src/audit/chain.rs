@@ -14,7 +14,7 @@ use crate::engine::{Engine, Failures, Periodic, Schedule, WorkItem, refusals};
 use crate::model::TeamId;
 use crate::store::{AuditHead, StoreError, StoreResult};
 
-/// Maximum number of entries pruned from an audit chain in one transaction.
+/// Maximum number of audit entries pruned from an audit chain in one transaction.
 const MAX_PRUNED: u64 = 1_000;
 
 /// Maximum number of retries in a row to prune an audit chain that another transaction changes
@@ -26,9 +26,9 @@ const MAX_COLLISIONS: u32 = 10;
 pub struct VerifiedAudit {
     /// Number of audit chains: one for each team, and one for entries that belong to no team.
     pub chains: u64,
-    /// Number of entries in the audit chains that were verified as unchanged.
+    /// Number of audit entries in audit chains that were verified as unchanged.
     pub entries: u64,
-    /// Number of entries not appended to an audit chain yet.
+    /// Number of audit entries that are not in an audit chain yet.
     pub unsealed: u64,
     /// Audit chains that were modified by anything other than the service.
     pub broken: Vec<BrokenChain>,
@@ -44,7 +44,8 @@ pub struct BrokenChain {
     pub position: u64,
 }
 
-/// Worker that writes the entries of refused requests, and appends new entries to the audit chains.
+/// Worker that writes the audit entries of refused requests, and appends new entries to the audit
+/// chains.
 pub const SEAL: Periodic = Periodic {
     name: "audit seal",
     schedule: Schedule::every(Duration::from_secs(10)),
@@ -57,7 +58,7 @@ pub const SEAL: Periodic = Periodic {
     },
 };
 
-/// Worker that moves the entries of reads from their batches to the audit chains.
+/// Worker that moves the audit entries of reads from their batches to the audit chains.
 pub const SEAL_BATCHES: Periodic = Periodic {
     name: "audit batches",
     schedule: Schedule::every(Duration::from_secs(1)),
@@ -71,7 +72,7 @@ pub const PRUNE: Periodic = Periodic {
     job: |engine| Box::pin(async move { Ok(prune(&engine).await?) }),
 };
 
-/// Appends all new entries to the audit chains of their teams. Returns the number of entries
+/// Appends all new audit entries to the audit chains of their teams. Returns the number of entries
 /// appended.
 ///
 /// Several nodes may call this function concurrently. If two nodes append to the same audit chain,
@@ -113,13 +114,15 @@ pub async fn seal(engine: &Engine) -> StoreResult<u64> {
     Ok(sealed)
 }
 
-/// Appends the entries of batches to the audit chains of their teams. Returns their number.
+/// Appends the audit entries of batches to the audit chains of their teams. Returns the number of
+/// entries.
 async fn seal_batches(engine: &Engine) -> StoreResult<u64> {
     let mut reads = engine.store().read().await?;
     audit_chain::seal_batches(engine, &mut *reads).await
 }
 
-/// Appends the oldest new entries of a team to its audit chain. Returns their number.
+/// Appends the oldest new audit entries of a team to its audit chain. Returns the number of
+/// entries.
 async fn seal_batch(engine: &Engine, team: Option<TeamId>) -> StoreResult<usize> {
     let entries = engine.store().read().await?.unsealed_audit(team, MAX_SEALED).await?;
     if entries.is_empty() {
@@ -133,8 +136,8 @@ async fn seal_batch(engine: &Engine, team: Option<TeamId>) -> StoreResult<usize>
     Ok(count)
 }
 
-/// Deletes all entries older than the retention period of their team's plan. Entries that belong to
-/// no team are kept for a year. The remaining audit chain can still be verified.
+/// Deletes all audit entries older than the retention period of their team's plan. Entries that
+/// belong to no team are kept for a year. The remaining audit chain can still be verified.
 pub async fn prune(engine: &Engine) -> StoreResult<()> {
     let heads = engine.store().read().await?.audit_heads().await?;
     let failures = engine.shared::<Failures>();
@@ -171,8 +174,8 @@ async fn audit_days(engine: &Engine, team: Option<TeamId>) -> StoreResult<i64> {
     Ok(team.map_or(YEAR, |team| engine.options().plans.of_team(&team.plan).audit_days.into()))
 }
 
-/// Deletes entries at the start of a team's audit chain whose retention period has ended, at most
-/// [`MAX_PRUNED`]. Returns true if there are more such entries.
+/// Deletes audit entries whose retention period has ended from the start of a team's audit chain,
+/// at most [`MAX_PRUNED`]. Returns true if there are more such entries.
 async fn prune_chain(engine: &Engine, team: Option<TeamId>) -> StoreResult<bool> {
     let cutoff = engine.now() - TimeDelta::days(audit_days(engine, team).await?);
     let mut reads = engine.store().read().await?;

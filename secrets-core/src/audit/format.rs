@@ -42,14 +42,14 @@ const COLUMNS: [&str; 22] = [
 ];
 
 impl AuditPage {
-    /// Formats the entries as one JSON object per line.
+    /// Formats the audit entries as one JSON object per line.
     #[must_use]
     pub fn ndjson(&self) -> String {
         let lines = self.logs.iter().filter_map(|entry| serde_json::to_string(entry).ok());
         lines.flat_map(|line| [line, "\n".to_owned()]).collect()
     }
 
-    /// Formats the entries as CSV. A cell that a spreadsheet would evaluate as a formula is
+    /// Formats the audit entries as CSV. A cell that a spreadsheet would evaluate as a formula is
     /// prefixed with `'`, because names and user agents are chosen by others.
     #[must_use]
     pub fn csv(&self) -> String {

@@ -1,5 +1,5 @@
-//! The audit log. Entries are written in the transaction of a change, or before the response to a
-//! read.
+//! The audit log. Audit entries are written in the transaction of a change, or before the response
+//! to a read.
 //!
 //! Entries form one audit chain (a hash chain) per team. [`chain`] assigns each entry its position
 //! and a hash that includes the previous entry's hash. This happens some time after the entry was

@@ -12,7 +12,7 @@ use super::AuditFormat;
 use crate::model::{AuditId, Error, Result, Time, ids};
 use crate::store::{ActionFilter, AuditFilter, AuditOrder, AuditScope};
 
-/// Default and maximum number of entries per page.
+/// Default and maximum number of audit entries per page.
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 200;
 
@@ -97,7 +97,7 @@ impl AuditQuery {
         Ok(wanted)
     }
 
-    /// Returns the order of the entries.
+    /// Returns the order of the audit entries.
     pub(super) fn order(&self) -> Result<AuditOrder> {
         match self.order.as_deref() {
             None | Some("desc") => Ok(AuditOrder::Newest),
@@ -106,7 +106,7 @@ impl AuditQuery {
         }
     }
 
-    /// Returns the maximum number of entries per page.
+    /// Returns the maximum number of audit entries per page.
     pub(super) fn page(&self) -> Result<u32> {
         const RULE: &str = "must be a whole number from 1 to 200";
         let limit = parsed("limit", self.limit.as_deref(), RULE)?.unwrap_or(DEFAULT_LIMIT);

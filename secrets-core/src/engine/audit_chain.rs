@@ -1,5 +1,5 @@
-//! Audit chains: appending entries, with their hashes, and moving the entries of reads there from
-//! their batches.
+//! Audit chains: appending audit entries with their hashes, and moving the audit entries of reads
+//! from batches to the chains.
 
 #[cfg(test)]
 #[cfg(feature = "testing")]
@@ -20,8 +20,8 @@ use crate::store::{
     AuditBatch, AuditHead, AuditRecord, AuditSeal, Reads, StoreError, StoreResult, Tx,
 };
 
-/// Maximum number of entries in the log that are appended to audit chains in one transaction. Other
-/// writers wait for the transaction.
+/// Maximum number of audit entries in the log that are appended to audit chains in one transaction.
+/// Other writers wait for the transaction.
 pub(crate) const MAX_SEALED: u32 = 500;
 
 /// Maximum number of batches in one transaction.
@@ -83,7 +83,7 @@ async fn move_batches(engine: &Engine, batches: &[AuditBatch], sealed: bool) -> 
         let (mut appended, mut room) = (Vec::new(), MAX_SEALED);
         for (team, new) in teams {
             let head = head(&mut *tx, engine.keyring(), team).await?;
-            // A chain is in time order, except for entries that nodes write at the same time.
+            // A chain is in time order, except for entries that several nodes write concurrently.
             let stored = tx.unsealed_audit(team, room).await?;
             room = room.saturating_sub(u32::try_from(stored.len()).unwrap_or(u32::MAX));
             appended.extend(append(&mut *tx, engine.keyring(), head, stored, new).await?);
@@ -171,9 +171,9 @@ pub(crate) async fn head(
     }
 }
 
-/// Appends entries of a team to the audit chain with this head: `stored` entries, which are in the
-/// log, and `new` entries. Returns the new entries with their positions and hashes; the caller
-/// inserts them.
+/// Appends audit entries of a team to the audit chain with this head: `stored` entries, which are
+/// in the log, and `new` entries. Returns the new entries with their positions and hashes; the
+/// caller inserts them.
 pub(crate) async fn append(
     tx: &mut dyn Tx,
     keyring: &Keyring,
@@ -226,9 +226,9 @@ async fn yield_now() {
     .await;
 }
 
-/// Computes the hash of an entry at its position in the audit chain. The actor's name and e-mail
-/// address are not included, because they are erased when a user deletes their account. The actor's
-/// ID stays.
+/// Computes the hash of an audit entry at its position in the audit chain. The actor's name and
+/// e-mail address are not included, because they are erased when a user deletes their account. The
+/// actor's ID stays.
 pub(crate) fn entry_hash(
     keyring: &Keyring,
     entry: &AuditRecord,

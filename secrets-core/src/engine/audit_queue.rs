@@ -17,7 +17,7 @@ use super::Counters;
 use crate::model::lock::lock;
 use crate::store::{AuditRecord, Store, StoreResult};
 
-/// Maximum number of entries in one transaction.
+/// Maximum number of audit entries in one transaction.
 const MAX_BATCH: usize = 256;
 
 #[derive(Default)]
@@ -63,7 +63,7 @@ impl AuditQueue {
         self.failing.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of entries that wait for their batch.
+    /// Returns the number of audit entries that wait for their batch.
     pub(crate) fn waiting_entries(&self) -> usize {
         self.waiting().len()
     }

@@ -125,16 +125,16 @@ impl<'a, A: Access> Context<'a, A> {
 }
 
 impl Context<'_, Read> {
-    /// Moves the entries of all completed reads from batches to the audit log, so that a query of
-    /// the log finds them.
+    /// Moves the audit entries of all completed reads from batches to the audit log, so that a
+    /// query of the log finds them.
     pub(crate) async fn complete_audit_log(&mut self) -> StoreResult<()> {
         audit_chain::seal_batches(self.engine, self.session.as_mut()).await.map(drop)
     }
 }
 
 impl Context<'_, Write> {
-    /// Moves the entries of all completed reads from batches to the audit log, so that a query of
-    /// the log finds them.
+    /// Moves the audit entries of all completed reads from batches to the audit log, so that a
+    /// query of the log finds them.
     pub(crate) async fn complete_audit_log(&mut self) -> StoreResult<()> {
         audit_chain::expand_batches(self.tx()).await
     }

@@ -42,10 +42,10 @@ pub trait Operation: Send + Sized {
 pub enum Audit {
     /// No audit entry.
     Nothing,
-    /// Entries written in the same transaction as the change.
+    /// Audit entries that are written in the same transaction as the change.
     Change(&'static str),
-    /// Entries written before the output is returned; if they cannot be written, the operation
-    /// fails. The operator can turn off the recording of reads.
+    /// Audit entries that are written before the output is returned; if they cannot be written, the
+    /// operation fails. The operator can turn off the recording of reads.
     Read(&'static str),
     /// Like [`Read`](Audit::Read), but always recorded.
     Export(&'static str),

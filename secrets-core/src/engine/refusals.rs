@@ -28,7 +28,7 @@ const MAX_MERGED_KINDS: usize = 128;
 /// in the service's own log.
 const MAX_KINDS: usize = 8_192;
 
-/// Maximum number of entries written in one transaction.
+/// Maximum number of audit entries written in one transaction.
 const MAX_BATCH: usize = 64;
 
 /// Refusals of the current minute, and earlier refusals that are not recorded yet.
@@ -42,7 +42,7 @@ struct Kinds {
     len: usize,
     /// Number of refusals that were dropped, because there were too many kinds.
     dropped: u64,
-    /// Entries that could not be written, at most [`MAX_KINDS`].
+    /// Audit entries that could not be written, at most [`MAX_KINDS`].
     unwritten: Vec<AuditRecord>,
 }
 
@@ -93,7 +93,7 @@ impl Kinds {
         (kind.recorded < minute(now)).then(|| kind.take(now))
     }
 
-    /// Takes the entries to record: entries of earlier minutes and, if `all`, of the current
+    /// Takes the audit entries to record: entries of earlier minutes and, if `all`, of the current
     /// minute. Removes the kinds without a refusal since the previous minute.
     fn take(&mut self, now: Time, all: bool) -> Vec<AuditRecord> {
         let mut due = std::mem::take(&mut self.unwritten);
@@ -108,14 +108,14 @@ impl Kinds {
         due
     }
 
-    /// Puts back entries that could not be written, to be written later.
+    /// Puts back audit entries that could not be written, to be written later.
     fn put_back(&mut self, entries: Vec<AuditRecord>) {
         let room = MAX_KINDS.saturating_sub(self.unwritten.len());
         self.dropped += entries.len().saturating_sub(room) as u64;
         self.unwritten.extend(entries.into_iter().take(room));
     }
 
-    /// Removes the name and e-mail address of a user from all entries.
+    /// Removes the name and e-mail address of a user from all audit entries in memory.
     fn forget(&mut self, user: UserId) {
         let kinds = self.by_account.get_mut(&user).into_iter().flatten();
         let unwritten = self.unwritten.iter_mut();

@@ -64,7 +64,7 @@ pub struct AuditRecord {
     pub seal: Option<AuditSeal>,
 }
 
-/// Entries of reads that were committed together.
+/// Batch of audit entries: entries of reads that were committed together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditBatch {
     /// Batch ID.
@@ -73,7 +73,7 @@ pub struct AuditBatch {
     pub entries: Option<Vec<AuditRecord>>,
 }
 
-/// Position and hash of an entry in its team's audit chain.
+/// Position and hash of an audit entry in its team's audit chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditSeal {
     /// Position in the audit chain, from 1.
@@ -120,7 +120,7 @@ pub enum ActionFilter {
     Prefix(String),
 }
 
-/// Sort order of entries.
+/// Sort order of audit entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AuditOrder {
     /// Newest first.
@@ -219,8 +219,8 @@ impl From<TeamId> for AuditScope {
 /// Read access to the audit log.
 #[async_trait]
 pub trait AuditReads: Send {
-    /// Lists the entries that match the filter, ordered by time and, within a microsecond, by ID.
-    /// Entries in batches are not included.
+    /// Lists the audit entries that match the filter, ordered by time and, within a microsecond, by
+    /// ID. Entries in batches are not included.
     async fn audit_entries(&mut self, filter: &AuditFilter) -> StoreResult<Vec<AuditRecord>>;
 
     /// Returns time and ID of the entry at position `count` (from 1) in the range of the filter, of
@@ -231,30 +231,30 @@ pub trait AuditReads: Send {
         count: u32,
     ) -> StoreResult<Option<(Time, AuditId)>>;
 
-    /// Lists the teams with entries that are not yet in an audit chain; `None` stands for the
+    /// Lists the teams with audit entries that are not yet in an audit chain; `None` stands for the
     /// entries that belong to no team.
     async fn unsealed_teams(&mut self) -> StoreResult<Vec<Option<TeamId>>>;
 
-    /// Lists the oldest entries of a team that are not yet in its audit chain.
+    /// Lists the oldest audit entries of a team that are not yet in its audit chain.
     async fn unsealed_audit(
         &mut self,
         team: Option<TeamId>,
         limit: u32,
     ) -> StoreResult<Vec<AuditRecord>>;
 
-    /// Lists batches of entries (see [`AuditWrites::insert_audit_batch`]) after the ID `behind`, in
-    /// the order of their IDs.
+    /// Lists batches of audit entries (see [`AuditWrites::insert_audit_batch`]) after the ID
+    /// `behind`, in the order of their IDs.
     async fn audit_batches(
         &mut self,
         behind: AuditBatchId,
         limit: u32,
     ) -> StoreResult<Vec<AuditBatch>>;
 
-    /// Returns the highest ID of a batch.
+    /// Returns the highest ID of a batch of audit entries.
     async fn last_audit_batch(&mut self) -> StoreResult<Option<AuditBatchId>>;
 
-    /// Counts the entries, over all teams, that are not yet in an audit chain. Includes those in
-    /// batches.
+    /// Counts the audit entries of all teams that are not yet in an audit chain, including entries
+    /// in batches.
     async fn count_unsealed_audit(&mut self) -> StoreResult<u64>;
 
     /// Returns the start and end of a team's audit chain; `None` if the team has no chain.
@@ -283,33 +283,33 @@ pub trait AuditReads: Send {
 /// Write access to the audit log.
 #[async_trait]
 pub trait AuditWrites: Send {
-    /// Inserts entries. Skips an entry if its ID exists, so that a caller that does not know
+    /// Inserts audit entries. Skips an entry if its ID exists, so that a caller that does not know
     /// whether its commit succeeded can insert the same entries again.
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
-    /// Inserts entries as one record, a batch, which is quicker to write. Only the methods for
-    /// batches return or change them, but `count_unsealed_audit` counts them.
+    /// Inserts audit entries as one record, a batch, which is quicker to write. Only the methods
+    /// for batches return or change them, but `count_unsealed_audit` counts them.
     async fn insert_audit_batch(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
-    /// Deletes batches. Returns the IDs of the batches that existed. Waits for concurrent
-    /// transactions that delete the same batches.
+    /// Deletes batches of audit entries. Returns the IDs of the batches that existed. Waits for
+    /// concurrent transactions that delete the same batches.
     async fn delete_audit_batches(
         &mut self,
         batches: &[AuditBatchId],
     ) -> StoreResult<Vec<AuditBatchId>>;
 
-    /// Inserts entries with their positions and hashes. Fails with `Stale` if one of the entries
-    /// exists already; the caller must then drop the transaction.
+    /// Inserts audit entries with their positions and hashes. Fails with `Stale` if one of the
+    /// entries exists already; the caller must then drop the transaction.
     async fn insert_sealed_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
-    /// Removes the name and e-mail address of a user from all entries with the user as the actor.
-    /// The user ID stays in them.
+    /// Removes the name and e-mail address of a user from all audit entries with the user as the
+    /// actor. The entries keep the user ID.
     async fn anonymize_actor(&mut self, user: Uuid) -> StoreResult<()>;
 
-    /// Appends entries to an audit chain. `end` is the expected last position of the stored chain
-    /// (0 for a new chain); `head` is the new head. Fails with `Stale` if the stored chain does not
-    /// end at `end`, or if an entry does not exist or is in a chain already; the caller must then
-    /// drop the transaction.
+    /// Appends audit entries to an audit chain. `end` is the expected last position of the stored
+    /// chain (0 for a new chain); `head` is the new head. Fails with `Stale` if the stored chain
+    /// does not end at `end`, or if an entry does not exist or is in a chain already; the caller
+    /// must then drop the transaction.
     async fn seal_audit(
         &mut self,
         head: &AuditHead,
@@ -317,7 +317,8 @@ pub trait AuditWrites: Send {
         seals: &[(AuditId, AuditSeal)],
     ) -> StoreResult<()>;
 
-    /// Deletes the oldest entries of an audit chain, up to the position `head.base`. Fails with
-    /// `Stale` unless the stored chain has the base `base` and the same last position as `head`.
+    /// Deletes the oldest audit entries of an audit chain, up to the position `head.base`. Fails
+    /// with `Stale` unless the stored chain has the base `base` and the same last position as
+    /// `head`.
     async fn prune_audit(&mut self, head: &AuditHead, base: u64) -> StoreResult<()>;
 }

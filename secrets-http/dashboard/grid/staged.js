@@ -36,7 +36,8 @@ const step = (staged, changes) => ({ changes, past: [...staged.past, staged.chan
  * @returns {Change | null} `null` if nothing remains to be changed
  */
 function combined(before, next) {
-  // The version on which the first change was based stays: a later change by another user is then a conflict.
+  // The version on which the first change was based stays: a later change by another user is then a
+  // conflict.
   const base = before ? before.base : next.base;
   if (next.action === "delete" && base === 0) return null;
   const hasValue = before?.action === "set" || before?.action === "copy";

@@ -138,7 +138,8 @@ function LateWindows(properties) {
       properties.grid.closeWindows();
       notify({ text: words.errors.network, isBad: true });
     };
-    // `setWindows` would call a component as an update function, so pass a function that returns the component.
+    // `setWindows` would call a component as an update function, so pass a function that returns
+    // the component.
     const load = () => void import("../windows/all.js").then((all) => setWindows(() => all.Windows), failed);
     if (isNeeded) return load();
     const waiting = requestIdleCallback(load);

@@ -57,7 +57,8 @@ function useNewProject() {
     setFile(given);
     try {
       const { NewProject } = await import("../sections/new-project.js");
-      // `setDialog` would call a component as an update function, so pass a function that returns the component.
+      // `setDialog` would call a component as an update function, so pass a function that returns
+      // the component.
       setDialog(() => NewProject);
     } catch {
       notify({ text: words.errors.network, isBad: true });

@@ -56,7 +56,8 @@ export async function save(grid, reload) {
     }
     await api.change(grid.project.slug, planOf(changes));
     let isShown = false;
-    // Called in the rendering step that shows the saved state, so that a new key does not disappear briefly.
+    // Called in the rendering step that shows the saved state, so that a new key does not disappear
+    // briefly.
     const end = () => {
       saved(grid);
       isShown = true;

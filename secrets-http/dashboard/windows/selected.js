@@ -93,7 +93,8 @@ export async function copySelected(grid, read) {
   );
   try {
     const text = lines.then((all) => new Blob([all.filter((line) => line !== null).map((line) => `${line}\n`).join("")], { type: "text/plain" }));
-    // The browser allows writing only shortly after a key press or click, so the clipboard gets promises of values that are still being loaded.
+    // The browser allows writing only shortly after a key press or click, so the clipboard gets
+    // promises of values that are still being loaded.
     await Promise.all([lines, navigator.clipboard.write([new ClipboardItem({ "text/plain": text })])]);
     const copied = words.selected.copied(cells.length - refused.length, cells[0].environment.name);
     notify({ text: [copied, refused.length && words.selected.refused(refused.join(", "))].filter(Boolean).join(" "), isBad: refused.length > 0 });

@@ -1,4 +1,4 @@
-//! Tests of moving entries from batches to audit chains.
+//! Tests of moving audit entries from batches to audit chains.
 
 use std::sync::Arc;
 
@@ -46,14 +46,14 @@ impl Log {
         seal_batches(self.service.engine(), &mut *reads).await
     }
 
-    /// Actions of the entries of the team's audit chain, in its order.
+    /// Returns the actions of the entries in the team's audit chain, in the order of the chain.
     async fn chained(&self) -> Vec<String> {
         let mut reads = self.store.read().await.unwrap();
         let entries = reads.audit_chain(Some(self.world.team.id), 0, 100).await.unwrap();
         entries.into_iter().map(|entry| entry.action).collect()
     }
 
-    /// Actions of all entries, oldest first.
+    /// Returns the actions of all audit entries, oldest first.
     async fn listed(&self) -> Vec<String> {
         let mut reads = self.store.read().await.unwrap();
         let all = AuditFilter::newest(self.world.team.id, 100);
@@ -61,8 +61,8 @@ impl Log {
         entries.into_iter().rev().map(|entry| entry.action).collect()
     }
 
-    /// Number of entries in audit chains, all of which are intact, and number of entries that are
-    /// in no audit chain yet.
+    /// Returns the number of audit entries in audit chains, and the number of entries that are in
+    /// no audit chain yet. Asserts that the chains are intact.
     async fn verified(&self) -> (u64, u64) {
         let verified = verify(self.service.engine()).await.unwrap();
         assert_eq!(verified.broken, []);

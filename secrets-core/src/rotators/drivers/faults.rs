@@ -9,7 +9,7 @@ use crate::ports::rotator::{Fault, ServerCode, TargetError};
 pub(super) enum Stage {
     /// During the login of this account.
     Login(Who),
-    /// During a statement that this account runs.
+    /// During an SQL statement that this account runs.
     Work(Who),
 }
 

@@ -4,11 +4,11 @@ use std::fmt;
 
 use crate::ports::rotator::{Fault, TargetError};
 
-/// A quoted identifier. Statements take identifiers in this type only.
+/// A quoted identifier. SQL statements take identifiers in this type only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ident(String);
 
-/// A quoted string literal. Statements take values in this type only.
+/// A quoted string literal. SQL statements take values in this type only.
 pub(super) struct Literal(zeroize::Zeroizing<String>);
 
 impl Ident {

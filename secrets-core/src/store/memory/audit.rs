@@ -114,7 +114,7 @@ fn is_by(entry: &AuditRecord, user: Uuid) -> bool {
     entry.actor_id == Some(user) && entry.actor_type == "user"
 }
 
-/// Returns the entries of a scope.
+/// Returns the audit entries of a scope.
 fn of_scope(state: &State, scope: AuditScope) -> Entries {
     match scope {
         AuditScope::Team(team) => state.audit.get(&Some(team)).cloned().unwrap_or_default(),
@@ -126,7 +126,7 @@ fn of_scope(state: &State, scope: AuditScope) -> Entries {
     }
 }
 
-/// Returns the entries in the range of a filter: its times and cursor, in its order.
+/// Returns the audit entries in the range of a filter: its times and cursor, in its order.
 fn in_range<'a>(
     entries: &'a Entries,
     filter: &'a AuditFilter,
@@ -151,7 +151,7 @@ fn in_range<'a>(
     }
 }
 
-/// Returns true if an entry matches the conditions of the filter other than its range.
+/// Returns true if an audit entry matches the conditions of the filter other than its range.
 fn is_match(filter: &AuditFilter, entry: &AuditRecord) -> bool {
     fn same<T: PartialEq>(expected: Option<&T>, actual: Option<&T>) -> bool {
         expected.is_none() || expected == actual

@@ -89,13 +89,14 @@ pub(super) struct State {
     pub(super) device_logins: Table<DeviceLoginId, DeviceLoginRecord>,
     pub(super) sessions: Table<SessionId, SessionRecord>,
 
-    /// Batches of entries that are not in `audit` yet.
+    /// Batches of audit entries that are not in `audit` yet.
     pub(super) audit_batches: OrdMap<AuditBatchId, Arc<[AuditRecord]>>,
-    /// Entries by team, oldest first.
+    /// Audit entries by team, oldest first.
     pub(super) audit: OrdMap<Option<TeamId>, Table<(Time, AuditId), AuditRecord>>,
-    /// Map keys in `audit` of a team's entries that are not in an audit chain yet, oldest first.
+    /// Keys of the map `audit` for a team's audit entries that are not in an audit chain yet,
+    /// oldest first.
     pub(super) audit_unsealed: OrdMap<Option<TeamId>, OrdSet<(Time, AuditId)>>,
-    /// Map key in `audit` of the entry at each position of an audit chain.
+    /// Key of the map `audit` for the audit entry at each position of an audit chain.
     pub(super) audit_chain: OrdMap<(Option<TeamId>, u64), (Time, AuditId)>,
     pub(super) audit_heads: OrdMap<Option<TeamId>, AuditHead>,
 }

@@ -20,8 +20,8 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Maps the error of a failed statement. `passes` returns true for error codes of failures that may
-/// be temporary.
+/// Maps the error of a failed SQL statement. `passes` returns true for error codes of failures that
+/// may be temporary.
 pub(super) fn failed(error: Error, passes: fn(&str) -> bool) -> StoreError {
     match error {
         Error::Io(cause) => StoreError::Unavailable(cause.into()),

@@ -20,7 +20,7 @@ const BEGIN: &str = "BEGIN";
 /// Query that checks that migrations have run.
 const HAS_TABLES: &str = "SELECT to_regclass('_sqlx_migrations') IS NOT NULL";
 
-/// Statement to run before the connections are closed.
+/// SQL statement to run before the connections are closed.
 const BEFORE_CLOSE: Option<&str> = None;
 
 const CLOCK: &str = "SELECT clock_timestamp()";
@@ -137,8 +137,8 @@ fn pool(
         })
 }
 
-/// Returns the statement that sets up a session. A statement, and not parameters of the connection,
-/// because connection poolers in session mode refuse or ignore such parameters.
+/// Returns the SQL statement that sets up a session. An SQL statement, and not parameters of the
+/// connection, because connection poolers in session mode refuse or ignore such parameters.
 fn session_setup(server: &PgConnectOptions) -> String {
     let given = server.get_options().unwrap_or_default();
     let missing = SESSION_SETTINGS.iter().filter(|(name, _)| !given.contains(name));

@@ -27,8 +27,8 @@ const BEGIN: &str = "BEGIN IMMEDIATE";
 const HAS_TABLES: &str =
     "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = '_sqlx_migrations')";
 
-/// Statement to run before the connections are closed. It moves the content of the `-wal` file to
-/// the database file.
+/// SQL statement to run before the connections are closed. It moves the content of the `-wal` file
+/// to the database file.
 const BEFORE_CLOSE: Option<&str> = Some("PRAGMA wal_checkpoint(TRUNCATE)");
 
 /// Query that checks that the database can be read. It returns no time, because SQLite has no

@@ -127,7 +127,7 @@ async fn identity(session: &mut Session) -> Result<Option<String>, TargetError> 
     session.value("SELECT @@GLOBAL.server_uuid").await
 }
 
-/// Returns the quoted account name for use in statements.
+/// Returns the quoted account name for use in SQL statements.
 fn account(username: &str) -> Result<String, TargetError> {
     Ok(format!("{}@'%'", Literal::my_plain(username)?))
 }

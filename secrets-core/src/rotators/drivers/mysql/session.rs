@@ -38,7 +38,7 @@ impl Session {
         Self { wire, server, work, stage }
     }
 
-    /// Runs a statement before the commit and returns its rows.
+    /// Runs an SQL statement that precedes the commit, and returns its rows.
     pub(crate) async fn run(&mut self, statement: &str) -> Result<Rows, TargetError> {
         let work = self.work;
         work.statement(async {
@@ -48,7 +48,7 @@ impl Session {
         .await
     }
 
-    /// Runs a statement that the server may reject. Returns true if the statement succeeded.
+    /// Runs an SQL statement that the server may reject. Returns true if the statement succeeded.
     pub(super) async fn try_run(&mut self, statement: &str) -> Result<bool, TargetError> {
         match self.run(statement).await {
             Ok(_) => Ok(true),
@@ -65,7 +65,7 @@ impl Session {
         Ok(row.into_iter().next().flatten())
     }
 
-    /// Runs the statement that makes the change effective. Without a response, the outcome is
+    /// Runs the SQL statement that makes the change effective. Without a response, the outcome is
     /// unknown.
     pub(super) async fn commit(&mut self, statement: &str) -> Result<(), TargetError> {
         failpoint::reached("in-transaction").await;

@@ -107,7 +107,7 @@ impl Level {
         }
     }
 
-    /// Returns the statements needed to reach this level; empty if nothing needs to change.
+    /// Returns the SQL statements needed to reach this level; empty if nothing needs to change.
     async fn statements(
         &self,
         transaction: &Transaction<'_>,

@@ -13,7 +13,7 @@ use crate::ports::rotator::{Fault, TargetError};
 use crate::rotators::drivers::deadlines::Work;
 use crate::rotators::drivers::faults::{Stage, of_state};
 
-/// Statements at the start of every transaction. The search path contains only `pg_catalog`, so
+/// SQL statements at the start of every transaction. The search path contains only `pg_catalog`, so
 /// that no other object can shadow a system name.
 const BEGIN: &str = "BEGIN; \
     SET LOCAL statement_timeout = '10s'; \
@@ -44,7 +44,7 @@ impl<'a> Transaction<'a> {
         Ok(transaction)
     }
 
-    /// Runs statements without results.
+    /// Runs SQL statements without results.
     pub(super) async fn run(&self, statements: &str) -> Result<(), TargetError> {
         let answer = async {
             self.peer.client.batch_execute(statements).await.map_err(|error| self.fault(&error))
@@ -74,9 +74,9 @@ impl<'a> Transaction<'a> {
         self.rows(query, parameters).await?.pop().ok_or(Fault::Protocol.into())
     }
 
-    /// Runs statements that the server may reject, in a savepoint. The outer error means that the
-    /// connection failed. After an inner error, the statements are rolled back and the transaction
-    /// continues.
+    /// Runs SQL statements that the server may reject, in a savepoint. The outer error means that
+    /// the connection failed. After an inner error, the statements are rolled back and the
+    /// transaction continues.
     pub(super) async fn try_run(
         &self,
         statements: &str,

@@ -46,8 +46,8 @@ pub(super) async fn watch(
     Ok(())
 }
 
-/// Returns the statements that create the triggers. The triggers also run for rows that a foreign
-/// key deletes.
+/// Returns the SQL statements that create the triggers. The triggers also run for rows that a
+/// foreign key deletes.
 fn triggers() -> String {
     let mut text = format!("CREATE TEMP TABLE {TABLE} (counter INTEGER PRIMARY KEY);");
     for (table, column) in WATCHED {

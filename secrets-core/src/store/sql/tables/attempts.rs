@@ -1,4 +1,4 @@
-//! Statements and rows of rotation attempts.
+//! SQL statements and rows of rotation attempts.
 
 use super::{Row, Statement, bigint};
 use crate::crypto::Sealed;

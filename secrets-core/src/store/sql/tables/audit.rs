@@ -15,15 +15,15 @@ const COLUMNS: &str = "id, team_id, project_id, project_name, environment_id, en
      resource_name, outcome, metadata, address, agent, request_id, created_at, position,
      previous_hash, hash";
 
-/// Maximum number of entries per SQL statement. Statements with exactly this number of entries stay
-/// prepared.
+/// Maximum number of audit entries per SQL statement. Statements with exactly this number of
+/// entries stay prepared.
 const ROWS: usize = 64;
 
 const HEAD: &str = "SELECT team_id, base, base_hash, position, hash, mac FROM audit_heads";
 
-/// Query for the teams with entries that are not in an audit chain. It takes one step along the
-/// index per team, not per entry. The order is that of the index `audit_log_unsealed`, so that both
-/// databases use this index.
+/// Query for the teams with audit entries that are not in an audit chain. It takes one step along
+/// the index per team, not per entry. The order is that of the index `audit_log_unsealed`, so that
+/// both databases use this index.
 pub(in super::super) const UNSEALED_TEAMS: &str = "
     WITH RECURSIVE teams (team_id) AS (
         SELECT (SELECT team_id FROM audit_log WHERE position IS NULL AND team_id IS NOT NULL
@@ -37,7 +37,7 @@ pub(in super::super) const UNSEALED_TEAMS: &str = "
     UNION ALL
     SELECT NULL WHERE EXISTS (SELECT 1 FROM audit_log WHERE position IS NULL AND team_id IS NULL)";
 
-/// End of a query for the entries that are not in an audit chain yet, oldest first. The limit
+/// End of a query for the audit entries that are not in an audit chain yet, oldest first. The limit
 /// follows.
 pub(in super::super) const UNSEALED: &str = " AND position IS NULL ORDER BY created_at, id LIMIT ";
 
@@ -265,7 +265,7 @@ impl AuditWrites for Session<Transaction> {
     }
 }
 
-/// Builds the statement that inserts entries, except entries whose ID exists already.
+/// Builds the SQL statement that inserts audit entries, except entries whose ID exists already.
 fn insert(
     entries: &[AuditRecord],
     seal: fn(&AuditRecord) -> Option<AuditSeal>,
@@ -303,7 +303,7 @@ fn insert(
     Ok(statement)
 }
 
-/// True if the statement that inserts these entries stays prepared.
+/// True if the SQL statement that inserts these audit entries stays prepared.
 fn is_prepared(entries: &[AuditRecord]) -> bool {
     matches!(entries.len(), 1 | ROWS)
 }

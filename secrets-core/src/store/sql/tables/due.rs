@@ -1,4 +1,4 @@
-//! Statements and rows for rotations whose work is due.
+//! SQL statements and rows for rotations whose work is due.
 
 use super::{Row, Statement};
 use crate::model::Time;

@@ -147,7 +147,7 @@ pub(super) mod tokens;
 mod users;
 mod webhooks;
 
-/// Maximum number of rows or values per statement: SQLite allows 32,766 parameters.
+/// Maximum number of rows or values per SQL statement: SQLite allows 32,766 parameters.
 const BATCH: usize = 1_000;
 
 type Connection = <Db as Database>::Connection;
@@ -315,7 +315,7 @@ impl Tx for Session<Transaction> {
 }
 
 impl<C: Connected> Session<C> {
-    /// Runs a statement and decodes the first row of its result with `read`.
+    /// Runs an SQL statement and decodes the first row of its result with `read`.
     async fn one<T>(
         &mut self,
         table: &'static str,
@@ -328,7 +328,7 @@ impl<C: Connected> Session<C> {
         row.map(|row| read(&Row { table, row: &row })).transpose()
     }
 
-    /// Runs a statement and decodes every row of its result with `read` as it arrives.
+    /// Runs an SQL statement and decodes every row of its result with `read` as it arrives.
     async fn all<T: Send>(
         &mut self,
         table: &'static str,
@@ -344,7 +344,7 @@ impl<C: Connected> Session<C> {
         Ok(records)
     }
 
-    /// Runs a statement and passes every row of its result to `take` as it arrives.
+    /// Runs an SQL statement and passes every row of its result to `take` as it arrives.
     async fn each(
         &mut self,
         table: &'static str,
@@ -363,7 +363,7 @@ impl<C: Connected> Session<C> {
             .await
     }
 
-    /// Runs a statement that returns a count.
+    /// Runs an SQL statement that returns a count.
     async fn count(&mut self, statement: Statement<'_>) -> StoreResult<u64> {
         let count = self.one("count", statement, |row| row.number("count")).await?;
         count.ok_or_else(|| broken("a count returned no row"))
@@ -371,7 +371,7 @@ impl<C: Connected> Session<C> {
 }
 
 impl Session<Transaction> {
-    /// Runs a statement and returns the number of rows written.
+    /// Runs an SQL statement and returns the number of rows written.
     async fn write(&mut self, statement: Statement<'_>) -> StoreResult<u64> {
         let (connection, limit) = self.0.pooled().await?.parts();
         let done = async { statement.execute(connection).await.map_err(failed) };
@@ -401,7 +401,7 @@ fn bigint(number: u64) -> StoreResult<i64> {
     i64::try_from(number).map_err(|cause| StoreError::Corrupt(cause.into()))
 }
 
-/// Adds a list of IDs, `(a, b, c)`, to a statement.
+/// Adds a list of IDs, `(a, b, c)`, to an SQL statement.
 fn push_ids(statement: &mut QueryBuilder<Db>, ids: impl Iterator<Item = Uuid>) {
     statement.push("(");
     let mut list = statement.separated(", ");

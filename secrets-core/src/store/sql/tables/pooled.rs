@@ -1,4 +1,4 @@
-//! Connections of a pool, with a timeout for each statement.
+//! Connections of a pool, with a timeout for each SQL statement.
 
 use std::future::Future;
 use std::mem;
@@ -37,10 +37,10 @@ pub(super) struct Pooled {
     commit: Option<RunningCommit>,
 }
 
-/// Timeout of the statements of a connection.
+/// Timeout of the SQL statements on a connection.
 pub(super) struct StatementLimit {
     timeout: Duration,
-    /// True while a statement runs, and after a statement that did not end.
+    /// True while an SQL statement runs, and after an SQL statement that did not end.
     is_busy: bool,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Transaction {
 }
 
 impl Reader {
-    /// Creates a session whose statements have this timeout.
+    /// Creates a session whose SQL statements have this timeout.
     pub(super) fn new(pools: Arc<Pools>, timeout: Duration, cache: Option<Arc<Cache>>) -> Self {
         Self { pools, timeout, pooled: None, cache }
     }
@@ -103,7 +103,7 @@ impl Waits {
 }
 
 impl Pooled {
-    /// Acquires a connection whose statements have this timeout.
+    /// Acquires a connection whose SQL statements have this timeout.
     pub(super) async fn acquire(
         (pool, waits): (&Pool<Db>, &Waits),
         timeout: Duration,
@@ -125,7 +125,7 @@ impl Pooled {
         Ok(pooled)
     }
 
-    /// Returns the connection, and the limit through which every statement must run.
+    /// Returns the connection, and the limit through which every SQL statement must run.
     #[expect(clippy::expect_used, reason = "see the field")]
     pub(super) fn parts(&mut self) -> (&mut Connection, &mut StatementLimit) {
         let connection = self.connection.as_mut().expect("the value is not being dropped");
@@ -134,7 +134,7 @@ impl Pooled {
 }
 
 impl StatementLimit {
-    /// Runs a statement. Fails as unavailable if it reaches the timeout.
+    /// Runs an SQL statement. Fails as unavailable at the timeout.
     pub(super) async fn apply<T>(
         &mut self,
         statement: impl Future<Output = StoreResult<T>>,

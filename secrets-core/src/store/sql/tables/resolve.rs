@@ -23,7 +23,7 @@ const LINK: i64 = 1;
 const _: () =
     assert!(ResolvedEnvironment::MAX_LINKS == 17, "the statement counts depths from 0 to 16");
 
-/// Statement that resolves an environment. $5 is the environment ID, or $6 and $7 are its name,
+/// SQL statement that resolves an environment. $5 is the environment ID, or $6 and $7 are its name,
 /// case-folded and exact. The inheritance chain is cut at [`ResolvedEnvironment::MAX_LINKS`] links,
 /// so that a cycle terminates. `CROSS JOIN` keeps SQLite to this join order. A `COUNT` checks
 /// whether an environment is in scope, because PostgreSQL would turn `EXISTS` into a scan.
@@ -140,7 +140,7 @@ pub(super) async fn read<C: Connected>(
     Ok(collected.assemble())
 }
 
-/// Rows of the statement, collected in any order.
+/// Rows of the result, collected in any order.
 #[derive(Default)]
 struct Rows {
     head: Option<Head>,

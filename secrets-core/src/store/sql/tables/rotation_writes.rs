@@ -1,4 +1,4 @@
-//! Statements that store a rotation.
+//! SQL statements that store a rotation.
 
 use super::{Statement, bigint};
 use crate::crypto::Sealed;

@@ -171,16 +171,16 @@ struct StoredVersion {
     size: u64,
 }
 
-/// A statement for several secrets.
+/// An SQL statement for several secrets.
 pub(in super::super) struct RowWrites {
     pub(in super::super) statement: fn(&[SecretRecord]) -> QueryBuilder<Db>,
-    /// True if the statement must write one row for each secret.
+    /// True if the SQL statement must write one row for each secret.
     is_one_each: bool,
 }
 
 const INSERT: &[RowWrites] = &[RowWrites { statement: insertion, is_one_each: true }];
 
-/// Statements that replace secrets. The sizes are updated while the old values are still known.
+/// SQL statements that replace secrets. The sizes are updated while the old values are still known.
 pub(in super::super) const REPLACE: &[RowWrites] = &[
     RowWrites { statement: retention, is_one_each: true },
     RowWrites { statement: resizing, is_one_each: false },
@@ -188,8 +188,8 @@ pub(in super::super) const REPLACE: &[RowWrites] = &[
 ];
 
 impl Session<Transaction> {
-    /// Runs statements for secrets. Fails with `refusal`, and writes nothing, if a statement does
-    /// not write every row that it must.
+    /// Runs SQL statements for secrets. Fails with `refusal`, and writes nothing, if a statement
+    /// does not write every row that it must.
     async fn write_all(
         &mut self,
         secrets: &[SecretRecord],
@@ -300,7 +300,7 @@ fn insertion(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     statement
 }
 
-/// Builds the statement that keeps the current versions of secrets as previous versions.
+/// Builds the SQL statement that keeps the current versions of secrets as previous versions.
 fn retention(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     let mut statement = QueryBuilder::new("WITH next (id, version, changed_at) AS (");
     statement.push_values(secrets, |mut row, secret| {
@@ -321,7 +321,7 @@ fn retention(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     statement
 }
 
-/// Builds the statement that updates the sizes of environments for the new sizes of secrets.
+/// Builds the SQL statement that updates the sizes of environments for the new sizes of secrets.
 fn resizing(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     let mut statement = QueryBuilder::new("WITH next (id, size) AS (");
     statement.push_values(secrets, |mut row, secret| {
@@ -345,7 +345,7 @@ fn resizing(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     statement
 }
 
-/// Builds the statement that sets the contents of the next versions.
+/// Builds the SQL statement that sets the contents of the next versions.
 fn replacement(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     let mut statement = QueryBuilder::new(
         "WITH next (id, version, sealed, hidden, sealed_description, change, changed_by,
