@@ -118,7 +118,8 @@ export const api = {
     (await send("GET", `${secretsOf(project, environment)}/${segment(key)}`)).body.secret,
 
   /**
-   * Reads all secrets of an environment with their values. The read is recorded in the audit log as an export.
+   * Reads all secrets of an environment with their values. The read is recorded in the audit log as
+   * an export.
    * @param {string} project @param {string} environment
    */
   exported: async (project, environment) => (await send("GET", `${secretsOf(project, environment)}/export`)).body.secrets,

@@ -66,7 +66,8 @@ export const projectsPath = `${base}/projects`;
 const guards = [];
 
 /**
- * Registers a function that must return true before the screen changes. Returns a function that removes it.
+ * Registers a function that must return true before the screen changes. Returns a function that
+ * removes it.
  * @param {() => boolean} guard
  */
 export function beforeLeaving(guard) {

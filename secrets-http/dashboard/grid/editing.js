@@ -127,7 +127,8 @@ export function discard(grid) {
 }
 
 /**
- * Performs an editing action: changes the staged changes, or opens a window. Returns false for any other action.
+ * Performs an editing action: changes the staged changes, or opens a window. Returns false for any
+ * other action.
  * @param {GridState} grid @param {string} action
  */
 export function edit(grid, action) {

@@ -7,7 +7,8 @@
  */
 
 /**
- * Returns the cell to which a key moves, or `null` if the key does not move. With Shift, the key extends the selection to this cell.
+ * Returns the cell to which a key moves, or `null` if the key does not move. With Shift, the key
+ * extends the selection to this cell.
  * @param {Key} event @param {Place} from @param {Size} size
  * @returns {Place | null}
  */

@@ -145,7 +145,8 @@ export function withNewKeys(comparison, changes) {
 }
 
 /**
- * Names the environments that inherit the key from the changed environment, so that the change affects them.
+ * Names the environments that inherit the key from the changed environment, so that the change
+ * affects them.
  * @param {Change} change @param {import("./marks.js").Comparison} comparison
  */
 export function inheritorsOf({ environment, key }, { environments, keys }) {

@@ -74,7 +74,8 @@ export function CopyTo({ grid }) {
 }
 
 /**
- * Reads the values of the selected cells of one environment, and copies them as lines. Each read is recorded in the audit log.
+ * Reads the values of the selected cells of one environment, and copies them as lines. Each read is
+ * recorded in the audit log.
  * @param {GridState} grid @param {(environment: string, key: string) => Promise<string>} read
  */
 export async function copySelected(grid, read) {
