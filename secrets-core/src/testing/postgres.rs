@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
 use crate::store::sql;
 
-/// Environment variable with the URL of a server and a user who may create databases.
+/// Environment variable with the URL of a PostgreSQL server, for a user who may create databases.
 pub const SERVER: &str = "SECRETS_TEST_POSTGRES_URL";
 
 /// Empty database with all tables, reserved for one test as long as this value exists.
@@ -44,8 +44,8 @@ const DEFINITIONS: &str = "
         UNION ALL SELECT concat_ws(' ', 'migration', version) FROM _sqlx_migrations
     ) AS all_definitions (definition)";
 
-/// Statement that deletes all rows. It makes the session a replica, in which triggers and foreign
-/// keys are not enforced.
+/// SQL statement that deletes all rows. It makes the session a replica, in which triggers and
+/// foreign keys are not enforced.
 const EMPTY: &str = "
     SET session_replication_role = replica;
     DO $$
@@ -67,7 +67,7 @@ impl TestDatabase {
     ///
     /// # Panics
     ///
-    /// Panics without a server: a test that cannot run must not pass.
+    /// Panics if there is no server: a test that cannot run must not pass.
     pub async fn create() -> Self {
         let server = server();
         let mut lease = server.connect().await.unwrap();

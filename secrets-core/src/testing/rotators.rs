@@ -14,8 +14,8 @@ use crate::rotations::{draw_password, group_role, slot_user};
 /// Checks the effects of a rotator over its own connection to the target database.
 #[async_trait]
 pub trait Witness: Send + Sync {
-    /// Runs a statement in the target's database as a user. Returns whether the login and the
-    /// statement succeeded.
+    /// Runs an SQL statement in the target's database as a user. Returns the result of the login
+    /// and of the statement.
     async fn run(&self, login: &Login, statement: &str) -> Seen;
 }
 
@@ -24,9 +24,9 @@ pub trait Witness: Send + Sync {
 pub enum Seen {
     /// Login failed.
     ShutOut,
-    /// Statement refused by the server.
+    /// SQL statement refused by the server.
     Refused,
-    /// Statement succeeded.
+    /// SQL statement succeeded.
     Done,
 }
 

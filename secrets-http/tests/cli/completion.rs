@@ -1,4 +1,5 @@
-//! `completion`, by the protocol between the script and the program, and in real shells.
+//! Tests of the command `secrets completion`: the protocol between the completion script and the
+//! program, and the script in real shells.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
@@ -23,7 +24,7 @@ fn server_with_secrets() -> (Server, Home) {
     (server, home)
 }
 
-/// Returns the candidates for the last word.
+/// Returns the completion candidates for the last word.
 fn candidates(home: &Home, words: &[&str]) -> Vec<String> {
     let mut command = home.command([&["--", "secrets"], words].concat());
     command
@@ -70,12 +71,12 @@ fn names_are_kept_for_a_time_without_values() {
     assert_eq!(std::fs::metadata(cache(&home)).unwrap().mode() & 0o777, 0o600);
     assert!(!text.contains("kvc_") && !text.contains(&server.token));
 
-    // Recent names, without the service.
+    // Recently loaded names come from the cache, because the service is not running.
     server.kill();
     assert_eq!(candidates(&home, &words), ["SMTP_HOST"]);
     assert!(candidates(&home, &["-p", ""]).is_empty());
 
-    // Older names are refreshed, and used if that fails.
+    // Old names are loaded again, or used if the service is not running.
     let aged = text.replace("\"loaded_at\":\"20", "\"loaded_at\":\"19");
     std::fs::write(cache(&home), aged).unwrap();
     assert_eq!(candidates(&home, &words), ["SMTP_HOST"]);
@@ -126,7 +127,7 @@ fn each_shell_has_a_script() {
 fn a_key_is_completed_by_tab() {
     let (_server, home) = server_with_secrets();
     let home = home.with("SECRETS_PROJECT", "web").with("SECRETS_ENVIRONMENT", "staging");
-    // From now on, the names are in the cache.
+    // This call writes the names to the cache.
     offers(&home, &["get", "SMTP"], &["SMTP_HOST"]);
     let load = "source <(secrets completion bash)";
     in_shell(&home, "bash --norc --noprofile -i", load);

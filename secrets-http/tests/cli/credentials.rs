@@ -1,4 +1,4 @@
-//! Storage of credentials, and the servers that they are sent to.
+//! Tests of the storage of credentials, and of the servers that receive the credentials.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -143,9 +143,9 @@ fn a_keychain_that_never_answers_is_waited_for_a_second() {
 
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stderr.contains("did not answer within a second"), "{ended:?}");
-    // A second, and the time of the program on a busy machine.
+    // The program waits for a second; the rest is for a busy machine.
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
-    // A credential in the file needs no keychain.
+    // The program does not connect to the keychain for a credential in the file.
     let before = connections.lock().unwrap().len();
     home.ok(&["whoami"]);
     assert_eq!(connections.lock().unwrap().len(), before);
@@ -219,7 +219,7 @@ fn the_token_of_a_variable_goes_to_its_server_only() {
 
     assert_eq!(other.received(), "");
     assert!(own.received().contains(TOKEN));
-    // A server that was signed in to may have the token.
+    // After a login at the other server, the program sends this server its own credential.
     assert_eq!(login(&home, &other.url, "file").code, Some(0));
     home.ok(&["--server", &other.url, "whoami"]);
 }

@@ -1,4 +1,4 @@
-//! `history` and `rollback`.
+//! Tests of the commands `secrets history` and `secrets rollback`.
 
 use crate::project::Project;
 

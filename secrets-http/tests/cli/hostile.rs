@@ -1,5 +1,5 @@
-//! Servers that are slow, endless or malicious: the program ends with a clear error, and writes no
-//! character to a terminal that controls it.
+//! Tests with servers that are slow or malicious, or whose responses never end: the program ends
+//! with a clear error, and writes no control characters to a terminal.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -70,7 +70,7 @@ fn has_no_controls(text: &str) {
     assert_eq!(control, None, "{text:?}");
 }
 
-/// Writes this text again and again, until the client closes the connection.
+/// Writes this text repeatedly, until the client closes the connection.
 fn endless(stream: &mut TcpStream, head: &str, chunk: &[u8], pause: Duration) {
     let mut result = stream.write_all(head.as_bytes());
     while result.is_ok() {
@@ -124,7 +124,7 @@ fn a_response_that_is_too_large_is_refused() {
     });
 
     each_fails(&announced, "2s", 76, "larger than any of the service");
-    // The time limit or the size ends it, depending on the speed of the machine.
+    // The time limit or the size limit ends the command, depending on the speed of the machine.
     let started = Instant::now();
     let ended = endless.run(&["--timeout", "2s", "list"]);
     assert!(started.elapsed() < LIMIT, "{:?}", started.elapsed());
@@ -204,7 +204,7 @@ fn a_log_without_end_is_read_to_its_first_empty_page() {
     assert_eq!(service.received().matches("GET ").count(), 1);
 }
 
-/// Starts a service that has the hostile text in each name, value, time and message.
+/// Starts a service whose responses have the hostile text in each name, value, time and message.
 fn hostile() -> Scripted {
     Scripted::start(|request, _| {
         let path = request.split('?').next().unwrap();
@@ -250,7 +250,7 @@ fn hostile() -> Scripted {
     })
 }
 
-/// Commands that print what the service sends.
+/// Commands that print text from the service.
 const COMMANDS: [&str; 14] = [
     "whoami",
     "status",
@@ -280,7 +280,7 @@ fn no_command_writes_control_characters_of_the_service_to_a_terminal() {
         let (_, shown) = Script::start(&home, &commands).end();
 
         has_no_controls(&shown.replace("\r\n", "\n"));
-        // The texts arrive, without the characters that make them dangerous.
+        // The texts are printed, with the control characters replaced.
         let harmless = if format == "json" { r"\u009b31m" } else { "\u{fffd}31m" };
         assert!(shown.matches(harmless).count() >= COMMANDS.len() - 3, "{format}: {shown}");
         assert!(!shown.contains("panicked"), "{shown}");

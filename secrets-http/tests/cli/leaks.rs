@@ -1,5 +1,5 @@
-//! A whole session leaves no value and no credential where it does not belong: in files, logs,
-//! argument lists and messages.
+//! Checks that a session of many commands leaks no secret value and no credential to files, logs,
+//! argument lists or messages.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,7 +18,7 @@ use crate::home::{Ended, Home, wait};
 use crate::login::Waiting;
 use crate::server::Server;
 
-/// Values of the session. No other test and no file of the repository contains them.
+/// Secret values of the session. No other test and no file of the repository contains these values.
 struct Canaries(Vec<String>);
 
 impl Canaries {
@@ -54,7 +54,7 @@ impl Canaries {
     }
 }
 
-/// Argument lists of all processes, as often as possible.
+/// Thread that searches the argument lists of all processes for the values, as often as possible.
 struct ArgumentLists {
     stop: Arc<AtomicBool>,
     thread: thread::JoinHandle<Vec<String>>,
@@ -90,8 +90,8 @@ fn all_arguments() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// User whose folders are all below the home, with a folder outside of it for what the user does
-/// with the values.
+/// User whose folders are all in the home folder, and a folder outside of the home folder for files
+/// to which the user writes the values.
 struct Session {
     home: Home,
     outside: tempfile::TempDir,
@@ -99,7 +99,7 @@ struct Session {
     messages: String,
 }
 
-/// Values: the last one is entered in the editor.
+/// Names of the secret values. The user enters the last value in the editor.
 const NAMES: [&str; 4] = ["first", "second", "third_value", "edited"];
 
 impl Session {
@@ -141,7 +141,7 @@ impl Session {
         fs::read(self.outside.path().join(name)).unwrap()
     }
 
-    /// Runs a command that must end with this exit code, and keeps everything it prints.
+    /// Runs a command that must end with this exit code, and keeps its output.
     #[track_caller]
     fn shows(&mut self, code: i32, words: &[&str], input: &str) {
         let Ended { code: actual, stdout, stderr } =
@@ -161,7 +161,8 @@ impl Session {
     }
 }
 
-/// Editor that keeps the argument lists and enters a new value; the second time, an invalid line.
+/// Editor that stores the argument lists and enters a new value, and an invalid line in its second
+/// run.
 const EDITOR: &str = "\
 import glob, os, sys
 outside = os.environ['OUTSIDE']
@@ -201,7 +202,7 @@ fn a_session_leaves_values_and_credentials_nowhere_else() {
     let offline = "\n[offline]\nmax_age = \"1h\"\nenvironments = [\"staging\"]\n";
     fs::write(&file, fs::read_to_string(&file).unwrap() + offline).unwrap();
 
-    // Import, also of a file that is refused.
+    // Import of a valid file, and of a file that is refused.
     let document = format!("A={first}\nB=\"{second}\"\n");
     session.shows(0, &["import", "-", "--from", "dotenv", "--dry-run"], &document);
     session.shows(0, &["import", "-", "--from", "dotenv"], &document);
@@ -250,7 +251,7 @@ fn a_session_leaves_values_and_credentials_nowhere_else() {
     session.shows(0, &["status"], "");
     session.shows(0, &["check", "A", "B", "C"], "");
 
-    // Without the service: from the offline copy, and not at all.
+    // The service is not running: `run` uses the offline copy, and `list` fails.
     session.data(&["run", "--", "true"]);
     server.kill();
     assert_eq!(session.data(&["run", "--", "printenv", "A"]), format!("{first}\n"));
@@ -273,7 +274,7 @@ fn a_session_leaves_values_and_credentials_nowhere_else() {
         }
     }
     assert_eq!(found, Vec::<String>::new());
-    // The search finds what is there: the folder outside of the home has values.
+    // The search works: it finds the values in the folder outside of the home folder.
     assert_eq!(session.canaries.files(session.outside.path()).len(), 2);
     for folder in [session.home.folder(), Path::new("/dev/shm")] {
         assert_eq!(session.canaries.files(folder), Vec::<PathBuf>::new());

@@ -1,4 +1,4 @@
-//! `login`, `logout`, `whoami` and `status`.
+//! Tests of the commands `secrets login`, `logout`, `whoami` and `status`.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -34,7 +34,7 @@ impl Waiting {
             .unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let (mut code, mut said) = (String::new(), String::new());
-        // The last line before the wait.
+        // `login` prints this text last, before it waits for the approval.
         while !said.contains("Ctrl-C") {
             let mut line = String::new();
             assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "{said}");

@@ -1,4 +1,4 @@
-//! The program `secrets`, as processes, against the real server program.
+//! Tests of the program `secrets`, run as a process with the real server program.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod api;

@@ -1,4 +1,4 @@
-//! `man`, and the reference in `docs/cli.md`.
+//! Tests of the command `secrets man`, and of the reference in `docs/cli.md`.
 
 use std::path::Path;
 

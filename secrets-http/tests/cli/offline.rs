@@ -1,4 +1,4 @@
-//! Offline copies of `run`.
+//! Tests of the offline copies that `secrets run` keeps.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -20,7 +20,7 @@ use crate::server::Server;
 
 const PRINT: [&str; 4] = ["run", "--", "printenv", "A"];
 
-/// A signed-in user, with a project file that enables offline copies of `staging`.
+/// Signed-in user, with a project file that enables offline copies of `staging`.
 struct User {
     home: Home,
     key: RecipientKey,

@@ -1,4 +1,5 @@
-//! `env`, `project`, `team`, `member`, `invite`, `rotation` and `webhook`.
+//! Tests of the commands `secrets env`, `project`, `team`, `member`, `invite`, `rotation` and
+//! `webhook`.
 
 use serde_json::{Value, json};
 

@@ -21,7 +21,8 @@ impl Screen {
 
     /// Starts a shell.
     pub(crate) fn start_with(home: &Home, shell: &str) -> Self {
-        // A server of its own, because one that ends would take a new session with it.
+        // Each terminal has its own tmux server, because a shared server that is ending would also
+        // end a new session.
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("tmux").display().to_string();
         let program = std::path::Path::new(env!("CARGO_BIN_EXE_secrets")).parent().unwrap();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::home::{Home, wait};
 
-/// Time after which a test fails that waits for a text.
+/// Maximum time that a test waits for a text.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Program on its own terminal.

@@ -1,4 +1,4 @@
-//! `list` and `get`.
+//! Tests of the commands `secrets list` and `secrets get`.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `secrets-http dev` as a child process.
+//! Server `secrets-http dev` as a child process.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};

@@ -1,4 +1,4 @@
-//! Service with scripted responses, and a listener that must receive nothing.
+//! Service with scripted responses.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! Precedence of settings, and project files that are refused.
+//! Tests of the precedence of settings, and of project files that are refused.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;

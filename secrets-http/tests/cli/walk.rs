@@ -1,4 +1,4 @@
-//! The session that `docs/cli-walk.md` shows is what the program prints today.
+//! Checks that the program prints the session that `docs/cli-walk.md` shows.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::home::Home;
 use crate::script::Script;
 use crate::server::Server;
 
-/// Page with the session.
+/// Documentation page with the session.
 const PAGE: &str = "docs/cli-walk.md";
 
 /// Commands of the session, with the text that the page shows behind a command, if any. The files
@@ -48,7 +48,7 @@ fn the_recorded_session_is_what_the_program_prints() {
     assert!(recorded == session, "{PAGE} must show this session:\n\n{session}");
 }
 
-/// Runs the commands on terminals, and returns what a person sees.
+/// Runs the commands on terminals, and returns the text of the terminals.
 fn record() -> String {
     let server = Server::start();
     let home = Home::new().with("NO_COLOR", "1").with("LANG", "C.UTF-8");
@@ -89,7 +89,7 @@ fn files(home: &Home) {
     fs::write(home.folder().join("editor.sh"), EDITOR).unwrap();
 }
 
-/// Replaces what is different in every session: times, IDs and codes.
+/// Replaces the texts that differ in every session: times, IDs and codes.
 fn normal(text: &str) -> String {
     let (mut normal, mut rest) = (String::new(), text);
     while let Some(first) = rest.chars().next() {
@@ -110,7 +110,7 @@ fn changing(text: &str) -> Option<(usize, &'static str)> {
     let is_like = |form: char, c: char| match form {
         'd' => c.is_ascii_digit(),
         'x' => c.is_ascii_hexdigit(),
-        // In `UTC`, too.
+        // The letters of `UTC` match `U` as well.
         'U' => c.is_ascii_uppercase(),
         other => c == other,
     };

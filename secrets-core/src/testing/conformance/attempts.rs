@@ -43,7 +43,7 @@ pub async fn all_fields_of_an_attempt_survive(store: &dyn Store) {
     assert_eq!(seen.attempt(AttemptId::draw(at(0))).await.unwrap(), None);
 }
 
-/// Every state and outcome is stored.
+/// Every state and outcome of an attempt is stored.
 pub async fn every_state_of_an_attempt_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");
@@ -252,7 +252,7 @@ pub async fn a_deleted_team_has_no_rotations(store: &dyn Store) {
     assert_eq!(seen.rotation(kept.id).await.unwrap(), Some(kept));
 }
 
-/// A rotation with two attempts, a reserved secret key, a webhook and a delivery.
+/// Rotation with two attempts, a reserved secret key, a webhook and a delivery.
 struct Laden {
     rotation: RotationRecord,
     attempts: [AttemptRecord; 2],
@@ -292,7 +292,7 @@ impl Laden {
 }
 
 /// Pruning deletes old concluded attempts, oldest first, up to the limit. The last attempt of a
-/// rotation and open attempts stay.
+/// rotation and open attempts are kept.
 pub async fn old_attempts_are_pruned(store: &dyn Store) {
     let world = World::build(store).await;
     let busy = RotationRecord { sequence: 5, ..rotation(&world.staging, "busy") };

@@ -10,7 +10,7 @@ use crate::model::{EnvironmentId, ProjectId, TeamId, UserId};
 use crate::store::{AuditFilter, AuditRecord, AuditScope, Store};
 use crate::testing::fixtures::{World, at, entry, team, user};
 
-/// All fields of an entry are stored, with either kind of IP address.
+/// All fields of an audit log entry are stored, with an IPv4 or an IPv6 address.
 pub async fn everything_of_an_entry_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let telling = AuditRecord {
@@ -47,7 +47,8 @@ pub async fn everything_of_an_entry_survives(store: &dyn Store) {
     assert_eq!(found, [telling, by_ipv6]);
 }
 
-/// Fields that are `None` when an entry is inserted are `None` when it is loaded.
+/// Fields of an audit log entry that are `None` when the entry is inserted are `None` when the
+/// entry is loaded.
 pub async fn absent_fields_of_an_entry_stay_absent(store: &dyn Store) {
     let world = World::build(store).await;
     let bare = entry(&world.team, "team.created", at(0));
@@ -65,7 +66,8 @@ pub async fn absent_fields_of_an_entry_stay_absent(store: &dyn Store) {
     );
 }
 
-/// Entries are listed newest first, with microsecond precision, in whatever order they were added.
+/// Audit log entries are listed newest first, with microsecond precision, regardless of the order
+/// of their insertion.
 pub async fn entries_come_newest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = [2_u8, 0, 3, 1].map(|micros| AuditRecord {
@@ -89,7 +91,7 @@ pub async fn entries_come_newest_first(store: &dyn Store) {
     assert_eq!(actions(&found), ["latest", "e3", "e2", "e1", "e0", "first"]);
 }
 
-/// A limit returns the newest entries.
+/// A query with a limit returns the newest audit log entries.
 pub async fn a_limit_leaves_the_newest_entries(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = [1, 2, 3].map(|age| entry(&world.team, &format!("e{age}"), at(age)));
@@ -135,8 +137,8 @@ pub async fn a_team_has_entries_of_its_own(store: &dyn Store) {
     assert_eq!(seen.audit_entries(&AuditFilter::newest(unknown, 10)).await.unwrap(), []);
 }
 
-/// Inserting an entry whose ID exists leaves the stored entry unchanged and inserts the other
-/// entries of the same call.
+/// Inserting an audit log entry whose ID exists leaves the stored entry unchanged and inserts the
+/// other entries of the same call.
 pub async fn an_entry_that_is_written_again_is_left_alone(store: &dyn Store) {
     let world = World::build(store).await;
     let first = entry(&world.team, "first", at(1));
@@ -158,7 +160,7 @@ pub async fn an_entry_that_is_written_again_is_left_alone(store: &dyn Store) {
     assert_eq!(found, [second, first]);
 }
 
-/// Inserting an empty list of entries does nothing.
+/// Inserting an empty list of audit log entries does nothing.
 pub async fn adding_no_entries_does_nothing(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -175,7 +177,7 @@ pub async fn adding_no_entries_does_nothing(store: &dyn Store) {
     );
 }
 
-/// Hundreds of entries can be inserted in one call.
+/// Hundreds of audit log entries can be inserted in one call.
 pub async fn hundreds_of_entries_are_inserted_at_once(store: &dyn Store) {
     let world = World::build(store).await;
     let entries: Vec<_> = (0..500).rev().map(|age| entry(&world.team, "many", at(age))).collect();
@@ -193,7 +195,7 @@ pub async fn hundreds_of_entries_are_inserted_at_once(store: &dyn Store) {
     );
 }
 
-/// An entry is kept when the resource it describes is deleted.
+/// An audit log entry is kept when the resource that the entry describes is deleted.
 pub async fn an_entry_outlives_the_resource_it_describes(store: &dyn Store) {
     let world = World::build(store).await;
     let of_deleted = AuditRecord {
@@ -215,7 +217,8 @@ pub async fn an_entry_outlives_the_resource_it_describes(store: &dyn Store) {
     assert_eq!(found, [of_deleted]);
 }
 
-/// An entry may name resources that are deleted or never existed: there are no foreign keys.
+/// An audit log entry may name resources that are deleted or never existed: there are no foreign
+/// keys.
 pub async fn an_entry_refers_to_nothing(store: &dyn Store) {
     let world = World::build(store).await;
     let team = TeamId::draw(at(0));
@@ -236,7 +239,7 @@ pub async fn an_entry_refers_to_nothing(store: &dyn Store) {
     );
 }
 
-/// An entry added in a dropped transaction is not stored.
+/// An audit log entry that is inserted in a dropped transaction is not stored.
 pub async fn an_entry_is_undone_with_its_transaction(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;

@@ -136,7 +136,7 @@ pub async fn an_entry_gets_one_position(store: &dyn Store) {
     }
 }
 
-/// More entries can be appended in one call than fit into one statement.
+/// One call can append more entries than fit into one SQL statement.
 pub async fn thousands_of_entries_get_positions(store: &dyn Store) {
     let world = World::build(store).await;
     sealed(store, &world, 2_500).await;
@@ -177,8 +177,8 @@ pub async fn a_chain_that_changed_is_not_pruned(store: &dyn Store) {
     assert_eq!(reads.audit_chain(Some(world.team.id), 0, 10).await.unwrap().len(), 4);
 }
 
-/// `audit_position` returns the position of the first entry created at or after a time, or `None`
-/// if the chain has no such entry.
+/// `audit_position` returns the position of the first entry that was created at or after a time, or
+/// `None` if the audit chain has no such entry.
 pub async fn the_first_young_entry_is_found(store: &dyn Store) {
     let world = World::build(store).await;
     sealed(store, &world, 4).await;
@@ -289,8 +289,8 @@ pub async fn a_query_returns_entries_of_its_team_only(store: &dyn Store) {
     }
 }
 
-/// The entry that `audit_entry_at` returns for a count ends a range with exactly this number of
-/// entries, in both orders. Conditions of the filter other than its range do not change that.
+/// `audit_entry_at` returns the last entry of a range with the given number of entries, in both
+/// sort orders. It ignores the conditions of the filter that are not part of the range.
 pub async fn a_range_ends_at_the_entry_counted(store: &dyn Store) {
     let world = World::build(store).await;
     let times = [1, 2, 2, 3, 4, 5];

@@ -71,8 +71,8 @@ pub async fn a_name_in_use_is_a_duplicate(store: &dyn Store) {
     assert_eq!(found, [world.development, louder, world.production]);
 }
 
-/// An environment may take a name that another environment gave up, or that is used in another
-/// project.
+/// An environment may have the previous name of another environment, or a name that is used in
+/// another project.
 pub async fn a_previous_name_is_free(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");

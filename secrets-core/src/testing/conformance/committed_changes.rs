@@ -1,5 +1,5 @@
-//! Rules for reads after commits: a reader sees every committed change, even of records that were
-//! read before.
+//! Rules for reads after commits: a reader sees every committed change, also if the record was read
+//! before the change.
 
 use std::slice::from_ref;
 
@@ -42,7 +42,7 @@ async fn seen(reads: &mut dyn Reads, world: &World, token: &TokenRecord) -> Stri
     seen.join("\n")
 }
 
-/// Checks that two consecutive readers see the same as a transaction.
+/// Checks that two consecutive readers return the same results as a transaction.
 async fn check(store: &dyn Store, world: &World, token: &TokenRecord, change: &str) -> String {
     let mut tx = begin(store).await;
     let expected = seen(tx.as_mut(), world, token).await;
@@ -189,7 +189,7 @@ impl Fixture {
     }
 }
 
-/// After each kind of change, two consecutive readers see the same as a transaction.
+/// After each kind of change, two consecutive readers return the same results as a transaction.
 pub async fn a_reader_sees_every_committed_change(store: &dyn Store) {
     let world = World::build(store).await;
     let fixture = Fixture::build(store, &world).await;
@@ -205,7 +205,7 @@ pub async fn a_reader_sees_every_committed_change(store: &dyn Store) {
     }
 }
 
-/// A transaction that is rolled back changes no result of a lookup.
+/// A transaction that is rolled back does not change the results of lookups.
 pub async fn a_rollback_reports_no_changes(store: &dyn Store) {
     let world = World::build(store).await;
     let fixture = Fixture::build(store, &world).await;

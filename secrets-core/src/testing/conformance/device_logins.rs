@@ -23,7 +23,7 @@ fn login() -> DeviceLoginRecord {
     }
 }
 
-/// Returns a client that reports all its details.
+/// Returns the details of a command-line client, with every field set.
 pub(super) fn telling() -> DeviceClient {
     DeviceClient {
         name: Some("secrets 1.0".parse().unwrap()),

@@ -1,4 +1,4 @@
-//! Rules for the rows of the instance itself.
+//! Rules for the record and the cryptographic keys of the instance, and for queries about all data.
 
 use std::slice::from_ref;
 
@@ -50,8 +50,8 @@ pub async fn only_one_instance_can_be_created(store: &dyn Store) {
 }
 
 /// `replace_root_key` replaces the root key ID and the wrapped instance key, and nothing else. It
-/// fails with `Stale` if the stored key is not the one given, and after a rollback the earlier key
-/// is stored.
+/// fails with `Stale` if the stored key differs from the expected key. A rollback restores the
+/// earlier key.
 pub async fn a_root_key_is_replaced_once(store: &dyn Store) {
     let (before, keys) = installation();
     let after = InstanceRecord {

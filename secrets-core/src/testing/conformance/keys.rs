@@ -41,8 +41,8 @@ pub async fn the_latest_request_for_keys_counts(store: &dyn Store) {
     }
 }
 
-/// The first key of a project is as old as the project, and a later version as old as its
-/// insertion. Only the newest version of a project is found by its age.
+/// `aged_project_keys` returns the newest key of each project if the key was created before the
+/// given time. The first key has the creation time of its project, a later key its insertion time.
 pub async fn the_newest_key_is_found_by_its_age(store: &dyn Store) {
     let world = World::build(store).await;
     let second = version(&world.key, 2);
@@ -59,9 +59,9 @@ pub async fn the_newest_key_is_found_by_its_age(store: &dyn Store) {
     assert_eq!(seen.aged_project_keys(at(61), 9).await.unwrap(), [second]);
 }
 
-/// A key is listed as replaced, with the newest key of its project, from the insertion of its
-/// successor until it is retired. A version exists only once, and versions of other projects are
-/// independent.
+/// A project key is listed as replaced from the insertion of the next version until it is retired,
+/// together with the newest key of the project. Each version exists once in a project; the versions
+/// of different projects are independent.
 pub async fn a_replaced_key_is_listed_until_it_is_retired(store: &dyn Store) {
     let world = World::build(store).await;
     let (first, id) = (&world.key, world.project.id);
@@ -132,7 +132,7 @@ async fn purge(store: &dyn Store, world: &World) -> PurgeProgress {
     progress
 }
 
-/// Encrypted records, in every column.
+/// Objects with an encrypted record in every column that contains such records.
 struct Encrypted {
     secrets: [SecretRecord; 2],
     previous: SecretRecord,

@@ -104,8 +104,8 @@ pub async fn a_delivery_is_postponed_or_deleted(store: &dyn Store) {
     assert_eq!(seen.due_deliveries("invitation", at(5), None, 10).await.unwrap(), [later]);
 }
 
-/// `release_claims` makes the deliveries due that would become due by the given time; later
-/// deliveries stay unchanged.
+/// `release_claims` makes deliveries due now if they would become due at or before the given time;
+/// later deliveries stay unchanged.
 pub async fn deliveries_can_be_made_due_earlier(store: &dyn Store) {
     let [due, soon, late] = [at(0), at(120), at(121)].map(delivery);
     let mut tx = begin(store).await;

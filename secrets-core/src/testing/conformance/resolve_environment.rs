@@ -80,7 +80,8 @@ pub async fn ids_and_names_resolve_to_the_same_environment(store: &dyn Store) {
     }
 }
 
-/// An environment name is looked up case-sensitively, although names are unique ignoring case.
+/// The lookup of an environment name is case-sensitive, although two names must differ in more than
+/// their case.
 pub async fn an_environment_is_found_by_its_exact_name(store: &dyn Store) {
     let world = World::build(store).await;
     let mixed = environment(&world.project, "Mixed-Case");

@@ -37,7 +37,7 @@ async fn replaced(tx: &mut dyn Tx, first: SecretRecord, version: u32) -> SecretR
     newest
 }
 
-/// The sizes of an environment follow every insert, replacement, new description and deletion.
+/// Every insert, replacement, new description and deletion updates the sizes of the environment.
 pub async fn sizes_follow_every_write(store: &dyn Store) {
     let world = World::build(store).await;
     let (here, there) = (world.production.id, world.staging.id);
@@ -142,7 +142,7 @@ pub async fn touching_returns_the_sizes(store: &dyn Store) {
     assert_stale(tx.environment_counters(unknown).await, Subject::Environment);
 }
 
-/// The sizes follow the replacement of several secrets, each in its own environment.
+/// One replacement of secrets in several environments updates the sizes of each environment.
 pub async fn sizes_follow_several_replacements(store: &dyn Store) {
     let world = World::build(store).await;
     let (here, there) = (world.production.id, world.staging.id);
@@ -168,8 +168,8 @@ pub async fn sizes_follow_several_replacements(store: &dyn Store) {
     assert_eq!(sizes(&mut *tx, there).await, (current, value_size(&first[2])));
 }
 
-/// `prune_versions` deletes versions of several secrets, at most [`MAX_PRUNED`] in all, and of each
-/// the oldest.
+/// `prune_versions` deletes the oldest versions of several secrets, at most [`MAX_PRUNED`] versions
+/// in total.
 pub async fn versions_of_several_secrets_are_deleted(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -188,7 +188,7 @@ pub async fn versions_of_several_secrets_are_deleted(store: &dyn Store) {
     assert_eq!(sizes(&mut *tx, world.production.id).await.1, 0);
 }
 
-/// `prune_versions` deletes the versions below a number, of one secret.
+/// `prune_versions` deletes the previous versions of one secret below a version number.
 pub async fn versions_below_a_number_are_deleted(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -208,8 +208,8 @@ pub async fn versions_below_a_number_are_deleted(store: &dyn Store) {
     assert_eq!(sizes(&mut *tx, world.production.id).await.1, after);
 }
 
-/// `prune_history` deletes the versions that were replaced first, of any secret of the environment,
-/// until enough is free.
+/// `prune_history` deletes the versions of the environment's secrets that were replaced first,
+/// until enough bytes are free.
 pub async fn the_oldest_versions_are_deleted_first(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -218,7 +218,8 @@ pub async fn the_oldest_versions_are_deleted_first(store: &dyn Store) {
     let apart = replaced(&mut *tx, secret(&world.staging, "ONE"), 4).await;
     let (current, before) = sizes(&mut *tx, world.production.id).await;
 
-    // The first versions of both are shorter than the others and were replaced at the same time.
+    // The first versions of both secrets are shorter than the others and were replaced at the same
+    // time.
     let first = sealed(b"ONE").as_bytes().len() as u64;
     tx.prune_history(world.production.id, first + 1).await.unwrap();
 
@@ -232,7 +233,7 @@ pub async fn the_oldest_versions_are_deleted_first(store: &dyn Store) {
     assert_eq!(sizes(&mut *tx, world.production.id).await, (current, 0));
 }
 
-/// `prune_history` keeps the version before the one that a rotation wrote last.
+/// `prune_history` keeps the last previous version if a rotation wrote the current version.
 pub async fn the_version_before_a_rotation_is_kept(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -249,7 +250,7 @@ pub async fn the_version_before_a_rotation_is_kept(store: &dyn Store) {
     assert!(numbers(&mut *tx, &rotated).await.is_empty());
 }
 
-/// A call deletes at most [`MAX_PRUNED`] versions, the oldest first.
+/// One call of `prune_history` deletes at most [`MAX_PRUNED`] versions, oldest first.
 pub async fn a_long_history_is_deleted_in_pieces(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;

@@ -160,7 +160,7 @@ pub async fn members_come_by_team_in_the_order_they_joined(store: &dyn Store) {
     assert_eq!(found, expected);
 }
 
-/// `members` returns only members of the given teams; for an empty list, none.
+/// `members` returns only members of the given teams, and no members for an empty list of teams.
 pub async fn no_teams_have_no_members(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;
@@ -174,7 +174,7 @@ pub async fn no_teams_have_no_members(store: &dyn Store) {
     assert_eq!(of_other, [member(&world.other_team, &world.outsider, Role::Owner)]);
 }
 
-/// A member is listed with the user's current profile, not with the one from the time of joining.
+/// A member is listed with the user's current profile, not with the profile at the time of joining.
 pub async fn a_member_is_shown_as_the_person_is_now(store: &dyn Store) {
     let world = World::build(store).await;
     let renamed = UserRecord {

@@ -50,7 +50,8 @@ pub async fn dropping_a_transaction_undoes_everything(store: &dyn Store) {
     assert_unchanged(&mut *begin(store).await, &world).await;
 }
 
-/// Dropping a transaction restores what it deleted, with everything deleted along with it.
+/// Dropping a transaction restores the records that it deleted, including records deleted by
+/// cascade.
 pub async fn dropping_a_transaction_brings_back_what_it_deleted(store: &dyn Store) {
     let world = World::build(store).await;
     let first = secret(&world.staging, "KEY");

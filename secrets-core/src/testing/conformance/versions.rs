@@ -7,7 +7,7 @@ use crate::model::Subject;
 use crate::store::{Change, SecretRecord, SecretVersion, Store};
 use crate::testing::fixtures::{World, at, next_version, sealed, secret};
 
-/// The next version replaces the current one, with all its fields.
+/// The next version of a secret replaces the current version, with all its fields.
 pub async fn the_next_version_replaces_the_current_one(store: &dyn Store) {
     let world = World::build(store).await;
     let first = SecretRecord {
@@ -141,8 +141,8 @@ pub async fn each_secret_has_versions_of_its_own(store: &dyn Store) {
     assert_eq!(seen.secrets(world.production.id, &[one.key]).await.unwrap(), [next_one]);
 }
 
-/// `replace_secrets` fails with `Stale` unless the new version number is one higher than the stored
-/// one.
+/// `replace_secrets` fails with `Stale` unless the new version number is the stored version number
+/// plus one.
 pub async fn a_version_out_of_turn_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let second = SecretRecord { version: 2, ..secret(&world.production, "KEY") };
@@ -159,8 +159,8 @@ pub async fn a_version_out_of_turn_is_stale(store: &dyn Store) {
     assert_eq!(seen.secrets(world.production.id, from_ref(&second.key)).await.unwrap(), [second]);
 }
 
-/// `replace_secrets` replaces several secrets, of several environments, and keeps the current
-/// version of each.
+/// `replace_secrets` replaces several secrets of several environments, and keeps the replaced
+/// version of each secret.
 pub async fn several_secrets_are_replaced_at_once(store: &dyn Store) {
     let world = World::build(store).await;
     let first = [
@@ -190,7 +190,7 @@ pub async fn several_secrets_are_replaced_at_once(store: &dyn Store) {
     assert_eq!(found, [unchanged]);
 }
 
-/// If one of several secrets cannot be replaced, none is.
+/// `replace_secrets` replaces none of the given secrets if one of them cannot be replaced.
 pub async fn of_several_secrets_all_or_none_are_replaced(store: &dyn Store) {
     let world = World::build(store).await;
     let held = [secret(&world.production, "ONE"), secret(&world.production, "TWO")];
@@ -231,7 +231,7 @@ pub async fn a_secret_that_is_gone_cannot_be_replaced(store: &dyn Store) {
     assert_eq!(seen.secret_versions(gone.id, u32::MAX, u32::MAX).await.unwrap(), []);
 }
 
-/// The kind of change is stored, in the current version and in a previous one.
+/// The kind of change is stored, in the current version and in a previous version.
 pub async fn every_change_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = Vec::new();

@@ -30,7 +30,7 @@ pub async fn all_fields_of_a_webhook_survive(store: &dyn Store) {
     assert_eq!(seen.webhooks(of.id).await.unwrap(), [full, all, none]);
 }
 
-/// An unknown webhook, or one of another rotation, is not found.
+/// An unknown webhook, or a webhook of another rotation, is not found.
 pub async fn an_unknown_webhook_is_not_found(store: &dyn Store) {
     let (world, of, mut tx) = one(store).await;
     let other = rotation(&world.staging, "other");

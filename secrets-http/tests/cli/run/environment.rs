@@ -1,4 +1,4 @@
-//! Environment variables of the command that `run` starts.
+//! Tests of the environment variables of the command that `secrets run` starts.
 
 use super::staging;
 use crate::home::Home;
@@ -140,7 +140,7 @@ fn an_environment_over_the_limit_of_the_system_is_refused_with_both_sizes() {
     let keys: Vec<_> = (0..10).map(|number| format!("LARGE_{number}")).collect();
     let secrets: Vec<_> = keys.iter().map(|key| (key.as_str(), value.as_str())).collect();
     let (_server, home) = staging(&secrets);
-    // The limit is a quarter of that of the stack, here 512 KiB.
+    // The limit is a quarter of the stack limit, here 512 KiB.
     let script = "ulimit -s 2048 && exec \"$0\" run -- true";
     let mut command = home.program("sh", ["-c", script]);
     command.arg(env!("CARGO_BIN_EXE_secrets"));

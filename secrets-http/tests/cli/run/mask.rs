@@ -1,4 +1,4 @@
-//! `--mask`: values in the output of the command.
+//! Tests of the option `--mask` of `secrets run`: values in the output of the command.
 
 use std::process::Stdio;
 use std::sync::mpsc::{Receiver, channel};
@@ -64,7 +64,7 @@ fn encoded_values_are_masked() {
     assert_eq!(lines[2], "*** *** ***");
     assert_eq!(lines[3], "***");
     assert!(lines[4].starts_with("basic dXNlcj") && lines[4].contains("***"), "{printed}");
-    // Fewer than 6 bytes.
+    // Values of fewer than 6 bytes are not masked.
     assert_eq!(lines[5], "kvc_5");
 }
 

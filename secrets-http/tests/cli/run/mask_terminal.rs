@@ -1,4 +1,4 @@
-//! `--mask` on a terminal: the command has a pseudo-terminal.
+//! Tests of the option `--mask` of `secrets run` on a terminal: the command has a pseudo-terminal.
 
 use serde_json::json;
 

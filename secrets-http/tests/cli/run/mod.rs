@@ -35,7 +35,7 @@ pub(crate) fn staging(secrets: &[(&str, &str)]) -> (Server, Home) {
     (server, home)
 }
 
-/// Time after which a test fails that waits for a change.
+/// Maximum time that a test waits for a change.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// File to which commands under test append lines.

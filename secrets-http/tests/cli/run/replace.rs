@@ -1,4 +1,4 @@
-//! Replacement of the process by the command.
+//! Tests of `secrets run` without supervision: the command replaces the process.
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader};
@@ -135,7 +135,7 @@ fn a_command_in_a_pipe_ends_with_its_reader() {
 fn no_descriptor_is_left_open() {
     let (_server, home) = staging(&[]);
 
-    // Descriptors that the test itself inherited are passed on to both.
+    // Both runs of `ls` inherit the file descriptors that the test itself has inherited.
     let direct = ended(home.program("ls", ["/proc/self/fd"]), "").stdout;
     let through = home.ok(&["run", "--", "ls", "/proc/self/fd"]);
 

@@ -1,4 +1,5 @@
-//! Supervision: exit codes, signals and process groups, without a terminal.
+//! Tests of supervision by `secrets run` without a terminal: exit codes, signals and process
+//! groups.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};

@@ -1,4 +1,5 @@
-//! Supervision in a terminal: job control of the shell, and programs that use the whole screen.
+//! Tests of supervision by `secrets run` in a terminal: job control of the shell, and programs that
+//! use the whole screen.
 
 use super::staging;
 use super::tmux::Tmux;

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use crate::home::Home;
 
-/// Time after which a test fails that waits for a text.
+/// Maximum time that a test waits for a text.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 static SOCKETS: AtomicU32 = AtomicU32::new(0);
 
-/// Server of tmux with one window that runs bash. Stopped when dropped.
+/// Server process of tmux with one window that runs bash. Stopped when dropped.
 pub(crate) struct Tmux {
     socket: String,
 }

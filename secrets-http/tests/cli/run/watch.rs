@@ -11,7 +11,7 @@ use crate::home::{Home, wait};
 /// Command that appends its secret `A` to the log, and then runs until it is stopped.
 const LOGGING: &str = "echo \"$A\" >> log; exec sleep 1000";
 
-/// Program under `--watch`, killed when dropped.
+/// Running `secrets run --watch`, killed when dropped.
 struct Watched(Child);
 
 impl Drop for Watched {
@@ -52,7 +52,8 @@ fn a_change_of_other_secrets_does_not_restart_the_command() {
     let _watched = start(&home, &["--only", "A"], LOGGING);
     log.wait_until("the start", |lines| lines == ["kvc_1"]);
 
-    // The second change is seen after the first one, which must not have had an effect.
+    // The program detects the changes in order, so the first change has had no effect when the
+    // second change restarts the command.
     set(&home, "OTHER", "kvc_y");
     std::thread::sleep(Duration::from_millis(1_500));
     set(&home, "A", "kvc_2");
@@ -69,13 +70,14 @@ fn changes_within_a_second_are_one_restart() {
     let values: Vec<_> = (1..=100).map(|number| format!("kvc_{number}")).collect();
 
     let started = Instant::now();
-    // One process for all changes: the API of the service, by curl's own keep-alive.
+    // One curl process sends all changes over one connection.
     super::set_all(&home, "A", &values);
     let seconds = started.elapsed().as_secs();
 
     let is_last = |lines: &[String]| lines.last().is_some_and(|line| line == "kvc_100");
     let lines = log.wait_until("a restart with the last value", is_last);
-    // A restart follows a quiet second, so a machine that is slow with the changes may see several.
+    // A restart follows a second without changes, so there may be several restarts on a slow
+    // machine.
     let restarts = lines.len() as u64 - 1;
     assert!(restarts <= 1 + seconds, "{restarts} restarts in {seconds} seconds");
 }
