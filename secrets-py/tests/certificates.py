@@ -1,4 +1,4 @@
-"""Certificate authority of the tests, and a certificate that it has issued."""
+"""Certificate authority of the tests, and a server certificate that the authority has issued."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-# Names of the server.
+# Names in the server's certificate.
 NAMES = [x509.DNSName("secrets.test"), x509.IPAddress(ip_address("127.0.0.1"))]
 
 
@@ -28,13 +28,13 @@ class Authority(NamedTuple):
     """Path of the server's private key."""
 
     def server(self) -> ssl.SSLContext:
-        """Context of the server."""
+        """TLS context of the server."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.certificate, self.key)
         return context
 
     def trusted(self) -> ssl.SSLContext:
-        """Context of a client that trusts the authority."""
+        """TLS context of a client that trusts the authority."""
         return ssl.create_default_context(cafile=str(self.path))
 
 

@@ -29,7 +29,8 @@ def both() -> Iterator[Program]:
 
 @pytest.fixture(autouse=True, scope="session")
 def no_proxy() -> None:
-    """A proxy of the machine does not reach the servers of the tests."""
+    """Removes the proxy settings of the machine, because a proxy cannot reach the servers of the
+    tests."""
     for variable in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         os.environ.pop(variable, None)
         os.environ.pop(variable.upper(), None)
@@ -37,7 +38,7 @@ def no_proxy() -> None:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Seconds that a client would have waited before its retries. It does not wait."""
+    """Waiting times before retries, in seconds. The client records the times and does not wait."""
     seconds: list[float] = []
     monkeypatch.setattr(_client, "sleep", seconds.append)
     return seconds
@@ -83,7 +84,7 @@ def client(program: Any, person: str) -> Client:
 
 @pytest.fixture(params=["embedded", "client"])
 def session(request: pytest.FixtureRequest) -> Session | Client:
-    """Session of a new user, embedded and over HTTP."""
+    """Session of a new user: with the embedded service, and over HTTP."""
     if request.param == "embedded":
         return sign_in(request.getfixturevalue("embedded"), name())
     return client(request.getfixturevalue("program"), name())

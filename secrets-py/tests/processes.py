@@ -1,4 +1,4 @@
-"""Servers in processes of their own.
+"""Test servers in separate processes.
 
 Usage: python processes.py gateway URL [STATUS...]
        python processes.py drip headers|body SECONDS
@@ -31,7 +31,7 @@ TIMEOUT = 30
 
 PAGE = b"<html>kvc_page</html>"
 
-# Headers of one connection, which a gateway does not forward.
+# Hop-by-hop headers, which a gateway does not forward.
 OF_CONNECTION = {"connection", "content-length", "proxy-connection", "transfer-encoding"}
 
 Headers = list[tuple[str, str]]
@@ -45,7 +45,7 @@ class Process:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        # Ends every wait for the process.
+        # Kills the process at the time limit, so that no wait for the process takes longer.
         self._limit = threading.Timer(TIMEOUT, self._process.kill)
         self._limit.daemon = True
         self._limit.start()
@@ -134,7 +134,7 @@ def forwarded(headers: Iterable[tuple[str, str]]) -> Headers:
 
 
 class Drip(Handler):
-    """Handler that sends a response without end."""
+    """Handler that sends an endless response."""
 
     part: str
     pause: float
@@ -163,7 +163,7 @@ def main(kind: str, *arguments: str) -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(f"http://127.0.0.1:{server.server_port}", flush=True)
     sys.stdin.read()
-    # Without waiting for the threads of connections.
+    # Exits without waiting for the threads of connections.
     os._exit(0)
 
 

@@ -50,7 +50,8 @@ class Answers(BaseHTTPRequestHandler):
     """Sends the prepared responses of a host in turn."""
 
     protocol_version = "HTTP/1.1"
-    # The head and the body are two writes: the second would wait for an acknowledgement.
+    # Head and body are two writes: with Nagle's algorithm, the second write waits for an
+    # acknowledgement.
     disable_nagle_algorithm = True
     server: Host
 
@@ -68,7 +69,7 @@ class Answers(BaseHTTPRequestHandler):
         request = (self.command, self.path, body, dict(self.headers))
         is_silent, answer = host.take(request, self.client_address)
         if is_silent:
-            # Until the client closes the connection.
+            # Waits until the client closes the connection.
             self.rfile.read(1)
             self.close_connection = True
             return
@@ -124,7 +125,7 @@ class Proxy(ThreadingHTTPServer):
         self.asked: list[tuple[str, str, dict[str, str]]] = []
 
     def handle_error(self, *_: object) -> None:
-        """Clients of the tests break connections off."""
+        """Ignores the error: clients in tests close connections early."""
 
     def __enter__(self) -> Proxy:
         threading.Thread(target=self.serve_forever, args=(POLL_INTERVAL,), daemon=True).start()
@@ -136,7 +137,8 @@ class Proxy(ThreadingHTTPServer):
 
 
 class Host(ThreadingHTTPServer):
-    """Server with prepared responses. Without any, the secret that a path names is sent."""
+    """Server with prepared responses. Without a prepared response, sends the secret that the path
+    names."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -192,7 +194,7 @@ class Host(ThreadingHTTPServer):
             time.sleep(0.01)
 
     def handle_error(self, *_: object) -> None:
-        """Clients of the tests break connections off."""
+        """Ignores the error: clients in tests close connections early."""
 
     def __enter__(self) -> Host:
         threading.Thread(target=self.serve_forever, args=(POLL_INTERVAL,), daemon=True).start()

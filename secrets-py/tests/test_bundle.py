@@ -76,7 +76,7 @@ def test_a_bundle_opens_to_its_contents(vector: Vector, tmp_path: Path) -> None:
 
 
 def once(path: Path) -> Any:
-    """A file that can be read only once."""
+    """File that can be read only once."""
     reading, writing = os.pipe()
     if os.fork() == 0:
         os.close(reading)

@@ -21,7 +21,7 @@ Variables = dict[str, Any]
 
 
 class Case:
-    """Case with its users and its preparation."""
+    """Behavioural case, with its users and the steps that prepare it."""
 
     def __init__(self, number: int, file: dict[str, Any], case: dict[str, Any], each: Variables):
         self.number, self.each = number, each
@@ -70,7 +70,7 @@ class Host:
             self.refused(step["fails"], error)
             return
         assert "fails" not in step, f"{step['call']} gives {json.dumps(output)}"
-        # No output has this field: it is the one that a service with SECRETS_ENVELOPE=both adds.
+        # No output has the field `data`, which a service with SECRETS_ENVELOPE=both adds.
         assert not isinstance(output, dict) or "data" not in output, step["call"]
         if "gives" in step:
             match(output, filled(step["gives"], self.variables), step["call"])
@@ -176,7 +176,7 @@ def test_a_case_comes_out_as_it_is_written(host: Callable[[Case], Host], case: C
 
 
 def first_calls() -> Iterator[Case]:
-    """Cases that give the output of an operation that no earlier case gives."""
+    """Cases that check the output of an operation that no earlier case checks."""
     called: set[str] = set()
     for case in CASES:
         gives = {step["call"] for step in (*case.given, *case.steps) if "fails" not in step}

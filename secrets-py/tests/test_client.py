@@ -253,7 +253,7 @@ def test_a_cancelled_call_frees_its_thread_at_once(host: Any) -> None:
         return time.monotonic() - began
 
     assert asyncio.run(main()) < 30
-    # A call that was cancelled before it had a thread is not sent.
+    # A call that is cancelled before a thread runs the call sends no request.
     assert len(host.asked) == 33
 
 

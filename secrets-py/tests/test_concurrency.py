@@ -1,4 +1,5 @@
-"""Threads and asyncio: 32 at once, 200 operations each, without blocking one another."""
+"""Threads and asyncio tasks: 32 run concurrently, each with 200 operations, and do not block each
+other."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from secrets_service import AsyncClient, AsyncService, AsyncSession, Service
 
 TASKS, OPERATIONS = 32, 200
 
-# Size of a small stack, in bytes. That of musl is twice as large for Python.
+# Size of a small thread stack, in bytes. With musl, Python uses twice this size.
 STACK = 512 * 1024
 
 
@@ -108,7 +109,7 @@ def test_the_loop_goes_on_while_the_service_works() -> None:
             while not bundle.done():
                 rounds += 1
                 await asyncio.sleep(0.001)
-            # A call that blocked the event loop would let it run a few rounds only.
+            # The event loop would run only a few rounds if the call blocked the loop.
             assert rounds > 10
             await bundle
 
@@ -121,7 +122,7 @@ def test_the_loop_goes_on_while_a_client_waits(host: Any) -> None:
     async def main() -> None:
         async with AsyncClient(host.url, token="env_test") as client:
             calls = [asyncio.ensure_future(client.project.list()) for _ in range(TASKS)]
-            # A call that blocked the event loop would keep the next one from being sent.
+            # The host would not receive all requests if a call blocked the event loop.
             await host.receive(TASKS)
             for call in calls:
                 call.cancel()
@@ -176,7 +177,8 @@ def test_tasks_take_turns() -> None:
                 loop.call_soon(turns.append, "another")
                 await session.secret.get(project=slug, environment="staging", key="URL")
                 turns.append("this")
-                # A read in memory that does not wait lets other callbacks of the loop run all the same.
+                # Other callbacks of the loop run during a read, although a read in memory does not
+                # wait.
                 assert turns == ["another", "this"]
 
     asyncio.run(main())
@@ -213,7 +215,7 @@ def test_a_thread_with_a_small_stack_calls() -> None:
             session.secret.create(**at, value="kvc_1")
             done.append(session.secret.get(**at)["value"])
 
-        # As in a program that starts very many threads.
+        # Programs that start many threads use small stacks.
         before = threading.stack_size(STACK)
         try:
             thread = threading.Thread(target=work)

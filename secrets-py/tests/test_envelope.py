@@ -17,10 +17,10 @@ VARYING = re.compile(
     r"person-\w+|\w+-\w{4}-\w{4}-\w{4}-\w{12}|\d{4}-\d\d-\d\dT[\d:.]+Z"
     r'|env_\w{8,}|"[\w-]{32}"|\d+\.\d+\.\d+\.\d+(:\d+)?'
 )
-# Hashes of audit entries, which an entry gets a moment later.
+# Hashes of audit entries. The service adds the hashes a moment after it has stored the entries.
 SEALED = re.compile(r', "hash": "\w{64}", "prev_hash": "\w{64}"')
 
-# Operations of a user, with their inputs.
+# Operations that are called as a user, with their inputs.
 PROJECT = {"project": "$project"}
 AT = PROJECT | {"environment": "staging"}
 TEAM = {"team": "$team"}
@@ -82,7 +82,7 @@ def outputs(url: str) -> list[tuple[str, Any]]:
 
         made += [called(session, *call) for call in CALLS]
         passphrase = {"type": "passphrase", "passphrase": "correct horse battery staple"}
-        # Only the names of the fields: the text is encrypted.
+        # Compares only the names of the fields, because the text is encrypted.
         bundle = called(session, "secret.bundle", AT | {"recipients": [passphrase]})[1]
         made.append(("secret.bundle", sorted(bundle)))
     token = dict(made)["token.create"]["token"]
@@ -114,6 +114,6 @@ def test_the_asyncio_client_reads_both_envelopes(both: Any) -> None:
 
 
 def test_no_output_has_a_field_data() -> None:
-    """The client removes this field."""
+    """The client removes the field ``data``."""
     named = json.loads(run(TARGET / "debug/secrets-http", "openapi").stdout)["components"]["schemas"]
     assert [one for one, schema in named.items() if "data" in schema.get("properties", {})] == []

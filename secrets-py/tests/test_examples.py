@@ -92,7 +92,7 @@ def test_the_audit_log_is_followed_across_pages_and_runs(program: Any, tmp_path:
             for _ in range(times):
                 session.secret.get(**at, key="URL")
 
-        # More than two pages of 200 entries; the second page is asked for three times.
+        # More than two pages of 200 entries. The client requests the second page three times.
         read(410)
         first = follow()
         read(10)
@@ -105,6 +105,6 @@ def test_the_audit_log_is_followed_across_pages_and_runs(program: Any, tmp_path:
     assert first + second + third == expected
     assert len(set(expected)) == len(expected) > 630
     assert (len(second), len(third)) == (10, 210)
-    # The second page of the first run was refused twice, and then sent.
+    # The gateway refused the second page of the first run twice, and then forwarded the request.
     assert "cursor=" in requests[1][1]
     assert requests[1][1] == requests[2][1] == requests[3][1] != requests[4][1]

@@ -61,7 +61,7 @@ def run(code: str, url: str, authority: Path | str = "") -> list[str]:
     return done.stdout.splitlines()
 
 
-# Seconds before a response, so that children wait for responses at the same time.
+# Delay of each response in seconds, so that children wait for responses at the same time.
 PAUSE = 0.01
 
 # Runs of a test with many reads, and reads of each run.
@@ -101,7 +101,7 @@ def test_a_pool_of_forked_processes_reads_its_own_responses(
     with serve(authority) as host:
         host.pause = PAUSE
         assert run(code, host.url, authority.path if serve is tls else "") == [f"{READS} 0"]
-        # One connection of each process, which stays open.
+        # Each process has one connection, which stays open.
         assert len(host.asked) == READS + 1
         assert 2 < len(host.peers) <= POOL_SIZE + 1
 
@@ -186,7 +186,7 @@ THREADS, CALLERS, REQUESTS = 2, 8, 25
 
 @contextmanager
 def gunicorn(folder: Path, **variables: str) -> Iterator[str]:
-    """Address of gunicorn with the application, which it loads before it forks its workers."""
+    """Address of gunicorn, which loads the application before the fork of its workers."""
     (folder / "app.py").write_text(GUNICORN)
     workers = ["--workers", str(WORKERS), "--worker-class", "gthread", "--threads", str(THREADS)]
     command = ["--preload", *workers, "--bind", "127.0.0.1:0", "--timeout", "0", "app:app"]
@@ -244,6 +244,6 @@ def test_the_workers_of_gunicorn_read_their_own_responses(
         assert [error for _, error in outcomes if error] == []
         assert len(outcomes) == READS
         assert len({worker for worker, _ in outcomes}) > 1
-        # One connection of each thread, which stays open, and that of the preloaded application.
+        # Each thread has one connection, which stays open, and so has the preloaded application.
         assert len(host.asked) == READS + 1
         assert 2 < len(host.peers) <= WORKERS * THREADS + 1

@@ -24,7 +24,8 @@ MINORS = range(10, 14)
 
 
 class User:
-    """User with an empty home: another user, if we may switch to one who can run Python."""
+    """User with an empty home folder. As root, another user of the system, if this user can run
+    Python."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -32,7 +33,8 @@ class User:
         self.python, self.other = str(own), []
         if os.getuid() == 0:
             other = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-            # The process that setpriv starts can still read our files, so it execs once more.
+            # The process that setpriv starts can still read the files of root, so a shell executes
+            # the program.
             other += ["sh", "-c", 'exec "$@"', "sh"]
             for python in (str(own), "/usr/bin/python3"):
                 if runs([*other, python]):

@@ -18,7 +18,7 @@ from secrets_service import Client, Hidden, Service, types
 from servers import JSON, Host
 
 
-# A list that contains itself.
+# List that contains itself.
 RECURSIVE: list[Any] = []
 RECURSIVE.append(RECURSIVE)
 

@@ -1,4 +1,4 @@
-"""Program exit: with running operations, by a signal, after a fork."""
+"""Tests of the exit of a program: with running operations, by a signal, and after a fork."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def late():
         session.project.list()
     except RuntimeError as error:
         print(error)
-# Runs the exit functions, which the package registered.
+# Runs the exit functions that the package has registered.
 atexit._run_exitfuncs()
 late()
 """
@@ -172,7 +172,7 @@ begin = "".join(lines[:6_000])
 
 
 def test_a_program_is_interrupted_while_it_scans() -> None:
-    # CPU time, because other processes may use the processor.
+    # Measures CPU time, because other processes may use the processor.
     code = """
 import time
 text = "".join(lines)

@@ -225,7 +225,8 @@ def test_an_import_of_the_largest_values_fits_into_a_request(program: Any) -> No
     value = "kvc_" + "é" * 32766
     secrets: Any = [{"key": f"K{number}", "value": value} for number in range(100)]
     assert len(value.encode()) == 65_536
-    # The limit of the service. Escaped as \u00e9, the values would exceed it.
+    # The body is within the limit of the service. With escapes such as \u00e9, it would exceed the
+    # limit.
     assert len(json.dumps(secrets, ensure_ascii=False).encode()) < 16 << 20 < len(json.dumps(secrets))
 
     made = session.secret.import_(**at, secrets=secrets)
@@ -271,7 +272,7 @@ def test_a_response_that_comes_before_the_end_of_the_request_is_read() -> None:
             b"Connection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(answer), answer)
         )
         connection.shutdown(socket.SHUT_WR)
-        # Until the client has read the response.
+        # Waits until the client has read the response.
         while connection.recv(65536):
             pass
         connection.close()

@@ -1,4 +1,5 @@
-"""The client, with a proxy, a load balancer, a slow server and the service as processes of their own."""
+"""The client, with a proxy, a load balancer, a slow server and the service in separate
+processes."""
 
 from __future__ import annotations
 
@@ -212,7 +213,8 @@ def test_a_response_that_drips_ends(
 
 
 def free_port() -> int:
-    """Port that the system gives to no connection, so that a program can use it again."""
+    """Port that the system does not use for outgoing connections, so that a program can listen on
+    it again."""
     for port in random.sample(range(20_000, 30_000), 100):
         try:
             with socket.create_server(("127.0.0.1", port)):
@@ -231,7 +233,7 @@ class Readers:
         self.outcomes: Counter[str] = Counter()
 
     def wait(self, outcome: str, times: int = 20) -> None:
-        """Waits until reads had an outcome a number of times more, for at most 30 seconds."""
+        """Waits for a number of further reads with an outcome, for at most 30 seconds."""
         deadline, enough = time.monotonic() + 30, self.outcomes[outcome] + times
         while self.outcomes[outcome] < enough:
             assert time.monotonic() < deadline, self.outcomes
@@ -299,7 +301,8 @@ def test_a_client_outlives_a_service_that_is_killed(tmp_path: Path, kind: Any) -
                         read(stored.at)
                     readers.wait("unavailable")
                     service = Program(**settings)
-                    # Also over a connection that the program that was killed had accepted.
+                    # The client has an open connection to the killed program, and the read
+                    # succeeds.
                     assert read(stored.at) == "kvc_K1"
                     readers.wait("right")
     finally:

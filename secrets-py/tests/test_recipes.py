@@ -128,7 +128,7 @@ def test_an_application_of_fastapi(variables: dict[str, str], tmp_path: Path) ->
 
 
 def test_a_fixture_of_pytest(variables: dict[str, str], tmp_path: Path) -> None:
-    # The service in memory is empty, so the slug is that of the recipe.
+    # The service in memory is empty, so the slug of the recipe is free.
     path = tmp_path / "test_own.py"
     path.write_text(recipe("import pytest", variables | {"SLUG": "shop"}))
     arguments = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
@@ -140,7 +140,7 @@ def test_processes_that_fork(variables: dict[str, str], tmp_path: Path) -> None:
 
 
 def test_tasks_of_celery(variables: dict[str, str], tmp_path: Path) -> None:
-    # A broker in a folder: both processes write messages where the worker reads them.
+    # Broker in a folder: both processes write messages to the folder that the worker reads.
     (tmp_path / "data_in").mkdir()
     (tmp_path / "data_out").symlink_to("data_in")
     (tmp_path / "results").mkdir()
@@ -160,7 +160,7 @@ def test_tasks_of_celery(variables: dict[str, str], tmp_path: Path) -> None:
     finally:
         worker.terminate()
         worker.wait(60)
-        # Shown if the test fails.
+        # pytest shows the log if the test fails.
         print((tmp_path / "log").read_text())
     assert said == f"{[16, 50, 5] * 10}\n"
     assert "kvc_" not in (tmp_path / "log").read_text()

@@ -1,4 +1,4 @@
-"""Operations, embedded and over HTTP."""
+"""Operations with the embedded service and over HTTP."""
 
 from __future__ import annotations
 

@@ -110,7 +110,8 @@ with Client.from_env(timeout=1.5, proxy="") as client:
     assert_type(load_env(project="p", environment="e", override=True, client=client), dict[str, Hidden])
 """
 
-# Statements with one mistake each, in an asynchronous function, and the mistake.
+# Python statements for an asynchronous function, each with one mistake, and the name of the
+# mistake.
 MISUSE = {
     "session.secret.get(project='p', environment='e')": "missing",
     "session.secret.get('p', 'e', 'K')": "positional",
@@ -230,7 +231,7 @@ def test_the_package_is_typed(checker: Checker) -> None:
 
 def test_every_public_type_is_known() -> None:
     done = run(PYRIGHT, "--verifytypes", "secrets_service")
-    # Also fails if a type is only inferred, which type checkers do differently.
+    # Also fails if a type is only inferred, because type checkers infer types differently.
     assert done.returncode == 0, done.stdout
 
 
@@ -270,7 +271,7 @@ def test_the_blocks_of_the_documents_are_typed(checker: Checker, tmp_path: Path)
     documents = [PACKAGE.parents[1] / "README.md", *([recipes] if checker is pyright else [])]
     for document in documents:
         for number, block in enumerate(blocks(document)):
-            # pydantic-settings finds the arguments of the constructor elsewhere.
+            # pydantic-settings reads the arguments of the constructor from the environment.
             block = block.replace("settings = Settings()", "settings = Settings()  # type: ignore[call-arg]")
             # The functions of short examples have no annotations.
             head = "# mypy: allow-untyped-defs, allow-untyped-calls\n"

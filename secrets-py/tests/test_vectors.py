@@ -103,10 +103,11 @@ def test_an_error_contains_neither_key_nor_value() -> None:
     assert str(caught.value) == "decryption failed"
 
 
-# Vectors of the core's internal formats, read only by the Rust tests and the reference.
+# Vectors of internal formats, read only by the Rust tests and by the reference implementation.
 OF_THE_CORE = {"proxy.json", "wrapped.json", "xaes.json"}
 
-# Read by this file, test_bundle.py and test_offline.py. The padding of records is internal.
+# Vector files that this file, test_bundle.py and test_offline.py read. The padding of records is
+# internal.
 READ = {
     "bundle.json": {"keys", "vectors"},
     "formats.json": {"read", "write"},

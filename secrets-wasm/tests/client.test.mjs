@@ -129,7 +129,7 @@ for (const [name, end] of [["timeout", undefined], ["signal", new Error("no long
 
     const error = await client.project.list({}, { signal: controller.signal }).catch((error) => error);
     give("kvc_token");
-    // After everything that the token continues.
+    // Waits until all code that waits for the token has run.
     await new Promise(setImmediate);
 
     assert.ok(end ? error === end : error.code === "timeout", inspect(error));
@@ -157,8 +157,9 @@ test("an input that no request can carry is refused without a request", async ()
   assert.deepEqual(host.requests, []);
 });
 
-// Calls an operation with prepared responses and without waiting. A response is `[status, headers]`, or an
-// error; the last one is repeated. Returns the outcome, the number of requests and the times that were waited.
+// Calls an operation with prepared responses and without waiting. A response is `[status,
+// headers]`, or an error; the last response is repeated. Returns the outcome, the number of
+// requests and the times that were waited.
 async function replay(responses, { operation = (client) => client.project.list(), random, ...options } = {}) {
   let requests = 0;
   const fetch = async () => {
@@ -241,7 +242,7 @@ test("a signal cancels a request and the wait before a retry", async () => {
     const reason = new Error("no longer needed");
     host.responses.push((request, response) => {
       if (typeof respond !== "function") response.writeHead(respond[0], respond[1]).end(respond[2]);
-      // After the response was sent, so that the client waits before its retry.
+      // Aborts after the response, while the client waits before its retry.
       setImmediate(() => controller.abort(reason));
     });
     await assert.rejects(new Client(host.url).project.list({}, { signal: controller.signal }), reason);

@@ -1,4 +1,4 @@
-// Clock for tests: timers end without a wait, in the order of their times.
+// Clock for tests: timers fire without a wait, in the order of their times.
 
 import { mock } from "node:test";
 
@@ -23,10 +23,10 @@ export async function withClock(work, { random = 0 } = {}) {
   try {
     let isDone = false;
     const result = work().finally(() => (isDone = true));
-    // Awaited below: a rejection before that is not an unhandled one.
+    // The result is awaited below. Until then, a rejection must not count as unhandled.
     result.catch(() => {});
     for (;;) {
-      // After everything that can continue without a timer.
+      // Waits until all code that needs no timer has run.
       await new Promise(setImmediate);
       if (isDone) return { result: await result, ended };
       const [first, { run, duration, at }] = [...timers].sort(([, one], [, other]) => one.at - other.at)[0];

@@ -13,10 +13,10 @@ import { startServer, tokenOf } from "./server.mjs";
 const { Client } = await import(pathToFileURL(join(packed, "client.js")));
 const { ENDPOINTS } = await import(pathToFileURL(join(packed, "endpoints.js")));
 
-// Without `both`: the declared outputs have no field of the envelope.
+// OpenAPI document without `SECRETS_ENVELOPE=both`: the declared outputs have no field `data`.
 const document = JSON.parse(execFileSync(program, ["openapi"], { encoding: "utf8", maxBuffer: 2 ** 26 }));
 
-// Operations whose output is the body itself, an object.
+// Operations whose output is the whole body, an object.
 const bare = Object.keys(ENDPOINTS).filter((name) => ENDPOINTS[name].envelope === null && ENDPOINTS[name].output === "object");
 
 function schemaOf(name) {
@@ -26,7 +26,8 @@ function schemaOf(name) {
   return responses[status].content["application/json"].schema;
 }
 
-// Returns the fields of an object: all `names`, and those that every alternative requires.
+// Returns the fields of an object schema: all `names`, and the fields that every alternative
+// requires.
 function fieldsOf({ $ref, allOf, oneOf, anyOf, properties = {}, required = [] }) {
   if ($ref) return fieldsOf(document.components.schemas[$ref.split("/").at(-1)]);
   const parts = (allOf ?? []).map(fieldsOf);
@@ -38,7 +39,8 @@ function fieldsOf({ $ref, allOf, oneOf, anyOf, properties = {}, required = [] })
   };
 }
 
-// Returns the files with only the cases that give the output of an operation that no earlier case gives.
+// Returns the files with only the cases that check the output of an operation that no earlier case
+// checks.
 function firstCalls(files) {
   const called = new Set();
   return files.map(([area, { given = [], cases, ...content }]) => {
@@ -61,7 +63,7 @@ test("no declared output has the field that the client removes", () => {
   assert.ok(declared.size > 40, `only ${declared.size} operations`);
 });
 
-// Client that compares the fields of each output with the declared ones.
+// Client that compares the fields of each output with the declared fields.
 class Compared extends Client {
   static seen = new Set();
   static differences = new Set();
@@ -71,7 +73,7 @@ class Compared extends Client {
     const fields = declared.get(name);
     if (fields) {
       Compared.seen.add(name);
-      // An error of OAuth is declared as a response of its own.
+      // OAuth errors have a separate declaration.
       const added = output.error ? [] : Object.keys(output).filter((field) => !fields.names.includes(field));
       const missing = output.error ? [] : fields.required.filter((field) => !Object.hasOwn(output, field));
       if (Object.hasOwn(output, "data") || added.length || missing.length) Compared.differences.add(`${name}: ${added} ${missing}`);

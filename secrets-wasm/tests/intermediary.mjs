@@ -9,7 +9,7 @@ const HTML = { "content-type": "text/html" };
 
 const report = (...event) => console.log(event.join(" "));
 
-// Forward proxy: a tunnel for CONNECT, and forwarding for a request with an absolute address.
+// Forward proxy: opens a tunnel for CONNECT, and forwards a request with an absolute URL.
 function proxy() {
   const server = createServer((request, response) => {
     report(request.method, request.url);
@@ -58,7 +58,7 @@ function dripping({ service, size, interval }) {
   });
 }
 
-// Accepts requests and never answers.
+// Server that accepts requests and never responds.
 function silent() {
   return createServer((request, response) => {
     response.once("close", () => report("closed"));

@@ -148,7 +148,7 @@ for (const format of ["esm", "cjs"]) {
 
     // Warnings are written to the standard error.
     assert.deepEqual([built.status, built.stdout, built.stderr], [0, "", ""]);
-    // Without its errors, which would quote the whole module.
+    // Discards standard error, which would quote the whole module.
     const { status, stdout } = spawnSync(process.execPath, [output], { cwd: folder, encoding: "utf8", timeout: 60_000 });
     assert.equal(status, 0);
     assert.deepEqual(JSON.parse(stdout), keys);
@@ -247,7 +247,7 @@ async function failureWith(Worker, given = options, call = {}) {
   }
 }
 
-// Web worker that never answers.
+// Web worker that never responds.
 class SilentWorker {
   postMessage() {}
   terminate() {}
@@ -287,7 +287,7 @@ test("an option that cannot be sent to a worker is not quoted", async () => {
 });
 
 test("a web worker whose module cannot be loaded says so", () => {
-  // Node.js cannot fetch the address of a file.
+  // Node.js cannot fetch a `file:` URL.
   const output = run(`
     globalThis.onmessage = undefined;
     const answered = new Promise((resolve) => (globalThis.postMessage = resolve));

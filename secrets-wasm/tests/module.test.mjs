@@ -166,7 +166,7 @@ for (const [name, [file, ...module]] of Object.entries(resolutions)) {
   test(`the declarations match the package in strict TypeScript: ${name}`, () => {
     copyFileSync(join(root, "secrets-wasm/tests/consumer.ts"), join(installed, file));
     const tools = join(root, "tests/wasm/node_modules");
-    // With its types: a client accepts its `fetch`.
+    // The package has types, so this checks that a client accepts the `fetch` of undici.
     addPackage("undici");
     const strict = ["--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--skipLibCheck", "false"];
     const flags = [...strict, "--noEmit", "--target", "es2022", "--lib", "es2022,dom"];

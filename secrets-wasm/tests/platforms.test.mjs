@@ -18,8 +18,9 @@ const golden = vectorsOf("bundle.json").vectors.find(({ name }) => name === "gol
 const options = { key: golden.unlock.text, now: golden.now };
 const keys = golden.secrets.map(({ key }) => key).join();
 
-// Uses every part of the package: opens the golden bundle, here and in a worker, creates a project in memory,
-// and lists the projects of a server. Hands over the keys of the bundle and the names of the projects.
+// Uses every part of the package: opens the golden bundle, here and in a worker, creates a project
+// in memory, and lists the projects of a server. Passes the keys of the bundle and the names of the
+// projects to `show`.
 const program = (show, client) => `
   import { Service } from "secrets-service";
   import { openBundle } from "secrets-service/bundle";
@@ -38,14 +39,15 @@ const shown = `${keys} ${keys} web shop`;
 const folder = join(target, "test/platforms");
 const tools = join(root, "tests/wasm/node_modules");
 const sourceOf = (name, code) => {
-  // Beside the package, which has no other dependencies.
+  // The program is in the folder of the installed package, where it can import the package.
   const path = join(installed, name);
   writeFileSync(path, code);
   return path;
 };
 
 function run(command, args) {
-  // Without the variables of this process, but with a home of its own and the settings of the client.
+  // Does not pass on the variables of this process. Sets a separate home folder and the settings of
+  // the client.
   const own = { PATH: process.env.PATH, HOME: folder, DENO_DIR: join(folder, "deno"), DENO_NO_UPDATE_CHECK: "1" };
   const env = { ...own, SECRETS_URL: service.url, SECRETS_TOKEN_FILE: sourceOf("token", `${token}\n`) };
   return execFileSync(command, args, { cwd: installed, env, encoding: "utf8", timeout: 60_000 });
@@ -143,7 +145,7 @@ async function buildWithWebpack(settings) {
   assert.deepEqual(stats.toJson({ warnings: true }).warnings, []);
 }
 
-// Title of a page once it is no longer that of the document.
+// Returns the title of a page after its script has changed the title.
 async function titleOf(url) {
   browser ??= await Browser.open({ folder: profile("platforms") });
   await browser.goTo(url);
@@ -163,7 +165,8 @@ test("Vite builds a page with every part of the package", async () => {
   assert.equal(await titleOf(`${server.url}/with-vite`), shown);
 });
 
-// Setting of the README for older versions. The current version serves the package in both ways.
+// Setting of the README for older versions of Vite. The current version works with and without the
+// setting.
 const [, excluded] = readme.match(/`optimizeDeps: \{ exclude: (\[.+?\]) \}`/);
 
 const developments = [
@@ -192,7 +195,7 @@ for (const [name, optimizeDeps, isBundled] of developments) {
       const asked = await browser.requests();
       assert.equal(asked.some((address) => address.includes("/vite-cache/deps/secrets-service")), isBundled, asked.join());
     } finally {
-      // A page that is open would ask the server until it starts again.
+      // An open page would send requests until the server starts again.
       await browser?.goTo("about:blank");
       await development.close();
     }
@@ -218,7 +221,7 @@ test("webpack builds a program for Node.js with every part of the package", asyn
 test("webpack builds an ES module for Node.js with every part of the package", async () => {
   const entry = sourceOf("platform.mjs", program("console.log", "Client.fromEnv()"));
   const output = { path: join(folder, "webpack-module"), filename: "program.mjs", module: true };
-  // Otherwise webpack waits in the worker for a chunk that it does not build.
+  // With `splitChunks`, the worker that webpack builds waits for a chunk that does not exist.
   const optimization = { splitChunks: false };
   await buildWithWebpack({ entry, output, optimization, target: "node18", experiments: { outputModule: true } });
 

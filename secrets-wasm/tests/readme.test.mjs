@@ -52,7 +52,7 @@ function buildAndRun(code, name) {
   const options = readme.match(/--loader:[^`]+/)[0].split(" ");
   const output = join(folder, `${name}.mjs`);
   execFileSync(join(tools, ".bin/esbuild"), [source, "--bundle", "--format=esm", ...options, "--log-level=warning", `--outfile=${output}`]);
-  // Without its errors, which would quote the whole module.
+  // Discards the output, which would quote the whole module after an error.
   const { status } = spawnSync(process.execPath, [output], { cwd: folder, env, stdio: "ignore" });
   assert.equal(status, 0);
 }
@@ -82,7 +82,7 @@ async function openInBrowser(code) {
   }
 }
 
-// The package was installed from a file, by the same program.
+// The package is already installed from a file, so only the name is checked.
 function namesPackage(code) {
   const { name } = JSON.parse(readFileSync(join(packed, "package.json"), "utf8"));
 

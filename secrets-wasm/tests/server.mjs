@@ -15,7 +15,7 @@ const { Client } = await import(pathToFileURL(join(packed, "client.js")));
 const ISSUER = "https://issuer.test";
 const KEY = "a secret of the test suite, of 32 bytes or more";
 
-// Longest time for a server to start, in milliseconds, so that a server that hangs fails the tests.
+// Maximum time for a server to start, in milliseconds, so that a server that hangs fails the tests.
 const START_TIMEOUT = 60_000;
 
 // Starts a server, by default with its data in memory. `settings` are further environment variables. The log
@@ -67,7 +67,7 @@ export async function startServer(name, settings = {}) {
   return { url, close: () => end("SIGTERM"), kill: () => end("SIGKILL") };
 }
 
-// Secret of the tests of clients.
+// Secret that the tests of clients read.
 export const SHOP_URL = { project: "shop", environment: "production", key: "URL" };
 
 // Creates the secret, with its project, as the user `owner`. Returns a service token that may read it.

@@ -1,4 +1,4 @@
-// The offline viewer, opened from disk in Chromium and used like a user does.
+// The offline viewer, opened from disk in Chromium and used as a user would.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -225,7 +225,7 @@ test("a bundle of another signer is refused", async () => {
 test("everything can be done with the keyboard", async () => {
   await browser.press("Tab");
   assert.equal(await focused(), "file");
-  // Stands for the file dialog, which opens after Enter.
+  // Replaces the file dialog, which Enter opens.
   await browser.choose("#file", files.key);
   await browser.press("Tab");
   assert.equal(await focused(), "secret");
@@ -305,7 +305,7 @@ test("the page responds while a key is derived from a passphrase, which can be c
   await browser.choose("#file", files.whole);
   await browser.click("#secret");
   await browser.type(passphrase);
-  // Longest time for which the page was blocked.
+  // Measures the longest time for which the page was blocked.
   await browser.run(() => {
     window.longest = 0;
     let last = performance.now();

@@ -61,7 +61,7 @@ fn a_generated_value_has_the_length_and_differs() {
     assert_ne!(value("A"), value("B"));
     assert!(value("C").chars().all(|c| c.is_ascii_alphanumeric()));
     project.run(&["set", "A", "--generate=7"]).fails(64, "8");
-    // Replaces the generated values, because the test runner searches for values that begin with `kvc_`.
+    // Replaces the generated values: secret values of tests begin with `kvc_`.
     project.ok(&["set", "A=kvc_1", "B=kvc_1", "C=kvc_1"]);
 }
 
