@@ -1,4 +1,5 @@
-// Drives headless Chromium with WebDriver (W3C) over HTTP, and its extension for the DevTools protocol.
+// Controls headless Chromium with WebDriver (W3C) over HTTP, and with its extension for the
+// DevTools protocol.
 
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -33,7 +34,7 @@ export class Browser {
       const started = await browser.#ask("POST", "/session", capabilities(folder));
       browser.#session = started.sessionId;
       await browser.resize(width, height);
-      // Leave the browser's own start page, whose requests do not count.
+      // Leaves the browser's own start page, whose requests do not count.
       await browser.goTo("about:blank");
       await browser.requests();
     } catch (error) {
@@ -97,7 +98,7 @@ export class Browser {
     const page = await this.#find("html");
     await this.click(selector);
     const end = Date.now() + 20_000;
-    // Between two pages there is no element.
+    // No element exists between two pages.
     while ((await this.#find("html").catch(() => page)) === page) {
       if (Date.now() > end) throw new Error(`no next page within 20 s: ${selector}`);
       await new Promise((resolve) => setTimeout(resolve, 25));
@@ -182,7 +183,7 @@ export class Browser {
 
 function capabilities(folder) {
   const args = [...ARGUMENTS, `--user-data-dir=${folder}`];
-  // The sandbox does not work as root, nor without user namespaces.
+  // The sandbox works neither as root nor without user namespaces.
   const hasSandbox = process.getuid?.() !== 0 && spawnSync("unshare", ["-U", "true"]).status === 0;
   if (!hasSandbox) args.push("--no-sandbox");
   const always = {

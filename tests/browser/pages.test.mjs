@@ -120,8 +120,8 @@ test("the API documentation has a filter, and an introduction that fits 320 pixe
     await browser.screenshot(join(pictures, `${name}.png`));
     assert.match(await browser.run(() => document.body.innerText), /To begin: press Authorize/);
     assert.ok(await browser.run(() => !!document.querySelector(".operation-filter-input")));
-    // Only the introduction: Swagger UI itself has findings (contrast, nested controls, a select without a
-    // name), and is wider than 320 pixels.
+    // Checks only the introduction, because Swagger UI itself has findings (contrast, nested
+    // controls, a select without a name) and is wider than 320 pixels.
     assert.deepEqual(await findings("body > .swagger-ui"), [], name);
     const right = await browser.run(() => document.querySelector("body > .swagger-ui").getBoundingClientRect().right);
     assert.ok(right <= width, `${right} pixels wide`);

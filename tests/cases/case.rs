@@ -134,7 +134,7 @@ pub(crate) fn object_filled(
     fields.iter().map(|(name, value)| (name.clone(), filled(value, variables))).collect()
 }
 
-/// Placeholders of matching, which are not variables.
+/// Placeholders in expected outputs, which are not variables.
 const MATCHES: [&str; 4] = ["any", "absent", "uuid", "time"];
 
 fn text_filled(text: &str, variables: &Variables) -> Value {

@@ -41,14 +41,15 @@ impl Http {
 fn endpoints(document: &Value) -> BTreeMap<String, Endpoint> {
     let mut endpoints = BTreeMap::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
-        // The log of one team is a filter on the audit log.
+        // Second endpoint of `audit.list`: the log of one team, which a field of the input selects
+        // as well.
         if path == "/api/v1/teams/{teamId}/audit" {
             continue;
         }
         for (method, operation) in methods.as_object().unwrap() {
             let parameters = operation["parameters"].as_array().unwrap().iter();
             let has_body = operation.get("requestBody").is_some();
-            // With a body, the query only selects the format of a text.
+            // The query of an endpoint with a body only selects a text format.
             let query = parameters.filter(|it| it["in"] == "query" && !has_body);
             let endpoint = Endpoint {
                 method: method.to_uppercase().parse().unwrap(),

@@ -1,4 +1,4 @@
-//! Matching of results with expectations.
+//! Comparison of results with the expected results.
 
 use chrono::DateTime;
 use serde_json::Value;

@@ -102,7 +102,7 @@ function first(items, wrong) {
   }
 }
 
-// Placeholders of matching, which are not variables.
+// Placeholders in expected outputs, which are not variables.
 const MATCHES = ["$any", "$absent", "$uuid", "$time"];
 
 // Replaces the variables in a value.

@@ -1,4 +1,4 @@
-// The account: sessions of the person, which end at the service.
+// The account page in Chromium: the person's sessions, which the service ends.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -30,7 +30,7 @@ async function signedIn(options = {}) {
   return window;
 }
 
-// Status of a request with the cookie of a window.
+// Returns the status of a request with the cookie of a window.
 async function status({ context }) {
   const [{ value }] = await context.cookies(server.url);
   const headers = { cookie: `secrets-session=${value}`, "x-secrets-page": "1" };

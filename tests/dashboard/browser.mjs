@@ -14,12 +14,12 @@ export const launch = () =>
   chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
-    // No name can be looked up, so that a request to another host fails.
+    // This proxy does not exist, so a request to another host fails.
     proxy: { server: "http://127.0.0.1:9", bypass: "127.0.0.1" },
   });
 
-// Opens a window. `seen` collects its requests, errors and violations of the content security policy. With
-// a token, the API sees the user; without, nobody is signed in.
+// Opens a window. `seen` collects its requests, errors and violations of the content security
+// policy. Requests to the API have the given token; without a token, no user is signed in.
 export async function open(browser, { url, token, width = 1280, height = 800, scheme = "light", forced = "none" }) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, forcedColors: forced });
   context.setDefaultTimeout(20_000);

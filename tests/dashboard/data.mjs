@@ -20,8 +20,8 @@ export async function change(call, project, changes) {
 
 const set = (environment, key, value, description) => ({ environment, key, action: "set", value: `kvc_${value}`, description });
 
-// Creates a project with each kind of mark: development, staging, production, preview (inherits production) and qa
-// (inherits preview).
+// Creates a project that has each kind of cell mark, with the environments development, staging,
+// production, preview (inherits from production) and qa (inherits from preview).
 export async function createMarks(call, name = "Web API") {
   const { slug } = await call("POST", "/projects", { name, description: "Public API and its workers" });
   const { environments } = await call("GET", `/projects/${slug}`);
@@ -54,8 +54,8 @@ export async function createMarks(call, name = "Web API") {
   return slug;
 }
 
-// Creates a project whose environments inherit from each other, `depth` in a row. The first one has `BASE`, and
-// the last one overrides `LAST`.
+// Creates a project with a chain of `depth` environments, each of which inherits from the previous
+// environment. The first environment has `BASE`, and the last environment overrides `LAST`.
 export async function createChain(call, depth) {
   const { slug } = await call("POST", "/projects", { name: `Chain of ${depth}` });
   const { environments } = await call("GET", `/projects/${slug}`);

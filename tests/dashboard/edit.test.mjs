@@ -1,4 +1,5 @@
-// Editing in Chromium: staged changes, one request, conflicts, a lost answer, roles.
+// Editing in Chromium: staged changes, saving with one request, conflicts, a lost response, and
+// roles.
 
 import assert from "node:assert/strict";
 import { mkdirSync, rmSync } from "node:fs";
@@ -28,7 +29,7 @@ after(async () => {
 let projects = 0;
 const contexts = [];
 
-// A person has a limited number of watches.
+// Closes all windows, because a person can have only a limited number of event streams.
 afterEach(() => Promise.all(contexts.splice(0).map((context) => context.close())));
 
 // Opens a window with the grid of a new project.
@@ -70,7 +71,7 @@ test("edits of three environments are saved with one request, by keyboard alone"
   const save = dialog.getByRole("button", { name: "Save 3 changes" });
   await save.focus();
   await page.keyboard.press("Enter");
-  // Production is asked for once more, and the focus is on the answer.
+  // The page asks for a second confirmation for production, and its button has the focus.
   await dialog.getByText("This changes production.").waitFor();
   await page.waitForFunction(() => document.activeElement?.textContent?.trim() === "Save to production");
   await page.keyboard.press("Enter");
@@ -129,7 +130,7 @@ test("a key that is saved stays in the grid while the page loads its version", a
   await page.getByRole("textbox", { name: "New value" }).fill("kvc_new");
   await page.keyboard.press("Control+Enter");
   await cell(page, "BRAND_NEW", "development").waitFor();
-  // The comparison after saving is answered when the test says so.
+  // The test delays the response to the comparison that follows the save.
   let answer;
   const held = new Promise((resolve) => (answer = resolve));
   let asked;
@@ -139,7 +140,7 @@ test("a key that is saved stays in the grid while the page loads its version", a
     await held;
     await route.continue({ headers: { ...route.request().headers(), authorization: `Bearer ${token}` } });
   });
-  // Each state of the page in which the key has no row.
+  // Counts the states of the page in which the key has no row.
   await page.evaluate(() => {
     window.absent = 0;
     const names = () => [...document.querySelectorAll("#grid [role=rowheader] .name")].map(({ textContent }) => textContent);
@@ -171,7 +172,7 @@ test("what is saved stays saved if the page cannot load it", async () => {
 for (const [choice, expected] of [["theirs", "kvc_theirs"], ["mine", "kvc_mine"]]) {
   test(`a conflict writes nothing, and is decided: ${choice}`, async () => {
     const { page, slug, context } = await opened();
-    // No stream of events, so that the page does not know of the change.
+    // Blocks the event stream, so that the page does not learn of the change.
     await context.route("**/watch", (route) => route.abort());
     await page.reload();
     await page.locator("#grid").waitFor();
@@ -184,7 +185,7 @@ for (const [choice, expected] of [["theirs", "kvc_theirs"], ["mine", "kvc_mine"]
     await dialog.getByText("1 secret was changed by someone else. Nothing was saved.").waitFor();
     assert.equal(await value(slug, "development", "MAIL_FROM"), "kvc_a@example.com");
     assert.equal(await dialog.getByRole("button", { name: /^Save \d/ }).getAttribute("aria-disabled"), "true");
-    // Conflicts stand first.
+    // Conflicts are listed first.
     assert.equal(await dialog.locator(".lines .name").first().textContent(), "REDIS_URL");
     assert.deepEqual(await findings(page), []);
     await page.screenshot({ path: join(pictures, `conflict-${choice}.png`) });
@@ -203,7 +204,7 @@ test("after an answer that was lost, trying again writes nothing twice", async (
   await goTo(page, "API_KEY", "development");
   await page.locator("#grid").press("Delete");
   let sent = 0;
-  // The service makes the changes, and the page does not learn of it.
+  // The service makes the changes, but the page gets no response.
   await context.route("**/changes", async (route) => {
     if (++sent > 1) return route.continue({ headers: { ...route.request().headers(), authorization: `Bearer ${token}` } });
     await call("POST", `/projects/${slug}/changes`, route.request().postDataJSON());
@@ -243,7 +244,7 @@ test("a server that is killed between saving and answering has saved once", asyn
   const dialog = page.getByRole("dialog", { name: "Review and save" });
   await dialog.getByRole("button", { name: "Save 2 changes" }).click();
   await dialog.getByText("nothing is saved twice").waitFor();
-  // The server is away: the changes stay.
+  // The staged changes are kept while the server cannot be reached.
   await dialog.getByRole("button", { name: "Try again" }).click();
   await dialog.getByRole("button", { name: "Try again" }).and(page.locator("[aria-disabled=false]")).waitFor();
   assert.equal(await dialog.locator(".lines .name").count(), 2);

@@ -1,5 +1,5 @@
-// Files of the dashboard: vendored files are identical to those of their packages, types are correct, sizes
-// are limited, and modules without a page return the right results.
+// Files of the dashboard: vendored files are identical to the files of their packages, types are
+// correct, sizes are limited, and modules that need no page return the right results.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

@@ -1,5 +1,6 @@
-// Requests with the cookie of a session that another site can cause (CSRF): on every endpoint of the API they are those of
-// nobody. Sent by Node.js, because a browser would not send some of them.
+// Requests with the cookie of a session that another site can cause (CSRF): every endpoint of the
+// API treats the requests as unauthenticated. Node.js sends them, because a browser would not send
+// some of them.
 
 import assert from "node:assert/strict";
 import { request } from "node:http";
@@ -17,7 +18,7 @@ const send = (method, path, headers) =>
     const sent = request(server.url + path, { method, headers: { cookie, ...headers } }, (response) => {
       response.resume();
       resolve({ status: response.statusCode, headers: response.headers });
-      // The stream of events does not end.
+      // The event stream does not end.
       if (response.headers["content-type"] === "text/event-stream") response.destroy();
     });
     sent.on("error", reject);
@@ -37,7 +38,7 @@ before(async () => {
 
 after(() => server?.close());
 
-// Headers of requests that pages of other sites cause, or try to.
+// Headers of requests that pages of other sites can cause or try to cause.
 const foreign = () => {
   const { hostname, port, host } = new URL(server.url);
   const other = `http://${hostname}:${Number(port) + 1}`;
@@ -46,14 +47,14 @@ const foreign = () => {
     { "sec-fetch-site": "same-site", origin: other },
     { "sec-fetch-site": "cross-site", origin: "null", "x-secrets-page": "1" },
     { "sec-fetch-site": "none" },
-    // Browsers without Fetch Metadata.
+    // Headers of browsers without Fetch Metadata.
     { origin: "https://evil.example" },
     {},
     // Headers that contradict the origin.
     { origin: "https://evil.example", "x-secrets-page": "1" },
     { origin: `https://${host}`, "x-secrets-page": "1" },
     { origin: other, "sec-fetch-site": "same-origin" },
-    // Another name of this address (DNS rebinding).
+    // Host with another name for this address (DNS rebinding).
     { host: `rebound.example:${port}`, "sec-fetch-site": "same-origin" },
   ];
 };
@@ -81,7 +82,7 @@ test("a request that another site causes is nobody's on every endpoint", async (
   assert.deepEqual(wrong, []);
   context.diagnostic(`${all.length} endpoints, ${all.length * foreign().length} requests`);
   assert.ok(all.length > 80, String(all.length));
-  // Nothing was changed, and the session was not ended.
+  // The requests have changed nothing, and have not ended the session.
   const { secret } = await call("GET", `/projects/${slug}/environments/staging/secrets/KEY`);
   assert.deepEqual([secret.value, secret.version], ["kvc_one", 1]);
   for (const headers of [{ "sec-fetch-site": "same-origin", origin: server.url }, { "sec-fetch-site": "same-origin" }, { "x-secrets-page": "1" }]) {

@@ -1,4 +1,4 @@
-// The grid in Chromium: marks, reveal, copy, keyboard, filter, size.
+// The grid in Chromium: cell marks, revealing and copying values, keyboard, filter, and size.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -32,7 +32,7 @@ after(async () => {
 
 const active = (page) => page.evaluate(() => document.querySelector("#grid .active")?.getAttribute("aria-label"));
 
-// Number of audit entries of this action about values.
+// Returns the number of audit entries with this action.
 async function recorded(action) {
   const { logs } = await call("GET", `/audit?team_id=${team}&action=${action}&limit=100`);
   return logs.length;
@@ -235,7 +235,7 @@ test("1,000 keys of six environments are windowed", async (context) => {
   await page.evaluate(() => document.getElementById("grid").scrollTo(0, 18_000));
   await page.locator("[aria-label^='SERVICE_0500_TOKEN, load, ']").waitFor();
   most = Math.max(most, await elements());
-  // The active cell stays, although its row is far away.
+  // The active cell stays active, although its row has been scrolled out of view.
   assert.match(await active(page), /^SERVICE_0999_TOKEN, load, /);
   context.diagnostic(`elements ${most}, requests ${seen.requests.length}`);
   assert.ok(most <= 1_200, `${most} elements`);

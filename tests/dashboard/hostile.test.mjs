@@ -1,5 +1,6 @@
-// Hostile content in Chromium: more than 200 texts as names, descriptions and values, on every screen. They are shown as text:
-// nothing runs, and nothing is reported by the content security policy.
+// Hostile content in Chromium: more than 200 texts as names, descriptions and values, on every
+// screen. The pages show them as text: no script runs, and nothing violates the content security
+// policy.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -11,7 +12,8 @@ import { startServer, tokenOf } from "./server.mjs";
 
 let server, browser, alice, place;
 
-// Creates objects with each text as name. Returns the texts that the service accepts as name.
+// Creates an object with each text as its name. Returns the texts that the service accepts as
+// names.
 async function named(create) {
   const accepted = [];
   for (const text of PAYLOADS) {
@@ -53,7 +55,8 @@ after(async () => {
   await server?.close();
 });
 
-// Opens a window in which every call of a payload is a problem. It is so high that all rows are rendered.
+// Opens a window that reports a problem if a payload runs. The window is so high that all rows are
+// rendered.
 async function opened(options = {}) {
   const window = await open(browser, { url: server.url, token: tokenOf("alice"), height: 9_500, ...options });
   await window.page.exposeFunction("hit", () => void window.seen.problems.push("hit"));
@@ -64,7 +67,7 @@ async function opened(options = {}) {
   return window;
 }
 
-// Elements and attributes that only markup in a text could have made.
+// Returns the elements and attributes that only markup in a text can have created.
 const strays = (page) =>
   page.evaluate(() => {
     const inBody = [...document.body.querySelectorAll("*")];
@@ -74,7 +77,7 @@ const strays = (page) =>
     return inBody.filter(isStray).map(({ outerHTML }) => outerHTML.slice(0, 100));
   });
 
-// Checks a screen: each text is in its content, letter by letter.
+// Checks that a screen shows each text, letter by letter.
 async function check(page, screen, texts) {
   assert.deepEqual(await strays(page), [], screen);
   const content = await page.evaluate(() => document.body.textContent);
@@ -181,13 +184,13 @@ test("texts in addresses and dialogs are text", async () => {
   }
   for (const text of every.slice(0, 6)) {
     const answer = await page.goto(`${server.url}/projects/${encodeURIComponent(text).replaceAll("%2F", "%252F")}`);
-    // Some paths are not those of a page.
+    // Some of the paths do not belong to a page.
     if (answer.status() !== 200) continue;
     await page.getByText("Not found").waitFor();
     await check(page, `project ${text}`, []);
   }
   await page.goto(`${server.url}/projects/${place.slug}/audit?action=${encodeURIComponent(PAYLOADS[0])}&key=${encodeURIComponent(PAYLOADS[4])}`);
-  // The service refuses such an action.
+  // The service refuses a filter with this action.
   await page.locator("main .state").waitFor();
   await check(page, "audit filters", []);
   assert.deepEqual(seen.problems, []);

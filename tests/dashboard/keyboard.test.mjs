@@ -28,7 +28,7 @@ after(async () => {
   await server?.close();
 });
 
-// A person with nothing but a keyboard.
+// User who has only a keyboard.
 class Keyboard {
   presses = 0;
 
@@ -83,7 +83,7 @@ const active = (page, label) => page.waitForFunction((label) => document.querySe
 function task(name, path, run) {
   test(name, async (context) => {
     const { page, context: window, seen } = await open(browser, { url: server.url, token: tokenOf("alice") });
-    // A click of the pointer would have coordinates.
+    // A click with the pointer would have coordinates.
     await page.exposeFunction("pointerUsed", () => void seen.problems.push("pointer"));
     await page.addInitScript(() => addEventListener("pointerdown", () => window.pointerUsed(), true));
     await page.goto(server.url + path());
@@ -97,7 +97,7 @@ function task(name, path, run) {
 
 const grid = () => `/projects/${place.slug}`;
 
-// Moves to the grid, which is one stop of the Tab key.
+// Moves the focus to the grid, which the Tab key reaches as one element.
 async function enter(keyboard, page) {
   await page.locator("#grid").waitFor();
   await keyboard.reach("Secrets of");
@@ -183,7 +183,7 @@ task("6. an environment's values are promoted to another one", grid, async (keyb
   await keyboard.dialog("Review and save");
   await keyboard.reach("Save");
   await keyboard.press("Enter");
-  // Production is asked for once more, with the focus on the answer.
+  // The page asks for a second confirmation for production, and its button has the focus.
   await page.waitForFunction(() => document.activeElement.textContent.includes("Save to production"));
   await keyboard.press("Enter");
   await page.getByText(/^Saved \d changes/).waitFor();

@@ -1,4 +1,5 @@
-// The stream of events in Chromium: shared by the windows of a browser, and closed while nobody looks.
+// The event stream in Chromium: shared by the windows of a browser, and closed while no window is
+// visible.
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
@@ -26,7 +27,7 @@ after(async () => {
   await server?.close();
 });
 
-// Lets a page tell its streams, and be hidden.
+// Records the event streams of a page in `streams`, and lets the test hide the page with `see`.
 const observe = (page) =>
   page.addInitScript(() => {
     const Original = EventSource;
@@ -77,7 +78,7 @@ test("of several windows one holds the stream, and tells the others", async () =
   await set(slug, "REDIS_URL", "kvc_2");
   for (const page of pages) await page.locator("[aria-label='REDIS_URL, staging, own value, v2']").waitFor();
   assert.deepEqual(await Promise.all(pages.map(streams)), [[1], [], []]);
-  // The window that holds the stream is closed: another one takes it over.
+  // The window with the event stream is closed: another window opens a stream.
   await pages[0].close();
   const [, second, third] = pages;
   const opened = (page) => page.waitForFunction(() => window.streams[0]?.readyState === EventSource.OPEN);

@@ -1,4 +1,4 @@
-// All sections in Chromium: accessibility, hostile names, and pictures.
+// All sections in Chromium: accessibility, hostile names, and screenshots.
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";

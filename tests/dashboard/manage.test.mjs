@@ -14,7 +14,7 @@ const windows = [];
 const received = [];
 
 before(async () => {
-  // Takes webhooks.
+  // Receives webhooks.
   receiver = createServer((request, response) => {
     request.resume();
     received.push(request.headers["webhook-id"]);
@@ -106,7 +106,7 @@ test("an environment is renamed, and gets a parent after its effect was named", 
   const dialog = page.getByRole("dialog");
   await page.getByRole("button", { name: "Edit: preview" }).click();
   const parents = await dialog.getByLabel("Inherits from").locator("option").allTextContents();
-  // Neither itself nor an heir.
+  // The list contains neither the environment itself nor an environment that inherits from it.
   assert.deepEqual(parents, ["nothing", "development", "staging", "production"]);
   await dialog.getByLabel("Inherits from").selectOption("production");
   await dialog.getByText("Newly inherited: NEW").waitFor();
@@ -124,7 +124,7 @@ test("an environment is renamed, and gets a parent after its effect was named", 
   await page.getByRole("button", { name: "Edit: production" }).click();
   assert.equal(await dialog.getByLabel("Name").isEditable(), false);
   await page.keyboard.press("Escape");
-  // The service refuses what the form could not know.
+  // The service refuses a name that the form cannot check.
   await page.getByRole("button", { name: "Edit: qa" }).click();
   await dialog.getByLabel("Name").fill("review");
   await dialog.getByRole("button", { name: "Save" }).click();
@@ -142,7 +142,7 @@ test("an invitation is sent again, with a new link", async () => {
   assert.equal(shown, await link());
   assert.notEqual(shown, before);
   await dialog.getByRole("button", { name: "Done" }).click();
-  // The second time within a minute is refused.
+  // The service refuses to send an invitation a second time within a minute.
   await page.getByRole("button", { name: "Send again: carol@example.com" }).click();
   await page.getByText("Too many requests.").waitFor();
 });
@@ -277,7 +277,7 @@ test("a file that is dropped on an empty team becomes a project, after a review"
   await page.getByText("Saved 2 changes.").waitFor();
   const [{ slug }] = (await carol("GET", "/projects")).projects;
   assert.equal((await carol("GET", `/projects/${slug}/environments/development/secrets/API_KEY`)).secret.value, "kvc_first");
-  // Leaving and coming back shows no import again.
+  // The import is not offered again after a reload.
   await page.reload();
   await page.locator("#grid").waitFor();
   assert.equal(await page.getByRole("dialog").count(), 0);
@@ -299,7 +299,7 @@ test("the data of an account are downloaded, and the account is deleted by its a
   await page.getByText("API documentation").first().waitFor();
   await assert.rejects(dave("GET", "/users/me"), /404/);
 
-  // The only owner of a team with others stays.
+  // The only owner of a team with other members cannot delete the account.
   const { page: owner } = await opened("/account", "alice");
   await owner.getByRole("button", { name: "Delete account" }).click();
   await owner.getByLabel("Type alice@example.com to confirm").fill("alice@example.com");

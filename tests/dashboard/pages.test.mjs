@@ -64,7 +64,8 @@ test("the start page stays for those who are not signed in, and with the dashboa
 test("every request to the API says that it is from the page", async () => {
   const { page, seen } = await opened();
   await openGrid(page, server.url, slug);
-  // The stream of events cannot have headers: the service checks where the request comes from.
+  // The request for the event stream cannot have this header: the service checks the origin of the
+  // request.
   const isApi = ([url]) => url.includes("/api/") && !url.endsWith("/watch");
   const api = seen.requests.map(({ url }, place) => [url, seen.headers[place]]).filter(isApi);
   assert.equal(api.length, 3);

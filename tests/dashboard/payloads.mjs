@@ -1,6 +1,7 @@
-// Texts that would run a script where a page takes text for markup, an address or code. Each one calls `hit()`.
+// Texts that would run a script if a page treated text as markup, a URL or code. Each text calls
+// `hit()`.
 
-// Elements with a script of their own.
+// Elements that run a script.
 const ELEMENTS = [
   "<script>hit()</script>",
   "<ScRiPt>hit()</sCrIpT>",
@@ -36,7 +37,7 @@ const ELEMENTS = [
   "<marquee onstart=hit()>x</marquee>",
 ];
 
-// Ends of what a text could stand in.
+// Texts that close the markup in which a text could be embedded.
 const ENDS = ["", "\">", "'>", "</script>", "</textarea>", "</title>", "-->"];
 
 const OTHERS = [

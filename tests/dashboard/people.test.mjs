@@ -148,7 +148,7 @@ test("a rotation is created, shows its attempts, is rotated, paused and resumed,
   await page.getByRole("button", { name: "Rotate now: main-db" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Rotate now" }).click();
   await page.getByText("main-db was not rotated.").waitFor();
-  // The list is loaded again, and the error moves what is below it.
+  // Waits until the list is loaded again, because the error moves the elements below.
   await page.locator(".entry .what .bad").waitFor();
   await page.getByText("History and webhooks").click();
   await page.locator(".attempts").getByText("manual").waitFor();

@@ -54,7 +54,7 @@ test("the navigation leads to each section, also with the keyboard", async () =>
   await page.keyboard.press("g");
   await page.keyboard.press("a");
   await page.getByRole("heading", { level: 1, name: "Audit" }).waitFor();
-  // Letters that are typed into a field are text.
+  // Letters that are typed into a field are text, not shortcuts.
   await page.getByLabel("Key").focus();
   await page.keyboard.type("ge");
   assert.equal(await page.getByLabel("Key").inputValue(), "ge");
@@ -63,7 +63,7 @@ test("the navigation leads to each section, also with the keyboard", async () =>
   await page.keyboard.press("g");
   await page.keyboard.press("s");
   await page.locator("#grid").waitFor();
-  // The grid has letters of its own, and lets these through.
+  // The grid has its own shortcuts, but does not handle these keys.
   await page.locator("#grid").focus();
   await page.keyboard.press("g");
   await page.keyboard.press("e");
@@ -97,7 +97,7 @@ test("a token is created, shown once, rotated and revoked", async () => {
   await dialog.getByRole("button", { name: "Copy" }).click();
   await page.getByText("The token is copied.").waitFor();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), value);
-  // The value would be lost, so Esc does not close the dialog.
+  // Esc does not close the dialog, because the shown value would be lost.
   await page.keyboard.press("Escape");
   assert.equal(await dialog.count(), 1);
   await dialog.getByRole("button", { name: "I have stored it" }).click();

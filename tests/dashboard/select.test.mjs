@@ -1,4 +1,5 @@
-// Several selected cells in Chromium: selecting with the keyboard and the pointer, and what one can do with all of them.
+// Several selected cells in Chromium: selecting with the keyboard and the pointer, and the actions
+// on all selected cells.
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
@@ -70,7 +71,7 @@ test("cells are selected with the keyboard and the pointer", async () => {
   await page.getByText("4 cells of 2 environments selected").waitFor();
   await press(page, "Shift+ArrowLeft");
   assert.deepEqual(await selected(page, 2), ["API_KEY development", "DATABASE_URL development"]);
-  // Moving without Shift ends the selection, and so does Esc.
+  // Moving without Shift and pressing Esc both end the selection.
   await press(page, "ArrowDown");
   await selected(page, 0);
   await press(page, "Space");
@@ -82,12 +83,12 @@ test("cells are selected with the keyboard and the pointer", async () => {
   await press(page, "Control+a");
   await selected(page, 55);
   await press(page, "Escape");
-  // Beside the dots, which reveal.
+  // Clicks next to the dots, because a click on the dots reveals the value.
   await cell(page, "LOG_LEVEL", "staging").click({ position: { x: 4, y: 4 } });
   await cell(page, "REDIS_URL", "production").click({ modifiers: ["Shift"] });
   assert.deepEqual(await selected(page, 6), ["LOG_LEVEL production", "LOG_LEVEL staging", "MAIL_FROM production", "MAIL_FROM staging", "REDIS_URL production", "REDIS_URL staging"]);
   assert.equal(await page.evaluate(() => getSelection().toString()), "");
-  // The filter hides a corner.
+  // The filter hides a corner of the selection, which ends the selection.
   await page.locator("#filter").fill("REDIS");
   await selected(page, 0);
 });
@@ -131,7 +132,7 @@ test("values of one environment are copied to another one, without reaching the 
   assert.equal(await value(slug, "staging", "SENTRY_DSN"), "kvc_dsn");
   assert.equal(await value(slug, "staging", "MAIL_FROM"), "kvc_mail@example.com");
   assert.equal(seen.requests.some(({ url }) => url.includes("/secrets/")), false);
-  // Cells of several environments have no common source.
+  // Cells of several environments cannot be copied from one environment.
   await goTo(page, "LOG", "development");
   await press(page, "Space", "p");
   await dialog.getByText("Select cells of one environment.").waitFor();

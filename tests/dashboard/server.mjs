@@ -1,4 +1,4 @@
-// A server process, and people who are signed in at it.
+// Server process, and credentials of its users.
 
 import { execFileSync, spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
@@ -16,7 +16,7 @@ export const pictures = join(target, "test/dashboard");
 const ISSUER = "https://issuer.test";
 const KEY = "a secret of the test suite, of 32 bytes or more";
 
-// Longest time for the server to start, in milliseconds.
+// Maximum time for the server to start, in milliseconds.
 const START_TIMEOUT = 60_000;
 
 const program = join(target, "debug/secrets-http");
@@ -44,7 +44,7 @@ export async function startDev(name, settings = {}) {
   return { ...server, data };
 }
 
-// Returns what a subcommand of `dev` prints about a user of a development service.
+// Returns the output of a subcommand of `dev` for a development service.
 const ofDev = (command, { data }) =>
   execFileSync(program, ["dev", command, "--data-dir", data, "--email", "dev@example.com"], { encoding: "utf8" }).trim();
 

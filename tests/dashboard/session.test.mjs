@@ -54,7 +54,8 @@ test("signing out ends the session in every window", async () => {
 
   await page.getByText("dev@example.com").first().click();
   await page.getByRole("button", { name: "Sign out" }).click();
-  // The start page is not the dashboard, whose menu has a link of the same words.
+  // Waits until the dashboard is gone, because its menu has a link with the same text as the start
+  // page.
   await page.locator("#dashboard").waitFor({ state: "detached" });
   await page.getByText("API documentation").first().waitFor();
 
@@ -65,7 +66,8 @@ test("signing out ends the session in every window", async () => {
   await context.close();
 });
 
-// Serves an empty page of another origin, without any policy. To the browser it is the same site, so it gets the cookies too.
+// Serves an empty page of another origin, without any policy. The browser regards the origin as the
+// same site, so it sends the cookies too.
 async function foreignPage() {
   const cookies = [];
   const foreign = createServer((request, response) => {
@@ -83,7 +85,7 @@ test("a page of another port of this machine reads and changes nothing", async (
   await page.getByRole("link", { name: /Web API/ }).waitFor();
   const foreign = await foreignPage();
   await page.goto(foreign.url);
-  // Cookies are those of the host, whatever its port.
+  // Cookies belong to the host and are sent to each of its ports.
   await page.evaluate(() => setTimeout(() => location.reload()));
   await page.waitForFunction(() => document.title === "foreign" && performance.getEntriesByType("navigation")[0].type === "reload");
   assert.ok(foreign.cookies.some((cookie) => cookie.startsWith("secrets-session=web_")), "the browser sends the cookie");
@@ -116,15 +118,16 @@ test("a page of another port of this machine reads and changes nothing", async (
     },
     [server.url, `/api/v1/projects/${slug}/watch`],
   );
-  // The answer to a request without CORS is opaque, and was a refusal: see below.
+  // The response to a request without CORS is opaque. The end of this test checks that the request
+  // was refused.
   assert.deepEqual({ ...answers, blind: "" }, { read: "refused", header: "refused", change: "refused", json: "refused", blind: "", image: "refused", script: "refused", stream: "refused" });
 
-  // In a frame there is nothing to click on.
+  // The service does not allow its pages in a frame.
   await page.evaluate((target) => document.body.append(Object.assign(document.createElement("iframe"), { src: `${target}/projects` })), server.url);
   await page.waitForFunction(() => frames.length === 1);
   await page.frames()[1].waitForURL(/^chrome-error:/);
 
-  // A form navigates with the cookie of the same site.
+  // The request of a form has the cookie, because the form is of the same site.
   const answer = page.waitForResponse((response) => response.url().endsWith("/auth/sign-out") && response.request().method() === "POST");
   await page.evaluate((target) => {
     const form = Object.assign(document.createElement("form"), { method: "post", action: `${target}/api/v1/auth/sign-out` });

@@ -1,5 +1,5 @@
-// The table of speed as numbers of requests, bytes and elements, in Chromium with a session of the development service. Times are
-// reported, and do not decide.
+// Limits for the numbers of requests, bytes and elements, in Chromium with a session of the
+// development service. Times are reported, but not limited.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -8,8 +8,8 @@ import { launch, open } from "./browser.mjs";
 import { caller, createLarge } from "./data.mjs";
 import { devLink, devToken, startDev } from "./server.mjs";
 
-// Maximum numbers of a first visit, until the grid of 1,000 keys and six environments is shown. Bytes are compressed; `page` is
-// everything but the answers of the API.
+// Maximum numbers of a first visit, until the grid of 1,000 keys and six environments is shown.
+// Bytes are compressed; `page` includes everything except the responses of the API.
 const MOST = { requests: 50, script: 60_000, page: 75_000, compare: 15_000, elements: 1_200 };
 
 let server, browser, large;
@@ -27,7 +27,7 @@ after(async () => {
   await server?.close();
 });
 
-// Opens the project in a new page. Returns what was loaded until the grid was shown.
+// Opens the project in a new page. Returns the files that were loaded until the grid was shown.
 async function visit(context) {
   const page = await context.newPage();
   await page.addInitScript(() => {
@@ -60,7 +60,7 @@ test("a first and a second visit load no more than the table allows", async (dia
   await first.goto(devLink(server));
   await first.locator(".items").waitFor();
   await first.close();
-  // Signing in has loaded the files: a first visit has no cache.
+  // Clears the cache, because signing in has loaded the files.
   const session = await context.newCDPSession(await context.newPage());
   await session.send("Network.clearBrowserCache");
 
@@ -93,7 +93,7 @@ test("windows and sections are not loaded before the grid", async () => {
   const { page, entries } = await visit(context);
   const late = entries.filter(({ path }) => /\/(sections|windows)\/|\/form\.js$/.test(path));
   assert.deepEqual(late, []);
-  // Afterwards the windows are there before they are opened.
+  // The page loads the windows in the background, before they are opened.
   await page.waitForFunction(() => performance.getEntriesByType("resource").some(({ name }) => name.endsWith("/windows/all.js")));
   await context.close();
 });

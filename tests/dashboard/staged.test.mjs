@@ -1,4 +1,4 @@
-// Staged changes, without a browser: steps, undo, plan, conflicts.
+// Staged changes, without a browser: steps, undo, plan, and conflicts.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -104,7 +104,7 @@ test("a pasted line is understood with certainty, or an error by its number", ()
   const uncertain = ["A=$B", "A=kvc # comment", 'A="a\\nb"', "A='a' b", "A=`a`", "1A=b", "no line", "A='open", "A='open\nB=kvc_2", "A=a'b"];
   for (const text of uncertain) assert.deepEqual(parsed(text), { values: new Map(), errors: [1] }, text);
   assert.deepEqual(parsed("A=1\n\nB\nA=2"), { values: new Map([["A", "1"]]), errors: [3, 4] });
-  // The rest of a value of several lines is not taken for keys.
+  // The further lines of a value with several lines are not parsed as keys.
   assert.deepEqual(parsed("A=\"-----\nMIIE==\n-----\" x\nB=1"), { values: new Map([["B", "1"]]), errors: [1] });
   assert.equal(isDotenv("some words\nA=1"), true);
   assert.equal(isDotenv("some words"), false);

@@ -14,7 +14,7 @@ DEPLOY = ROOT / "deploy"
 
 
 def workspace() -> dict[str, Any]:
-    """Table `workspace` of the manifest of all packages."""
+    """Table `workspace` of the workspace manifest."""
     found: dict[str, Any] = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
     return found
 
@@ -36,8 +36,8 @@ def variables() -> frozenset[str]:
 
 
 def keys(*, secret: bool) -> set[str]:
-    """Settings by their keys in the configuration file: those whose value may be in a file of its
-    own, or the others."""
+    """Keys of settings in the configuration file: the settings that can be read from a separate
+    file, or the other settings."""
     with_file = {name.removesuffix("_FILE") for name in variables() if name.endswith("_FILE")}
     plain = {name for name in variables() if not name.endswith("_FILE")} - with_file
     names = with_file if secret else plain

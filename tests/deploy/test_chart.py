@@ -1,4 +1,4 @@
-"""The Helm chart: rendered by the engine of Helm, and validated with the schemas of Kubernetes."""
+"""The Helm chart, rendered with Helm's engine and validated with the schemas of Kubernetes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def chart() -> Iterator[helm_python.Chart]:
 
 
 def render(chart: helm_python.Chart, values: dict[str, Any]) -> dict[str, Any]:
-    """Rendered manifests by kind. The schema of the values accepts the values."""
+    """Rendered manifests by kind. Checks the values with the chart's schema first."""
     chart.validate_schema(values)
     texts = chart.render(values, name="demo", namespace="prod")
     texts.pop("secrets/templates/NOTES.txt")
@@ -132,7 +132,7 @@ def test_large_numbers_have_no_exponent(chart: helm_python.Chart) -> None:
 
 def test_the_schema_of_the_values_has_every_setting() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text())["properties"]
-    # The chart sets these from `tlsSecret`.
+    # The chart sets these two settings from `tlsSecret`.
     plain = known.keys(secret=False) - {"tls_cert", "tls_key"}
 
     assert schema["settings"]["properties"].keys() == plain

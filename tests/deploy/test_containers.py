@@ -16,12 +16,12 @@ BIN = Path(sys.executable).parent
 DOCKERFILE = known.DEPLOY / "Dockerfile"
 COMPOSE = known.DEPLOY / "compose.yaml"
 
-# Variable whose name resembles that of a secret.
+# Variable that is not secret, although its name looks like the name of a secret.
 PUBLIC = {"SECRETS_PUBLIC_URL"}
 
 
 def run(*command: str | Path) -> None:
-    """Runs a program, whose output is shown if it fails."""
+    """Runs a program, and shows its output if the program fails."""
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert result.returncode == 0, result.stdout
 

@@ -43,7 +43,8 @@ def test_the_unit_is_hardened() -> None:
 def test_exit_codes_that_need_a_change_prevent_a_restart() -> None:
     listed = set(re.findall(r"\b\d\d\b", known.output("--help").split("Exit codes:")[1]))
 
-    # A database that is down comes back, and an address becomes free.
+    # A restart can help with these two errors: the database comes back, or the address becomes
+    # free.
     assert set(settings()["RestartPreventExitStatus"].split()) == listed - {"69", "73"}
 
 

@@ -15,8 +15,8 @@ COLUMNS = """team_id, project_id, project_name, environment_id, environment_name
 
 
 def _copy(database, team, count, age, sealed):
-    """Inserts copies of an entry of a team, one for each second that ends `age` seconds ago. Copies that
-    count as sealed get positions that the service never uses."""
+    """Inserts copies of an audit entry of a team, one for each second before a time that is `age`
+    seconds ago. Sealed copies get positions that the service never uses."""
     position = "1000000000000 + n.n" if sealed else "NULL"
     hash_of = database.random_hash if sealed else "NULL"
     database.run(
@@ -31,7 +31,7 @@ def _count(database, condition, **values):
 
 
 def retention(drill):
-    """Entries whose retention has ended are deleted while others read."""
+    """Audit entries whose retention has ended are deleted while other clients read."""
     count = drill.size(6_000, 375_000)
     with Node(drill.database) as node:
         alice = node.person("alice")
@@ -39,10 +39,11 @@ def retention(drill):
         team = alice.team
         node.terminate()
     _copy(drill.database, team, count, age=10 * 86_400, sealed=False)
-    # The chain begins with the copies, because only entries at its start are deleted.
+    # Deletes the existing chain, so that the chain begins with the copies: only entries at its
+    # start are deleted.
     for table in ("audit_log", "audit_heads"):
         drill.database.run(f"DELETE FROM {table} WHERE team_id = :team AND position IS NOT NULL", team=uuid.UUID(team))
-    # The entries join the chain, as those of real use did.
+    # The service seals the copies, like any new entries.
     with Node(drill.database) as node:
         begin = time.monotonic()
         _wait(lambda: _unsealed(drill.database) == 0, 900, "the entries are not sealed")
@@ -77,7 +78,7 @@ def _unsealed(database):
 
 
 def lists(drill):
-    """Lists of the log for a person in twenty teams."""
+    """Lists of the audit log for a person in twenty teams."""
     count, teams = drill.size(40_000, 1_000_000), 20
     with Node(drill.database) as node:
         alice = node.person("alice")
@@ -106,7 +107,8 @@ def lists(drill):
                 assert status == 200, f"{name}: {status}"
                 times.append(seconds)
             drill.bound(name, max(times), 0.1)
-        # Every page ends: a list with a condition goes on with its cursor, and reads every entry once.
+        # Every page is limited: a list with a condition continues with its cursor, and reads every
+        # entry once.
         pages = entries = 0
         query = f"?team_id={made[3]}&action=project.created&limit=100"
         cursor = ""
@@ -123,7 +125,7 @@ def lists(drill):
 
 
 def refused(drill):
-    """Uses of a token from an address that its list does not have."""
+    """Uses of a token from an address that is not in the token's allowlist."""
     count, threads = drill.size(3_000, 250_000), 8
     with Node(drill.database) as node:
         alice = node.person("alice")
@@ -146,7 +148,7 @@ def refused(drill):
     batches = drill.database.run("SELECT entries FROM audit_batches")
     counted = sum(json.loads(metadata)["count"] for (metadata,) in entries)
     pending = sum(text.count("token.used_denied") for (text,) in batches)
-    # The minutes that the requests touch, and the rest that the stop writes.
+    # One entry for each minute in which requests were sent, and the entries that the stop writes.
     most = int(took // 60) + 3
     drill.note(f"{count} refusals in {took:.0f} s, {len(entries)} entries, {pending} in batches")
     assert set(statuses) == {403}, f"{set(statuses)}"

@@ -1,4 +1,4 @@
-"""Drills of stored records that cannot be worked on, and of a receiver that never answers."""
+"""Drills of stored records that cannot be processed, and of a receiver that never responds."""
 
 import http.server
 import json
@@ -42,7 +42,8 @@ def _refuse_deletes(database, project):
 
 
 def poisoned(drill):
-    """A damaged rotation, chain head and project hold up nobody's, and /health names them."""
+    """A damaged rotation, audit chain head and project do not delay the work of other teams, and
+    /health names them."""
     database = drill.database
     closed = socket.create_server(("127.0.0.1", 0))
     port = closed.getsockname()[1]
@@ -61,7 +62,8 @@ def poisoned(drill):
     old = database.ago(31 * 86_400)
     database.run(f"UPDATE projects SET deleted_at = {old} WHERE deleted_at IS NOT NULL")
     _refuse_deletes(database, str(poison))
-    # The head of the chain, and the connection of the rotation, are replaced by those of other rows.
+    # Replaces the head of the audit chain and the connection of the rotation by the contents of
+    # other rows.
     database.run("UPDATE audit_heads SET mac = (SELECT h.mac FROM audit_heads h WHERE h.team_id = :other) "
                  "WHERE team_id = :team", other=uuid.UUID(alice.team), team=uuid.UUID(mallory.team))
     database.run("UPDATE rotations SET connection = (SELECT r.connection FROM rotations r WHERE r.id = :other) "
@@ -94,7 +96,8 @@ def poisoned(drill):
 
 
 def _commits(database, seconds):
-    """Returns the number of transactions in a second, without those of the measurement."""
+    """Returns the number of transactions per second, without the transactions of the
+    measurement."""
     # The view shows the counters of a session when it ends, so the measurement waits first.
     count = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
     time.sleep(2)
@@ -105,7 +108,7 @@ def _commits(database, seconds):
 
 def _error(client, rotation):
     """Returns the message of a rotation's last error."""
-    # A connection that was idle for a minute is closed by the service.
+    # Uses a new connection, because the service closes a connection that was idle for a minute.
     return client.again().ok("GET", rotation).get("error_message", "")
 
 
@@ -120,7 +123,8 @@ def _unsealed(database, team):
 
 
 def _exists(database, project):
-    """Returns true if the project was not purged. Its own row stays, so that its slug is not used again."""
+    """Returns true if the project was not purged. The row of a purged project stays, so that its
+    slug is not used again."""
     return bool(database.run("SELECT id FROM environments WHERE project_id = :id", id=project))
 
 
@@ -138,7 +142,7 @@ def _wait(condition, seconds, what, node):
 
 
 class Receiver:
-    """HTTP server for events, which answers at once or never."""
+    """HTTP server for events, which responds at once or never."""
 
     def __init__(self, host, answers):
         receiver, self.taken, self.release = self, [], threading.Event()
@@ -166,9 +170,9 @@ class Receiver:
 
 
 def receiver(drill):
-    """Events of a receiver that never answers hold up those of no other."""
+    """Events for a receiver that never responds do not delay the events for other receivers."""
     database, count = drill.database, drill.size(500, 3_000)
-    # A host has a few deliveries at a time, so the receivers have one each.
+    # The receivers have different hosts, because the deliveries to one host at a time are limited.
     silent, prompt = Receiver("127.0.0.1", False), Receiver("127.0.0.2", True)
     egress = {"SECRETS_EGRESS_ALLOW": "127.0.0.0/8"}
     with Node(database, **egress) as node:
@@ -194,7 +198,7 @@ def receiver(drill):
         _wait(lambda: len(prompt.taken) > before, 60, "the other receiver has its event", node)
         took = time.monotonic() - begin
         if is_counted:
-            # Each event is looked at once before it is known to wait.
+            # The service reads each event once before it postpones the event.
             time.sleep(30)
         commits = _commits(database, 30) if is_counted else None
         waiting = int(database.run("SELECT COUNT(*) FROM outbox")[0][0])

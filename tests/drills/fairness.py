@@ -1,4 +1,4 @@
-"""Drills of one account that does the worst that its limits allow."""
+"""Drills of one account that causes the highest load that its limits allow."""
 
 import contextlib
 import threading
@@ -11,7 +11,8 @@ GIB = 1 << 30
 
 
 def memory(drill):
-    """Large imports and unread exports of one account, with and without a limit of the address space."""
+    """Large imports and unread exports of one account, with and without a limit on the service's
+    address space."""
     for limit in (4 * GIB, None):
         with Node(drill.database, memory=limit) as node:
             _memory(drill, node, "limited" if limit else "unlimited")
@@ -86,7 +87,8 @@ def _in_threads(calls):
 
 
 def hostile(drill):
-    """Twenty tokens and a session of one account, with the default limits, beside the reads of another."""
+    """Load from twenty tokens and a session of one account, with the default limits, while another
+    account reads."""
     limits = {"SECRETS_RATE_LIMIT_PER_PRINCIPAL": 60, "SECRETS_RATE_LIMIT_PER_IP": 100}
     with Node(drill.database, **limits) as node:
         quiet, loud = node.person("quiet"), node.person("loud")
@@ -97,7 +99,7 @@ def hostile(drill):
         tokens = [loud.token(name=f"t{number}") for number in range(20)]
 
         before = _reads(readers, key, drill.size(4, 30))
-        # A minute's window of requests begins again.
+        # The rate-limit window of a minute begins again.
         stop = threading.Event()
         threads = [threading.Thread(target=_misuse, args=(drill, node, project, loud, credential, number, stop))
                    for number, credential in enumerate([*tokens, jwt("loud")])]
@@ -119,7 +121,7 @@ def hostile(drill):
 
 
 def _reads(clients, path, seconds):
-    """Reads within the rate limit of twenty tokens and of their team."""
+    """Sends reads within the rate limits of twenty tokens and of their team."""
     results, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
         results.append(clients[len(results) % len(clients)].timed("GET", path))
@@ -135,7 +137,7 @@ def _misuse(drill, node, project, loud, credential, number, stop):
     bundle = {"recipients": [{"type": "passphrase", "passphrase": "a passphrase of many words"}]}
     requests = [("POST", f"{secrets}/bulk", body), ("GET", f"{secrets}/export", None)]
     if credential.count(".") == 2:
-        # The person: service tokens may do less.
+        # Only the person may send these requests, not a service token.
         requests += [("GET", "/api/v1/audit?action=none", None), ("POST", "/api/v1/scans", scan),
                      ("POST", f"{secrets}/bundle", bundle)]
     while not stop.is_set():

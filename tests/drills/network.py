@@ -11,7 +11,7 @@ from world import Node, raw
 
 
 def flood(drill):
-    """Wrong credentials from many addresses bar no valid credential from a new address."""
+    """Wrong credentials from many addresses do not block a valid credential from a new address."""
     count, threads = drill.size(6_000, 200_000), 8
     limits = {"SECRETS_RATE_LIMIT_PER_IP": 100, "SECRETS_TRUSTED_PROXIES": "127.0.0.1/32"}
     with Node(drill.database, **limits) as node:
@@ -48,7 +48,7 @@ def flood(drill):
 def _address(chance):
     if chance.random() < 0.5:
         return str(ipaddress.IPv4Address(chance.randrange(0x0B000000, 0xDF000000)))
-    # All in one /32: a provider's customer has no more.
+    # All IPv6 addresses are in one /32, because a customer of a provider has no larger network.
     return str(ipaddress.IPv6Address((0x20010DB8 << 96) | (chance.getrandbits(32) << 64) | chance.getrandbits(64)))
 
 
@@ -75,7 +75,7 @@ def _pipeline(node, addresses):
 
 
 def silent(drill):
-    """Connections that send nothing leave a healthy client its answers."""
+    """Connections that send nothing do not prevent responses to a healthy client."""
     count = drill.size(400, 2_000)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, count + 512), hard), hard))
@@ -84,7 +84,7 @@ def silent(drill):
         connections = [raw(node.address) for _ in range(count)]
         times, end = [], time.monotonic() + drill.size(2, 10)
         while time.monotonic() < end:
-            # A new connection each time: one that exists already waits for nobody.
+            # Each request uses a new connection, because only new connections could be delayed.
             status, seconds = node.client(jwt("alice")).timed("GET", "/api/v1/projects")
             assert status == 200, f"a healthy client: {status}"
             times.append(seconds)

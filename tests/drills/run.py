@@ -1,9 +1,11 @@
-"""Runs drills: a bound of the service is reached on purpose, and the others must not notice it.
+"""Runs drills: each drill reaches a limit of the service on purpose, and checks that other clients
+are not affected.
 
 Usage: run.py [--long] [DRILL...]
 
-Prints a line for each drill and database, and the counts at the end. The short form takes about three
-minutes; `--long` is the size that the design names. `docs/drills.md` describes the drills.
+Prints a line for each drill and database, and the counts at the end. The short form takes about
+three minutes; `--long` uses the sizes that the design specifies. `docs/drills.md` describes the
+drills.
 """
 
 import os
@@ -38,11 +40,11 @@ DRILLS = {
 
 
 class Drill:
-    """A run of a drill: its database, its size, and its figures."""
+    """Run of a drill: its database, its size, and its figures."""
 
     def __init__(self, database, is_long):
         self.database, self.is_long, self.figures = database, is_long, []
-        # Times are limits only for the program that is shipped.
+        # Time limits apply only to the release build.
         self.is_release = "release" in str(program())
 
     def size(self, short, long):
@@ -52,7 +54,8 @@ class Drill:
         self.figures.append(text)
 
     def bound(self, what, seconds, limit):
-        """Notes a time, and fails if it exceeds its limit in the long form of the release build."""
+        """Records a time, and fails if the time exceeds its limit in the long form of the release
+        build."""
         self.note(f"{what} {seconds * 1000:.0f} ms")
         if self.is_long and self.is_release:
             assert seconds <= limit, f"{what}: {seconds:.3f} s, limit {limit} s"

@@ -15,7 +15,7 @@ class Writer:
         self.client, self.secrets = node.client(jwt("alice")), secrets
         self.prefix, self.keeps = f"R{round_number}_W{number}", number % 2 == 0
         self.acknowledged, self.reset, self.began = [], [], threading.Event()
-        # Keys whose new connection was reset.
+        # Keys of requests whose new connection was reset.
         self.unaccepted = []
         self.thread = threading.Thread(target=self._run)
         self.thread.start()
@@ -28,7 +28,7 @@ class Writer:
                 status, _ = self.client.send(
                     "POST", self.secrets, {"key": key, "value": "kvc_stop"}, **headers)
             except OSError as error:
-                # Nothing listens any more: the request was not accepted.
+                # The service does not listen any more, so the request was not accepted.
                 if "ConnectionRefusedError" in str(error):
                     return
                 # The kernel resets a connection that it establishes while the listener closes.

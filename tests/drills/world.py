@@ -23,14 +23,14 @@ FOLDER = Path(os.environ.get("SECRETS_TEST_FOLDER", TARGET / "test/data")) / "dr
 
 
 def program():
-    """Returns the program to drill: the release build if there is one, else the debug build."""
+    """Returns the server program: the release build if it exists, else the debug build."""
     named = os.environ.get("SECRETS_DRILL_PROGRAM")
     release = TARGET / "release/secrets-http"
     return Path(named) if named else release if release.exists() else TARGET / "debug/secrets-http"
 
 
 class Sqlite:
-    """SQLite database. Statements need a stopped service."""
+    """SQLite database. SQL statements can run only while the service is stopped."""
 
     kind = "sqlite"
 
@@ -41,7 +41,8 @@ class Sqlite:
         self.url = f"sqlite://{self.path}"
 
     def run(self, statement, **values):
-        """Runs a statement, commits it and returns its rows. `:name` stands for a value; a UUID is a value."""
+        """Runs an SQL statement, commits and returns the rows. `:name` is replaced by the value of
+        this name, which may be a UUID."""
         values = {name: value.bytes if isinstance(value, uuid.UUID) else value
                   for name, value in values.items()}
         with sqlite3.connect(self.path) as connection:
@@ -49,7 +50,7 @@ class Sqlite:
         connection.close()
         return rows
 
-    # Expressions that differ between the databases.
+    # SQL expressions that differ between the databases.
     random_id = "randomblob(16)"
     random_hash = "randomblob(32)"
     numbers = "(WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < :count) SELECT n FROM n)"
@@ -144,13 +145,13 @@ class Node:
         return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) // 1024
 
     def refusals(self):
-        """Returns the refused requests by bound, without those that are zero."""
+        """Returns the number of refused requests by limit, without zeros."""
         text = Client(self.metrics).text("GET", "/metrics")
         found = re.findall(r'secrets_refusals_total\{bound="(\w+)"\} ([0-9.]+)', text)
         return {bound: int(float(count)) for bound, count in found if float(count)}
 
     def terminate(self):
-        """Sends SIGTERM and waits for the end."""
+        """Sends SIGTERM and waits until the service has ended."""
         self.process.terminate()
         assert self.process.wait(60) == 0, f"the program ended with {self.process.returncode}"
 
@@ -254,5 +255,5 @@ def raw(address, *lines):
 
 
 def quantile(times, share):
-    """Returns a quantile of times, in seconds."""
+    """Returns a quantile of a list of times, in seconds."""
     return sorted(times)[min(int(len(times) * share), len(times) - 1)]

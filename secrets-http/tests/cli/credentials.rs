@@ -219,7 +219,8 @@ fn the_token_of_a_variable_goes_to_its_server_only() {
 
     assert_eq!(other.received(), "");
     assert!(own.received().contains(TOKEN));
-    // After a login at the other server, the program sends this server its own credential.
+    // The program may send the token to the other server once the user has signed in to this
+    // server.
     assert_eq!(login(&home, &other.url, "file").code, Some(0));
     home.ok(&["--server", &other.url, "whoami"]);
 }

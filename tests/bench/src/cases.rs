@@ -54,7 +54,7 @@ pub(crate) async fn run(arguments: &Arguments, effort: Effort) -> Result<Vec<Fig
     }
     cases.extend(peer_cases(arguments)?);
     if let Some(text) = &arguments.only {
-        // Limits are always measured: they are what the others are compared to.
+        // Limits are always measured, because the other cases are compared with the limits.
         let is_wanted = |case: &Case| case.name.contains(text.as_str()) || is_limit(case);
         cases.retain(is_wanted);
     }
@@ -238,7 +238,7 @@ impl Sample {
     }
 }
 
-/// Returns the median; of an even number of values, the higher one of the two in the middle.
+/// Returns the median: for an even number of values, the higher of the two middle values.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()

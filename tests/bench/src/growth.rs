@@ -1,4 +1,4 @@
-//! Growth curves: the cost of an operation as something grows.
+//! Growth curves: the cost of an operation by the size of its data.
 
 use std::path::Path;
 use std::sync::Arc;

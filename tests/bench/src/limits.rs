@@ -1,4 +1,4 @@
-//! Limits: minimal servers that do only the work that any server needs for such a response.
+//! Limits: minimal servers that do only the work that every server must do for the same response.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

@@ -8,8 +8,9 @@ use crate::Failure;
 use crate::cases::{COMMIT_LIMIT, Figures, LIMIT, LIST_LIMIT};
 use crate::growth::Curve;
 
-/// Formats the table. Ratios are relative to the limit of the same kind of work: that of lists for
-/// lists, that of transactions for writes on SQLite, and that of one secret for everything else.
+/// Formats the table. Ratios are relative to the limit for the same kind of work: the limit of
+/// lists for lists, the limit of transactions for writes on SQLite, and the limit of one secret for
+/// all other cases.
 pub(crate) fn table(figures: &[Figures]) -> String {
     let mut table = format!(
         "{:<12} {:<34} {:>10} {:>9} {:>9} {:>9} {:>10} {:>9}\n",
@@ -36,7 +37,7 @@ pub(crate) fn table(figures: &[Figures]) -> String {
     table
 }
 
-/// Returns the rate and the CPU time as multiples of those of the limit.
+/// Returns the rate and the CPU time as multiples of the limit's rate and CPU time.
 fn ratios(figures: &[Figures], figure: &Figures) -> (Option<f64>, Option<f64>) {
     // The limit of lists has ten times the items of a list of 1,000.
     let (limit, items) = match figure.case.as_str() {

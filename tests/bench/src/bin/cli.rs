@@ -64,7 +64,7 @@ fn main() -> Result<(), Failure> {
     ];
 
     let mut times = vec![Vec::new(); commands.len()];
-    // Interleaved, so that a slower phase of the machine meets all of them.
+    // The commands take turns, so that a slow phase of the machine affects all of them.
     for _ in 0..arguments.runs {
         for ((_, words), times) in commands.iter().zip(&mut times) {
             times.push(timed(&mut command(words, &server))?);
@@ -90,7 +90,7 @@ fn mask(program: &str, server: &Server, mebibytes: u64) -> Result<(), Failure> {
         ("run --mask", vec![program, "run", "--mask", "--", "sh", "-c", &copy]),
     ] {
         let mut command = command(&words, server);
-        // Through a pipe, as masking of a log in a build.
+        // The output goes through a pipe, like the log of a build.
         let started = Instant::now();
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         let mut output = child.stdout.take().ok_or("no output")?;
