@@ -137,7 +137,7 @@ async fn an_operator_is_known_by_the_address_of_the_credential(kind: Kind) {
     let app = operated(kind).await;
     let alice = app.person("alice").await;
     app.person("ops").await;
-    // The same account, whose address has changed since it was stored.
+    // The token of the same account has another e-mail address than the stored account.
     let claims = json!({
         "iss": secrets_core::jwt::DEV_ISSUER,
         "aud": secrets_core::jwt::DEV_AUDIENCE,

@@ -42,7 +42,7 @@ async fn a_chunked_body_is_counted_as_it_arrives(app: App) {
     let mut pieces = vec![head.as_bytes()];
     pieces.extend([chunk.as_slice(); 17]);
 
-    // The body has no end: the response comes all the same.
+    // The body has no end, but the server responds.
     let reply = app.wire(&pieces).await;
 
     reply.is(413).says("the body must be at most 1048576 bytes");

@@ -1,4 +1,4 @@
-//! Credentials: their forms, and when they are refused.
+//! Credentials: accepted forms, and reasons for a refusal.
 
 use chrono::{Duration, TimeDelta};
 use hyper::Method;

@@ -31,7 +31,7 @@ async fn decide(person: &Client, decision: &str, login: &Value) -> Reply {
     person.post(&format!("{CLI}/{decision}"), &body).await
 }
 
-/// Creates the session of a command line that a person has approved.
+/// Creates a command-line session that a person has approved.
 pub(super) async fn session(app: &App, person: &Person) -> (Client, Value) {
     let login = start(app).await;
     decide(person, "approve", &login).await.is(200);
@@ -214,7 +214,7 @@ async fn sessions_are_listed_and_revoked_by_their_person_only(app: App) {
     other.get("/api/v1/users/me").await.is(200);
     alice.post(&format!("{CLI}/revoke"), &second).await.is(204);
     other.get("/api/v1/users/me").await.is(401);
-    // The session of the caller needs no name.
+    // A request without an ID revokes the session of the caller.
     client.raw("POST".parse().unwrap(), &format!("{CLI}/revoke"), &[], "").await.is(204);
     client.get("/api/v1/users/me").await.is(401);
     alice.post(&format!("{CLI}/revoke"), &json!({})).await.is(400).names("id");

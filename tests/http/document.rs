@@ -20,7 +20,7 @@ async fn document_and_routes() -> (Value, Vec<(String, &'static str, bool)>) {
         .iter()
         .map(|route| (route.method.to_string(), route.template, route.callers.is_none()))
         .collect();
-    // Panics if two types have the same name.
+    // `document` panics if two types have the same name.
     (document(&table, Envelope::Named), served)
 }
 
@@ -40,7 +40,7 @@ fn operations(document: &Value) -> Vec<Described<'_>> {
         .collect()
 }
 
-/// Bodies of a request or a response, by media type.
+/// Iterates over the bodies of a request or a response, by media type.
 fn contents(message: &Value) -> impl Iterator<Item = (&String, &Value)> {
     message["content"].as_object().into_iter().flatten()
 }
@@ -185,7 +185,7 @@ async fn each_operation_has_one_described_tag() {
     assert_eq!(used, names);
 }
 
-/// Names of schemas in the specification that have fields of their own.
+/// Names of the specification's schemas that declare fields.
 const SPECIFIED_SCHEMAS: [&str; 28] = [
     "Error",
     "LimitError",

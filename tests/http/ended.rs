@@ -1,4 +1,4 @@
-//! Credentials that end while a change waits for a lock. The test holds the lock, ends the
+//! Tests of credentials that end while a change waits for a lock. The test holds the lock, ends the
 //! credential in the transaction that holds it, and commits, so the order of events is certain.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use secrets_tests::{App, Person, on_every_store, paths};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-/// A change of a secret that waits for its environment, which the test has locked.
+/// Change of a secret that waits for the lock on the environment, which the test holds.
 struct Waiting {
     app: App,
     person: Person,
@@ -130,7 +130,8 @@ async fn a_token_that_expires_meanwhile_changes_nothing(app: App) {
 
     waiting.app.wait(TimeDelta::days(1));
 
-    // The person's own token of the identity provider has expired as well.
+    // Does not use `release`, because the person's token of the identity provider has expired as
+    // well.
     let Waiting { held, change, .. } = waiting;
     held.commit().await.unwrap();
     assert!(matches!(change.await.unwrap(), Err(Error::Expired)));

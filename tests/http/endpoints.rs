@@ -1,6 +1,6 @@
 //! The authorization table: each endpoint, for each kind of caller, with objects of their own team,
-//! of another team, and unknown objects. The policy is written out in [`policy`]; every cell of the
-//! table is a request, and a refused request must not change the store.
+//! of another team, and unknown objects. Module [`policy`] has the policy. Every cell of the table
+//! is a request; a refused request must not change the store.
 
 mod coverage;
 mod expected;
@@ -86,7 +86,8 @@ async fn a_deleted_token_is_refused_by_every_endpoint(app: App) {
 
 secrets_tests::on_every_store!(a_deleted_token_is_refused_by_every_endpoint);
 
-// Thousands of requests. What differs between the databases is in the conformance rules.
+// Only with the store in memory, because these tests send thousands of requests. The conformance
+// rules test the differences between the databases.
 mod whole_table {
     secrets_tests::on_store!(
         memory,
@@ -117,7 +118,7 @@ impl<'a> Table<'a> {
         assert!(self.wrong.is_empty(), "{} cells: {:#?}", self.wrong.len(), self.wrong);
     }
 
-    /// Sends the requests of all cells that are refused, or that only read.
+    /// Sends the requests of all cells whose request is refused or only reads.
     async fn without_effect(&mut self, rule: &Rule, target: Target) {
         for principal in &self.world.principals {
             if !has_effect(rule, target, principal) {
@@ -127,7 +128,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Records what changed in the store since the last dump.
+    /// Records a mismatch for every change in the store since the last dump.
     async fn must_be_unchanged(&mut self, place: &str) {
         let after = self.world.dump(self.app).await;
         for change in self.before.changes(&after) {
@@ -136,9 +137,9 @@ impl<'a> Table<'a> {
         self.before = after;
     }
 
-    /// Sends the requests of all cells that change something. A request that deletes or uses up its
-    /// object gets a new one. The first request of a person and the first of a token must change
-    /// the store.
+    /// Sends the requests of all cells whose request changes something. A request that deletes or
+    /// uses up its object gets a new one. The first request of a person and the first of a token
+    /// must change the store.
     async fn with_effect(&mut self, rule: &Rule, target: Target) {
         let mut kinds_seen = Vec::new();
         for principal in &self.world.principals {
@@ -183,7 +184,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Every endpoint with each of its targets.
+/// Iterates over every endpoint with each of its targets.
 fn places() -> impl Iterator<Item = (&'static Rule, Target)> {
     POLICY.iter().flat_map(|rule| rule.on.targets().iter().map(move |target| (rule, *target)))
 }

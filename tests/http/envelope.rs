@@ -1,4 +1,4 @@
-//! `SECRETS_ENVELOPE=both`: responses also have the `data` key, for clients that read it. The
+//! `SECRETS_ENVELOPE=both`: responses also have the `data` key, for clients that read this key. The
 //! bodies of all endpoints are in `endpoints::readings`.
 
 use secrets_http::serve::reply::Envelope;

@@ -12,7 +12,7 @@ use secrets_http::serve::reply::Envelope;
 use secrets_tests::{Build, Client, Kind, credential};
 use serde_json::{Value, json};
 
-/// ID in the examples.
+/// ID that stands for all IDs in the examples.
 const PLACEHOLDER: &str = "0191d0a0-5b1c-7c3e-9d2f-3a4b5c6d7e8f";
 
 /// All operations with a body, ordered so that the resources of each request exist.
@@ -174,7 +174,7 @@ async fn send(
 ) -> secrets_tests::Reply {
     let text = match media {
         "application/x-www-form-urlencoded" => serde_urlencoded::to_string(body).unwrap(),
-        // JSON is YAML.
+        // Every JSON text is also YAML.
         "application/json" | "application/yaml" => body.to_string(),
         _ => body.as_str().unwrap().to_owned(),
     };

@@ -1,5 +1,5 @@
-//! Replacement of project keys: all reads give the same results as before, and no record is left
-//! under a replaced key.
+//! Replacement of project keys: all reads give the same results as before, and no record stays
+//! encrypted with a replaced key.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ async fn fill(person: &Person, project: &str) {
     person.post(&paths::secrets(project, "preview"), &hidden).await.is(201);
 }
 
-/// Returns everything that the API shows of the secrets, with the `ETag`.
+/// Returns all data of the secrets in responses of the API, with the `ETag`.
 async fn seen(person: &Person, project: &str) -> Vec<Value> {
     let mut seen = Vec::new();
     for path in [
@@ -57,7 +57,8 @@ fn id(project: &str) -> ProjectId {
     ids::parse(paths::last(project)).unwrap().into()
 }
 
-/// Returns the number of records of a project under a version of its key, in each column.
+/// Returns the number of a project's records that are encrypted with a version of its key, for each
+/// column.
 async fn records(app: &App, project: &str, version: u32) -> [usize; 7] {
     let mut reads = app.store.read().await.unwrap();
     let mut numbers = [0; 7];
@@ -105,7 +106,7 @@ async fn everything_reads_as_before_under_new_keys(app: App) {
     alice.secret(&empty, "staging", "NEW", "kvc_new").await;
     assert_eq!(app.record(&empty, "staging", "NEW").await.sealed.key_version(), Some(2));
 
-    // Without a further request, nothing is replaced. Keys are retired after ten minutes.
+    // No records are replaced without a further request. Keys are retired after ten minutes.
     replace(&app).await;
     assert_eq!(counts(&app).await, current);
     app.wait(TimeDelta::minutes(11));

@@ -1,4 +1,4 @@
-//! The rules of the REST API, tested over sockets with every store.
+//! Tests of the rules of the REST API, over sockets and with every store.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod account;

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 /// Seconds to wait for an event: the store is polled every two seconds.
 const SOON: u64 = 6;
 
-/// Seconds to wait for an event of a change of permissions, which are read every ten seconds.
+/// Seconds to wait for an event after a change of permissions, which the server reads every ten
+/// seconds.
 const LATER: u64 = 20;
 
 fn path(project: &str) -> String {
@@ -25,7 +26,8 @@ async fn next(watch: &mut Watch, seconds: u64) -> Event {
     }
 }
 
-/// Reads events up to the one with an ID. Returns the ID, and the events as type and name.
+/// Reads events up to the next event with an ID. Returns the ID, and the type and name of each
+/// event.
 async fn batch(watch: &mut Watch, seconds: u64) -> (String, Vec<String>) {
     let mut events = Vec::new();
     loop {
@@ -43,7 +45,8 @@ async fn next_names(watch: &mut Watch) -> Vec<String> {
     batch(watch, SOON).await.1
 }
 
-/// Begins to watch. Returns the stream and the names in its first events.
+/// Begins to watch a project. Returns the event stream and the environment names in its first
+/// events.
 async fn begin(client: &Client, project: &str) -> (Watch, Vec<String>) {
     let mut watch = client.watch(&path(project), &[]).await;
     assert_eq!(watch.status(), 200);
@@ -232,7 +235,8 @@ async fn a_change_on_another_node_reaches_the_watchers_of_a_project(app: App) {
     assert_eq!(next_names(&mut watch).await, ["environment.added preview"]);
 }
 
-/// Waits for the end of a stream. Before the end, events about deleted environments may arrive.
+/// Waits for the end of an event stream. Events about deleted environments may arrive before the
+/// end.
 async fn ends(watch: &mut Watch) {
     while let Some(block) = watch.next(LATER).await {
         if !block.starts_with(':') {

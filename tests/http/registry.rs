@@ -12,8 +12,8 @@ use secrets_http::serve::reply::Envelope;
 use secrets_tests::{App, Kind};
 use serde_json::{Map, Value, json};
 
-/// Endpoints that exist only over HTTP: health and greeting, the `OpenAPI` document, the watches,
-/// and the sign-in of browsers.
+/// Endpoints that exist only over HTTP: health and greeting, the `OpenAPI` document, the event
+/// streams, and the sign-in of browsers.
 const OF_HTTP: &[&str] = &[
     "environment.watch",
     "greeting",
@@ -24,7 +24,7 @@ const OF_HTTP: &[&str] = &[
     "sign_in.config",
 ];
 
-/// Second endpoints of operations that have two endpoints.
+/// Paths of second endpoints, for operations that have two endpoints.
 const SECOND_WAYS: &[&str] = &["/api/v1/teams/{teamId}/audit"];
 
 /// Inputs of an endpoint: the names in its path and its query.
@@ -51,7 +51,7 @@ impl Tried {
         Self { app, alice, endpoints }
     }
 
-    /// Iterates over the endpoints that are not for HTTP only.
+    /// Iterates over the endpoints that belong to an operation of the registry.
     fn shared(&self) -> impl Iterator<Item = (&str, &Endpoint)> {
         let endpoints = self.endpoints.iter().map(|(name, endpoint)| (name.as_str(), endpoint));
         endpoints.filter(|(name, _)| !OF_HTTP.contains(name))

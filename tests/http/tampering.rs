@@ -46,7 +46,7 @@ impl Victim {
         ]
     }
 
-    /// Asserts that every request for the value of this secret fails without details.
+    /// Asserts that every request for the value of this secret fails with an error without details.
     async fn is_broken(&self, project: &str, environment: &str, key: &str) {
         for reply in self.values(project, environment, key).await {
             assert_internal(&reply);

@@ -1,9 +1,9 @@
-//! Paths and queries: ambiguous forms are refused.
+//! Paths and queries in request lines: ambiguous forms are refused.
 
 use secrets_tests::{App, Reply, on_every_store, paths};
 use serde_json::json;
 
-/// Requests a path exactly as written here.
+/// Requests a path without any normalization.
 async fn ask(app: &App, credential: &str, target: &str) -> Reply {
     let request = format!(
         "GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer {credential}\r\n\r\n"

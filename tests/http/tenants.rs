@@ -1,5 +1,5 @@
-//! Two teams with the same names for everything. Whatever one team requests, it never gets a byte
-//! of the other team's data and never changes it.
+//! Two teams with the same names for everything. No request of one team returns or changes data of
+//! the other team.
 
 mod equal_answers;
 mod substitution;
@@ -55,8 +55,8 @@ impl Twins {
         Dump::of(app.store.as_ref(), &[BEA]).await
     }
 
-    /// Asserts that a response contains nothing of the other team, except what the request
-    /// contained.
+    /// Asserts that a response contains no data of the other team, except data from the request
+    /// itself.
     #[track_caller]
     fn assert_unseen(&self, request: &str, reply: &Reply) {
         let answer = format!("{:?} {}", reply.headers, reply.text()).to_lowercase();

@@ -1,4 +1,5 @@
-//! Sign-ins with tokens without an e-mail address: the identity provider is asked for the address.
+//! Sign-ins with tokens without an e-mail address: the service requests the address from the
+//! identity provider.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -141,7 +141,7 @@ async fn objects_created_for_other_teams_stay(app: App) {
     machine.get(&paths::secret(&shared, "staging", "KEY")).await.is(200);
     let tokens = bob.get("/api/v1/tokens").await.is(200).json();
     assert_eq!(tokens["tokens"][0]["created_by"], json!(alice.id));
-    // An invitation is made good by the right of its sender to invite, which has ended.
+    // Bob's deletion ended the sender's permission to invite, so the invitation is invalid.
     let invitations = app.person("carol").await.get("/api/v1/invitations").await.is(200).json();
     assert_eq!(invitations, json!([]));
 }
@@ -154,7 +154,7 @@ async fn the_log_keeps_the_entries_without_the_name(app: App) {
     let before = app.entry(&bob.team, "project.created").await;
     assert_eq!(before.actor_name.as_deref(), Some("alice"));
     app.seal().await;
-    // The entry of this read may still be in a batch when the account is deleted.
+    // The audit entry of this read may still be in a batch when the account is deleted.
     let shared = format!("/api/v1/projects/{}", before.project.unwrap());
     alice.secret(&shared, "staging", "KEY", "kvc_value").await;
     alice.get(&paths::secret(&shared, "staging", "KEY")).await.is(200);

@@ -1,4 +1,4 @@
-//! The chain of the audit log detects changes.
+//! Tests of the audit chain, which detects changes of the audit log.
 
 use secrets_core::audit;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::{repeat_newest, team};
 
-/// Creates some entries in Alice's log and seals them.
+/// Creates several entries in the audit log of Alice's team, and seals the entries.
 async fn sealed(app: &App) -> Person {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

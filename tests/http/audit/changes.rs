@@ -1,10 +1,10 @@
-//! Entries for changes: one for each change, in the same transaction, and none for a change that
-//! failed.
+//! Audit entries for changes: one entry for each change, in the transaction of the change, and no
+//! entry for a failed change.
 
 use secrets_tests::{App, Build, Failing, Kind, Outage, on_every_store, paths};
 use serde_json::{Value, json};
 
-/// Returns the content of an entry, without IDs: kind and name of the object, and details.
+/// Returns the content of an audit entry, without IDs: kind and name of the object, and details.
 async fn content(app: &App, team: &str, action: &str) -> (String, Option<String>, Value) {
     let entry = app.entry(team, action).await;
     (entry.resource_type, entry.resource_name, serde_json::from_str(&entry.metadata).unwrap())

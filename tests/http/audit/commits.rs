@@ -1,4 +1,4 @@
-//! Entries of reads whose commit fails.
+//! Audit entries for reads if the commit of the entry fails.
 
 use secrets_tests::{App, Kind, on_sql_stores, paths};
 

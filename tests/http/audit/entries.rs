@@ -1,4 +1,4 @@
-//! Contents of an entry, and what it never contains.
+//! Contents of an audit entry, and data that an entry never contains.
 
 use chrono::TimeDelta;
 use hyper::Method;

@@ -13,7 +13,7 @@ mod list;
 mod nodes;
 mod reads;
 
-/// Writes further entries like the newest entry of a team, each a microsecond later.
+/// Inserts copies of the newest audit entry of a team, each a microsecond later than the last.
 async fn repeat_newest(app: &App, team: TeamId, count: usize) {
     let mut tx = app.store.begin().await.unwrap();
     let newest = tx.audit_entries(&AuditFilter::newest(team, 1)).await.unwrap().pop().unwrap();

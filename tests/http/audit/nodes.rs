@@ -10,8 +10,8 @@ const READERS_PER_NODE: usize = 4;
 const ROUNDS: usize = 10;
 const LIST: &str = "/api/v1/audit?action=secret.read&limit=200";
 
-/// Reads a secret and lists the reads in the audit log, in turns. Every list must contain the
-/// entries of all reads that were answered earlier, on any node.
+/// Alternately reads a secret and lists the reads in the audit log. Every list must contain the
+/// audit entries of all earlier responses, from any node.
 async fn read_and_list(reader: Client, secret: String, answered: Arc<AtomicUsize>) {
     for _ in 0..ROUNDS {
         reader.get(&secret).await.is(200);

@@ -1,4 +1,4 @@
-//! Entries for reads of values: one for each read, committed before the response.
+//! Audit entries for reads of values: one entry for each read, committed before the response.
 
 use chrono::TimeDelta;
 use secrets_core::engine::Options;

@@ -28,7 +28,7 @@ async fn the_page_shows_the_client_and_accepts_the_decision(app: App) {
     for detail in ["secrets 1.0", "laptop", "linux", "127.0.0.1"] {
         assert!(shown.text().contains(detail), "{detail}");
     }
-    // The token is in the cookie, and in no page.
+    // The token is in the cookie, but not in the page.
     assert!(!shown.text().contains(&token));
     let cookie = shown.header("set-cookie").unwrap();
     assert!(cookie.ends_with("; Path=/device; Max-Age=600; HttpOnly; SameSite=Strict"), "{cookie}");

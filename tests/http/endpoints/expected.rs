@@ -42,7 +42,7 @@ impl Rule {
         use Who::{AnyCredential, Identities, Machines, Public};
         match (caller, self.who) {
             (_, Public) | (Caller::Unsynced, Identities) => None,
-            // The user does not exist.
+            // The person has no account.
             (Caller::Unsynced, AnyCredential) => Some(404),
             // A user credential is refused because of its kind, with or without an account.
             (Caller::Person { .. } | Caller::Unsynced, Machines) => Some(403),
@@ -52,8 +52,8 @@ impl Rule {
         }
     }
 
-    /// Checks from the outermost object inwards: existence, visibility, existence of the inner
-    /// object, permission.
+    /// Expected status for a person. The server checks, in this order: existence and visibility of
+    /// the outer object, existence of the inner object, permission.
     fn status_of_person(&self, home: Option<Home>, may: May, target: Target) -> u16 {
         let Some(place) = target.place() else { return self.status_of_unknown() };
         if self.who == Who::Auditors {
@@ -106,7 +106,7 @@ impl Rule {
             Who::Writers => write,
             _ => true,
         };
-        // Of the requests about a project, only a change of secrets names an environment.
+        // The only request about a project that names an environment is a change of secrets.
         let has_environment = self.on != Level::Project || self.who == Who::Writers;
         let is_outside = reach == Reach::AnotherEnvironment && has_environment;
         match (is_outside || !may, target) {
@@ -116,7 +116,8 @@ impl Rule {
         }
     }
 
-    /// Status for an unknown team: 404 only if the specification lists it for the endpoint.
+    /// Expected status for an unknown team: 404 only if the specification lists 404 for the
+    /// endpoint.
     fn status_of_unknown(&self) -> u16 {
         if matches!(self.on, Level::NamedTeam | Level::UntoldTeam) { 403 } else { 404 }
     }

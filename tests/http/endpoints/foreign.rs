@@ -1,5 +1,5 @@
-//! Requests with the cookie of a session that another site can cause (CSRF). On every endpoint they
-//! are those of nobody, and change nothing.
+//! Requests with the cookie of a session that another site can cause (CSRF). Every endpoint treats
+//! the requests as unauthenticated, and they change nothing.
 
 use hyper::Method;
 use secrets_core::engine::Caller;
@@ -14,12 +14,12 @@ use super::world::World;
 
 const ME: &str = "/api/v1/users/me";
 
-/// Own address of the service, in the test.
+/// Host name of the service in the test.
 const HOST: &str = "secrets.test";
 const OWN: [(&str, &str); 3] =
     [("host", HOST), ("origin", "http://secrets.test"), ("sec-fetch-site", "same-origin")];
 
-/// Headers of requests that pages of other sites cause, or try to.
+/// Headers of requests that pages of other sites can cause or try to cause.
 const FOREIGN: &[&[(&str, &str)]] = &[
     // Forms, images, scripts and `fetch` of a current browser.
     &[("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")],
@@ -67,7 +67,8 @@ async fn a_request_that_another_site_causes_is_nobodys_on_every_endpoint() {
     let before = world.dump(&app).await;
 
     let mut wrong = Vec::new();
-    // Endpoints without a credential read no cookie; some of them create something for everybody.
+    // Endpoints that need no credential ignore the cookie, and some of them create records for any
+    // caller.
     let creates = |rule: &Rule| rule.who == Who::Public && rule.effect == Effect::Changes;
     for rule in POLICY.iter().filter(|rule| !creates(rule)) {
         for headers in FOREIGN {
@@ -84,7 +85,8 @@ async fn a_request_that_another_site_causes_is_nobodys_on_every_endpoint() {
     assert!(wrong.is_empty(), "{} requests: {wrong:#?}", wrong.len());
     let changes = before.changes(&world.dump(&app).await);
     assert!(changes.is_empty(), "{changes:#?}");
-    // The session was not ended, and the same requests of the own site are authenticated.
+    // The session has not ended, and the same requests from the service's own pages are
+    // authenticated.
     let me = [("cookie", attack.cookie.as_str()), OWN[0], OWN[1], OWN[2]];
     app.anonymous().raw(Method::GET, ME, &me, "").await.is(200);
     let reads = POLICY.iter().filter(|rule| {

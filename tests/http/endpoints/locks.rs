@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection as _, Row as _};
 
-// Without an update: the session that has waited longest then gets the lock first. After an update
-// all sessions look for the new version of the row, and any of them may be the first.
+// This statement locks without an update, so that the session that has waited longest gets the lock
+// first. After an update, all waiting sessions look up the new version of the row, and any session
+// may be the first.
 pub(super) const HOLD_TEAM: &str = "SELECT 1 FROM teams WHERE id = $1::uuid FOR NO KEY UPDATE";
 pub(super) const HOLD_PROJECTS: &str =
     "UPDATE projects SET updated_at = updated_at WHERE team_id = $1::uuid";
@@ -19,7 +20,7 @@ pub(super) const HOLD_USER: &str = "SELECT 1 FROM users WHERE id = $1::uuid FOR 
 const WAITING: &str = "SELECT COUNT(*) FROM pg_stat_activity
      WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
-/// Transaction of the test that holds locks.
+/// Transaction in which the test holds locks.
 pub(super) struct HeldLocks<'a>(sqlx::Transaction<'a, sqlx::Postgres>);
 
 impl<'a> HeldLocks<'a> {

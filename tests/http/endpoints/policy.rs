@@ -30,7 +30,7 @@ pub(super) enum Who {
     Members,
     /// Owner and admins of the team.
     Managers,
-    /// People who manage a team, without regular members of another one.
+    /// People who manage a team, but not regular members of another team.
     Auditors,
     /// Owner and admins of the team, and members with the role admin in the environment.
     Granters,
@@ -38,7 +38,7 @@ pub(super) enum Who {
     Viewers,
     /// Members with write access to the environment.
     Editors,
-    /// Operators of the service; no caller in this test is one.
+    /// Operators of the service; no caller in this test is an operator.
     Operators,
     /// Members, and tokens whose scope contains the object.
     Seers,
@@ -166,7 +166,8 @@ const PERMISSION: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}";
 
 /// The policy. `GET /api/v1/tokens` has two rules: without a team, and for a named team. The
-/// invitation token belongs to an invitation for a person outside of the test, and so to no caller.
+/// invitation token belongs to an invitation for a person outside of the test, so no caller can use
+/// it.
 pub(super) const POLICY: &[Rule] = &[
     rule("GET", "/health", Who::Public, Level::Nothing, 200),
     rule("GET", "/health/live", Who::Public, Level::Nothing, 200),
@@ -175,11 +176,12 @@ pub(super) const POLICY: &[Rule] = &[
     rule("GET", "/api/v1/users/me", Who::AnyCredential, Level::Nothing, 200),
     rule("GET", ACCOUNT, Who::People, Level::Nothing, 200),
     change("PATCH", ACCOUNT, Who::People, Level::Nothing, 200),
-    // With another address than the caller's, so the confirmation fails.
+    // The request names another address than the caller's, so the confirmation fails.
     rule("DELETE", ACCOUNT, Who::People, Level::Nothing, 400),
     rule("GET", DATA_EXPORT, Who::People, Level::Nothing, 200),
     rule("POST", DATA_EXPORT, Who::People, Level::Nothing, 200),
-    // Before the requests with which each person creates a team, and so manages one.
+    // This rule precedes the requests with which each person creates a team, because its creator
+    // manages the team.
     rule("GET", "/api/v1/audit", Who::Auditors, Level::Nothing, 200),
     rule("GET", "/api/v1/teams", Who::People, Level::Nothing, 200),
     change("POST", "/api/v1/teams", Who::People, Level::Nothing, 201),
@@ -266,7 +268,7 @@ pub(super) const POLICY: &[Rule] = &[
     rule("GET", "/api/v1/auth/sessions", Who::People, Level::Nothing, 200),
     change("DELETE", "/api/v1/auth/sessions", Who::People, Level::Nothing, 200),
     rule("DELETE", "/api/v1/auth/sessions/{id}", Who::People, Level::Nothing, 404),
-    // Without a session there is nothing to end.
+    // The request has no session, so the service ends no session.
     rule("POST", "/api/v1/auth/sign-out", Who::People, Level::Nothing, 204),
     rule("GET", "/", Who::Public, Level::Nothing, 200),
     rule("GET", "/projects", Who::Public, Level::Nothing, 200),
@@ -299,7 +301,8 @@ impl Level {
         use Target::{Foreign, Nonsense, Own, Unknown, UnknownEnvironment, UnknownKey};
         match self {
             Self::Nothing => &[Own],
-            // A value in a body or query that is not a UUID is malformed, which is another rule.
+            // `Nonsense` is left out: a value in a body or query that is not a UUID is malformed,
+            // and another test covers malformed requests.
             Self::NamedTeam => &[Own, Foreign, Unknown],
             Self::Team
             | Self::UntoldTeam

@@ -17,7 +17,7 @@ pub(super) enum Caller {
     /// Person who has never signed in.
     Unsynced,
     Person {
-        /// Team of the person, if it is one of the two.
+        /// Team of the person, if it is one of the two teams of the test.
         home: Option<Home>,
         may: May,
     },
@@ -45,7 +45,7 @@ pub(super) enum May {
 /// Scope of a token within its team.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Environment that requests name.
+    /// Environment that the requests name.
     Development,
     /// Other environment of the same project.
     AnotherEnvironment,

@@ -1,5 +1,5 @@
-//! The bodies of all endpoints, as strict clients decode them in each envelope: a client that reads
-//! the field with the specified name, and a client that reads the field `data`.
+//! The response bodies of all endpoints, as strict clients decode them in each envelope: a client
+//! that reads the field with the specified name, and a client that reads the field `data`.
 
 mod table;
 
@@ -105,7 +105,7 @@ impl Reading {
         POLICY.iter().find(is_this).unwrap()
     }
 
-    /// Sends a request that succeeds.
+    /// Sends the endpoint's request, which must succeed.
     async fn ask(&self, app: &App, world: &World) -> Reply {
         let owner = &world.first.owner;
         if let Some(reply) = self.ask_with_a_code(app, owner).await {
@@ -125,8 +125,8 @@ impl Reading {
         names.send(owner, rule).await
     }
 
-    /// Sends a request for which the request of the authorization table is refused, because it has
-    /// an unknown code.
+    /// Sends a request with a valid code to an endpoint whose request in the authorization table is
+    /// refused because of its unknown code.
     async fn ask_with_a_code(&self, app: &App, owner: &Person) -> Option<Reply> {
         let api = self.template.strip_prefix("/api/v1/").unwrap_or(self.template);
         let reply = match (self.method, api) {
@@ -163,7 +163,8 @@ impl Reading {
         Some(reply)
     }
 
-    /// Requests a page or a file; `None` for the requests of the authorization table.
+    /// Requests a page or a file; returns `None` if the request of the authorization table
+    /// succeeds.
     async fn ask_for_page(&self, app: &App, owner: &Person) -> Option<Reply> {
         let reply = match (self.method, self.template) {
             ("POST", "/device") => {
@@ -265,7 +266,8 @@ async fn invited(app: &App, owner: &Person) -> (Person, String) {
     (guest, token)
 }
 
-/// Lists sessions or revokes one; `None` for the requests of the authorization table.
+/// Lists sessions or revokes a session; returns `None` if the request of the authorization table
+/// succeeds.
 async fn session_request(app: &App, owner: &Person, method: &str, name: &str) -> Option<Reply> {
     if (method, name) == ("DELETE", "auth/sessions") {
         return None;
@@ -286,7 +288,8 @@ async fn start(app: &App) -> Value {
     app.anonymous().post("/api/v1/auth/cli/device", &body).await.is(200).json()
 }
 
-/// Sends a request about a new device login; `None` for the requests of the authorization table.
+/// Sends a request about a new device login; returns `None` if the request of the authorization
+/// table succeeds.
 async fn login_request(app: &App, owner: &Person, name: &str) -> Option<Reply> {
     if name == "auth/cli/device" {
         return None;

@@ -74,7 +74,7 @@ impl Names {
         rule.method == "DELETE" || ends.iter().any(|end| rule.template.ends_with(end))
     }
 
-    /// Creates a new object for a request that deletes it or uses it up.
+    /// Creates a new object for a request that deletes or uses up the object.
     pub(super) async fn fresh(app: &App, world: &World, rule: &Rule, target: Target) -> Self {
         let home = if target == Target::Foreign { Home::Other } else { Home::First };
         let mut names = Self::lasting(world, target);
@@ -212,7 +212,7 @@ impl Names {
             ("PUT", "permissions") => {
                 Some(json!({ "permissions": [{ "user_id": colleague, "role": "write" }] }))
             }
-            // The same as the default, so that the results of other cells do not change.
+            // The role equals the default, so that the results of other cells do not change.
             ("PUT", "{userId}") => Some(json!({ "role": "write" })),
             ("PUT", "defaults") => Some(defaults()),
             ("PUT", "{key}") => Some(json!({ "value": format!("kvc_put_{new}") })),
@@ -248,7 +248,7 @@ impl Names {
         json!({ "changes": [change] })
     }
 
-    /// Sends the request of the endpoint with further headers. Its response must end.
+    /// Sends the request of the endpoint with further headers. The response must not be endless.
     pub(super) async fn send_with(
         &self,
         client: &Client,
@@ -269,7 +269,7 @@ impl Names {
         let method = rule.method.parse().unwrap();
         let path = self.path(rule);
         if rule.template.ends_with("/watch") {
-            // An endless response; only the body of an error is read.
+            // The response is endless, so only the body of an error is read.
             return client.watch(&path, &[]).await.into_reply().await;
         }
         match self.body(rule) {

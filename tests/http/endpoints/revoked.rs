@@ -1,6 +1,6 @@
-//! Permissions that end while a request waits for a lock. Every request of the policy that changes
-//! something must then be refused, and must change nothing. The test holds the lock, so the order
-//! of events is certain.
+//! Tests of permissions that end while a request waits for a lock. Every request of the policy that
+//! changes something must then be refused, and must change nothing. The test holds the lock, so the
+//! order of events is certain.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ const ROUNDS: usize = 50;
 /// Number of accounts that are deleted.
 const ACCOUNTS: usize = 10;
 
-/// Number of requests that wait at the same time. Each needs a connection, and so does the
-/// revocation.
+/// Number of requests that wait at the same time. Each request needs a database connection, and so
+/// does the revocation.
 const BATCH: usize = 3;
 
 /// Requests that change nothing except the audit log, and therefore wait for no lock.
@@ -196,7 +196,8 @@ fn rules(wanted: impl Fn(&Rule) -> bool) -> Vec<&'static Rule> {
     rules
 }
 
-/// True if the request locks the team, as the revocation does. The revocation then waits first.
+/// True if the request locks the team, as the revocation does. In this case, the revocation starts
+/// to wait before the request.
 fn locks_team(rule: &Rule) -> bool {
     match rule.on {
         Level::Project | Level::Environment => {
@@ -241,9 +242,9 @@ impl Race {
         }
     }
 
-    /// True if a record was changed by something other than the rounds themselves.
+    /// True if a changed record is an effect of a refused request, not of the test itself.
     fn is_effect(&self, row: &str) -> bool {
-        // `scan.created` records the first step of a scan, which only reads.
+        // `scan.created` is the entry of the first step of a scan, which only reads.
         let own =
             ["member.removed", "permission.set", "scan.created", "token.created", "token.deleted"];
         let is_own = row.starts_with("(\"audit\"") && own.iter().any(|own| row.contains(own));
@@ -324,7 +325,7 @@ impl Race {
             }
             Right::Permission => {
                 let project = format!("/api/v1/projects/{}", tenant.project);
-                // The requests name this environment, or one that they delete.
+                // The requests name this environment, or an environment that they delete.
                 let path = paths::permission(&project, "development", &racer.id);
                 owner.put(&path, &json!({ "role": "write" })).await.is(200);
                 (Client::clone(racer), Revocation::Put(path, json!({ "role": "none" })))

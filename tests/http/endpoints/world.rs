@@ -1,4 +1,4 @@
-//! Two teams, and their objects that requests name.
+//! Two teams, with the objects that requests name.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -70,7 +70,7 @@ impl World {
         first.admit(app, &removed, "admin").await;
         app.part(&first.owner.team, &removed).await;
         let principals = principals::all(app, &first, &other).await;
-        // From now on, signing in again changes nothing.
+        // Signs in everyone once more, so that later sign-ins change nothing.
         for name in PEOPLE.iter().filter(|name| **name != "unsynced") {
             app.person(name).await;
         }

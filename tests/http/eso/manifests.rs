@@ -1,5 +1,5 @@
 //! The manifests of `examples/eso`: the fields that the operator's resource definitions require,
-//! and what the operator fetches and writes with them.
+//! and the values that the operator fetches and writes.
 //!
 //! The definitions are those of version 0.20.4 of the External Secrets Operator. Since version
 //! 0.17, `SecretStore` and `ExternalSecret` are served as `v1` only; `PushSecret` is `v1alpha1`.
@@ -123,7 +123,7 @@ fn push_secret() -> Value {
     })
 }
 
-/// Lists the violations of a definition.
+/// Lists the fields of a value that violate a resource definition.
 fn violations(at: &str, definition: &Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(items) = definition.get("items") {

@@ -1,6 +1,6 @@
-//! The webhook provider of the External Secrets Operator, as far as the manifests use it:
-//! templates, requests, `JSONPath`, and the meaning of a status. The rules are those of versions 1
-//! and 2 (folder `providers/v1/webhook` of its source).
+//! Model of the External Secrets Operator's webhook provider, as far as the manifests use the
+//! provider: templates, requests, `JSONPath`, and the meaning of a status. The rules are those of
+//! versions 1 and 2 (folder `providers/v1/webhook` of its source).
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use hyper::Method;
 use secrets_tests::Client;
 use serde_json::{Map, Value};
 
-/// Values for a template, by object and field.
+/// Values that a template can use, by object and field.
 pub(super) type Data = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Reason why the operator got no value.
@@ -20,7 +20,7 @@ pub(super) enum NoValue {
     Failed(u16),
 }
 
-/// Store of the operator.
+/// `SecretStore` of the operator.
 pub(super) struct Store {
     /// `spec.provider.webhook` of the manifest.
     pub(super) webhook: Value,

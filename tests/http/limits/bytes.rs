@@ -1,4 +1,4 @@
-//! Limits of the size of secrets and of their previous versions.
+//! Limits for the size of an environment's secrets and of their previous versions.
 
 use chrono::TimeDelta;
 use secrets_core::engine::Options;
@@ -6,7 +6,7 @@ use secrets_core::model::{Plan, Plans, Quota};
 use secrets_tests::{App, Build, Kind, Person, Rotated, on_every_store, paths};
 use serde_json::{Value, json};
 
-/// Size of an environment's secrets.
+/// Maximum size of an environment's secrets, in bytes.
 const LIMIT: u64 = 4_096;
 
 /// Starts a server whose teams may have 4 KiB of secrets in an environment, 2 KiB of previous
@@ -81,7 +81,8 @@ async fn less_may_be_written_and_deleted_above_the_limit(kind: Kind) {
     alice.secret(&web, "staging", "ONE", &"v".repeat(2_000)).await;
     alice.secret(&web, "staging", "TWO", &"v".repeat(1_900)).await;
 
-    // As large as before, smaller, and then there is room again.
+    // A value of the same size is accepted, and a larger value only after another value has become
+    // smaller.
     alice.put(&at("ONE"), &value(2_000)).await.is(200);
     alice.put(&at("ONE"), &value(2_200)).await.is(429);
     alice.put(&at("TWO"), &value(10)).await.is(200);

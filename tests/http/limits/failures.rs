@@ -1,4 +1,4 @@
-//! Failed credentials: after 20 in a minute an address is blocked.
+//! Failed credentials: an address is blocked after 20 failures in a minute.
 
 use chrono::TimeDelta;
 use secrets_tests::{App, Build, Client, Kind, on_every_store};

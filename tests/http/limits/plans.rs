@@ -139,7 +139,7 @@ async fn an_import_counts_new_secrets_and_is_429_as_a_whole(kind: Kind) {
     let web = almost_full(&alice).await;
     let bulk = paths::secret(&web, "staging", "bulk");
 
-    // K200 to K248 exist; two more do not.
+    // K200 to K248 exist; two further secrets do not exist.
     let reply = alice.post(&bulk, &numbered(200, 51)).await;
 
     exceeds(&reply, "secrets", 250, 249);

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 const ME: &str = "/api/v1/users/me";
 
-/// Starts a server without workers, so that only the test writes refusals.
+/// Starts a server without background workers, so that only the test writes the entries for
+/// refusals.
 async fn server(kind: Kind) -> App {
     Build::on(kind).proxies("127.0.0.1").without_workers().start().await
 }
@@ -26,7 +27,7 @@ async fn denied(app: &App, team: &str) -> Vec<AuditRecord> {
     entries
 }
 
-/// Returns the number of refusals that an entry stands for.
+/// Returns the number of refused requests that an audit entry counts.
 fn count(entry: &AuditRecord) -> u64 {
     let details: Value = serde_json::from_str(&entry.metadata).unwrap();
     details["count"].as_u64().unwrap()

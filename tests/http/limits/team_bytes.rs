@@ -1,11 +1,11 @@
-//! Limit of the size of all secrets of a team and of their previous versions.
+//! Limit for the total size of a team's secrets and their previous versions.
 
 use secrets_core::engine::Options;
 use secrets_core::model::{Plan, Plans, Quota};
 use secrets_tests::{App, Build, Kind, Person, Reply, Rotated, on_every_store, paths};
 use serde_json::{Value, json};
 
-/// Size of a team's secrets.
+/// Maximum total size of a team's secrets and their previous versions, in bytes.
 const LIMIT: u64 = 8_192;
 
 /// Starts a server whose teams may have 8 KiB of secrets and previous versions.
@@ -63,7 +63,7 @@ async fn every_write_counts_for_the_team(kind: Kind) {
     let bulk = paths::secret(&shop, "staging", "bulk");
     let refused = [
         alice.post(&paths::secrets(&shop, "staging"), &create).await,
-        // The previous version stays, so the team's secrets grow.
+        // The previous version is kept, so the total size grows.
         alice.put(&one, &value(3_500)).await,
         alice.put(&one, &json!({ "description": "d".repeat(500), "value": "v".repeat(900) })).await,
         alice.post(&bulk, &json!({ "secrets": [create] })).await,

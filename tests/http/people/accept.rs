@@ -61,7 +61,7 @@ async fn an_invitation_ends_when_its_sender_may_no_longer_invite(app: App) {
 
         unknown(&accept(&zed, &token(&invitation)).await);
 
-        // Other people's invitations stay.
+        // Invitations of other people are kept.
         let left = alice.get(&invitations(&alice)).await.is(200).json();
         assert_eq!(left.as_array().unwrap().len(), 1);
         alice.delete(&format!("{}/{}", invitations(&alice), own["id"].as_str().unwrap())).await;

@@ -1,4 +1,4 @@
-//! Inviting, and reading invitations.
+//! Inviting people, and reading invitations.
 
 use chrono::TimeDelta;
 use hyper::Method;

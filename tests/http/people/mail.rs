@@ -269,7 +269,7 @@ async fn an_abandoned_claim_ends(kind: Kind) {
         }
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
-    // The state after a node has died during a delivery.
+    // Stores the state that a node leaves if it dies during a delivery.
     let row = waiting(&app).await.remove(0);
     let mut tx = app.store.begin().await.unwrap();
     let claimed = secrets_core::store::DeliveryRecord {

@@ -86,7 +86,7 @@ async fn a_rotation_is_announced_once_a_day(kind: Kind) {
     deliver(&app).await;
     assert_eq!(app.mailer.sent().len(), 1);
 
-    // The second notice waits for a day, and the third one for another.
+    // The second notice is sent a day after the first notice, and the third notice a day later.
     for (hours, mails) in [(0, 1), (23, 1), (1, 2), (0, 2), (24, 3)] {
         app.wait(TimeDelta::hours(hours));
         main.use_by(&app).await;
@@ -187,7 +187,7 @@ async fn an_address_that_is_refused_does_not_keep_the_mail_from_the_others(kind:
     alice.token(&json!({ "all_projects": true, "expires_in_days": 8 })).await;
     app.wait(TimeDelta::days(2));
     announce_expiring_tokens(app.service.engine()).await.unwrap();
-    // Replaces the notice with one for each recipient.
+    // Replaces the pending notice with one notice for each recipient.
     outbox::deliver_due(app.service.engine(), &NoticeMail).await.unwrap();
     app.mailer.answer(Answer::Refuses);
     let claimed = outbox::claim_due(app.service.engine(), &NoticeMail, 1).await.unwrap();
@@ -234,7 +234,7 @@ async fn a_rotation_that_is_deleted_before_the_mail_is_sent_is_not_announced(kin
     fail(&app, &main).await;
     app.database.script("lock", [Script::Fail(Fault::Unreachable); 2]);
 
-    // The logins of the rotation cannot be disabled, so the rotation stays.
+    // The database logins of the rotation cannot be disabled, so the rotation is not deleted.
     let refused = main.person.delete(&format!("{}?revoke=true", main.path)).await;
     assert!(refused.status >= 400, "{refused:?}");
     assert_eq!(main.shown().await["status"], "disabled");

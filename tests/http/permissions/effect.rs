@@ -134,7 +134,7 @@ async fn an_export_with_a_restricted_secret_is_refused(app: App) {
     let bundled = team.bob.post(&format!("{secrets}/bundle"), &bundle).await;
     bundled.is(403).says(NO_ACCESS_TO_STAGING);
 
-    // An environment of its own value shows nothing of the restricted one.
+    // An environment with its own value shows no data of the restricted environment.
     team.bob.post(&secrets, &json!({ "key": "KEY", "value": "kvc_override" })).await.is(201);
     let exported = team.bob.get(&format!("{secrets}/export")).await.is(200).json();
     assert_eq!(exported["secrets"][0]["value"], "kvc_override");

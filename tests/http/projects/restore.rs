@@ -21,7 +21,7 @@ fn restore(project: &str) -> String {
     format!("{project}/restore")
 }
 
-/// Returns everything that the API shows of a project.
+/// Returns all data of a project in responses of the API.
 async fn seen(person: &Person, project: &str) -> Vec<Value> {
     let mut seen = Vec::new();
     for path in [
@@ -288,8 +288,8 @@ impl Names {
     }
 }
 
-/// Returns the templates whose responses show data of a project. Only for reads: a write is checked
-/// by its status, which must be that of an unknown object.
+/// Returns the templates of the reads whose responses show data of a project. Checks the status of
+/// writes, which must be the status for an unknown object.
 async fn walk(app: &App, alice: &Person, token: &Client, names: &Names) -> BTreeSet<&'static str> {
     let api = app.api();
     let table = routes::table(&api, &Supervisor::new(Vec::new()));
@@ -328,7 +328,7 @@ async fn walk(app: &App, alice: &Person, token: &Client, names: &Names) -> BTree
     found
 }
 
-/// Body with the fields of all requests, as far as they are known here.
+/// Request body with the fields of many requests.
 const BODY: &str = r#"{"name":"again","key":"NEW","value":"kvc_new","version":1,"role":"read",
     "secrets":[{"key":"NEW","value":"kvc_new"}]}"#;
 

@@ -117,7 +117,7 @@ async fn environments_never_inherit_from_each_other(app: App) {
 
     let replies = crowd
         .race(|number, client| {
-            // In each pair, each environment inherits from the other.
+            // The two requests of each pair let two environments inherit from each other.
             let body = json!({
                 "name": format!("env-{number}"),
                 "inherits_from": format!("env-{}", number ^ 1),
@@ -222,8 +222,8 @@ secrets_tests::on_every_store!(
     a_chain_that_grows_at_many_places_stays_a_chain_of_sixteen,
 );
 
-/// Creates the environment after the one with this number, as soon as that exists. Environments
-/// beyond the limit are tried as well.
+/// Creates an environment that inherits from the environment with this number, as soon as the
+/// parent exists. Also tries to create environments beyond the limit.
 async fn grow(client: &Client, path: &str, number: usize) -> Reply {
     let (name, parent) = (format!("env-{}", number + 1), format!("env-{number}"));
     let body = json!({ "name": name, "inherits_from": parent });

@@ -182,7 +182,8 @@ async fn an_owner_removed_meanwhile_cannot_remove_others(app: App) {
 
     let path = format!("/api/v1/teams/{}/members/{}", ann.team, cyd.id);
     let removing = tokio::spawn(async move { bea.delete(&path).await });
-    // Enough to come as far as the team; where it is not, the answer is the same.
+    // Usually long enough for the request to reach the lock. The response is the same if the time
+    // is too short.
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(!removing.is_finished(), "the team is held");
     tx.commit().await.unwrap();
@@ -214,7 +215,7 @@ async fn a_team_never_has_more_members_than_its_plan_allows(kind: Kind) {
     assert_eq!(listed.as_array().unwrap().len(), 4);
 }
 
-/// Lets invitations be accepted while others are created. Members and invitations together never
+/// Accepts invitations while other invitations are created. Members and invitations together never
 /// exceed the limit.
 async fn accepting_an_invitation_makes_no_room(kind: Kind) {
     let app = Build::on(kind).plan("free").start().await;

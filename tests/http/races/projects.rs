@@ -136,7 +136,7 @@ secrets_tests::on_every_store!(
 );
 
 /// Writes until the project is known to be deleted. Returns the replies to two writes that began
-/// after that.
+/// after the deletion.
 async fn write_until_gone(
     client: &Client,
     project: &str,

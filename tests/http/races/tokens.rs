@@ -228,7 +228,7 @@ async fn tokens(person: &Person) -> Vec<Value> {
 }
 
 /// Reads a value until the token is known to be deleted. Returns the replies to two reads that
-/// began after that.
+/// began after the deletion.
 async fn read_until_gone(client: &Client, path: &str, deleted: &AtomicBool) -> Vec<Reply> {
     let mut late = Vec::new();
     while late.len() < 2 {

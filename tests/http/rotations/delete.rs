@@ -110,7 +110,7 @@ async fn the_name_of_a_deleted_rotation_is_free_and_its_keys_are_not(app: App) {
     main.person.delete(&main.path).await.is(204);
     let all = paths::rotations(&main.project, "staging");
 
-    // The secrets that it wrote still exist, as ordinary secrets.
+    // The secrets that the rotation wrote still exist, as ordinary secrets.
     main.person.post(&all, &postgresql("main-db")).await.is(400).code("already_exists");
     for key in ["USERNAME", "PASSWORD", "HOST", "PORT", "DATABASE", "URL"] {
         let key = format!("MAIN_DB_{key}");

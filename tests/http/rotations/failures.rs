@@ -1,5 +1,5 @@
-//! Failures: number of retries, history entry, and state of the rotation afterwards. In every case
-//! the credential that readers get logs in.
+//! Failures: number of retries, history entry, and state of the rotation afterwards. A login with
+//! the credential that readers get succeeds in every case.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use secrets_core::model::rotations::Slot;
@@ -10,7 +10,8 @@ use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Rotated, on_every_store};
 use serde_json::{Value, json};
 
-/// Number of logins with a new credential before it is given up, within 60 seconds.
+/// Number of logins that the service tries with a new credential before it gives up, within 60
+/// seconds.
 const LOGINS: usize = 11;
 
 /// Creates a rotation that has succeeded once.
@@ -61,7 +62,7 @@ async fn a_database_that_cannot_be_reached_is_tried_four_times(app: App) {
     assert_eq!(tries, 4);
     let message = "cannot reach the database: no answer in time, or the address is not permitted";
     assert_eq!(shown["error_message"], message);
-    // Five minutes, with a jitter of a tenth.
+    // The next attempt is in five minutes, with a jitter of a tenth.
     let pause = until_next(&app, &shown);
     assert!((pause - TimeDelta::minutes(5)).abs() <= TimeDelta::seconds(30), "{pause}");
     main.succeed().await;
@@ -187,7 +188,7 @@ async fn a_change_without_an_answer_is_repeated_and_served(app: App) {
     app.database.script("apply", [Script::Lose(Fault::Interrupted)]);
     main.succeed().await;
     main.works(&app).await;
-    // Or the change never arrived.
+    // Here, the database did not receive the change.
     app.database.script("apply", [Script::Fail(Fault::Interrupted)]);
     main.succeed().await;
     main.works(&app).await;
@@ -260,7 +261,7 @@ async fn three_rollbacks_in_a_row_are_an_error(app: App) {
     for _ in 0..3 {
         app.database.script("verify", [Script::Fail(Fault::ProbeRefused); LOGINS]);
         assert_eq!(main.rotate().await["status"], "rolled_back");
-        // The served credential was checked, and works.
+        // The status shows that the service has checked the served credential, which still works.
         statuses.push(main.shown().await["status"].clone());
     }
 

@@ -1,4 +1,4 @@
-//! Interrupted attempts: the process died, or was considered dead.
+//! Interrupted rotation attempts: the process died, or was considered dead.
 
 use chrono::TimeDelta;
 use secrets_core::model::rotations::Outcome;
@@ -121,7 +121,7 @@ async fn a_rotation_deleted_meanwhile_stays_deleted(mut app: App) {
     main.person.post(&paths::rotations(&main.project, "staging"), &again).await.is(201);
 }
 
-/// Works on due rotations, and returns their number.
+/// Processes the due rotations, and returns their number.
 async fn worked_on(app: &App) -> usize {
     let claims = rotations::claim_rotations(app.service.engine()).await.unwrap();
     let count = claims.len();

@@ -1,4 +1,4 @@
-//! Keys that a rotation writes are reserved for it from its creation on.
+//! Reserved secret keys: from its creation on, only the rotation can write its secret keys.
 
 use secrets_tests::{App, Person, Rotated, on_every_store, paths, postgresql};
 use serde_json::json;
@@ -48,7 +48,7 @@ async fn two_rotations_do_not_write_the_same_key(app: App) {
 
     reply.is(400).code("already_exists");
     assert!(reply.text().contains("MAIN_DB_HOST"), "{}", reply.text());
-    // `main_db` is another name, but has the same keys.
+    // A rotation with the name `main_db` has the same secret keys.
     let body = postgresql("main_db");
     let reply = main.person.post(&paths::rotations(&main.project, "staging"), &body).await;
     reply.is(400).code("already_exists");

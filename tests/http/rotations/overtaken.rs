@@ -1,5 +1,5 @@
-//! Attempts during which something else happens after the new credential was verified and before it
-//! is served.
+//! Rotation attempts that another event interferes with, after the new credential is verified and
+//! before it is served.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -73,7 +73,7 @@ async fn rotate_overtaken(
     let ports = Ports { store: store.clone(), ..app.ports() };
     let node = Service::open(ports, Options::default()).await.unwrap();
 
-    // Several kinds of work may be due.
+    // Several kinds of work may be due, one after the other.
     for _ in 0..4 {
         for claim in rotations::claim_rotations(node.engine()).await.unwrap() {
             rotations::work(node.engine(), claim).await;

@@ -112,7 +112,7 @@ async fn a_service_token_is_not_for_rotations(app: App) {
     machine.post(&format!("{}/rotate", main.path), &json!({})).await.is(403).says(says);
     machine.post(&format!("{}/test", main.path), &json!({})).await.is(403).says(says);
     machine.delete(&format!("{}?revoke=perhaps", main.path)).await.is(403).says(says);
-    // The body is not checked.
+    // The request is refused before its body is checked.
     machine.post(&all, &json!({})).await.is(403).says(says);
     machine.post(&format!("{all}/test"), &json!({})).await.is(403).says(says);
 }

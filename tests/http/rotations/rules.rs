@@ -5,15 +5,15 @@ use secrets_core::engine::Options;
 use secrets_tests::{App, Build, Kind, Person, canary, lambda, on_every_store, paths, postgresql};
 use serde_json::{Value, json};
 
-/// Returns `main-db` with one field changed: `/connection/host` and so on; `null` removes the
-/// field.
+/// Returns the request body of the rotation `main-db` with one field changed, given by a JSON
+/// pointer such as `/connection/host`; `null` removes the field.
 fn but(place: &str, value: Value) -> Value {
     let mut body = postgresql("main-db");
     set(&mut body, place, value);
     body
 }
 
-/// Returns a rotation through a function, with one field changed.
+/// Returns the request body of a rotation through a Lambda function, with one field changed.
 fn proxied_but(place: &str, value: Value) -> Value {
     let mut body = postgresql("main-db");
     body["connection_method"] = json!("proxied");

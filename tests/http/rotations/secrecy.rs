@@ -1,5 +1,5 @@
-//! Submitted credentials, and the passwords of the rotated users, appear nowhere but in the secrets
-//! of the environment.
+//! Submitted credentials and the passwords of the rotated users appear only in the secrets of the
+//! environment.
 
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;

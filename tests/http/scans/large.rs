@@ -100,7 +100,7 @@ async fn many_scans_at_once_are_all_kept(app: App) {
     assert_eq!(made.len(), 64);
 }
 
-// Scanning is the same over all stores, and this much of it takes long.
+// One store is enough: scanning does not depend on the store, and a large scan takes long.
 secrets_tests::on_store!(
     scanned,
     Memory,

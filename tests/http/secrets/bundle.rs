@@ -140,7 +140,7 @@ async fn a_bundle_needs_the_permission_to_read(app: App) {
     bob.post(&path, &new).await.is(403);
     let unknown = paths::secret(&web, "none", "bundle");
     alice.post(&unknown, &new).await.is(404).says("environment not found");
-    // Permissions are checked before rules about the body as a whole.
+    // Permissions are checked before the rules for the whole body.
     bob.post(&path, &json!({ "recipients": [] })).await.is(403);
 }
 

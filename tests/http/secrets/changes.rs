@@ -1,4 +1,5 @@
-//! `/api/v1/projects/{projectId}/changes`: changes to secrets of several environments, all or none.
+//! `/api/v1/projects/{projectId}/changes`: changes to secrets of several environments, which
+//! succeed or fail together.
 
 mod dry_run;
 mod refusals;
@@ -97,7 +98,7 @@ async fn a_change_set_changes_several_environments(app: App) {
         })
     );
     assert_eq!(value(&alice, &web, "staging", "API_URL").await, "kvc_two");
-    // The value from before the change set.
+    // The copy has the value from before the change set.
     assert_eq!(value(&alice, &web, "preview", "API_URL").await, "kvc_one");
     alice.get(&paths::secret(&web, "preview", "OLD")).await.is(404);
     alice.get(&paths::secret(&web, "preview", "SMTP")).await.is(404);
@@ -269,9 +270,9 @@ async fn a_copy_takes_the_effective_value_of_the_source(app: App) {
     let copies = [
         copy("near", "staging", "FAR"),
         copy("near", "staging", "OWN"),
-        // An inherited value becomes an own one.
+        // A copy of an inherited value becomes a value of the environment itself.
         copy("near", "near", "FAR"),
-        // Exchanged values: both are those from before.
+        // Two environments exchange values: both copies use the values from before the change set.
         copy("production", "development", "FAR"),
     ];
     let reply = change(&alice, &web, &copies).await;
@@ -336,7 +337,8 @@ async fn of_concurrent_change_sets_exactly_one_wins(app: App) {
                     with(set("staging", &key, &value), "expected_version", 0),
                     with(set("production", &key, &value), "expected_version", 0),
                 ];
-                // In both orders, so that a wrong order of locks would end in a deadlock.
+                // The requests have the changes in both orders, so that a wrong order of locks
+                // would cause a deadlock.
                 if number % 2 == 1 {
                     changes.reverse();
                 }

@@ -13,7 +13,7 @@ async fn compared(client: &Client, project: &str, query: &str) -> Value {
     client.get(&compare(project, query)).await.is(200).json()
 }
 
-/// Returns the cells of a key, by environment.
+/// Returns the cells of a secret key, by environment.
 fn cells(comparison: &Value, key: &str) -> Value {
     let rows = comparison["keys"].as_array().unwrap();
     let row = rows.iter().find(|row| row["key"] == key).unwrap();
@@ -22,7 +22,7 @@ fn cells(comparison: &Value, key: &str) -> Value {
     names.map(str::to_owned).zip(row["cells"].as_array().unwrap().iter().cloned()).collect()
 }
 
-/// Returns state and origin of each cell of a key, by environment.
+/// Returns state and origin of each cell of a secret key, by environment.
 fn states(comparison: &Value, key: &str) -> Value {
     let mut cells = cells(comparison, key);
     for (_, cell) in cells.as_object_mut().unwrap() {
@@ -389,7 +389,7 @@ async fn a_comparison_is_compressed_for_clients_that_accept_it() {
         assert_eq!(reply.header("vary"), Some("accept-encoding"));
     }
     assert!(small.body.starts_with(&[0x1f, 0x8b]) && small.body.len() * 2 < plain.body.len());
-    // The tag of another coding is weak, and both are the same state.
+    // The ETag of the compressed response is weak. Both ETags stand for the same state.
     let tag = small.header("etag").unwrap();
     assert_eq!(tag, format!("W/{}", plain.header("etag").unwrap()));
     unless(&alice, &path, tag).await.is(304);

@@ -220,7 +220,7 @@ async fn a_service_token_that_may_write_creates(app: App) {
     let reply = writer.post(&paths::secrets(&web, "staging"), &body).await;
 
     assert_eq!(reply.is(201).json()["secret"]["created_by"], id);
-    // Writing does not include reading.
+    // Write access does not include read access.
     writer
         .get(&paths::secret(&web, "staging", "KEY"))
         .await

@@ -290,7 +290,7 @@ async fn an_import_needs_the_permission_to_write(app: App) {
 
     reader.post(&path, &body).await.is(403).says("this token may not write");
     bob.post(&path, &body).await.is(403);
-    // The number of secrets is a rule, and rules are checked after the permission.
+    // The number of secrets is checked after the permission.
     reader.post(&path, &too_many).await.is(403);
     alice.post(&paths::secret(&web, "none", "bulk"), &too_many).await.is(404);
 }

@@ -1,4 +1,4 @@
-//! `ETag` and `If-None-Match`: a client learns that its response is still current.
+//! `ETag` and `If-None-Match`: a client can check that its stored response is still current.
 
 use hyper::Method;
 use secrets_core::store::Store;
@@ -228,7 +228,7 @@ async fn an_operator_reads_all_secrets_with_a_tag(app: App) {
     );
 }
 
-/// Checks that a write that is repeated, as after a restored backup, gives another revision and
+/// Checks that a repeated write, such as after a restored backup, results in another revision and
 /// another ETag.
 async fn a_write_that_is_made_again_has_another_tag(app: App) {
     let alice = app.person("alice").await;

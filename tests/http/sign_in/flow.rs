@@ -37,7 +37,8 @@ async fn a_code_works_once(kind: Kind) {
     let mut copy = browser.at(app.anonymous());
     browser.arrive(&back).await.is(200);
 
-    // The cookie is deleted, and the provider refuses the code even with a copy of the cookie.
+    // The cookie of the sign-in is deleted. With a copy of the cookie, the provider still refuses
+    // the code.
     let again = browser.arrive(&back).await;
     let copied = copy.arrive(&back).await;
 

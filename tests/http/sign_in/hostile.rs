@@ -1,4 +1,4 @@
-//! Responses of a provider that do not belong to the sign-in.
+//! Responses of an identity provider that do not belong to the sign-in.
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use secrets_tests::{Kind, TokenAnswer};

@@ -37,7 +37,7 @@ async fn a_script_of_the_service_is_authenticated_by_the_cookie() {
     let (app, mut browser, cookie) = signed_in(Kind::Memory).await;
 
     browser.follow(ME).await.is(200);
-    // Browsers without Fetch Metadata.
+    // Browsers without Fetch Metadata send this header.
     request(&app, &cookie, &[OWN_HOST, ("x-secrets-page", "1")]).await.is(200);
 }
 

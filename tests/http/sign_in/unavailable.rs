@@ -1,4 +1,4 @@
-//! Providers that do not respond as specified.
+//! Identity providers that do not respond as specified.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Chains of inheritance that the service would never create.
+//! Inheritance chains that the service would never create.
 
 use secrets_core::model::EnvironmentId;
 use secrets_core::store::EnvironmentRecord;
@@ -69,7 +69,7 @@ secrets_tests::on_every_store!(
 );
 
 impl Victim {
-    /// Returns the record of an environment of the project, to create others from.
+    /// Returns the record of an environment of the project, as a template for further environments.
     async fn template(&self) -> EnvironmentRecord {
         let resolved = self.app.resolve_environment(&self.project, "development").await;
         let environment = resolved.chain.into_iter().next().unwrap().environment;
@@ -84,7 +84,7 @@ impl Victim {
         tx.commit().await.unwrap();
     }
 
-    /// Sends every request that follows a chain.
+    /// Sends every request that follows an inheritance chain.
     async fn follow(&self, environment: &str) -> Vec<Reply> {
         let list = self.person.get(&paths::secrets(&self.project, environment)).await;
         let values = self.values(&self.project, environment, "KEY").await;

@@ -100,7 +100,7 @@ async fn a_value_of_which_one_bit_changed_is_not_given(app: App) {
     let one = victim.app.record(&victim.project, "development", "ONE").await;
     let length = one.sealed.as_bytes().len();
 
-    // Bytes of the format, the suite, the key version, the nonce, the value and the tag.
+    // Indexes of bytes in the format, the suite, the key version, the nonce, the value and the tag.
     for place in [0, 1, 2, 6, 7, 30, 31, 60, length - 16, length - 1] {
         let sealed = flipped(&one.sealed, place);
         victim.app.rewrite(&[SecretRecord { sealed, ..one.clone() }]).await;

@@ -22,7 +22,7 @@ async fn project_keys_that_changed_places_open_nothing(app: App) {
 
     victim.is_broken(&victim.project, "development", "ONE").await;
     victim.is_broken(&other, "development", "ONE").await;
-    // The service seals nothing more with a key that is not the project's.
+    // The service encrypts no new value with a key of another project.
     let new = json!({ "key": "NEW", "value": "kvc_new" });
     let path = paths::secrets(&victim.project, "development");
     assert_internal(&victim.person.post(&path, &new).await);

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::Victim;
 
-/// Stored rows of an instance.
+/// Stored records of an instance.
 type Rows = (InstanceRecord, Vec<InstanceKeyRecord>);
 
 async fn another_root_key_does_not_start_and_writes_nothing(app: App) {
@@ -106,7 +106,8 @@ async fn a_damaged_record_after_a_long_pause_does_not_prevent_the_start(app: App
     let import = json!({ "secrets": (0..100).map(secret).collect::<Vec<_>>() });
     let path = paths::secrets(&victim.project, "production");
     victim.person.post(&format!("{path}/bulk"), &import).await.is(200);
-    // Samples are drawn by a random time, so most draws in the pause find the record after it.
+    // Samples are drawn by a random time, so most draws from the pause find the record after the
+    // pause.
     victim.app.wait(TimeDelta::days(300));
     let late = victim.app.bearer(&victim.app.jwt("ann"));
     late.post(&path, &json!({ "key": "LATE", "value": "kvc_late" })).await.is(201);

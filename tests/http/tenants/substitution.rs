@@ -1,4 +1,5 @@
-//! Requests of one team in which every ID, slug or name is replaced by those of the other team.
+//! Requests of one team in which every ID, slug or name is replaced by an ID, slug or name of the
+//! other team.
 
 use secrets_tests::{App, Client, Reply, connection, paths, postgresql};
 use serde_json::{Value, json};

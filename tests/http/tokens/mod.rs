@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 const TOKENS: &str = "/api/v1/tokens";
 
-/// Alice's token for all projects of her team; one of the projects has `KEY` in staging.
+/// Service token of Alice for all projects of her team; one of the projects has `KEY` in staging.
 struct Owned {
     person: Person,
     project: String,

@@ -1,4 +1,4 @@
-//! Tokens that are created or rotated with the session of a command line.
+//! Tokens that are created or rotated with a command-line session.
 
 use chrono::TimeDelta;
 use secrets_tests::{App, Client, Person, Reply, on_every_store};
@@ -81,7 +81,7 @@ async fn a_session_that_rotates_a_long_token_needs_an_approval_too(app: App) {
     assert_eq!(details(&app, &owned.person, "token.rotated").await["outlives_session"], true);
     app.wait(TimeDelta::minutes(16));
     is_refused(&session.post(&path, &json!({})).await);
-    // The person replaces the text that the session knows.
+    // The person rotates the token, so the session no longer has its current text.
     assert_eq!(owned.rotate(&json!({})).await["outlives_session"], false);
     assert_eq!(owned.listed().await["outlives_session"], false);
 }

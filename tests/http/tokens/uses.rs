@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Owned;
 
-/// Starts a server that writes uses of tokens only when the test calls for it.
+/// Starts a server that stores the uses of tokens only when the test calls the job.
 async fn quiet(kind: Kind) -> App {
     Build::on(kind).without_workers().start().await
 }

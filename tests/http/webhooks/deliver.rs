@@ -1,4 +1,4 @@
-//! Deliveries that arrive.
+//! Webhook deliveries that arrive.
 
 use secrets_core::retention;
 use secrets_tests::{Kind, Receiver, on_every_store, paths};

@@ -1,4 +1,4 @@
-//! Receivers that fail.
+//! Webhook receivers that fail.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ async fn again(world: &mut World) -> &Person {
 
 async fn a_receiver_that_is_down_for_a_while_gets_each_event_under_its_id(kind: Kind) {
     let world = World::on(kind).await;
-    // At a separate address, so that no other test gets its port meanwhile.
+    // The receiver has a separate address, so that no other test gets its port while it is stopped.
     let receiver = Receiver::start_on([127, 0, 0, 2].into(), 0).await;
     let (webhook, _) = world.webhook(&receiver.url("/")).await;
     let address = receiver.address;
@@ -103,7 +103,7 @@ async fn a_failed_delivery_is_retried_as_the_standard_proposes(kind: Kind) {
     assert!(taken.iter().all(|one| one.header("webhook-id") == taken[0].header("webhook-id")));
     assert!(taken.iter().all(|one| one.body == taken[0].body));
     assert_ne!(taken[0].header("webhook-timestamp"), taken[9].header("webhook-timestamp"));
-    // Each sending is signed with its own timestamp.
+    // Each attempt is signed with its own timestamp.
     assert_ne!(taken[0].header("webhook-signature"), taken[9].header("webhook-signature"));
     is_disabled_by_the_system(&world, &webhook).await;
 }
@@ -168,7 +168,7 @@ async fn a_webhook_that_fails_for_five_days_is_disabled(kind: Kind) {
     world.receiver.answer(503, &[("retry-after", "86400")]);
     world.test(&webhook).await;
 
-    // With a delay of a day each time, five days are over before the ten attempts.
+    // Each delay is a day, so five days pass before the ten attempts are used up.
     for attempts in 1..=6 {
         assert!(world.is_enabled(&webhook).await);
         world.tried(&webhook, attempts).await;
@@ -242,7 +242,7 @@ async fn pending_deliveries_of_a_disabled_webhook_are_given_up(kind: Kind) {
 async fn a_receiver_that_is_slow_holds_up_no_other(kind: Kind) {
     let world = World::on(kind).await;
     let quick = Receiver::start_on([127, 0, 0, 2].into(), 0).await;
-    // Another address of the same machine, which counts as another host.
+    // Another address of the same machine counts as another host.
     let body = json!({ "url": quick.url("/"), "events": super::EVENTS });
     let slow: Vec<_> = [world.webhook_here().await, world.webhook_here().await].into();
     let made = world.alice.post(&world.webhooks, &body).await.is(201).id();

@@ -1,4 +1,4 @@
-//! A receiver that hangs does not delay deliveries to others.
+//! A receiver that hangs does not delay deliveries to other receivers.
 
 use chrono::TimeDelta;
 use secrets_core::outbox;

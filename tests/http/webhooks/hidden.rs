@@ -37,7 +37,7 @@ async fn a_webhook_that_was_moved_or_changed_is_sent_nothing(kind: Kind) {
     let id = secrets_core::model::ids::parse(secrets_tests::paths::last(&webhook)).unwrap();
     let mut tx = world.app.store.begin().await.unwrap();
     let record = tx.webhook(id.into()).await.unwrap().unwrap();
-    // The same sealed bytes with another id.
+    // Copy of the record with the same sealed bytes and another ID.
     let other = secrets_core::model::WebhookId::draw(world.app.clock.now());
     let moved = secrets_core::store::WebhookRecord { id: other, rotation, ..record };
     tx.insert_webhook(&moved).await.unwrap();

@@ -1,4 +1,4 @@
-//! `…/rotations/{rotationName}/webhooks`, and the deliveries to them.
+//! `…/rotations/{rotationName}/webhooks`, and the deliveries to webhooks.
 
 mod create;
 mod deliver;

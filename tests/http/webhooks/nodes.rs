@@ -1,4 +1,4 @@
-//! Several nodes with one store.
+//! Webhook deliveries by several nodes with one store.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ async fn a_delivery_that_a_node_did_not_finish_is_sent_again_with_its_id(kind: K
     world.receiver.answer(500, &[]);
     world.test(&webhook).await;
     world.tried(&webhook, 1).await;
-    // The state after a node has died during a delivery.
+    // Stores the state that a node leaves if it dies during a delivery.
     let row = waiting(&world.app).await.remove(0);
     let mut tx = world.app.store.begin().await.unwrap();
     let next_attempt_at = world.app.clock.now() + CLAIM;

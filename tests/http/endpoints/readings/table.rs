@@ -1,16 +1,16 @@
-//! The shape of the body of each endpoint.
+//! The shape of each endpoint's response body.
 
-/// Endpoint with the shape of its body.
+/// Endpoint with the shape of its response body.
 pub(super) struct Reading {
     pub(super) method: &'static str,
     pub(super) template: &'static str,
-    /// Body with `SECRETS_ENVELOPE=named`.
+    /// Response body with `SECRETS_ENVELOPE=named`.
     pub(super) named: Named,
     /// Field `data` with `SECRETS_ENVELOPE=both`.
     pub(super) both: Both,
 }
 
-/// Shape of a body.
+/// Shape of a response body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Named {
     /// Object with exactly this field, which is a list of objects with these fields.
@@ -30,7 +30,7 @@ pub(super) enum Named {
 pub(super) enum Both {
     /// The value of this field.
     Field(&'static str),
-    /// All other fields of the body.
+    /// Object with all other fields of the body.
     Object,
     /// No field `data`.
     Absent,
@@ -58,7 +58,7 @@ const fn object(
     Reading { method, template, named: Named::Object(fields), both: Both::Object }
 }
 
-/// Creates the reading of an object that no published client reads from `data`.
+/// Creates the entry for an endpoint whose object no published client reads from `data`.
 const fn unwrapped(
     method: &'static str,
     template: &'static str,
@@ -97,7 +97,7 @@ macro_rules! rotation {
 
 /// Template of the endpoint whose responses to people and to service tokens differ.
 pub(super) const ME: &str = "/api/v1/users/me";
-/// Fields of its response to a service token.
+/// Fields of the response of [`ME`] to a service token.
 pub(super) const TOKEN_SELF: &[&str] = &["id", "name", "auth_type", "permissions"];
 const USER: &[&str] = &["id", "email", "name", "auth_type", "created_at", "teams"];
 const TEAM: &[&str] = &["id", "name", "slug", "created_at"];
@@ -235,7 +235,7 @@ pub(super) const READINGS: &[Reading] = &[
     nothing("GET", "/sign-in/callback"),
     nothing("GET", "/sign-in/dev"),
     nothing("POST", "/invitations/{token}"),
-    // The document is a format of its own.
+    // The OpenAPI document has no envelope.
     unwrapped("GET", "/api/v1/openapi.json", &["openapi", "info", "paths", "components"]),
     nothing("GET", "/api/docs"),
     nothing("GET", "/api/docs/{file}"),

@@ -24,7 +24,7 @@ async fn a_change_needs_write_access_and_a_copy_read_access(app: App) {
         vec![set("development", "KEY", "kvc_two"), set("staging", "KEY", "kvc_two")],
         vec![set("production", "KEY", "kvc_two")],
         vec![copy("production", "development", "KEY")],
-        // Inherited from an environment that they may not read.
+        // The value is inherited from an environment that the caller may not read.
         vec![copy("near", "development", "KEY")],
         vec![simple("delete", "staging", "KEY")],
     ] {

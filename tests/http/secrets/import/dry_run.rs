@@ -23,7 +23,7 @@ fn results(reply: &Reply) -> Value {
     secrets.map(|it| json!([it["key"], it["result"], it["previous_version"]])).collect()
 }
 
-/// Secrets that are new, changed, the same, and the same with another description.
+/// Secrets that are new, changed, unchanged, and unchanged except for the description.
 fn secrets() -> Value {
     json!([
         { "key": "NEW", "value": "kvc_new" },
