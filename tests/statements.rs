@@ -1,9 +1,10 @@
 //! Number of SQL statements for a read by the Kubernetes operator, besides those for the audit log:
-//! at most two at any length of the inherited chain. One authenticates the caller, one resolves the
-//! environment. None on SQLite for what was read before and has not changed. The number for an
-//! import does not depend on the number of its secrets.
+//! at most two at any length of the inherited chain. One statement authenticates the caller, and
+//! one resolves the environment. SQLite needs no statement for data that was read before and has
+//! not changed. The number for an import does not depend on the number of its secrets.
 //!
-//! The only test in its process, because it subscribes to the log of the SQL driver globally.
+//! This test runs alone in its process, because it subscribes to the log of the SQL driver
+//! globally.
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
 use std::fmt;
@@ -16,14 +17,14 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// Starts of the statements that were run since the list was last taken.
+/// Summaries of the SQL statements that were run since the list was last taken.
 static STATEMENTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_is_at_most_two_statements_at_any_depth() {
     tracing::subscriber::set_global_default(Listener).unwrap();
     for kind in [Kind::Sqlite, Kind::Postgres] {
-        // Background workers have statements of their own.
+        // Background workers would run further SQL statements.
         let app = Build::on(kind).without_workers().start().await;
         let alice = app.person("alice").await;
         let project = alice.project("Depth").await;
@@ -49,7 +50,8 @@ async fn a_read_is_at_most_two_statements_at_any_depth() {
                 alice.put(&format!("{project}/environments/production/secrets/KEY"), &value).await;
                 let changed = statements_of(&token, &path).await;
 
-                // The token has not changed. Other nodes may write to a PostgreSQL database.
+                // The token has not changed. With PostgreSQL, the service must check, because other
+                // nodes may write to the database.
                 let expected = if kind == Kind::Sqlite { (0, 1) } else { (2, 2) };
                 let counts = (again.len(), changed.len());
                 assert_eq!(counts, expected, "{kind:?} {environment}: {again:?} {changed:?}");
@@ -60,7 +62,8 @@ async fn a_read_is_at_most_two_statements_at_any_depth() {
     }
 }
 
-/// Secrets are inserted and replaced together.
+/// Checks that an import inserts and replaces any number of secrets with the same number of
+/// statements.
 async fn an_import_has_as_many_statements_at_any_size(kind: Kind) {
     let app = Build::on(kind).without_workers().start().await;
     let alice = app.person("alice").await;
@@ -85,7 +88,8 @@ async fn an_import_has_as_many_statements_at_any_size(kind: Kind) {
     }
 }
 
-/// Limits are checked before the credential is looked up.
+/// Checks that a request over a rate limit runs no SQL statement: the limits come before the lookup
+/// of the credential.
 async fn a_request_over_a_limit_has_no_statement(kind: Kind) {
     let app = Build::on(kind).rates(100, 5).proxies("127.0.0.1").without_workers().start().await;
     let alice = app.person("alice").await;
@@ -114,8 +118,8 @@ async fn a_request_over_a_limit_has_no_statement(kind: Kind) {
     assert!(statements.is_empty(), "{kind:?}: {statements:?}");
 }
 
-/// Returns the statements of one read, without those for transactions, new connections, the audit
-/// log and token uses.
+/// Returns the SQL statements of one read, without the statements for transactions, new
+/// connections, the audit log and token uses.
 async fn statements_of(token: &Client, path: &str) -> Vec<String> {
     STATEMENTS.lock().unwrap().clear();
     token.get(path).await.is(200);

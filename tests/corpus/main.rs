@@ -11,7 +11,7 @@ struct Line {
     expected: Option<&'static str>,
 }
 
-/// Counts of right, wrong and missed findings.
+/// Numbers of right, wrong and missed findings.
 #[derive(Debug, Default)]
 struct Outcome {
     right: usize,

@@ -73,7 +73,7 @@ const HOSTILE: [&str; 54] = [
     "\u{7f}\u{1}",
 ];
 
-/// Keys that are reserved words in other formats.
+/// Secret keys that are reserved words in some formats.
 const KEYS: [&str; 8] = ["NO", "y", "null", "TRUE", "on", "Key", "KEY", "x1"];
 
 fn values() -> Vec<(SecretKey, Plaintext)> {
@@ -85,7 +85,7 @@ fn values() -> Vec<(SecretKey, Plaintext)> {
         .collect()
 }
 
-/// File in a format, with the values that must be read from it.
+/// File in a format, with the values that a reader must get from the file.
 struct Written {
     folder: TempDir,
     expected: Values,
@@ -175,7 +175,7 @@ fn python(reader: &str) -> Command {
     command
 }
 
-/// Number of all values.
+/// Number of values, with all pairs.
 const ALL: usize = 54 * 54 + 54;
 
 #[test]

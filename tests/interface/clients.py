@@ -14,7 +14,8 @@ BIN = Path(sys.executable).parent
 NODE_MODULES = HERE / "node_modules"
 OPERATIONS = 10
 
-# Errors in the code that openapi-python-client 0.29.1 writes for every document like this one.
+# Settings that ignore errors in the code that openapi-python-client 0.29.1 generates for such
+# documents.
 WRONG_IN_GENERATOR = """\
 [mypy]
 # Its context managers pass on their arguments as `*args: object`.
@@ -65,14 +66,14 @@ def python(folder):
          "--config", "config.yaml", "--output-path", "secrets_client"],
         folder,
     )
-    # The generator leaves out the YAML and text forms of an import, and may leave out nothing else.
+    # The generator must leave out only the YAML and text forms of an import.
     warnings = output.count("WARNING")
     if warnings != output.count("Unsupported content type"):
         raise subprocess.CalledProcessError(1, ["openapi-python-client"], output)
     (folder / "secrets_client" / "py.typed").touch()
     shutil.copy(HERE / "clients" / "ten_operations.py", folder)
     (folder / "mypy.ini").write_text(WRONG_IN_GENERATOR)
-    # All modules of the client, also those of operations that are not called.
+    # Checks all modules of the client, also the modules of operations that are not called.
     run([BIN / "mypy", "--strict", "--cache-dir", "mypy", "secrets_client", "ten_operations.py"], folder)
     return [sys.executable, "ten_operations.py"]
 

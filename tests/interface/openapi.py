@@ -76,7 +76,7 @@ def find_path(document, path):
 
 
 def examples(document):
-    """Yields place, schema and value of each example: of bodies, of parameters and of schemas."""
+    """Yields place, schema and value of each example in bodies, parameters and schemas."""
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             place = f"{method.upper()} {path}"

@@ -1,5 +1,5 @@
-"""Tests the OpenAPI document of each envelope and the clients generated from each document, and the
-server against its document, as each kind of caller.
+"""Tests the OpenAPI document of each envelope, the clients generated from each document, and the
+server against its document, for each kind of caller.
 
 Usage: run.py PROGRAM LOG FOLDER. The logs are LOG with the name of the test added, and the reports are
 left in the folder.
@@ -29,17 +29,18 @@ LEAST = 10_000
 # Minimum number of operations whose success is tested in the envelope `both`.
 LEAST_IN_BOTH = 80
 
-# Endless responses: they send events until the client disconnects. Tested in tests/http/watch.rs and
-# tests/http/project_watch.rs.
+# Options to leave out operations with endless responses, which send events until the client
+# disconnects. Tested in tests/http/watch.rs and tests/http/project_watch.rs.
 ENDLESS = ["--exclude-operation-id", "watchEnvironment", "--exclude-operation-id", "watchProject"]
 
-# Revokes the session of the caller, which would end the run for that caller, like `signOut`.
+# Operation that revokes the session of the caller. Like `signOut`, it would end the run for this
+# caller.
 REVOKE = "revokeCliSession"
 
-# Only valid requests: an error has the same form in every envelope.
+# Options to send only valid requests, because errors have the same form in every envelope.
 VALID = ["--mode", "positive", "--phases", "examples,fuzzing", "--max-examples", "5"]
 
-# Callers by name: envelope, source of the credential, and options. The slowest come first.
+# Callers by name: envelope, source of the credential, and options. The slowest callers come first.
 CALLERS = {
     "session": (
         NAMED,
@@ -53,7 +54,7 @@ CALLERS = {
     "token-both": (
         BOTH,
         lambda world: world.service_token,
-        # The operations for service tokens only.
+        # Only the operations that need a service token.
         [*VALID, "--include-path-regex", "^/api/v1/eso/"],
     ),
     "session-that-ends": (NAMED, World.session, ["--include-operation-id", REVOKE]),
@@ -90,9 +91,9 @@ def test_caller(program, log, folder, name):
     folder /= name
     folder.mkdir(exist_ok=True)
     config, report = folder / "schemathesis.toml", folder / "report.ndjson"
-    # Writing a report takes a sixth of the time.
+    # Reports are written only if needed, because a report takes a sixth of the time.
     reports = ["--report", "ndjson", "--report-ndjson-path", report] if envelope == BOTH else []
-    # A new store for each caller, so that all names are free.
+    # Each caller has a new store, so that all names are free.
     with Service(program, log.with_suffix(f".{name}.log"), envelope) as service:
         world = World(service, name)
         config.write_text(settings(world, credential_of(world)))
@@ -112,7 +113,7 @@ def test_caller(program, log, folder, name):
 
 
 def succeeded(report):
-    """Operations of a report that had a successful response."""
+    """Operations in a report that had a successful response."""
     operations = set()
     with open(report) as lines:
         for line in lines:
@@ -125,12 +126,13 @@ def succeeded(report):
 
 
 def seed():
-    """Seed of the run. The same each time, so that a change does not fail by chance."""
+    """Seed of the run: always the same seed, so that a run does not fail by chance."""
     return ["--seed", os.environ.get("SECRETS_TEST_SEED", "1")]
 
 
 def counts(result):
-    """Number of passed and failed cases in the summary. Any other failure counts as one case."""
+    """Number of passed and failed cases in the summary. A failure without a summary counts as one
+    failed case."""
     made = re.search(r"^  (\d+) generated", result.stdout, re.MULTILINE)
     found = re.search(r"^  \d+ generated, (\d+) found ", result.stdout, re.MULTILINE)
     made, failed = int(made[1]) if made else 0, int(found[1]) if found else 0

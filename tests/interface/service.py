@@ -23,7 +23,8 @@ class Service(Program):
 
     def __init__(self, program, log, envelope):
         super().__init__(program, log, SECRETS_ENVELOPE=envelope)
-        # Operations that were called by `call`, and differences of their responses from the document.
+        # Operations that `call` has called, and differences between their responses and the
+        # document.
         self.called, self.differences = set(), []
         with urllib.request.urlopen(f"{self.url}/api/v1/openapi.json") as answer:
             self.document = json.load(answer)
@@ -57,7 +58,7 @@ class Database:
         while True:
             connection, _ = self.listener.accept()
             with connection:
-                # Do not wait for clients that wait for the server to speak first.
+                # A short timeout, because some clients wait for the server to send first.
                 connection.settimeout(0.2)
                 try:
                     if connection.recv(8):
@@ -67,13 +68,13 @@ class Database:
 
 
 class World:
-    """User with some objects of each kind, and the values for the names in paths."""
+    """User with several objects of each kind, and the values for the parameters in paths."""
 
     def __init__(self, service, name):
         self.service, self.name, self.person = service, name, jwt(name)
         user = self.call("POST", "/api/v1/auth/sync")["id"]
         self.team = self.call("GET", "/api/v1/teams")["teams"][0]["id"]
-        # Named like the examples of the document.
+        # The names are the same as in the examples of the document.
         self.project = self._project("Web API")
         deleted = range(DELETED)
         scan = self._scan("token = ghp_" + "aB3dE5fG7h" * 3 + "aB3dE5")
@@ -91,7 +92,7 @@ class World:
             "port": [self.database.port],
             "user_code": [one["user_code"] for one in login],
             "device_code": [one["device_code"] for one in login],
-            # Objects for the deleting requests, so that the other requests keep theirs.
+            # Separate objects for requests that delete, so that other requests find their objects.
             "deleted_project": [self._project("deleted 0")], "deleted_key": [self._key("DELETED_0")],
             "deleted_environment": [self._environment(f"deleted-{n}") for n in deleted],
             "deleted_rotation": [self._rotation("deleted-0")],

@@ -1,8 +1,9 @@
 """The Invoke API of AWS Lambda, as far as a client needs it, for `examples/rotation-proxy`.
 
 Usage: endpoint.py; the shared secret is in SHARED_SECRET, as in the function's configuration.
-Prints `listening on http://ADDRESS` and ends when its input does, so that it does not outlive the test.
-The function `rotate` is the real function; the others fail in ways that their names describe.
+Prints `listening on http://ADDRESS`, and ends when its standard input is closed, so that it ends
+with the test. The function `rotate` is the real function; the others fail in ways that their names
+describe.
 """
 
 import json
@@ -18,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "rotation-proxy"
 import lambda_function  # noqa: E402
 
 PREFIX, SUFFIX = "/2015-03-31/functions/", "/invocations"
-# Errors of the API, without a function call.
+# Errors that the API returns without a function call.
 ERRORS = {
     "missing": (404, "ResourceNotFoundException"),
     "denied": (403, "AccessDeniedException"),
@@ -50,7 +51,8 @@ def breaks(_event):
 
 
 def looks(event):
-    """Not a rotation function: runs statements as a user, so that tests can inspect the database."""
+    """Runs SQL statements as a user, so that tests can inspect the database. This is not a rotation
+    function."""
     kinds = {"postgresql": lambda_function.Postgres, "mysql": lambda_function.Mysql}
     target = kinds[event["connection"]["integration"]](event["connection"])
     try:
@@ -110,7 +112,7 @@ def main():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    # Before the log lines of the function.
+    # Prints the address before any log line of the function.
     print(f"listening on http://127.0.0.1:{server.server_address[1]}", flush=True)
     sys.stdout = sys.stderr
     sys.stdin.read()

@@ -1,4 +1,4 @@
-//! Lambda endpoint that runs the function, and the target databases.
+//! Lambda endpoint that runs the rotation function, and the target databases.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -13,18 +13,18 @@ use secrets_core::rotators::lambda::{AwsInvoker, Invoker};
 use secrets_core::testing::rotators::{Seen, Witness};
 use serde_json::json;
 
-/// Shared secret of the service and the function.
+/// Secret that the service and the rotation function share.
 pub(crate) const SECRET: &str = "kvc_shared_0123456789abcdefghijklmnop";
 
 const REGION: &str = "eu-central-1";
 
-/// Running endpoint, stopped on drop.
+/// Running Lambda endpoint, stopped when dropped.
 pub(crate) struct Endpoint {
     pub(crate) url: String,
     process: Child,
 }
 
-/// Inspects a database through a function of the endpoint.
+/// Witness that inspects a database through a function of the endpoint.
 pub(crate) struct Looking {
     invoker: AwsInvoker,
     target: Target,
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns the available kinds.
+    /// Returns the available kinds of database servers.
     pub(crate) fn all() -> Vec<Self> {
         let mysql = variable(Self::MySql.variable()).map(|_| Self::MySql);
         [Self::Postgres, Self::MariaDb].into_iter().chain(mysql).collect()
@@ -96,7 +96,7 @@ impl Endpoint {
     /// deleted, since the servers exist for one run only.
     pub(crate) async fn database(&self, kind: Kind) -> Target {
         let server = server(kind);
-        // With characters that are special in the patterns of grants.
+        // The name has characters that are special in the patterns of grants.
         let name = format!("ro_t%_{:016x}", u64::from_be_bytes(random()));
         let quote = if kind == Kind::Postgres { '"' } else { '`' };
         self.witness(&server)
@@ -158,7 +158,7 @@ impl Witness for Looking {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        // The endpoint ends when its input does.
+        // The endpoint ends when its standard input is closed.
         drop(self.process.stdin.take());
         self.process.wait().ok();
     }

@@ -1,5 +1,5 @@
-//! Rotation through an AWS Lambda function: the published function, behind an endpoint with the API
-//! of AWS, with real databases.
+//! Tests of rotation through an AWS Lambda function: the published function, behind an endpoint
+//! with the API of AWS, and real databases.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod endpoint;

@@ -61,7 +61,7 @@ const provider = new Provider(issuer, {
     }),
   }),
   interactions: { url: (_, interaction) => `/login/${interaction.uid}` },
-  // The user has granted everything before.
+  // Pretends that the user has granted all scopes before.
   async loadExistingGrant({ oidc: { provider, session, client } }) {
     const grant = new provider.Grant({ accountId: session.accountId, clientId: client.clientId });
     grant.addOIDCScope('openid email profile');

@@ -1,4 +1,5 @@
-//! Backups of a running database, the database file after a stop, and commands that change nothing.
+//! Tests of backups of a running database, of the database file after a stop, and of commands that
+//! change nothing.
 
 use std::fs;
 use std::path::Path;
@@ -153,7 +154,7 @@ async fn a_restore_puts_a_backup_in_the_place_of_the_database() {
     assert_eq!(ended.run().code, Some(0));
     let secret = paths::secret(&project, "development", "KEY");
     alice.put(&secret, &json!({ "value": "kvc_1" })).await.is(200);
-    // The latest changes are in the `-wal` file.
+    // The latest changes are still in the `-wal` file after a kill.
     program.kill();
     assert!(files(&folder).contains(&"secrets.db-wal".to_owned()));
 

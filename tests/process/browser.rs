@@ -183,7 +183,7 @@ async fn dev_prints_a_link_and_another_on_request() {
     let (host, first) = link(BufReader::new(printed).lines());
     let client = Client::new(host.parse().unwrap(), None);
     let mut browser = Browser::new(client.clone(), &host);
-    // The service accepts connections from now on.
+    // The service prints the link when it accepts connections.
     browser.open(&first).await.is(200);
     let signed_in = browser.open("/device").await;
     assert!(signed_in.text().contains("Signed in as dev@example.com"), "{}", signed_in.text());

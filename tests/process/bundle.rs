@@ -1,4 +1,4 @@
-//! `bundle`: opening a bundle without a service.
+//! Tests of the command `bundle`: opening a bundle without a service.
 
 use std::fs;
 use std::io::Read as _;
@@ -44,8 +44,8 @@ fn open(name: &str, folder: &Path, arguments: &[&str]) -> Ended {
     Program::new(name, &arguments).run()
 }
 
-/// Writes a text to a file and returns its path as an argument. The text is not a secret of a
-/// service.
+/// Writes a text to a file and returns the file's path as an argument. The text is a key or a
+/// passphrase, not a stored secret.
 fn kept(folder: &Path, text: &str) -> String {
     let path = folder.join("unlock");
     fs::write(&path, text).unwrap();
@@ -179,7 +179,7 @@ fn peak(name: &str, bytes: usize) -> u64 {
     let file = folder.join("along.scb");
     let arguments = ["bundle", "open", file.to_str().unwrap(), "--key-file", &key];
     let (mut child, mut printed) = Program::new(name, &arguments).pipe();
-    // The rest waits in the program, which runs until the rest is read.
+    // The program cannot end before its whole output is read.
     let mut first = vec![0; values - 100_000];
     printed.read_exact(&mut first).unwrap();
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();

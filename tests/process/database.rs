@@ -1,5 +1,5 @@
-//! A database that freezes or stops responding, and a node that stalls in a transaction: other
-//! requests continue, and everything recovers without a restart.
+//! Tests with a database that freezes or stops responding, and with a node that stalls in a
+//! transaction: other requests continue, and the service recovers without a restart.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -36,15 +36,15 @@ struct Proxy(Arc<State>);
 
 #[derive(Default)]
 struct State {
-    /// Connections with a lower number are silent.
+    /// Number below which connections forward nothing.
     silent_below: AtomicU64,
     connections: AtomicU64,
-    /// True if new connections are silent too.
+    /// True if new connections forward nothing either.
     is_frozen: AtomicBool,
 }
 
 impl Proxy {
-    /// Starts a proxy. Returns it with the URL of the database through it.
+    /// Starts a proxy. Returns the proxy and the URL of the database through the proxy.
     async fn start(url: &str) -> (Self, String) {
         let (front, behind) = url.rsplit_once('@').unwrap();
         let (target, database) = behind.split_once('/').unwrap();
@@ -110,7 +110,7 @@ async fn prepared(alice: &Person) -> (String, String) {
     (project, key)
 }
 
-/// Lets many clients write and read at the same time, until the result is dropped.
+/// Starts clients that write and read at the same time, until the result is dropped.
 fn load(alice: &Client, key: &str) -> JoinSet<()> {
     let mut load = JoinSet::new();
     for client in 0..CLIENTS {

@@ -1,4 +1,4 @@
-//! `doctor`: checks and measures all stored data.
+//! Tests of the command `doctor`, which checks and measures all stored data.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -98,7 +98,7 @@ async fn an_entry_of_the_log_that_was_changed_is_found() {
     assert!(ended.stdout.contains("broken at position 3"), "{}", ended.stdout);
 }
 
-/// Runs `doctor sizes` beside a running service.
+/// Runs `doctor sizes` while the service is running.
 fn sizes(name: &str, database: &str, arguments: &[&str]) -> Ended {
     let arguments = [&["doctor", "sizes"], arguments].concat();
     Program::new(name, &arguments).with("SECRETS_DATABASE_URL", database).run()

@@ -1,4 +1,4 @@
-//! An account that uses everything its limits allow: requests of other accounts are still answered.
+//! Tests with an account that uses all of its limits: the service still responds to other accounts.
 
 use std::io::{Write as _, stderr};
 use std::time::Instant;
@@ -80,7 +80,8 @@ async fn reads_beside_imports(program: Running) {
         let (token, bulk) = (tokens[number % 20].clone(), bulk.clone());
         imports.spawn(async move {
             let import = import(&format!("K{}", number % 5), 1_024);
-            // A connection that is closed because the machine is busy concerns its client only.
+            // A closed connection counts as 503: on a busy machine, the service may close a
+            // connection of this client.
             token.try_post(&bulk, &import).await.map_or(503, |reply| reply.status)
         });
     }
@@ -124,7 +125,7 @@ async fn the_number_of_watches_is_a_setting() {
 
     let watch = alice.watch(&path, &[]).await;
     assert_eq!(watch.status(), 200);
-    // A team has a quarter.
+    // A team may have a quarter of the event streams.
     alice.watch(&path, &[]).await.into_reply().await.is(429).code("rate_limited");
 
     let mut others = Vec::new();

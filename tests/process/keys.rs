@@ -14,11 +14,11 @@ use uuid::Uuid;
 
 use crate::program::{Ended, Program, folder, jwt, log_path, root_key};
 
-/// Byte that the root key consists of, before its replacement and after.
+/// Bytes that the root key consists of: before the replacement, and after the replacement.
 const OLD: u8 = 7;
 const NEW: u8 = 8;
 
-/// Creates a command with these root keys, such as `keys rotate-root`.
+/// Creates a command, such as `keys rotate-root`, with these root keys.
 fn keyed(name: &str, arguments: &[&str], url: &str, keys: (u8, Option<u8>)) -> Program {
     with_keys(Program::new(name, arguments).with("SECRETS_DATABASE_URL", url), keys)
 }
@@ -122,7 +122,8 @@ async fn nodes_go_on_while_the_root_key_is_replaced() {
     alice.secret(&project, "development", "KEY", "kvc_0").await;
     let second = serve("keys_nodes_2", &url, (NEW, Some(OLD))).start();
 
-    // Two operators at once: one replaces the key, and the other finds it replaced.
+    // Two operators run the command at once: one command replaces the key, and the other command
+    // finds the new key.
     let commands: Vec<_> = (0..2)
         .map(|_| {
             let url = url.clone();
@@ -141,7 +142,8 @@ async fn nodes_go_on_while_the_root_key_is_replaced() {
     drop((first, second));
 }
 
-/// Returns the number of values and previous values under a version of the project's key.
+/// Returns the number of values and previous values that are encrypted with a version of the
+/// project's key.
 async fn records(url: &str, project: &str, version: u32) -> usize {
     let store = store::open_shared(&url.parse().unwrap()).await.unwrap();
     let mut reads = store.read().await.unwrap();

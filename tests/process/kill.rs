@@ -1,4 +1,4 @@
-//! `kill -9` during writes.
+//! Tests of `kill -9` during writes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -13,7 +13,7 @@ use crate::program::{Program, folder, jwt};
 const ROUNDS: u32 = 20;
 const WRITERS: u32 = 8;
 
-/// Acknowledged and pending writes of each key.
+/// Last acknowledged version and last sent version of each secret key.
 #[derive(Default)]
 struct Journal {
     acknowledged: BTreeMap<String, u32>,
@@ -48,7 +48,7 @@ async fn an_acknowledged_write_survives_a_kill_and_none_is_half_written() {
                 tokio::spawn(work.write(format!("KEY_{writer}")))
             })
             .collect();
-        // At a different moment each time, and never before the first write.
+        // Kills the server at a different moment in each round, and never before the first write.
         tokio::time::sleep(Duration::from_millis(20 + u64::from(round) * 7)).await;
         while count.load(Ordering::Relaxed) < 10 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -128,7 +128,7 @@ async fn compare(client: &Client, secrets: &str, journal: &Mutex<Journal>) {
 }
 
 fn value(key: &str, version: u32) -> String {
-    // Long enough to span several pages, so that a partial write would show.
+    // The value spans several database pages, so that the test detects a partial write.
     canary(&format!("{key}_{version}")).repeat(200)
 }
 

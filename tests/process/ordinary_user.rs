@@ -41,7 +41,7 @@ impl OrdinaryUser {
     fn copy_programs(&self) {
         for name in ["secrets-http", "secrets"] {
             let (built, copy) = (programs().join(name), self.programs.join(name));
-            // Not possible between two disks.
+            // Hard links are not possible between two file systems.
             if fs::hard_link(&built, &copy).is_err() {
                 fs::copy(&built, &copy).unwrap();
             }

@@ -12,10 +12,10 @@ use crate::program::{Ended, Program};
 use crate::rotations::world::until;
 use crate::servers::{Server, address};
 
-/// Debian has the program outside of the PATH of ordinary users.
+/// Path of PgBouncer on Debian, which is outside of the PATH of ordinary users.
 const PROGRAM: &str = "/usr/sbin/pgbouncer";
 
-/// Running pooler, with the URL of the database through it.
+/// Running PgBouncer, with the URL of the database through PgBouncer.
 struct Pooler {
     _server: Server,
     url: String,
@@ -27,7 +27,8 @@ impl Pooler {
         let password = percent_decode_str(url.password().unwrap()).decode_utf8().unwrap();
         let name = url.username();
         let (host, port) = address();
-        // Not in the folder that is searched for values: the file has the password of the database.
+        // The files are outside of the folder that is searched for secret values, because a file
+        // contains the password of the database.
         let folder = user.folder.parent().unwrap();
         let (config, users) = (folder.join("pgbouncer.ini"), folder.join("users.txt"));
         write(user, &users, &format!("\"{name}\" \"{password}\"\n"));

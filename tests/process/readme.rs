@@ -1,6 +1,6 @@
 //! The commands of the README, of `docs/http.md` and of the guide for operators, run unchanged as
-//! an ordinary user. Only folders and ports are replaced. Blocks of the language `text` are not
-//! run: they install, or need other machines.
+//! an ordinary user. Only folders and ports are replaced. Blocks with the language `text` are not
+//! run, because their commands install software or need other machines.
 
 use std::fs;
 use std::path::Path;
@@ -20,8 +20,8 @@ fn blocks(page: &str) -> Vec<String> {
     blocks.collect()
 }
 
-/// Starts the service as an ordinary user on a free port, runs the blocks with its address and
-/// token and those of a PostgreSQL server, and returns their output.
+/// Starts the service as an ordinary user on a free port. Runs the blocks with the address and a
+/// token of the service and with a PostgreSQL server. Returns the output of the blocks.
 fn walk(name: &str, blocks: &[String]) -> (OrdinaryUser, String) {
     let user = OrdinaryUser::new(name);
     let program = Program::of_user(&user, name, &["dev", "--listen", "127.0.0.1:0"]).start();
@@ -100,7 +100,7 @@ fn the_http_guide_works_unchanged() {
     assert!(stdout.contains("\nMAIN_DB_USERNAME='kv_"), "{stdout}");
 }
 
-/// Functions that stand for the commands that the guide expects on a server.
+/// Shell functions that replace the commands that the guide expects on a server.
 const SERVER: &str = r#"
 trap 'kill $server' EXIT
 await() { until curl -fs "http://127.0.0.1:$port/health/live" >/dev/null; do kill -0 "$server"; sleep 0.1; done; }
@@ -112,7 +112,7 @@ systemctl() {
 }
 "#;
 
-/// Commands that create the keys of a PostgreSQL database, as the service of the guide has done.
+/// Commands that create the keys of a PostgreSQL database, as the guide's service would have done.
 const SEED: &str = r#"
 SECRETS_DATABASE_URL=$DATABASE secrets-http serve --config etc/secrets.toml 2>>"$log" & server=$!; await
 systemctl stop

@@ -1,4 +1,5 @@
-//! Servers that one test starts, stops and kills. They run as the user of the other servers.
+//! Servers that a single test starts, stops and kills. They run as the same user as the shared
+//! servers.
 
 use std::io::Write as _;
 use std::net::Ipv4Addr;
@@ -71,7 +72,7 @@ impl Server {
         let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
         self.signal(signal);
         for child in children.split_whitespace() {
-            // A session may have ended in the meantime.
+            // Errors are ignored, because a process may have ended in the meantime.
             let _ =
                 Command::new("kill").args([signal.flag(), child]).stderr(Stdio::null()).status();
         }

@@ -1,4 +1,4 @@
-//! Rate limits that several nodes share in Redis, and nodes whose Redis is away.
+//! Tests of rate limits that several nodes share in Redis, and of nodes that cannot reach Redis.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -60,7 +60,7 @@ async fn two_nodes_share_their_rate_limits() {
         assert_eq!(windows(node).await, "shared");
     }
 
-    // A user for each attempt: the minute may end during an attempt.
+    // Each attempt has a new user, because the minute may end during an attempt.
     let mut counted = None;
     for attempt in 0..3 {
         let token = jwt(&format!("redis-{attempt}"));
@@ -90,7 +90,8 @@ async fn two_nodes_share_their_rate_limits() {
     }
 }
 
-/// Sends requests until the result is stopped. Returns the number of requests of each status.
+/// Clients that send requests until they are stopped. The result is the number of responses with
+/// each status.
 struct Load {
     clients: JoinSet<BTreeMap<u16, usize>>,
     is_over: Arc<AtomicBool>,
@@ -164,7 +165,7 @@ async fn no_request_fails_while_redis_is_frozen_killed_and_restarted() {
     let failures =
         scraped.lines().find_map(|line| line.strip_prefix("secrets_redis_failures_total "));
     let failures: f64 = failures.unwrap().parse().unwrap();
-    // Of each interruption, only the requests that were waiting have noticed anything.
+    // Each interruption causes failures only for the requests that were waiting for Redis.
     let most = u32::try_from(3 * (CLIENTS + 1)).unwrap();
     assert!(failures > 0.0 && failures <= f64::from(most), "{failures}");
 }

@@ -1,4 +1,4 @@
-//! Signing in with a real OpenID provider.
+//! Tests of signing in with a real OpenID provider.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Promotion of a standby under load, with synchronous replication: nothing acknowledged is lost,
-//! and the program finds the new primary by itself.
+//! Tests of the promotion of a standby under load, with synchronous replication: no acknowledged
+//! write is lost, and the program finds the new primary without a restart.
 
 use std::collections::BTreeMap;
 use std::io::{Write as _, stderr};
@@ -71,7 +71,7 @@ impl Load {
                         reply.map(|reply| reply.json()["secret"]["version"].as_u64().unwrap());
                     written.lock().unwrap().entry(key.clone()).or_default().add(version);
                     count.fetch_add(u32::from(version.is_some()), Ordering::Relaxed);
-                    // A refusal comes at once.
+                    // Waits longer after a refusal, because refusals come at once.
                     sleep(Duration::from_millis(if version.is_some() { 1 } else { 50 })).await;
                 }
             });

@@ -121,7 +121,7 @@ impl Pair {
         let folder = format!("server-{server}");
         let addresses = format!("listen_addresses={addresses}");
         let mut arguments = vec!["-D", &folder, "-p", &port, "-c", &addresses];
-        // Not synced: no test checks the behaviour after a loss of power.
+        // `fsync=off`, because no test checks the behaviour after a power failure.
         for setting in
             ["unix_socket_directories=", "fsync=off", "shared_buffers=16MB", "wal_keep_size=256MB"]
         {

@@ -1,4 +1,4 @@
-//! Starting, and errors at the start.
+//! Tests of starting the program, and of errors at the start.
 
 use std::fs;
 use std::net::TcpListener;

@@ -18,8 +18,8 @@ async fn a_request_under_way_is_answered_before_the_end() {
             tokio::spawn(async move { client.try_post("/api/v1/projects", &body).await })
         })
         .collect();
-    // Some requests are running, some not yet sent: those may be refused, but no response may be
-    // cut off.
+    // Some requests are running, and others are not yet sent. The service may refuse unsent
+    // requests, but must not cut off a response.
     tokio::time::sleep(Duration::from_millis(15)).await;
 
     let status = tokio::task::spawn_blocking(move || program.terminate(Duration::from_secs(15)))

@@ -12,7 +12,7 @@ import sys
 port, folder = int(sys.argv[1]), pathlib.Path(sys.argv[2])
 refuse = sys.argv[3] if len(sys.argv) > 3 else "0"
 refused = 0
-# Messages arrive concurrently: each has its own number.
+# Messages arrive concurrently, so each message has its own number.
 numbers = itertools.count()
 
 
@@ -44,7 +44,7 @@ class Session(socketserver.StreamRequestHandler):
 
     def recipient(self, command, recipients):
         global refused
-        # Like real servers, with the address in the response.
+        # Real servers include the address in the response, too.
         if refuse == "for-good":
             self.say(f"550 5.1.1 {command} unknown")
         elif refused < int(refuse):

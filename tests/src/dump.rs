@@ -102,7 +102,7 @@ impl Dump {
             self.row(("invitation", invitation.id), &invitation);
         }
         for (mut token, scope) in reads.tokens(&[team]).await.unwrap() {
-            // Written in the background, not by the request under test.
+            // A background job writes this field, not the request under test.
             token.last_use = None;
             self.row(("token", token.id), &(token, scope));
         }

@@ -50,7 +50,7 @@ struct State {
     exchanges: Mutex<Vec<String>>,
 }
 
-/// Sign-in at the provider that a code stands for.
+/// Sign-in at the provider, which the client exchanges for tokens with a code.
 struct Authorized {
     nonce: String,
     challenge: String,
@@ -189,7 +189,7 @@ impl State {
         json!({ "keys": [jwk] })
     }
 
-    /// Exchanges a code; the error is the violated rule.
+    /// Exchanges a code for tokens. The error is the violated rule.
     fn exchange(&self, headers: &HeaderMap, form: &str) -> Result<Value, &'static str> {
         let fields: BTreeMap<String, String> = serde_urlencoded::from_str(form).unwrap();
         let field = |name: &str| fields.get(name).map(String::as_str).unwrap_or_default();

@@ -71,7 +71,7 @@ impl Build {
         self.webhooks_by(allow, SystemResolver)
     }
 
-    /// Enables webhooks to the addresses in this list, with this DNS resolver.
+    /// Enables webhooks to the addresses in this list, with names resolved by this resolver.
     #[must_use]
     pub fn webhooks_by(mut self, allow: &str, resolver: impl Resolver + 'static) -> Self {
         self.options.egress = EgressPolicy::parse(allow).unwrap();

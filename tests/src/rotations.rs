@@ -155,7 +155,7 @@ impl Rotated {
         }
     }
 
-    /// Works on all due rotations until nothing is due.
+    /// Processes the due rotations until no rotation is due.
     pub async fn settle(&self, app: &App) {
         loop {
             for claim in rotations::claim_rotations(app.service.engine()).await.unwrap() {
@@ -166,7 +166,7 @@ impl Rotated {
             if record.schedule.work_at.is_none_or(|at| at > now) {
                 return;
             }
-            // The server's own job has claimed it.
+            // The server's own job has claimed the rotation.
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }

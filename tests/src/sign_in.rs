@@ -1,4 +1,4 @@
-//! Sign-in of browsers, as a test configures it.
+//! Configuration of the sign-in of browsers in tests.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Stores that the tests run with.
+//! Stores with which the tests run.
 
 use std::any::Any;
 use std::fs;

@@ -194,7 +194,7 @@ impl TargetDatabase {
 }
 
 impl Drop for TargetDatabase {
-    /// Waits for the server, on a separate thread, because a thread of the runtime must not block.
+    /// Deletes the database on a separate thread, because a thread of the runtime must not block.
     fn drop(&mut self) {
         let (target, name) = (self.target.clone(), self.name.clone());
         let dropping = thread::spawn(move || {
@@ -205,7 +205,7 @@ impl Drop for TargetDatabase {
                 if target.dialect == Dialect::Postgres {
                     admin.run(&format!("DROP DATABASE {name} WITH (FORCE)")).await.unwrap();
                 } else {
-                    // Do not wait for ever if a session holds a table.
+                    // Limits the wait if another session locks a table.
                     admin.run("SET lock_wait_timeout = 5").await.unwrap();
                     admin.run(&format!("DROP DATABASE {name}")).await.unwrap();
                 }
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use crate::canary;
 
-    /// Creates a user; the password does not appear in a log.
+    /// Creates a user. The password does not appear in a log.
     async fn user(target: &Target, password: &str) -> String {
         let name = format!("user_{:016x}", u64::from_be_bytes(secrets_core::crypto::random()));
         let statement = match target.dialect {

@@ -1,4 +1,4 @@
-//! Requests as raw bytes, which no HTTP client would send.
+//! Requests as raw bytes, for requests that no HTTP client would send.
 
 use std::net::SocketAddr;
 

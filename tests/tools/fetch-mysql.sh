@@ -1,6 +1,6 @@
 #!/bin/sh
-# Unpacks a MySQL server of Debian's unstable distribution, since the stable ones have none.
-# Usage: fetch-mysql.sh FOLDER
+# Unpacks a MySQL server of Debian's unstable distribution, because the stable distributions have
+# none. Usage: fetch-mysql.sh FOLDER
 #
 # Nothing is installed: FOLDER/root gets the server with all its libraries, including the loader. Uses
 # the mirror of the system. Needs Debian's package manager, but not root.
@@ -37,5 +37,5 @@ for deb in "$work"/archives/*.deb; do
     dpkg -x "$deb" "$work/root"
 done
 chmod -R go+rX "$work/root"
-# Unless a concurrent run has finished first.
+# The move fails if a concurrent run has finished first.
 mv -T "$work/root" "$folder/root" || [ -e "$folder/root" ]

@@ -35,7 +35,8 @@ mysql_program() {
 
 # Options of both MySQL and MariaDB. The statement log goes to the standard output, like all other output.
 mysql_options() {
-    # A server deletes what others have in the same folder for temporary tables.
+    # Each server has its own folder for temporary tables, because a server deletes the files of
+    # other servers.
     mkdir -p tmp
     cat >options <<OPTIONS
 [mysqld]

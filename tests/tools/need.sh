@@ -1,5 +1,5 @@
-# Tools that the suites need and that cargo, pip and npm do not install. Sourced by tests/run.
-# A check runs no program but the one it looks for, so that it works with an empty PATH.
+# Tools that the suites need and that cargo, pip and npm do not install. Sourced by tests/run. A
+# check runs only the program that it looks for, so that the check works with an empty PATH.
 
 # Prints the missing tools, and fails if there are any.
 check_tools() {
@@ -119,7 +119,7 @@ has_mariadb() {
     [ -n "$mariadb" ]
 }
 
-# Debian keeps it outside of the PATH of ordinary users.
+# Debian installs pgbouncer outside of the PATH of ordinary users.
 has_pgbouncer() {
     [ -x /usr/sbin/pgbouncer ]
 }

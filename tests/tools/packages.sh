@@ -12,11 +12,11 @@ check_python_packages() (
     done
 )
 
-# Checks that a wheel needs no newer system than the platform in its name says.
+# Checks that a wheel needs no newer system than the platform tag in its name.
 check_platform() {
     declared=$(basename "$1" .whl)
     declared=${declared##*-}
-    # This name promises no other system than the one of the build.
+    # The tag `linux` promises no other system than the system of the build.
     case $declared in
         linux_*) return ;;
         musllinux_*)
@@ -26,7 +26,7 @@ check_platform() {
     esac
     found=$("$venv/bin/auditwheel" show "$1" | tr '\n' ' ' |
         sed -n 's/.*is consistent with the following platform tag: "\([a-z0-9_]*\)".*/\1/p')
-    # A name such as manylinux_2_28_x86_64: the older one is the first in the order of versions.
+    # For tags such as manylinux_2_28_x86_64, the older platform is the first in version order.
     oldest=$(printf '%s\n' "$found" "$declared" | sort -V | head -n 1)
     [ -n "$found" ] && [ "${found%%_*}" = "${declared%%_*}" ] && [ "$oldest" = "$found" ] || {
         echo "$1: the contents need $found"
@@ -35,8 +35,8 @@ check_platform() {
     echo "$1: the contents run on $found"
 }
 
-# Checks that the native modules of a wheel need no library but musl. auditwheel would look for the libraries of
-# musl among those of this system.
+# Checks that the native modules of a wheel need no library but musl. auditwheel would look for the
+# libraries of musl among the libraries of this system.
 check_musl() {
     "$venv/bin/python" - "$1" <<'PYTHON'
 import io, sys, zipfile

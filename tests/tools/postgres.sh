@@ -16,10 +16,10 @@ postgres_make() {
     find_postgres
     stop_signal=INT
     echo "$password" >password
-    # Not synced: the data is needed for one run only.
+    # Does not sync to disk, because the data is needed for one run only.
     "$postgres_bin/initdb" --pgdata=data --username=postgres --pwfile=password \
         --auth=scram-sha-256 --encoding=UTF8 --locale=C --no-sync
-    # With and without TLS; clients may connect from any address that the server listens on.
+    # Clients may connect with and without TLS, from any address that the server listens on.
     echo 'host all all 127.0.0.0/8 scram-sha-256' >data/pg_hba.conf
 }
 

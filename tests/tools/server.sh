@@ -15,11 +15,12 @@ main() {
     trap 'exit 0' TERM
     target='' addresses=127.0.0.1
     case $name in
-        # The certificate covers all of these addresses but the last.
+        # The certificate covers all of these addresses except the last.
         target-*) target=yes addresses=127.0.0.1,127.0.0.2,127.0.0.3,127.0.0.4 ;;
     esac
     kind=${name#target-}
-    # Begins like all secret values in tests, so that logs and files are searched for it at the end.
+    # The password begins like all secret values in tests, so that the search of logs and files at
+    # the end finds it.
     password=kvc_$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')
     "${kind}_make"
     # Tries another port if another process has taken the free port.

@@ -2,7 +2,7 @@
 # tests/run, and by the suites that use the servers.
 # They listen only on loopback addresses and not on Unix sockets, whose path could be too long.
 
-# Each server with the variable for its address.
+# Servers, each with the variable for its address.
 servers='postgres:SECRETS_TEST_POSTGRES_URL
 target-postgres:SECRETS_TEST_TARGET_POSTGRES_URL
 target-mariadb:SECRETS_TEST_TARGET_MARIADB_URL
@@ -61,7 +61,7 @@ start_server() {
     : >"$log"
     cp "$SECRETS_TEST_SERVERS/ca.pem" "$SECRETS_TEST_SERVERS/certificate.pem" \
         "$SECRETS_TEST_SERVERS/key.pem" "$folder"
-    # The log too: a server may open its log file again by name.
+    # The log file gets the same owner, because a server may open its log file again by name.
     [ -z "$as_server" ] || chown -R nobody "$folder" "$log"
     # Passes the script as text, because the user `nobody` may be unable to read our files.
     program=$(cd tests/tools && cat postgres.sh mysql.sh mariadb.sh server.sh)
@@ -79,7 +79,7 @@ fetch_mysql() {
         : >"$folder/absent"
         return
     }
-    # If the user `nobody` cannot reach it: hard links, or a copy on another disk.
+    # If the user `nobody` cannot reach the server, makes hard links, or a copy on another disk.
     [ -z "$as_server" ] || setpriv $as_server test -x "$root/usr/sbin/mysqld" || {
         copy=$SECRETS_TEST_SERVERS/mysql
         cp -rl "$root" "$copy" 2>/dev/null || { rm -rf "$copy" && cp -r "$root" "$copy"; }
@@ -114,7 +114,7 @@ await_server() {
     done
 }
 
-# Prints which optional servers were missing.
+# Prints the names of optional servers that were missing.
 tell_absent() {
     [ ! -e "${SECRETS_TEST_SERVERS-}/without-mysql" ] ||
         echo "MySQL is not available (see $SECRETS_TEST_LOGS/target-mysql.log): rotation was tested without it"

@@ -18,7 +18,7 @@ has_target() {
 }
 
 add_target() {
-    # `timeout`, because rustup would wait on a network that drops packets.
+    # Uses `timeout`, because rustup would wait on a network that drops packets.
     command -v rustup >/dev/null && timeout 120 rustup target add "$target" >&2 && has_target
 }
 

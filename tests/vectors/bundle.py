@@ -98,7 +98,7 @@ def exchange(private: bytes, public: bytes) -> bytes:
     try:
         return key.exchange(X25519PublicKey.from_public_bytes(public))
     except ValueError:
-        # A point of low order.
+        # The public key is a point of low order.
         raise Refused("no_recipient") from None
 
 
@@ -140,12 +140,12 @@ def chunk_nonce(number: int, is_last: bool) -> bytes:
     return number.to_bytes(11) + bytes([is_last])
 
 
-# Writing. All random values are arguments, and any value can be wrong on purpose.
+# Writing of bundles. All random values are arguments, and any value can be wrong on purpose.
 
 
 @dataclass
 class Writer:
-    """Bundle to write. `slots` are the recipients as in the header."""
+    """Bundle to write. `slots` are the recipients in the form of the header."""
 
     file_key: bytes
     salt: bytes
@@ -198,7 +198,7 @@ class Writer:
     def file(
         self, header: bytes, chunks: bytes, signing: bytes | None = None, mac: bytes | None = None
     ) -> bytes:
-        """File of a header and chunks, with mac and signature."""
+        """Bundle file with this header and these chunks, with mac and signature."""
         head = MAGIC + b"\1" + len(header).to_bytes(4) + header
         head += mac or header_mac(self.file_key, self.salt, head)
         key = Ed25519PrivateKey.from_private_bytes(signing or self.signing)
@@ -208,7 +208,7 @@ class Writer:
         return self.file(self.header_json(), b"".join(self.chunks(payload)))
 
 
-# Reading.
+# Reading of bundles.
 
 
 def malformed() -> NoReturn:
@@ -273,7 +273,8 @@ def identifier(value: Any) -> str:
 
 
 def moment(value: Any) -> datetime:
-    """Parses RFC 3339 in UTC, with no, three or six digits of a fraction, as few as represent the time."""
+    """Parses an RFC 3339 time in UTC. The fraction has zero, three or six digits: the fewest that
+    represent the time."""
     match = re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3}|\.\d{6})?Z", text(value))
     fraction = match[1] if match else None
     if not match or (fraction and fraction.endswith("000")):

@@ -40,7 +40,7 @@ struct Given {
     text: String,
 }
 
-/// Bytes in base64, or a part of another vector.
+/// Part of a bundle: bytes in base64, or a slice of another vector.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Part {

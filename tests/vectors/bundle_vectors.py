@@ -17,7 +17,7 @@ STARTED = "2026-01-01T00:00:00Z"
 PROJECT = "00000000-0000-4000-8000-0000000000aa"
 ENVIRONMENT = "00000000-0000-4000-8000-0000000000bb"
 PASSPHRASE = "kvc correct horse battery"
-# Minimum costs, so that every reader is fast.
+# Minimum Argon2id costs, so that every reader is fast.
 LEAST = {"m": 19_456, "it": 2, "p": 1}
 
 HEADER = {
@@ -40,7 +40,7 @@ THREE = [
     {"key": "_c.d-e", "value": "", "version": 4_294_967_295, "updated_at": "2025-12-31T23:59:59.250Z"},
 ]
 
-# Written by the Rust crate, so that this reader also opens its output.
+# Bundle that the Rust crate has written, so that this reader also opens output of the crate.
 MADE_IN_RUST = (
     "U0NCVU5ETEUBAAACz3sidiI6MSwic3VpdGUiOiJBMjU2R0NNLUhLREYtU0hBMjU2Iiwic2FsdCI6ImRQNWY1YW01"
     "Z1Y4WGE0VHpsQlBrcUEiLCJjaHVuayI6NjU1MzYsInNlcSI6MTc2NzIyNTYwMDEyMzQ1NiwiY3JlYXRlZCI6IjIw"
@@ -139,7 +139,7 @@ class Maker:
 
 
 def bytes_of(vector: Vector, vectors: list[Vector]) -> bytes:
-    """Bytes of a vector: base64, or parts, some of which are taken from other vectors."""
+    """Bytes of a vector, given as base64 or as parts; a part can be a slice of another vector."""
     if "bundle" in vector:
         return base64.b64decode(vector["bundle"])
     whole = b""
@@ -301,7 +301,7 @@ def payloads(make: Maker) -> None:
 
 def chunks(make: Maker) -> None:
     def filled(length: int) -> list[Vector]:
-        """Secrets with a payload of this length."""
+        """Secrets whose payload has this length."""
         secrets: list[Vector] = []
         while (left := length - len(compact(secrets))) > 0:
             empty = len(compact([secret("K000", "")])) - (1 if secrets else 2)
@@ -540,7 +540,8 @@ def refuse_costs(make: Maker) -> None:
 
 
 def signed_by_strangers(make: Maker) -> None:
-    """Headers changed by an attacker without a key of the bundle: with the old mac, signed by the attacker."""
+    """Headers changed by an attacker who has no key of the bundle. They have the old mac, and a
+    signature by the attacker."""
     forger = make.fixed("bundle forger", 32)
 
     def signed_anew(writer: bundle.Writer, **header: object) -> bytes:

@@ -11,7 +11,7 @@ const expand = (value) =>
 // these.
 const OF_THE_CORE = ["proxy.json", "wrapped.json", "xaes.json"];
 
-// Check of each section; `null` if the section is not for JavaScript.
+// Function that checks a vector, for each section; `null` if the section is not for JavaScript.
 const FILES = {
   "bundle.json": { keys: bundleKey, vectors: bundle },
   "formats.json": { read, write },
@@ -92,7 +92,7 @@ function record(module, vector) {
 }
 
 function token(module, vector) {
-  // A token with a wrong length is plausible: the server looks it up.
+  // A token with a wrong length counts as plausible, because the server looks up the token.
   const expected = vector.valid || vector.reason === "length";
   same("whether it is plausible", module.isPlausibleToken(vector.token), expected);
 }
@@ -119,7 +119,7 @@ function write(module, vector) {
   else same("what is written", render(), vector.text);
 }
 
-// The field name contains the index in a list as well.
+// The name of the field contains the index in the list.
 function refusalOf({ kind, fields }) {
   const place = ({ field }) => /^secrets\[(\d+)\]/.exec(field)?.[1];
   return { kind, fields: fields.map((it) => (place(it) ? { ...it, index: Number(place(it)) } : it)) };
@@ -152,7 +152,8 @@ function bytesOf({ bundle, parts }, vectors) {
   return Uint8Array.from(pieces.flatMap((piece) => [...piece]));
 }
 
-// A valid key gets as far as opening the bundle. Public keys are not used here.
+// Opens the golden bundle with the key: a valid key of another bundle fails only there. Public keys
+// are not checked.
 function bundleKey(module, { kind, text, valid }, { vectors: [golden] }) {
   const given = {
     key: { key: text },

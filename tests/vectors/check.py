@@ -131,7 +131,7 @@ def token(vector: Vector) -> None:
 
 
 def proxy_heading(vector: Vector) -> dict[str, str]:
-    """Fields of a request, from a vector."""
+    """Fields of a request, taken from a vector."""
     names = ("ts", "config", "seq", "step", "outcome")
     heading = {name: str(vector[name]) for name in names if name in vector}
     return heading | {"nonce": ref.base64url(data(vector, "nonce"))}
@@ -221,7 +221,7 @@ def bundle_key(vector: Vector) -> None:
             bits = bundles.bits_of(prefix, text)
         except ref.Refused:
             return
-        # A correct text form of an invalid point.
+        # The text form is correct, but the point is invalid.
         return expect("whether it is of low order", bits in (bytes(32), b"\1" + bytes(31)), True)
     bits = data(vector, "bits")
     expect("the bits", bundles.bits_of(prefix, text), bits)

@@ -114,7 +114,7 @@ CONTEXT: Vector = {
     "environment_id": uuid("bb"),
     "object_id": uuid("cc"),
     "key_name": "DATABASE_URL",
-    # Text, because JavaScript numbers are exact only up to 2^53.
+    # The version is a text, because JavaScript numbers are exact only up to 2^53.
     "version": "7",
 }
 GOLDEN = bytes.fromhex(
@@ -177,7 +177,7 @@ def refused_record(
     dek_ver: int = DEK_VER,
     **changes: object,
 ) -> Vector:
-    """Record that does not open: by default the golden record, in a context that is not its own."""
+    """Record that does not open: by default the golden record, in a wrong context."""
     return {
         "name": name,
         "valid": False,
@@ -191,11 +191,11 @@ def refused_record(
 
 
 def accepted_records() -> list[Vector]:
-    """Sizes on both sides of each boundary, and contexts of every kind."""
+    """Values with sizes on both sides of each padding boundary, and contexts of every kind."""
     golden = accepted_record("golden value", GOLDEN_VALUE, nonce=GOLDEN_NONCE)
     # One nonce for two records, which is acceptable only in a test.
     hidden = accepted_record("golden hidden", "", nonce=GOLDEN_NONCE, flags=1, version="8")
-    # The published bytes take precedence over the reference.
+    # The published bytes must not change, even if the reference implementation changes.
     assert golden["record"] == GOLDEN.hex() and hidden["record"] == GOLDEN_HIDDEN.hex()
 
     whole: Vector = {"environment_id": NIL, "key_name": ""}
@@ -284,7 +284,7 @@ def moved_records() -> list[Vector]:
 
 
 def damaged_records() -> list[Vector]:
-    """The golden record with something changed, cut off or added."""
+    """The golden record with bytes changed, cut off or added."""
     head, tag = GOLDEN[: ref.HEADER_BYTES], GOLDEN[-ref.TAG_BYTES :]
     dek_ver_2 = GOLDEN[:3] + (2).to_bytes(4) + GOLDEN[7:]
     return [
@@ -326,7 +326,7 @@ def damaged_records() -> list[Vector]:
 
 
 def faulty_records() -> list[Vector]:
-    """Records with a correct tag, which only an explicit check refuses.
+    """Records with a correct tag that only an explicit check refuses.
 
     Each is sealed with the right key for the golden context, by a faulty writer.
     """
@@ -548,7 +548,8 @@ def wrapped() -> dict[str, list[Vector]]:
         "zeros": bytes(32),
         "00 to 1f": bytes(range(32)),
     }
-    # The derived purposes; token pepper, audit, manifest and signing keys are random.
+    # Purposes whose keys are derived. The token pepper and the audit, manifest and signing keys are
+    # random.
     purposes = [(name, KEK, INSTANCE, name) for name in ("dek-wrap", "canary")] + [
         ("dek-wrap of another instance", KEK, uuid("2"), "dek-wrap")
     ]
@@ -620,7 +621,8 @@ def token() -> dict[str, list[Vector]]:
             refuse(
                 "checksum of the body without its prefix", "checksum", body + ref.checksum(body[4:])
             ),
-            # Equal to the right value modulo 2^32: a reader that decodes it must not wrap around.
+            # The checksum equals the right value modulo 2^32: a reader that decodes the checksum
+            # must not wrap around.
             refuse("checksum and 2^32", "checksum", body + ref.base62(crc + 2**32, 6)),
             refuse("checksum of zeros", "checksum", body + "000000"),
             refuse("checksum before the body", "checksum", "env_" + digits + body[4:]),
@@ -645,9 +647,10 @@ def token() -> dict[str, list[Vector]]:
                 )
             ),
             refuse("a dash in the checksum", "alphabet", text[:-1] + "-"),
-            # 53 bytes, of which two are one letter that spans the beginning of the checksum.
+            # The text has 53 bytes; one letter of two bytes spans the beginning of the checksum.
             refuse("a letter of two bytes", "alphabet", body[:-1] + "\u00e9" + digits[1:]),
-            # 53 letters, but not 53 bytes: a reader that counts letters would accept the length.
+            # The text has 53 letters, but 54 bytes: a reader that counts letters would accept the
+            # length.
             refuse("53 letters, 54 bytes", "length", body[:-1] + "\u00e9" + digits),
             refuse("a wide digit", "length", "env_\uff10" + text[5:]),
         ]
@@ -767,7 +770,7 @@ def proxy_answers() -> list[Vector]:
     payload = golden["payload"]
     fields = json.loads(payload)
     request = ref.proxy_request(PROXY_SECRET.encode(), proxy_heading(), bytes(12), b"{}")
-    # Encrypted with the key of requests, and signed as an answer.
+    # The content is encrypted with the key for requests, and signed as an answer.
     ct = json.loads(request)["ct"]
     sig = ref.proxy_signature(
         PROXY_SECRET.encode(), "answer", asked["nonce"], asked["seq"], asked["step"], "ok", ct
@@ -814,7 +817,7 @@ SENT = 1767225600
 
 
 def delivery(name: str, refusal: str | None = None, **other: object) -> Vector:
-    """Delivery, by default with a correct signature."""
+    """Webhook delivery, by default with a correct signature."""
     fields = {
         "secret": WEBHOOK_SECRET,
         "id": "msg_0000000000000000000000001",

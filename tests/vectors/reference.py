@@ -78,7 +78,7 @@ def xaes_decrypt(key: bytes, nonce: bytes, ciphertext: bytes, aad: bytes) -> byt
 
 
 def xaes_accumulated(iterations: int) -> bytes:
-    """Hash of the specification's accumulated test.
+    """Result of the accumulated test in the XAES specification, a hash.
 
     The inputs are read one after the other from SHAKE-128 of the empty input; the ciphertexts go
     into a second SHAKE-128.
@@ -163,9 +163,9 @@ def pad(value: bytes) -> bytes:
 def unpad(inner: bytes) -> bytes:
     """Returns the value of an inner plaintext, which must be exactly the output of `pad`.
 
-    The tag was right, so only a faulty writer can cause another padding. It is refused all the
-    same: then one value with one nonce has exactly one record, and a writer that shows the length
-    of its values, or hides data after them, is detected by the first reader.
+    The tag was right, so only a faulty writer can cause another padding. The function still refuses
+    other padding: a value with a nonce then has exactly one record, and the first reader detects a
+    writer that reveals the length of its values or hides data after the values.
     """
     length = int.from_bytes(inner[:LENGTH_BYTES])
     value = inner[LENGTH_BYTES : LENGTH_BYTES + length]
@@ -240,7 +240,7 @@ def unwrap(wrapping_key: bytes, wrapped: bytes, aad: bytes) -> bytes:
 
 # Service tokens.
 
-# In ASCII order, so that tokens of equal length sort like their numbers.
+# The digits are in ASCII order, so that tokens of equal length sort like their numbers.
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 TOKEN_PREFIX = "env_"
 BODY_DIGITS = 43
@@ -269,7 +269,7 @@ def token(entropy: bytes) -> str:
 
 
 def check_token(text: str) -> None:
-    """Refuses a text that cannot be a token of this service.
+    """Raises `Refused` for a text that cannot be a token of this service.
 
     The body is not decoded: its number is not needed, since the token is looked up by its MAC.
     """

@@ -21,7 +21,7 @@ struct Vector {
     now: i64,
 }
 
-/// Kind of the error; empty if the delivery is accepted.
+/// Returns the kind of the error; empty if the delivery is accepted.
 fn refusal(vector: &Vector) -> &'static str {
     let Ok(secret) = WebhookSecret::new(vector.secret.clone()) else { return "invalid" };
     let Vector { id, timestamp, signature, body, .. } = vector;

@@ -141,7 +141,7 @@ async fn objects_created_for_other_teams_stay(app: App) {
     machine.get(&paths::secret(&shared, "staging", "KEY")).await.is(200);
     let tokens = bob.get("/api/v1/tokens").await.is(200).json();
     assert_eq!(tokens["tokens"][0]["created_by"], json!(alice.id));
-    // Bob's deletion ended the sender's permission to invite, so the invitation is invalid.
+    // The invitation is invalid, because its sender no longer exists and so may not invite.
     let invitations = app.person("carol").await.get("/api/v1/invitations").await.is(200).json();
     assert_eq!(invitations, json!([]));
 }

@@ -30,7 +30,7 @@ pub(super) enum Who {
     Members,
     /// Owner and admins of the team.
     Managers,
-    /// People who manage a team, but not regular members of another team.
+    /// People who manage the team that they belong to.
     Auditors,
     /// Owner and admins of the team, and members with the role admin in the environment.
     Granters,

@@ -163,8 +163,8 @@ impl Reading {
         Some(reply)
     }
 
-    /// Requests a page or a file; returns `None` if the request of the authorization table
-    /// succeeds.
+    /// Requests a page or a file; returns `None` for other endpoints, which use the request of the
+    /// authorization table.
     async fn ask_for_page(&self, app: &App, owner: &Person) -> Option<Reply> {
         let reply = match (self.method, self.template) {
             ("POST", "/device") => {
@@ -266,8 +266,8 @@ async fn invited(app: &App, owner: &Person) -> (Person, String) {
     (guest, token)
 }
 
-/// Lists sessions or revokes a session; returns `None` if the request of the authorization table
-/// succeeds.
+/// Lists sessions or revokes a session; returns `None` for other endpoints, which use the request
+/// of the authorization table.
 async fn session_request(app: &App, owner: &Person, method: &str, name: &str) -> Option<Reply> {
     if (method, name) == ("DELETE", "auth/sessions") {
         return None;
@@ -288,8 +288,8 @@ async fn start(app: &App) -> Value {
     app.anonymous().post("/api/v1/auth/cli/device", &body).await.is(200).json()
 }
 
-/// Sends a request about a new device login; returns `None` if the request of the authorization
-/// table succeeds.
+/// Sends a request about a new device login; returns `None` for other endpoints, which use the
+/// request of the authorization table.
 async fn login_request(app: &App, owner: &Person, name: &str) -> Option<Reply> {
     if name == "auth/cli/device" {
         return None;

@@ -26,7 +26,7 @@ def main(address: str, credential: str) -> None:
 
     user = get_current_user.sync(client=client)
     assert user is not None and not isinstance(user, Error), user
-    # The constant narrows the union.
+    # The comparison narrows the union type of `user`.
     assert user.auth_type == "user" and "@" in user.email, user
     print("getCurrentUser", user.auth_type)
 
@@ -76,7 +76,7 @@ def main(address: str, credential: str) -> None:
     assert token is not None and not hasattr(token, "error"), token
     print("createToken")
 
-    # An error has a type too.
+    # Errors have types, too.
     unknown = get_secret.sync(made.slug, "production", "NONE", client=client)
     assert isinstance(unknown, Error) and unknown.code == "not_found", unknown
 

@@ -1,6 +1,6 @@
-//! Kills the program at every step of a rotation, with every kind of database at once. It continues
-//! by itself: the served credential logs in at every moment, and the attempt is in the history
-//! once.
+//! Kills the program at every step of a rotation, with every kind of database at once. The
+//! restarted program completes the rotation: logins with the served credential always succeed, and
+//! the attempt is in the history once.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ async fn die(world: &mut World, place: &str, way: Way) {
     let before = world.reached(place);
     world.set(FAILPOINT, place);
     if way == Way::Due {
-        // A day lasts a millisecond: rotations are due again at once.
+        // A day lasts a millisecond, so rotations are due again at once.
         world.set(TIMINGS, "day=1,jitter=0,grace=3600000");
     }
     let open = world.open().await;
@@ -66,12 +66,13 @@ async fn die(world: &mut World, place: &str, way: Way) {
         if way == Way::Asked {
             tokio::spawn(async move { owner.try_post(&path, &json!({})).await });
         } else {
-            // The interval is counted again from the last rotation.
+            // This change counts the interval again from the last rotation.
             let interval = json!({ "rotation_interval_days": 1 });
             owner.put(&rotated.path(""), &interval).await.is(200);
         }
     }
-    // Only one transaction writes at a time: if the program stops within it, the others wait.
+    // Only one transaction writes at a time: if the program stops within a transaction, the other
+    // rotations wait.
     let all =
         if matches!(place, "in-swap" | "before-swap-answer") { 1 } else { world.rotated.len() };
     world.until_reached(place, before + all).await;
@@ -80,7 +81,8 @@ async fn die(world: &mut World, place: &str, way: Way) {
     world.unset(TIMINGS);
 }
 
-/// Starts the program again: it completes the interrupted attempts by itself, and nothing else.
+/// Starts the program again. The program must complete the interrupted attempts, and must start no
+/// other attempt.
 async fn recover(world: &mut World, samplers: &[Sampler], round: usize) {
     let open = world.open().await;
     for (rotated, sampler) in world.rotated.iter().zip(samplers) {
@@ -169,7 +171,7 @@ async fn a_kill_while_the_previous_credential_is_disabled_is_recovered() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_while_an_attempt_is_rolled_back_is_recovered() {
     let mut world = World::new("kill_K13", &Target::all()).await;
-    // No quota left for the secrets of a credential: the swap is refused.
+    // The plan has no quota left for the secrets of a credential, so the swap is refused.
     world.set("SECRETS_DEFAULT_PLAN", "free");
     let open = world.open().await;
     world.create_rotations(&open).await;

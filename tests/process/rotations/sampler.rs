@@ -1,4 +1,4 @@
-//! Client that logs in with the served credential again and again.
+//! Client that repeatedly logs in with the served credential.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Two nodes with one store, one of which sleeps until after its lease has ended.
+//! Tests of two nodes with one store: one node sleeps until its lease has ended.
 
 use std::process::Command;
 
@@ -47,7 +47,8 @@ async fn a_late_command_of_a_node_is_refused_by_the_target() {
     assert_eq!(rotated.rotate(&alice).await["version"], 1);
     let sampler = Sampler::start(rotated, &alice).await;
 
-    // The node has logged in as the administrator and sent no statement yet.
+    // Waits until the sleeping node has logged in as the administrator, before it sends an SQL
+    // statement.
     let path = rotated.path("/rotate");
     let mut asked = None;
     for _ in 0..10 {
@@ -59,7 +60,7 @@ async fn a_late_command_of_a_node_is_refused_by_the_target() {
             asked = Some(request);
             break;
         }
-        // The worker of the other node took the attempt first, and ended it.
+        // The worker of the other node took the attempt first, and completed the attempt.
         sampler.refresh(rotated, &alice).await;
     }
     let asked = asked.expect("the other node took ten attempts");

@@ -81,8 +81,8 @@ impl Session {
         }
     }
 
-    /// Runs a statement that contains a password. From then on, nothing that this session runs is
-    /// logged. Only for administrators.
+    /// Runs a statement that contains a password. Later statements of this session are not logged
+    /// either. Only for administrators.
     pub async fn run_unlogged(&mut self, statement: &str) -> Result<Rows, String> {
         let quiet = match self {
             Self::Postgres(_) => "SET log_statement = none",
