@@ -35,8 +35,8 @@ SETTINGS = {
 
 
 class Program:
-    """`secrets-http serve` with a store in memory, or with other settings. Its log is kept for the test
-    runner to search."""
+    """`secrets-http serve` with a store in memory, or with other settings. The test runner searches
+    its log for secret values."""
 
     def __init__(
         self,

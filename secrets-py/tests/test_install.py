@@ -63,7 +63,7 @@ def runs(python: list[str]) -> bool:
 
 
 def interpreters() -> list[str]:
-    """This Python, and one of each other supported version that this machine has."""
+    """This Python, and one Python of each other supported version that this machine has."""
     found = {sys.version_info[1]: sys.executable}
     for minor in MINORS:
         # pyenv has a folder for each version, beside the folder of this Python.

@@ -90,7 +90,7 @@ def late():
         session.project.list()
     except RuntimeError as error:
         print(error)
-# Runs the exit functions that the package has registered.
+# Runs the exit functions, which the package registered.
 atexit._run_exitfuncs()
 late()
 """

@@ -18,8 +18,8 @@ const KEY = "a secret of the test suite, of 32 bytes or more";
 // Maximum time for a server to start, in milliseconds, so that a server that hangs fails the tests.
 const START_TIMEOUT = 60_000;
 
-// Starts a server, by default with its data in memory. `settings` are further environment variables. The log
-// of the server is kept for the test runner to search.
+// Starts a server, by default with its data in memory. `settings` are further environment
+// variables. The test runner searches the log of the server for secret values.
 export async function startServer(name, settings = {}) {
   mkdirSync(logs, { recursive: true });
   const env = {
@@ -70,8 +70,8 @@ export async function startServer(name, settings = {}) {
 // Secret that the tests of clients read.
 export const SHOP_URL = { project: "shop", environment: "production", key: "URL" };
 
-// Creates the secret, with its project, as the user `owner`. Returns a service token that may read it.
-// `options` are those of the client.
+// Creates the secret, with its project, as the user `owner`. Returns a service token that may read
+// it. `options` are the options of the client.
 export async function createSecret(url, value, options = {}) {
   const owner = new Client(url, { ...options, token: tokenOf("owner") });
   await owner.user.sync();

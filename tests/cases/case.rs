@@ -1,4 +1,4 @@
-//! Cases as data: parsing, expansion, and substitution of variables.
+//! Behavioural cases: parsing, expansion, and substitution of variables.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -53,7 +53,7 @@ pub(crate) fn other_failure(expected: &Expected, failure: &Failure) -> Option<St
     (!is_it).then(|| format!("{failure:?}, not {expected:?}"))
 }
 
-/// Returns the value at a place of an output.
+/// Returns the value at a place in an output, such as `secrets.0.key`.
 pub(crate) fn at<'a>(output: &'a Value, place: &str) -> Option<&'a Value> {
     place.split('.').filter(|part| !part.is_empty()).try_fold(output, |value, part| match value {
         Value::Array(items) => items.get(part.parse::<usize>().ok()?),

@@ -21,8 +21,8 @@ import network
 import stops
 from world import Postgres, Sqlite, program
 
-# Drills that wait for a worker that begins a minute after the start. In the short form they run beside the
-# others.
+# Drills that wait for a worker that begins a minute after the start. In the short form, they run
+# concurrently with the other drills.
 WAITING = {"retention", "poisoned"}
 
 DRILLS = {

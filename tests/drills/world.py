@@ -103,7 +103,7 @@ class Postgres:
 
 
 class Node:
-    """`secrets-http serve` with a database. Its log is kept for the test runner to search."""
+    """`secrets-http serve` with a database. The test runner searches its log for secret values."""
 
     def __init__(self, database, memory=None, config=None, **settings):
         limit = None if memory is None else lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))

@@ -1,6 +1,6 @@
-//! The authorization table: each endpoint, for each kind of caller, with objects of their own team,
-//! of another team, and unknown objects. Module [`policy`] has the policy. Every cell of the table
-//! is a request; a refused request must not change the store.
+//! The authorization table: each endpoint, for each kind of caller, with objects of the caller's
+//! team, objects of another team, and unknown objects. Module [`policy`] has the policy. Every cell
+//! of the table is a request; a refused request must not change the store.
 
 mod coverage;
 mod expected;

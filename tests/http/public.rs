@@ -1,4 +1,4 @@
-//! Endpoints without a credential, and properties of every response.
+//! Endpoints that need no credential, and properties of all responses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +64,7 @@ async fn a_process_is_alive_without_its_database(app: App) {
     assert_eq!(reply.is(200).json(), json!({ "status": "ok" }));
 }
 
-/// Worker whose rounds never complete.
+/// Background worker whose rounds never complete.
 struct Hanging;
 
 #[async_trait]

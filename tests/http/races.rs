@@ -1,4 +1,4 @@
-//! Races of 64 concurrent requests. Each rule states the exact outcome.
+//! Tests with 64 concurrent requests. Each test checks the exact outcome.
 
 mod accounts;
 mod environments;

@@ -1,4 +1,4 @@
-"""The Invoke API of AWS Lambda, as far as a client needs it, for `examples/rotation-proxy`.
+"""The part of the AWS Lambda Invoke API that a client needs, for `examples/rotation-proxy`.
 
 Usage: endpoint.py; the shared secret is in SHARED_SECRET, as in the function's configuration.
 Prints `listening on http://ADDRESS`, and ends when its standard input is closed, so that it ends

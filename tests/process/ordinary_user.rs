@@ -10,7 +10,7 @@ use secrets_tests::targets;
 
 use crate::program::programs;
 
-/// User of the database servers of the tests, with a folder of their own and copies of the
+/// User who runs the database servers of the tests, with a separate folder and copies of the
 /// programs.
 pub(crate) struct OrdinaryUser {
     user: u32,
@@ -21,8 +21,8 @@ pub(crate) struct OrdinaryUser {
 }
 
 impl OrdinaryUser {
-    /// Creates the folder, next to those of the servers, because the user may be unable to access
-    /// the folder of the tests.
+    /// Creates the folder, next to the folders of the servers, because the user may be unable to
+    /// access the folder of the tests.
     pub(crate) fn new(name: &str) -> Self {
         let servers = targets::servers();
         let owner = fs::metadata(servers.join("postgres/data")).unwrap();

@@ -78,7 +78,8 @@ pub(crate) fn programs() -> PathBuf {
 }
 
 impl Program {
-    /// Creates a command with these arguments, without the settings of our own environment.
+    /// Creates a command with these arguments, without the settings in the environment of this
+    /// process.
     pub(crate) fn new(name: &str, arguments: &[&str]) -> Self {
         Self::of(Command::new(programs().join("secrets-http")), name, arguments)
     }

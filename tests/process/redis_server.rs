@@ -13,10 +13,10 @@ use crate::servers::{Server, address};
 /// Password of the user `secrets`. The test runner searches the files of all servers for it.
 const PASSWORD: &str = "kvc_redis_password";
 
-/// Rights that the guide for operators recommends.
+/// Access rights in Redis that the guide for operators recommends.
 const RIGHTS: &str = "~secrets:rate:* +get +set +evalsha +script|load";
 
-/// Place and settings of a Redis server, which can be started several times.
+/// Settings of a Redis server, which a test can start several times.
 pub(crate) struct Redis {
     name: &'static str,
     user: OrdinaryUser,

@@ -52,7 +52,7 @@ impl World {
     }
 }
 
-/// Writes the input file of a verifier.
+/// Writes the input file of a program that verifies deliveries.
 fn written(folder: &Path, secret: &str, taken: &Taken, body: &str) -> PathBuf {
     let names = ["webhook-id", "webhook-timestamp", "webhook-signature"];
     let headers = names.map(|name| (name.to_owned(), Value::from(taken.header(name))));

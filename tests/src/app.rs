@@ -172,7 +172,7 @@ impl Build {
         self
     }
 
-    /// Runs these workers instead of those of the service.
+    /// Runs these workers instead of the workers of the service.
     #[must_use]
     pub fn workers(mut self, workers: Vec<Arc<dyn Worker>>) -> Self {
         self.workers = workers;

@@ -9,9 +9,9 @@ use secrets_core::store::{AuditFilter, AuditRecord, Reads};
 
 use crate::App;
 
-/// Returns the newest entries of a team's audit log, with those that are still in batches.
+/// Returns the newest entries of a team's audit log, including entries that are still in batches.
 pub(crate) async fn entries(reads: &mut dyn Reads, team: TeamId, limit: u32) -> Vec<AuditRecord> {
-    // First, because a worker may move them to the log meanwhile.
+    // Reads the batches first, because a worker may move their entries to the log meanwhile.
     let batches = reads.audit_batches(AuditBatchId::NIL, 100_000).await.unwrap();
     let mut entries = reads.audit_entries(&AuditFilter::newest(team, limit)).await.unwrap();
     let new = batches.into_iter().flat_map(|batch| batch.entries.unwrap());
@@ -22,14 +22,15 @@ pub(crate) async fn entries(reads: &mut dyn Reads, team: TeamId, limit: u32) -> 
 }
 
 impl App {
-    /// Returns the newest entries of a team's audit log, with those that are still in batches.
+    /// Returns the newest entries of a team's audit log, including entries that are still in
+    /// batches.
     pub async fn audit(&self, team: &str) -> Vec<AuditRecord> {
         let team: TeamId = ids::parse(team).unwrap().into();
         entries(&mut *self.store.read().await.unwrap(), team, 100).await
     }
 
-    /// Returns the actions of the newest entries of a team's audit log, except of refused requests,
-    /// sorted by name.
+    /// Returns the actions of the newest entries of a team's audit log, except entries of refused
+    /// requests, sorted by name.
     pub async fn actions(&self, team: &str) -> Vec<String> {
         let mut entries = self.audit(team).await;
         entries.retain(|entry| entry.outcome != "denied");
@@ -46,8 +47,8 @@ impl App {
         entries.remove(0)
     }
 
-    /// Appends all entries to the chains of the audit log. The worker may append at the same time,
-    /// and then only one of both succeeds.
+    /// Appends all entries to the chains of the audit log. The worker may append at the same time;
+    /// then only one of the two calls succeeds.
     ///
     /// # Panics
     ///

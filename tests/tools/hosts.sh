@@ -69,7 +69,7 @@ function read_head(text,    depth, i, char, place, name, type) {
     types[head_count] = type
 }
 
-# Records the names in a line of code. `print_file` prints those of limiters.
+# Records the names in a line of code. `print_file` prints the names of limiters.
 function read_uses(text,    rest, word) {
     rest = text
     while (match(rest, /[A-Za-z_][A-Za-z0-9_]*/)) {

@@ -1,5 +1,5 @@
-# Sets `venv` to a Python environment with the packages of `requirements`, by default those of
-# tests/requirements.txt. Sourced by suites.
+# Sets `venv` to a Python environment with the packages of `requirements`, by default the packages
+# of tests/requirements.txt. Sourced by suites.
 
 requirements=${requirements:-tests/requirements.txt}
 venv=${venv:-$SECRETS_TEST_TOOLS/venv}

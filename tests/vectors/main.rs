@@ -54,8 +54,8 @@ fn section<T: DeserializeOwned>(file: &str, section: &str, wanted: fn(&T) -> boo
     vectors
 }
 
-/// An unread section would test nothing. Python and JavaScript have the same test for their
-/// sections.
+/// Checks that the tests read every section, because an unread section would test nothing. Python
+/// and JavaScript have the same test for their sections.
 #[test]
 fn every_section_of_vectors_is_read() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/vectors");

@@ -1,7 +1,7 @@
 //! Test support: fixtures, fakes, and the conformance tests for stores and rotators.
 //!
-//! Behind the feature `testing`, so that stores implemented in other crates can run the conformance
-//! tests too.
+//! The feature `testing` enables this module, so that stores in other crates can run the
+//! conformance tests too.
 
 #![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "tests fail by panicking")]
 
@@ -19,7 +19,8 @@ pub use folder::folder;
 
 use crate::store::{StoreOptions, Timeouts};
 
-/// Returns store options for tests that run in parallel, with longer timeouts than for requests.
+/// Returns store options for tests that run in parallel: the timeouts are longer than in
+/// production.
 #[must_use]
 pub fn patient() -> StoreOptions {
     let minute = Duration::from_mins(1);

@@ -128,7 +128,7 @@ async fn is_usable(
     usable
 }
 
-/// Returns the digest of all definitions; `None` if the table of migrations is missing.
+/// Returns the digest of the database's definitions; `None` if the table of migrations is missing.
 async fn definitions(connection: &mut PgConnection) -> Option<String> {
     match sqlx::query_scalar(DEFINITIONS).fetch_one(connection).await {
         Ok(digest) => Some(digest),
@@ -157,7 +157,7 @@ async fn template(server: &PgConnectOptions, connection: &mut PgConnection) -> S
     let lock = i64::from_be_bytes(fingerprint);
     run(connection, format!("SELECT pg_advisory_lock({lock})")).await;
     if !exists(connection, &name).await {
-        // Use another name until the template is complete.
+        // The template has another name until it is complete.
         let unfinished = format!("{name}_unfinished");
         run(connection, format!("DROP DATABASE IF EXISTS {unfinished} WITH (FORCE)")).await;
         run(connection, format!("CREATE DATABASE {unfinished}")).await;

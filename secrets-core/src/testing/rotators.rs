@@ -136,7 +136,7 @@ impl World<'_> {
         self.set(&new, 2, PermissionLevel::Admin).await;
 
         assert_eq!(self.witness.run(&old, READ).await, Seen::Done);
-        // A table created by one user can be changed by the other.
+        // The new user can change a table that the old user has created.
         assert_eq!(self.witness.run(&new, DROP).await, Seen::Done);
     }
 
@@ -195,7 +195,7 @@ impl World<'_> {
         let (newer, older) = (self.login(Slot::A), self.login(Slot::A));
         let apply = self.apply(&newer, 2, PermissionLevel::Read);
         let applied = self.rotator.apply(self.target, &apply).await.unwrap();
-        // MariaDB has no server identity and no place to store the fence, so it only prevents
+        // MariaDB has no server ID and no place to store the fence, so its rotator only prevents
         // concurrent changes.
         if applied.identity.is_none() {
             return;
@@ -210,8 +210,8 @@ impl World<'_> {
         assert_eq!(self.witness.run(&older, READ).await, Seen::ShutOut);
     }
 
-    /// A change is refused if the server's ID differs from the expected ID. PostgreSQL only:
-    /// MySQL's ID changes when a replica is promoted, and MariaDB has none.
+    /// Checks that a change is refused if the server's ID differs from the expected ID. PostgreSQL
+    /// only: MySQL's ID changes when a replica is promoted, and MariaDB has no server ID.
     async fn another_server_is_not_changed(&self) {
         if self.target.integration != Integration::Postgresql {
             return;

@@ -18,7 +18,7 @@ pub(crate) struct Home {
     variables: Vec<(String, String)>,
 }
 
-/// Program that has ended.
+/// Result of a program that has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
     /// Exit code; `None` if a signal ended the program.

@@ -44,7 +44,7 @@ impl Screen {
         Self { socket, _folder: folder }
     }
 
-    /// Presses keys. Names of tmux stand for keys; other words are typed.
+    /// Presses keys, given by their names in tmux. Other words are typed.
     pub(crate) fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }

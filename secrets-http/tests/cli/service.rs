@@ -15,8 +15,7 @@ pub(crate) struct Scripted {
 
 impl Scripted {
     /// Starts a service. `answer` gets the request as `METHOD path` and the number of earlier
-    /// requests that were the same, and returns a status and a JSON body; with the status 307, a
-    /// location.
+    /// identical requests. It returns a status and a JSON body, or the status 307 and a location.
     pub(crate) fn start(
         answer: impl Fn(&str, usize) -> (u16, String) + Send + Sync + 'static,
     ) -> Self {

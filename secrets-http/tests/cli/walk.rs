@@ -100,7 +100,7 @@ fn normal(text: &str) -> String {
     normal
 }
 
-/// Returns the length of a changing text at the start, and the name that stands for the text.
+/// Returns the length of a changing text at the start, and the name that replaces the text.
 fn changing(text: &str) -> Option<(usize, &'static str)> {
     const FORMS: [(&str, &str); 3] = [
         ("dddd-dd-dd dd:dd UTC", "TIME"),

@@ -26,7 +26,7 @@ const SECRETS: usize = 100;
 const CONNECTIONS: u64 = 64;
 const FEW_CONNECTIONS: u64 = 16;
 
-/// Figures of one case: the medians of its rounds.
+/// Measurements of one case: the medians of its rounds.
 pub(crate) struct Figures {
     pub(crate) server: String,
     pub(crate) case: String,
@@ -105,8 +105,8 @@ fn limit_cases() -> Result<Vec<Case>, Failure> {
     ])
 }
 
-/// Fills a service and returns its cases. The environment `top` has 1,000 secrets: 100 of its own,
-/// 100 of `middle` and 800 of `base`.
+/// Fills a service and returns its cases. The environment `top` has 1,000 secrets: 100 own secrets,
+/// 100 inherited from `middle` and 800 from `base`.
 async fn service_cases(server: &Arc<Server>, has_large: bool) -> Result<Vec<Case>, Failure> {
     let mut account = Account::new(server).await?;
     let base = account.environment("base", None).await?;

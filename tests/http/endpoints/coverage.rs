@@ -93,7 +93,7 @@ const SPECIFIED: &[(&str, &str)] = &[
     ("POST", "/api/v1/tokens/{id}/rotate"),
 ];
 
-/// Endpoints beyond the specification.
+/// Endpoints that the specification does not contain.
 const ADDED: &[(&str, &str)] = &[
     ("PATCH", "/api/v1/account"),
     ("DELETE", "/api/v1/account"),
@@ -160,7 +160,8 @@ const ADDED: &[(&str, &str)] = &[
     ("DELETE", "/api/v1/projects/{projectId}/permissions/defaults"),
 ];
 
-/// Returns method and template of each of the server's routes, and whether it needs no credential.
+/// Returns the method and the template of each of the server's routes, and true if the route needs
+/// no credential.
 async fn served() -> Vec<(String, &'static str, bool)> {
     let app = App::start(Kind::Memory).await;
     let api = app.api();

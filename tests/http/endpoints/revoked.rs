@@ -91,7 +91,7 @@ async fn a_token_that_is_deleted_meanwhile_changes_no_secret(app: App) {
 }
 
 /// Checks that two requests that change different fields of an object both succeed, and that both
-/// changes stay. The time of a change is that of its commit, not that of its request.
+/// changes stay. The time of a change is the time of its commit, not of its request.
 async fn changes_of_different_fields_both_stay(app: App) {
     let mut race = Race::new(app).await;
     let owner = race.world.first.owner.clone();

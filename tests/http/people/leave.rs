@@ -15,7 +15,7 @@ async fn staff(app: &App) -> (Person, Person, Person) {
     (alice, ada, bob)
 }
 
-/// Removes `whom` from the team of `of`, as `by`.
+/// Removes the person `whom` from the team of `of`. The caller is `by`.
 async fn remove(by: &Person, of: &Person, whom: &Person) -> Reply {
     by.delete(&format!("{}/{}", members(of), whom.id)).await
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const NO_ACCESS: &str = "you have no access to this environment";
 
-/// Alice's project `Web` with `KEY` in staging, and Bob, a member of her team.
+/// Team of Alice, with the project `Web`, the secret `KEY` in staging, and the member Bob.
 struct Team {
     alice: Person,
     bob: Person,

@@ -158,7 +158,7 @@ async fn write_until_gone(
     late
 }
 
-/// Writes to a project in one of several ways, with a unique name.
+/// Sends one of several kinds of writes to a project, with a unique name.
 async fn write(client: &Client, project: &str, name: &str, way: usize) -> Reply {
     let secrets = paths::secrets(project, "development");
     let secret = json!({ "key": format!("RACE_{name}"), "value": "kvc_race" });

@@ -1,4 +1,4 @@
-//! Reads during writes.
+//! Reads of secrets during writes.
 
 use std::collections::BTreeSet;
 

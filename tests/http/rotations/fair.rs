@@ -1,4 +1,4 @@
-//! Due rotations of one team do not delay those of others.
+//! Due rotations of one team do not delay the rotations of other teams.
 
 use chrono::TimeDelta;
 use secrets_core::rotations;
@@ -46,8 +46,8 @@ async fn a_team_leaves_permits_to_others(kind: Kind) {
     assert_eq!(claims.len(), 3, "two of one team, one of the other");
 }
 
-/// Creates more due rotations than one call considers: the next call continues after those of the
-/// first call.
+/// Creates more due rotations than one call reads, so that the next call must continue after the
+/// rotations of the first call.
 async fn thousands_of_rotations_of_one_team_do_not_delay_others(kind: Kind) {
     let app = Build::on(kind).without_workers().start().await;
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);

@@ -1,4 +1,4 @@
-//! Scans for stored values, which callers find only if they can read them.
+//! Scans for stored secret values: a caller finds only the values that the caller can read.
 
 use chrono::TimeDelta;
 use secrets_core::engine::Options;

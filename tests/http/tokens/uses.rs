@@ -1,4 +1,4 @@
-//! Last-used times of tokens.
+//! Last-used times of service tokens.
 
 use chrono::TimeDelta;
 use secrets_core::model::ids;

@@ -1,4 +1,4 @@
-//! Forbidden addresses of webhooks: no packet is sent to them.
+//! Forbidden addresses of webhooks: the service sends no packet to such an address.
 
 use std::collections::VecDeque;
 use std::io;

@@ -29,8 +29,8 @@ pub(crate) struct Rotated {
     pub(crate) database: TargetDatabase,
 }
 
-/// Running program, with the owners of the rotations. Each rotation is in a team of its own, so
-/// that the limits of a team do not delay it.
+/// Running program, with the owners of the rotations. Each rotation is in a separate team, so that
+/// the limits of a team do not delay the rotation.
 pub(crate) struct Open {
     pub(crate) program: Running,
     owners: Vec<Person>,
@@ -128,7 +128,7 @@ impl Rotated {
         })
     }
 
-    /// Creates a project of the same name, and the rotation in it.
+    /// Creates a project with the name of the target database, and the rotation in this project.
     pub(crate) async fn create(&self, owner: &Person) {
         owner.project(&self.name).await;
         owner.post(&paths::rotations(&self.project(), "production"), &self.body()).await.is(201);

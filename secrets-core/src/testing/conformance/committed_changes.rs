@@ -151,7 +151,7 @@ async fn change(
     Some(name)
 }
 
-/// Records in addition to those of the world.
+/// Records in addition to the records of the world.
 struct Fixture {
     child: EnvironmentRecord,
     own: SecretRecord,

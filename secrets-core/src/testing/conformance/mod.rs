@@ -115,8 +115,8 @@ where
     succeeded.load(Ordering::SeqCst)
 }
 
-/// Begins a transaction, then yields several times, so that all other tasks that the store lets
-/// begin a transaction do so too.
+/// Begins a transaction, then yields several times, so that other tasks begin transactions too if
+/// the store permits concurrent transactions.
 async fn begin_among_others(store: &dyn Store) -> StoreResult<Box<dyn Tx>> {
     let tx = store.begin().await?;
     for _ in 0..16 {

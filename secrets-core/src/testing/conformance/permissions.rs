@@ -79,7 +79,8 @@ pub async fn a_new_permission_replaces_the_previous_one(store: &dyn Store) {
     assert_eq!(seen.permissions(world.staging.id).await.unwrap(), [kept]);
 }
 
-/// Permissions of an environment are listed oldest first, without those of other environments.
+/// Permissions of an environment are listed oldest first, without permissions of other
+/// environments.
 pub async fn permissions_come_oldest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let later = PermissionRecord {

@@ -137,7 +137,7 @@ pub async fn a_project_is_loaded_with_the_plan_of_its_team(store: &dyn Store) {
     assert_eq!((free.plan.as_str(), unlimited.plan.as_str()), ("free", "unlimited"));
 }
 
-/// The projects of a user are those of their teams, oldest first.
+/// `projects` lists the projects of a user's teams, oldest first.
 pub async fn projects_come_oldest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let [third, first, second] = [(30, "a"), (10, "b"), (20, "c")]

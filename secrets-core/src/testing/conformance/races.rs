@@ -366,7 +366,8 @@ pub async fn another_transaction_sees_nothing_uncommitted(store: Arc<dyn Store>,
         let mut tx = begin(&*other).await;
         assert_eq!(tx.user(alice.id).await.unwrap(), None);
     }));
-    // Run while the other transaction reads, if the store allows both to begin.
+    // These reads run while the other transaction reads, if the store permits concurrent
+    // transactions.
     for _ in 0..50 {
         assert_eq!(read(&*store).await.user(alice.id).await.unwrap(), None);
     }

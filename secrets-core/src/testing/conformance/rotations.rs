@@ -89,7 +89,7 @@ pub async fn rotations_come_by_name(store: &dyn Store) {
     assert_eq!(found, ["0", "A", "B", "a", "a-b", "a_b"]);
 }
 
-/// `next_rotation` iterates over all rotations by ID, including those of deleted projects.
+/// `next_rotation` iterates over all rotations by ID, including rotations of deleted projects.
 pub async fn rotations_are_listed_in_pages_by_id(store: &dyn Store) {
     let world = World::build(store).await;
     let [second, first] = [("a", 20), ("b", 10)].map(|(name, age)| RotationRecord {

@@ -94,8 +94,8 @@ pub async fn sizes_follow_no_failed_write(store: &dyn Store) {
     assert_eq!((counters.size, counters.history_size), before);
 }
 
-/// The size of a team's secrets includes all its environments with their previous versions, even
-/// those of deleted projects.
+/// The size of a team's secrets includes all its environments with previous versions, even
+/// environments of deleted projects.
 pub async fn a_team_stores_the_secrets_of_all_its_projects(store: &dyn Store) {
     let world = World::build(store).await;
     let elsewhere = project(&world.team, "elsewhere");
