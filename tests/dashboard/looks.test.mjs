@@ -11,7 +11,7 @@ import { pictures, startServer, tokenOf } from "./server.mjs";
 
 let server, browser, alice, place;
 
-// Fills a team, so that each section has something to show.
+// Creates objects of each kind in a team, so that no section is empty.
 async function fill(call, { team, slug, project }, word) {
   const environments = `/projects/${slug}/environments`;
   const { id } = await call("POST", environments, { name: "preview", inherits_from: "production", description: word });

@@ -3,9 +3,9 @@ are not affected.
 
 Usage: run.py [--long] [DRILL...]
 
-Prints a line for each drill and database, and the counts at the end. The short form takes about
-three minutes; `--long` uses the sizes that the design specifies. `docs/drills.md` describes the
-drills.
+Prints a line for each drill and database, and the numbers of passed and failed runs at the end. The
+short form takes about three minutes; `--long` uses the sizes that the design specifies.
+`docs/drills.md` describes the drills.
 """
 
 import os

@@ -1,5 +1,5 @@
-//! Two teams with the same names for everything. No request of one team returns or changes data of
-//! the other team.
+//! Tests with two teams whose objects have the same names. No request of one team returns or
+//! changes data of the other team.
 
 mod equal_answers;
 mod substitution;

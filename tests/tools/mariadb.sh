@@ -1,7 +1,7 @@
 # Finds, initializes and starts MariaDB. Sourced by need.sh, and part of the script of server.sh.
 # Debian's mariadb-server-core has only the programs, no service that starts by itself.
 
-# Sets `mariadb` to the server program, which may be outside of PATH, or to nothing.
+# Sets `mariadb` to the server program, which may be outside of PATH, or to an empty text.
 find_mariadb() {
     mariadb=$(PATH=$PATH:/usr/sbin command -v mariadbd) || mariadb=
     # mariadb-install-db runs my_print_defaults.
@@ -11,7 +11,7 @@ find_mariadb() {
 mariadb_make() {
     find_mariadb
     stop_signal=TERM
-    # One user, whose password is set before anything is logged.
+    # Creates one user, whose password is set before statements are logged.
     cat >users.sql <<SQL
 DELETE FROM mysql.global_priv WHERE User <> 'mariadb.sys';
 FLUSH PRIVILEGES;

@@ -8,7 +8,7 @@ mysql_make() {
         [ ! -e absent ] || exit 1
         sleep 0.2
     done
-    # One user, whose password is set before anything is logged.
+    # Creates one user, whose password is set before statements are logged.
     cat >users.sql <<SQL
 CREATE USER root@'%' IDENTIFIED BY '$password';
 GRANT ALL ON *.* TO root@'%' WITH GRANT OPTION;

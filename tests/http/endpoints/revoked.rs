@@ -49,14 +49,14 @@ struct Race {
 /// Request of a rule, for an object that exists.
 type Request = (Arc<Names>, &'static Rule);
 
-/// Permission of the racer that a round gives and takes away.
+/// Permission of the user `racer` that a round grants and revokes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Right {
-    /// Role admin of the team; taken away by removing the member.
+    /// Role admin of the team, revoked by removing the member.
     Membership,
-    /// Permission `write` in the environment; taken away by the permission `none`.
+    /// Permission `write` in the environment, revoked by setting the permission `none`.
     Permission,
-    /// Service token; taken away by deleting the token.
+    /// Service token, revoked by deleting the token.
     Token,
 }
 
@@ -253,8 +253,8 @@ impl Race {
         !is_own && !is_denial && !is_racers
     }
 
-    /// Gives the racer the permission, lets the requests wait for a lock, takes the permission
-    /// away, and checks that all requests are refused.
+    /// Grants the permission to the user `racer`, lets the requests wait for a lock, revokes the
+    /// permission, and checks that all requests are refused.
     async fn round(&mut self, right: Right, requests: &[Request], locks: &[&'static str]) {
         let (client, revocation) = self.grant(right).await;
         let owner = self.world.first.owner.clone();
@@ -351,7 +351,7 @@ fn poll(login: &Value) -> Value {
     })
 }
 
-/// Request of the owner that takes a permission away.
+/// Request of the owner that revokes a permission.
 enum Revocation {
     Delete(String),
     Put(String, Value),

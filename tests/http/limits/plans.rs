@@ -1,4 +1,4 @@
-//! Plan limits: 429 with a `LimitError`, and nothing is written.
+//! Tests of plan limits: the response is 429 with a `LimitError`, and no record is written.
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;

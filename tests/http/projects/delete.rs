@@ -68,7 +68,7 @@ async fn a_token_reaches_a_deleted_project_no_more(app: App) {
 
     token.get(&paths::eso_secrets(&web, "staging")).await.is(404);
     token.get(&paths::eso_secret("web", "staging", "KEY")).await.is(404);
-    // An empty scope allows nothing, not everything.
+    // A token with an empty scope has access to no project, not to all projects.
     token.get(&shop).await.is(403);
     assert_eq!(token.get("/api/v1/users/me").await.is(200).json()["project_ids"], json!([]));
 }
