@@ -18,8 +18,7 @@ FLUSH PRIVILEGES;
 CREATE USER root@'%' IDENTIFIED BY '$password';
 GRANT ALL ON *.* TO root@'%' WITH GRANT OPTION;
 SQL
-    mkdir -p tmp
-    TMPDIR=$folder/tmp mariadb-install-db --no-defaults --datadir="$folder/data" --cross-bootstrap --skip-test-db \
+    mariadb-install-db --no-defaults --datadir="$folder/data" --cross-bootstrap --skip-test-db \
         --auth-root-authentication-method=normal --extra-file=users.sql
 }
 

@@ -37,7 +37,6 @@ mysql_program() {
 mysql_options() {
     # Each server has its own folder for temporary tables, because a server deletes the files of
     # other servers.
-    mkdir -p tmp
     cat >options <<OPTIONS
 [mysqld]
 datadir=$folder/data

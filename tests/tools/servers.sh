@@ -56,7 +56,7 @@ EXTENSIONS
 
 start_server() {
     folder=$SECRETS_TEST_SERVERS/$1
-    mkdir "$folder"
+    mkdir "$folder" "$folder/tmp"
     log=$SECRETS_TEST_LOGS/$1.log
     : >"$log"
     cp "$SECRETS_TEST_SERVERS/ca.pem" "$SECRETS_TEST_SERVERS/certificate.pem" \
@@ -65,7 +65,7 @@ start_server() {
     [ -z "$as_server" ] || chown -R nobody "$folder" "$log"
     # Passes the script as text, because the user `nobody` may be unable to read our files.
     program=$(cd tests/tools && cat postgres.sh mysql.sh mariadb.sh server.sh)
-    setpriv --pdeathsig TERM $as_server sh -c "$program" server.sh "$1" "$folder" $$ >>"$log" 2>&1 &
+    TMPDIR=$folder/tmp setpriv --pdeathsig TERM $as_server sh -c "$program" server.sh "$1" "$folder" $$ >>"$log" 2>&1 &
     server_pids="$server_pids $!"
 }
 
