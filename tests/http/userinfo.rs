@@ -12,8 +12,8 @@ use serde_json::json;
 
 const SYNC: &str = "/api/v1/auth/sync";
 
-/// Provider whose tokens contain no e-mail address. Every text is a valid token of the user whose
-/// subject is this text.
+/// Identity provider whose tokens contain no e-mail address. It accepts any string as a token, and
+/// uses the string as the subject of the user.
 #[derive(Default)]
 struct Provider {
     /// E-mail address that the provider returns for every user; `None` if it does not respond.

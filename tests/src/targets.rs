@@ -27,7 +27,7 @@ pub struct Target {
     /// Password of the administrator.
     pub password: String,
     /// PEM certificate of the authority that signed the server's certificate. The server's
-    /// certificate covers `localhost` and the addresses, but not `127.0.0.4`.
+    /// certificate is valid for `localhost` and these addresses, except `127.0.0.4`.
     pub authority: String,
 }
 

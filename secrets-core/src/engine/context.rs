@@ -107,7 +107,8 @@ impl<'a, A: Access> Context<'a, A> {
         self.audit.details.insert(name.to_owned(), detail.into());
     }
 
-    /// Returns the reader or the transaction. The caller commits it.
+    /// Consumes the context and returns its reader or its open transaction, which is not committed
+    /// yet.
     pub(crate) fn into_session(self) -> Box<A::Session> {
         self.session
     }

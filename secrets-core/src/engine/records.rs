@@ -23,7 +23,8 @@ pub(crate) fn value_context(
     }
 }
 
-/// Returns the associated data of a secret's description, the same for all versions.
+/// Returns the associated data for the encryption of a secret's description. It is the same for all
+/// versions.
 pub(crate) fn description_context(
     instance: InstanceId,
     project: ProjectId,

@@ -46,7 +46,7 @@ pub struct Schedule {
 pub struct Periodic {
     /// Name of the worker in logs and in the health report.
     pub name: &'static str,
-    /// Timing of the rounds.
+    /// Times at which the job runs.
     pub schedule: Schedule,
     /// Function that returns the job to run.
     pub job: fn(Arc<Engine>) -> Job,

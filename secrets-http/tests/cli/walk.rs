@@ -13,8 +13,8 @@ use crate::server::Server;
 /// Documentation page with the session.
 const PAGE: &str = "docs/cli-walk.md";
 
-/// Commands of the session, with the text that the page shows behind a command, if any. The files
-/// of the session are written by [`files`].
+/// Commands of the recorded session, each with the text that [`PAGE`] shows after the command, if
+/// any. [`files`] writes the files that the commands use.
 const COMMANDS: [(&str, &str); 14] = [
     ("secrets login http://127.0.0.1:8080", ""),
     ("secrets project create Shop", ""),

@@ -13,7 +13,7 @@ use crate::{Effort, Failure};
 /// CPU time per request by size.
 pub(crate) struct Curve {
     pub(crate) name: &'static str,
-    /// Unit of the size.
+    /// Items that the size counts, such as `secrets`.
     pub(crate) unit: &'static str,
     /// Size, and CPU time in microseconds.
     pub(crate) points: Vec<(usize, f64)>,

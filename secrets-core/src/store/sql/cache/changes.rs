@@ -80,8 +80,8 @@ impl Changes {
         }
     }
 
-    /// Begins the commit of the open transaction. Until the commit ends, the records that it
-    /// changes are not current.
+    /// Marks the start of the commit of the open transaction. Until the commit ends, cached copies
+    /// of the records that it changes are not used.
     pub(in crate::store::sql) fn begin_commit(self: &Arc<Self>) -> RunningCommit {
         let stripes = mem::take(&mut *lock(&self.pending));
         for stripe in &stripes {
