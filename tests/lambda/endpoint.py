@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote
@@ -33,6 +34,14 @@ answers: list[dict] = []
 def rotate(event):
     answers.append(lambda_function.lambda_handler(event, None))
     return answers[-1]
+
+
+def late(event):
+    """Sets a password only two seconds after the call, even if the caller is gone."""
+    if event["step"] == "apply":
+        print("late apply", flush=True)
+        time.sleep(2)
+    return rotate(event)
 
 
 def repeats(_event):
@@ -71,7 +80,9 @@ def looks(event):
     return "done"
 
 
-FUNCTIONS = {"looks": looks, "rotate": rotate, "repeats": repeats, "agrees": agrees, "breaks": breaks}
+FUNCTIONS = {
+    "looks": looks, "rotate": rotate, "late": late, "repeats": repeats, "agrees": agrees, "breaks": breaks,
+}
 
 
 class Endpoint(BaseHTTPRequestHandler):

@@ -2,7 +2,7 @@
 //! with the API of AWS, and real databases.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
-mod endpoint;
+mod databases;
 
 use std::sync::Arc;
 
@@ -13,9 +13,11 @@ use secrets_core::ports::rotator::{DatabaseRotator, Fault, Target};
 use secrets_core::rotators::lambda::{AwsInvoker, LambdaRotator};
 use secrets_core::testing::rotators;
 
-use endpoint::{Endpoint, Kind, SECRET, proxy, server};
+use secrets_tests::{LambdaEndpoint, SHARED_SECRET};
 
-fn rotator(endpoint: &Endpoint) -> LambdaRotator {
+use databases::{Kind, database, proxy, server, witness};
+
+fn rotator(endpoint: &LambdaEndpoint) -> LambdaRotator {
     LambdaRotator::new(Arc::new(AwsInvoker::at(endpoint.url.clone())), Arc::new(SystemClock))
 }
 
@@ -24,10 +26,10 @@ async fn fault(rotator: &LambdaRotator, target: &Target) -> Option<Fault> {
 }
 
 async fn keeps_the_rules(kind: Kind) {
-    let endpoint = Endpoint::start();
-    let target = endpoint.database(kind).await;
+    let endpoint = LambdaEndpoint::start();
+    let target = database(&endpoint, kind).await;
 
-    rotators::check(&rotator(&endpoint), &target, &endpoint.witness(&target)).await;
+    rotators::check(&rotator(&endpoint), &target, &witness(&endpoint, &target)).await;
 }
 
 #[tokio::test]
@@ -49,7 +51,7 @@ async fn a_function_keeps_the_rules_of_rotators_on_mysql() {
 
 #[tokio::test]
 async fn a_server_must_prove_what_the_tls_mode_requires() {
-    let endpoint = Endpoint::start();
+    let endpoint = LambdaEndpoint::start();
     let rotator = rotator(&endpoint);
     for kind in Kind::all() {
         let target = server(kind);
@@ -78,7 +80,7 @@ async fn a_server_must_prove_what_the_tls_mode_requires() {
 
 #[tokio::test]
 async fn each_failure_of_a_call_has_its_own_fault() {
-    let endpoint = Endpoint::start();
+    let endpoint = LambdaEndpoint::start();
     let rotator = rotator(&endpoint);
     for (function, expected) in [
         ("missing", Fault::ProxyRefused),
@@ -90,7 +92,7 @@ async fn each_failure_of_a_call_has_its_own_fault() {
         ("agrees", Fault::ProxyUntrusted),
     ] {
         let target = server(Kind::Postgres);
-        let target = Target { proxy: Some(proxy(function, SECRET)), ..target };
+        let target = Target { proxy: Some(proxy(function, SHARED_SECRET)), ..target };
 
         assert_eq!(fault(&rotator, &target).await, Some(expected), "{function}");
     }
@@ -108,19 +110,19 @@ async fn an_endpoint_that_is_not_there_is_unavailable() {
 
 #[tokio::test]
 async fn a_replayed_answer_is_refused() {
-    let endpoint = Endpoint::start();
+    let endpoint = LambdaEndpoint::start();
     let rotator = rotator(&endpoint);
     let target = server(Kind::Postgres);
     assert_eq!(fault(&rotator, &target).await, None);
 
-    let replayed = Target { proxy: Some(proxy("repeats", SECRET)), ..target };
+    let replayed = Target { proxy: Some(proxy("repeats", SHARED_SECRET)), ..target };
 
     assert_eq!(fault(&rotator, &replayed).await, Some(Fault::ProxyUntrusted));
 }
 
 #[tokio::test]
 async fn a_function_refuses_another_secret_or_another_time() {
-    let endpoint = Endpoint::start();
+    let endpoint = LambdaEndpoint::start();
     let target = server(Kind::Postgres);
     let other_secret = Target {
         proxy: Some(proxy("rotate", "kvc_another_secret_0123456789abcdefg")),
@@ -141,7 +143,7 @@ async fn a_function_refuses_another_secret_or_another_time() {
 
 #[tokio::test]
 async fn messages_and_logs_contain_no_secret() {
-    let endpoint = Endpoint::start();
+    let endpoint = LambdaEndpoint::start();
     let target = server(Kind::Postgres);
     let wrong = Plaintext::new("kvc_wrong_password_0123456789".to_owned()).unwrap();
     let wrong = Target { admin_password: wrong, ..target.clone() };

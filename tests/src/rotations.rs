@@ -39,13 +39,19 @@ pub fn postgresql(name: &str) -> Value {
     body
 }
 
-/// Request body: a Lambda function for proxied rotations.
+/// Request body: a Lambda function for proxied rotations, with a secret of no function.
 #[must_use]
 pub fn lambda() -> Value {
+    lambda_function("rotate", &canary("shared_secret_of_a_function"))
+}
+
+/// Request body: the Lambda function with this name and shared secret.
+#[must_use]
+pub fn lambda_function(name: &str, shared_secret: &str) -> Value {
     json!({
-        "lambda_arn": "arn:aws:lambda:eu-central-1:123456789012:function:rotate",
+        "lambda_arn": format!("arn:aws:lambda:eu-central-1:123456789012:function:{name}"),
         "region": "eu-central-1",
-        "shared_secret": canary("shared_secret_of_a_function"),
+        "shared_secret": shared_secret,
     })
 }
 

@@ -70,3 +70,13 @@ impl Cipher {
         Ok(buffer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decryption_error_has_a_text() {
+        assert_eq!(Undecryptable.to_string(), "decryption failed");
+    }
+}

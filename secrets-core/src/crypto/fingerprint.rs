@@ -87,4 +87,13 @@ mod tests {
         assert_eq!(joined, otherwise);
         assert_ne!(joined, FingerprintKey::draw().fingerprint(&[b"ab", b"c"]));
     }
+
+    #[test]
+    fn a_fingerprint_is_printed_in_hexadecimal() {
+        let mut bytes = [0; 32];
+        bytes[0] = 0x0f;
+        bytes[31] = 0xa0;
+
+        assert_eq!(Fingerprint(bytes).to_string(), format!("0f{}a0", "00".repeat(30)));
+    }
 }

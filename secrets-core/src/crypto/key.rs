@@ -124,3 +124,16 @@ impl RootKeys for StaticRootKey {
         Key::from_slice(&bytes).ok_or(RootKeyError::Refused)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_key_id_is_printed_in_hexadecimal() {
+        let id = RootKeyId([0, 1, 0x0f, 0x10, 0x7f, 0x80, 0xfe, 0xff]);
+
+        assert_eq!(id.to_string(), "00010f107f80feff");
+        assert_eq!(format!("{id:?}"), "RootKeyId(00010f107f80feff)");
+    }
+}

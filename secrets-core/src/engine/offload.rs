@@ -15,7 +15,7 @@ use crate::model::{Bound, Error, Result, UserId};
 const MAX_WAITING: usize = 64;
 
 /// Number of granted permits after which the last permit of an account is forgotten.
-const REMEMBERED_TURNS: u64 = 256;
+const REMEMBERED_PERMITS: u64 = 256;
 
 /// Permits for CPU-bound work, at most one per account. A free permit goes to the waiting account
 /// that got its last permit longest ago.
@@ -28,7 +28,8 @@ struct Queue {
     waiting: VecDeque<(Uuid, oneshot::Sender<Permit>)>,
     /// Sequence number of the last permit of each account, without forgotten accounts.
     served: HashMap<Uuid, u64>,
-    turn: u64,
+    /// Number of permits granted so far.
+    granted: u64,
 }
 
 /// Permit to run one job. Dropping the permit lets the next caller run.
@@ -49,7 +50,7 @@ impl Default for CpuPermits {
 impl CpuPermits {
     fn new(limit: usize) -> Self {
         let (running, waiting, served) = Default::default();
-        Self(Arc::new(Mutex::new(Queue { limit, running, waiting, served, turn: 0 })))
+        Self(Arc::new(Mutex::new(Queue { limit, running, waiting, served, granted: 0 })))
     }
 
     /// Waits for a permit. Fails if too many callers wait already.
@@ -109,10 +110,10 @@ impl Queue {
         let waiting = waiting.filter(|(_, (account, _))| !self.running.contains(account));
         let (place, _) = waiting.min_by_key(|(_, (account, _))| last(account))?;
         let (account, caller) = self.waiting.remove(place)?;
-        self.turn += 1;
-        self.served.insert(account, self.turn);
-        let oldest = self.turn.saturating_sub(REMEMBERED_TURNS);
-        self.served.retain(|_, turn| *turn > oldest);
+        self.granted += 1;
+        self.served.insert(account, self.granted);
+        let oldest = self.granted.saturating_sub(REMEMBERED_PERMITS);
+        self.served.retain(|_, granted| *granted > oldest);
         self.running.push(account);
         Some((account, caller))
     }

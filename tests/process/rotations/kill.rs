@@ -9,13 +9,13 @@ use secrets_tests::targets::Target;
 use serde_json::json;
 
 use super::sampler::Sampler;
-use super::world::{Rotated, World, until};
+use super::world::{Open, Rotated, World, until};
 
-/// Returns the number of kills at each step. An environment variable sets a higher number.
-fn rounds() -> usize {
+/// Returns the number of kills at each step: `default`, or the number in an environment variable.
+pub(super) fn rounds(default: usize) -> usize {
     #[expect(clippy::disallowed_methods, reason = "the only configuration of the tests")]
     let asked = std::env::var("SECRETS_TEST_KILL_ROUNDS").ok();
-    asked.and_then(|rounds| rounds.parse().ok()).unwrap_or(2)
+    asked.and_then(|rounds| rounds.parse().ok()).unwrap_or(default)
 }
 
 const FAILPOINT: &str = "SECRETS_DEBUG_FAILPOINT";
@@ -23,7 +23,7 @@ const TIMINGS: &str = "SECRETS_DEBUG_TIMINGS";
 
 /// Trigger of the rotation in which the program is killed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     /// A request starts the rotation.
     Asked,
     /// The rotation starts because it is due.
@@ -32,24 +32,33 @@ enum Way {
 
 /// Kills the program at a step of a rotation, several times.
 async fn killed_at(place: &str, way: Way) {
-    let mut world = World::new(&format!("kill_{place}"), &Target::all()).await;
+    let world = World::new(&format!("kill_{place}"), &Target::all()).await;
+    kill_in(world, place, way, rounds(2)).await;
+}
+
+/// Kills the program at a step of the rotations of this world, several times.
+pub(super) async fn kill_in(mut world: World, place: &str, way: Way, rounds: usize) {
     let open = world.open().await;
-    world.create_rotations(&open).await;
-    for rotated in &world.rotated {
-        assert_eq!(rotated.rotate(open.owner(rotated)).await["status"], "success");
-    }
-    let mut samplers = Vec::new();
-    for rotated in &world.rotated {
-        samplers.push(Sampler::start(rotated, open.owner(rotated)).await);
-    }
+    let samplers = begin(&world, &open).await;
     open.program.kill();
-    for round in 1..=rounds() {
+    for round in 1..=rounds {
         die(&mut world, place, way).await;
-        recover(&mut world, &samplers, round).await;
+        recover(&world, &samplers, round).await;
     }
     for sampler in samplers {
         sampler.end().await;
     }
+}
+
+/// Creates the rotations, rotates each once, and starts clients that log in.
+pub(super) async fn begin(world: &World, open: &Open) -> Vec<Sampler> {
+    world.create_rotations(open).await;
+    let mut samplers = Vec::new();
+    for rotated in &world.rotated {
+        assert_eq!(rotated.rotate(open.owner(rotated)).await["status"], "success");
+        samplers.push(Sampler::start(rotated, open.owner(rotated)).await);
+    }
+    samplers
 }
 
 /// Starts the program, starts all rotations, and kills the program where it stops.
@@ -62,9 +71,9 @@ async fn die(world: &mut World, place: &str, way: Way) {
     }
     let open = world.open().await;
     for rotated in &world.rotated {
-        let (owner, path) = (open.owner(rotated).clone(), rotated.path("/rotate"));
+        let owner = open.owner(rotated);
         if way == Way::Asked {
-            tokio::spawn(async move { owner.try_post(&path, &json!({})).await });
+            rotated.start_rotation(owner);
         } else {
             // This change counts the interval again from the last rotation.
             let interval = json!({ "rotation_interval_days": 1 });
@@ -83,7 +92,7 @@ async fn die(world: &mut World, place: &str, way: Way) {
 
 /// Starts the program again. The program must complete the interrupted attempts, and must start no
 /// other attempt.
-async fn recover(world: &mut World, samplers: &[Sampler], round: usize) {
+pub(super) async fn recover(world: &World, samplers: &[Sampler], round: usize) {
     let open = world.open().await;
     for (rotated, sampler) in world.rotated.iter().zip(samplers) {
         let before = sampler.served();
@@ -134,14 +143,23 @@ killed! {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_while_the_previous_credential_is_disabled_is_recovered() {
-    let mut world = World::new("kill_K12", &Target::all()).await;
+    killed_while_disabling(World::new("kill_K12", &Target::all()).await, rounds(2)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_while_an_attempt_is_rolled_back_is_recovered() {
+    killed_while_rolling_back(World::new("kill_K13", &Target::all()).await, rounds(2)).await;
+}
+
+/// Kills the program while it disables the previous credentials, several times.
+pub(super) async fn killed_while_disabling(mut world: World, rounds: usize) {
     let open = world.open().await;
     world.create_rotations(&open).await;
     for rotated in &world.rotated {
         rotated.rotate(open.owner(rotated)).await;
     }
     open.program.kill();
-    for round in 1..=rounds() {
+    for round in 1..=rounds {
         world.set(FAILPOINT, "in-retire");
         world.set(TIMINGS, "grace=1");
         let open = world.open().await;
@@ -168,9 +186,8 @@ async fn a_kill_while_the_previous_credential_is_disabled_is_recovered() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_kill_while_an_attempt_is_rolled_back_is_recovered() {
-    let mut world = World::new("kill_K13", &Target::all()).await;
+/// Kills the program while it rolls attempts back, several times.
+pub(super) async fn killed_while_rolling_back(mut world: World, rounds: usize) {
     // The plan has no quota left for the secrets of a credential, so the swap is refused.
     world.set("SECRETS_DEFAULT_PLAN", "free");
     let open = world.open().await;
@@ -179,12 +196,11 @@ async fn a_kill_while_an_attempt_is_rolled_back_is_recovered() {
         fill(rotated, open.owner(rotated)).await;
     }
     open.program.kill();
-    for round in 1..=rounds() {
+    for round in 1..=rounds {
         world.set(FAILPOINT, "in-rollback");
         let open = world.open().await;
         for rotated in &world.rotated {
-            let (owner, path) = (open.owner(rotated).clone(), rotated.path("/rotate"));
-            tokio::spawn(async move { owner.try_post(&path, &json!({})).await });
+            rotated.start_rotation(open.owner(rotated));
         }
         world.until_reached("in-rollback", round * world.rotated.len()).await;
         open.program.kill();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use secrets_tests::targets::{Dialect, Target, TargetDatabase};
-use secrets_tests::{Person, paths};
+use secrets_tests::{LambdaEndpoint, Person, SHARED_SECRET, lambda_function, paths};
 use serde_json::{Value, json};
 
 use super::sampler::Served;
@@ -19,6 +19,8 @@ pub(crate) struct World {
     folder: PathBuf,
     settings: Vec<(String, String)>,
     pub(crate) rotated: Vec<Rotated>,
+    /// Endpoint of the function of proxied rotations.
+    pub(crate) endpoint: Option<LambdaEndpoint>,
 }
 
 /// Target database with its rotation.
@@ -27,6 +29,8 @@ pub(crate) struct Rotated {
     pub(crate) name: String,
     pub(crate) host: String,
     pub(crate) database: TargetDatabase,
+    /// Name of the Lambda function of a proxied rotation.
+    function: Option<&'static str>,
 }
 
 /// Running program, with the owners of the rotations. Each rotation is in a separate team, so that
@@ -55,12 +59,32 @@ impl World {
             };
             let host = format!("127.0.0.{}", number + 1);
             let database = target.database().await;
-            rotated.push(Rotated { number, name: name.to_owned(), host, database });
+            rotated.push(Rotated { number, name: name.to_owned(), host, database, function: None });
         }
         let folder = folder(&format!("rotations_{name}"));
         // Remove the log of an earlier run.
         let _ = std::fs::remove_file(log_path(&format!("rotations_{name}")));
-        Self { name: format!("rotations_{name}"), folder, settings: Vec::new(), rotated }
+        Self {
+            name: format!("rotations_{name}"),
+            folder,
+            settings: Vec::new(),
+            rotated,
+            endpoint: None,
+        }
+    }
+
+    /// Creates one database on each of these servers, for proxied rotations with this function.
+    pub(crate) async fn proxied(name: &str, targets: &[Target], function: &'static str) -> Self {
+        let mut world = Self::new(name, targets).await;
+        let endpoint = LambdaEndpoint::start();
+        world.set("AWS_ENDPOINT_URL", &endpoint.url);
+        world.set("AWS_ACCESS_KEY_ID", "AKIDTESTING");
+        world.set("AWS_SECRET_ACCESS_KEY", "kvc_testing");
+        world.endpoint = Some(endpoint);
+        for rotated in &mut world.rotated {
+            rotated.function = Some(function);
+        }
+        world
     }
 
     /// Sets an environment variable, from the next start on.
@@ -112,7 +136,7 @@ impl Rotated {
     /// Returns the request body that creates the rotation.
     pub(crate) fn body(&self) -> Value {
         let target = &self.database.target;
-        json!({
+        let mut body = json!({
             "name": self.name,
             "integration_type": match target.dialect {
                 Dialect::Postgres => "postgresql",
@@ -125,7 +149,12 @@ impl Rotated {
                 "admin_username": target.user, "admin_password": target.password,
                 "ssl_mode": "verify-full", "ca_certificate": target.authority,
             },
-        })
+        });
+        if let Some(function) = self.function {
+            body["connection_method"] = json!("proxied");
+            body["proxy"] = lambda_function(function, SHARED_SECRET);
+        }
+        body
     }
 
     /// Creates a project with the name of the target database, and the rotation in this project.
@@ -157,6 +186,12 @@ impl Rotated {
     /// Rotates and returns the history entry.
     pub(crate) async fn rotate(&self, owner: &Person) -> Value {
         owner.post(&self.path("/rotate"), &json!({})).await.is(200).json()
+    }
+
+    /// Starts a rotation, without waiting for the response.
+    pub(crate) fn start_rotation(&self, owner: &Person) {
+        let (owner, path) = (owner.clone(), self.path("/rotate"));
+        tokio::spawn(async move { owner.try_post(&path, &json!({})).await });
     }
 
     /// Returns the served credential.

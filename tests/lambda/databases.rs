@@ -1,9 +1,6 @@
-//! Lambda endpoint that runs the rotation function, and the target databases.
+//! Target databases of the rotation function, and witnesses that inspect them.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 
 use async_trait::async_trait;
 use secrets_core::crypto::{Plaintext, random};
@@ -11,18 +8,10 @@ use secrets_core::model::rotations::{Integration, SslMode};
 use secrets_core::ports::rotator::{Login, Proxy, Target};
 use secrets_core::rotators::lambda::{AwsInvoker, Invoker};
 use secrets_core::testing::rotators::{Seen, Witness};
+use secrets_tests::{LambdaEndpoint, SHARED_SECRET};
 use serde_json::json;
 
-/// Secret that the service and the rotation function share.
-pub(crate) const SECRET: &str = "kvc_shared_0123456789abcdefghijklmnop";
-
 const REGION: &str = "eu-central-1";
-
-/// Running Lambda endpoint, stopped when dropped.
-pub(crate) struct Endpoint {
-    pub(crate) url: String,
-    process: Child,
-}
 
 /// Witness that inspects a database through a function of the endpoint.
 pub(crate) struct Looking {
@@ -62,58 +51,28 @@ impl Kind {
     }
 }
 
-impl Endpoint {
-    pub(crate) fn start() -> Self {
-        let folder = env!("CARGO_MANIFEST_DIR");
-        let tools = variable("SECRETS_TEST_TOOLS");
-        let tools = tools.map_or_else(|| format!("{folder}/../target/tools").into(), PathBuf::from);
-        let mut process = Command::new(tools.join("venv/bin/python"))
-            .arg(format!("{folder}/lambda/endpoint.py"))
-            .env("SHARED_SECRET", SECRET)
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|_| {
-                panic!("no Python with the required packages: use ./tests/run, which installs them")
-            });
-        let mut line = String::new();
-        BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let url = line.trim().strip_prefix("listening on ").unwrap().to_owned();
-        Self { url, process }
-    }
+/// Creates a database for a test, with the tables that the rules of rotators need. It is not
+/// deleted, since the servers exist for one run only.
+pub(crate) async fn database(endpoint: &LambdaEndpoint, kind: Kind) -> Target {
+    let server = server(kind);
+    // The name has characters that are special in the patterns of grants.
+    let name = format!("ro_t%_{:016x}", u64::from_be_bytes(random()));
+    let quote = if kind == Kind::Postgres { '"' } else { '`' };
+    witness(endpoint, &server)
+        .run_as_admin(&[&format!("CREATE DATABASE {quote}{name}{quote}")])
+        .await;
+    let target = Target { database: name, ..server };
+    let statements = [
+        "CREATE TABLE things (id integer PRIMARY KEY, name varchar(100) NOT NULL)",
+        "INSERT INTO things VALUES (1, 'one')",
+    ];
+    witness(endpoint, &target).run_as_admin(&statements).await;
+    target
+}
 
-    /// Stops the endpoint and returns its output, which includes the log of the function.
-    pub(crate) fn stop(mut self) -> String {
-        drop(self.process.stdin.take());
-        let mut said = String::new();
-        self.process.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        said
-    }
-
-    /// Creates a database for a test, with the tables that the rules of rotators need. It is not
-    /// deleted, since the servers exist for one run only.
-    pub(crate) async fn database(&self, kind: Kind) -> Target {
-        let server = server(kind);
-        // The name has characters that are special in the patterns of grants.
-        let name = format!("ro_t%_{:016x}", u64::from_be_bytes(random()));
-        let quote = if kind == Kind::Postgres { '"' } else { '`' };
-        self.witness(&server)
-            .run_as_admin(&[&format!("CREATE DATABASE {quote}{name}{quote}")])
-            .await;
-        let target = Target { database: name, ..server };
-        let statements = [
-            "CREATE TABLE things (id integer PRIMARY KEY, name varchar(100) NOT NULL)",
-            "INSERT INTO things VALUES (1, 'one')",
-        ];
-        self.witness(&target).run_as_admin(&statements).await;
-        target
-    }
-
-    pub(crate) fn witness(&self, target: &Target) -> Looking {
-        Looking { invoker: AwsInvoker::at(self.url.clone()), target: target.clone() }
-    }
+/// Creates a witness for a database.
+pub(crate) fn witness(endpoint: &LambdaEndpoint, target: &Target) -> Looking {
+    Looking { invoker: AwsInvoker::at(endpoint.url.clone()), target: target.clone() }
 }
 
 impl Looking {
@@ -137,7 +96,7 @@ impl Looking {
             "password": password,
             "statements": statements,
         });
-        let function = proxy("looks", SECRET).lambda_arn;
+        let function = proxy("looks", SHARED_SECRET).lambda_arn;
         let payload = event.to_string().into_bytes();
         let answer = self.invoker.invoke(&function, REGION, payload).await.unwrap();
         match answer.as_slice() {
@@ -153,14 +112,6 @@ impl Looking {
 impl Witness for Looking {
     async fn run(&self, login: &Login, statement: &str) -> Seen {
         self.run_statements(&login.username, login.password.reveal(), &[statement]).await
-    }
-}
-
-impl Drop for Endpoint {
-    fn drop(&mut self) {
-        // The endpoint ends when its standard input is closed.
-        drop(self.process.stdin.take());
-        self.process.wait().ok();
     }
 }
 
@@ -185,7 +136,7 @@ pub(crate) fn server(kind: Kind) -> Target {
         ssl_mode: SslMode::VerifyFull,
         ca_certificate: variable("SECRETS_TEST_TARGET_CA")
             .map(|path| fs::read_to_string(path).unwrap()),
-        proxy: Some(proxy("rotate", SECRET)),
+        proxy: Some(proxy("rotate", SHARED_SECRET)),
     }
 }
 

@@ -1,0 +1,71 @@
+//! Kills the program at every step of rotations through a Lambda function, as in `kill`.
+
+use secrets_tests::targets::Target;
+
+use super::kill::{
+    Way, begin, kill_in, killed_while_disabling, killed_while_rolling_back, recover, rounds,
+};
+use super::world::{World, until};
+
+/// Creates rotations of every kind of database through the function with this name.
+async fn world(name: &str, function: &'static str) -> World {
+    World::proxied(&format!("kill_proxied_{name}"), &Target::all(), function).await
+}
+
+macro_rules! killed {
+    ($($name:ident: $place:literal, $way:expr;)*) => {$(
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $name() {
+            kill_in(world($place, "rotate").await, $place, $way, rounds(1)).await;
+        }
+    )*};
+}
+
+killed! {
+    a_kill_before_the_plan_loses_nothing: "before-plan", Way::Due;
+    a_kill_after_the_plan_loses_nothing: "after-plan", Way::Due;
+    a_kill_before_the_call_loses_nothing: "before-apply", Way::Asked;
+    a_kill_after_the_answer_loses_nothing: "after-apply", Way::Asked;
+    a_kill_before_the_login_loses_nothing: "before-login", Way::Asked;
+    a_kill_in_the_login_loses_nothing: "in-login", Way::Asked;
+    a_kill_after_the_login_loses_nothing: "after-login", Way::Asked;
+    a_kill_in_the_swap_loses_nothing: "in-swap", Way::Asked;
+    a_kill_before_the_swap_is_answered_loses_nothing: "before-swap-answer", Way::Asked;
+    a_kill_after_the_swap_loses_nothing: "after-swap", Way::Asked;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_while_the_previous_credential_is_disabled_is_recovered() {
+    killed_while_disabling(world("K12", "rotate").await, rounds(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_while_an_attempt_is_rolled_back_is_recovered() {
+    killed_while_rolling_back(world("K13", "rotate").await, rounds(1)).await;
+}
+
+/// The function sets the password after the program was killed, while the restarted program calls
+/// the function again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_during_the_call_loses_nothing() {
+    let world = world("call", "late").await;
+    let calls = || world.endpoint.as_ref().unwrap().output().matches("late apply\n").count();
+    let open = world.open().await;
+    let samplers = begin(&world, &open).await;
+    open.program.kill();
+
+    for round in 1..=rounds(1) {
+        let before = calls();
+        let open = world.open().await;
+        for rotated in &world.rotated {
+            rotated.start_rotation(open.owner(rotated));
+        }
+        until("the function is called", async || calls() >= before + world.rotated.len()).await;
+        open.program.kill();
+        recover(&world, &samplers, round).await;
+    }
+
+    for sampler in samplers {
+        sampler.end().await;
+    }
+}
