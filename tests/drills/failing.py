@@ -80,8 +80,8 @@ def poisoned(drill):
             "the other rotation was tried": lambda: _attempts(database, good) > 0,
             "the other chain was sealed": lambda: _unsealed(database, alice.team) == 0,
             "the other project was purged": lambda: not _exists(database, kept),
-            "/health names the chain and the project": lambda: _named(node) >= {
-                ("audit seal", mallory.team), ("project purge", str(poison))},
+            "/health names the chain, the project and the rotation": lambda: _named(node) >= {
+                ("audit seal", mallory.team), ("project purge", str(poison)), ("rotation", bad["id"])},
             "the damaged rotation says so": lambda: "cannot be decrypted" in _error(mallory, damaged),
         }
         for what, condition in waits.items():
@@ -90,7 +90,9 @@ def poisoned(drill):
         assert _unsealed(database, mallory.team) > 0, "the damaged chain was continued"
         assert _exists(database, poison), "the project was purged"
         if database.kind == "postgres" and drill.is_long:
-            drill.note(f"{_commits(database, 30):.1f} transactions/s afterwards")
+            commits = _commits(database, 30)
+            drill.note(f"{commits:.1f} transactions/s afterwards")
+            assert commits < 10, f"{commits:.1f} transactions/s"
         assert node.client().status("GET", "/health") == 200
         node.terminate()
 
@@ -202,6 +204,7 @@ def receiver(drill):
             time.sleep(30)
         commits = _commits(database, 30) if is_counted else None
         waiting = int(database.run("SELECT COUNT(*) FROM outbox")[0][0])
+        _wait(lambda: ("webhook receiver", webhook) in _named(node), 90, "/health names the receiver", node)
         silent.release.set()
         node.terminate()
     silent.close()

@@ -77,9 +77,10 @@ def _pipeline(node, addresses):
 def silent(drill):
     """Connections that send nothing do not prevent responses to a healthy client."""
     count = drill.size(400, 2_000)
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, count + 512), hard), hard))
     with Node(drill.database) as node:
+        # After the start of the node, which must raise its own limit.
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, count + 512), hard), hard))
         alice = node.person("alice")
         connections = [raw(node.address) for _ in range(count)]
         times, end = [], time.monotonic() + drill.size(2, 10)

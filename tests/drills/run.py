@@ -26,7 +26,7 @@ from world import Postgres, Sqlite, program
 WAITING = {"retention", "poisoned"}
 
 DRILLS = {
-    "memory": (fairness.memory, [Sqlite]),
+    "memory": (fairness.memory, [Sqlite, Postgres]),
     "hostile": (fairness.hostile, [Sqlite, Postgres]),
     "retention": (audit.retention, [Sqlite, Postgres]),
     "lists": (audit.lists, [Sqlite, Postgres]),

@@ -139,10 +139,10 @@ class Node:
         client.team = next(team["id"] for team in client.ok("GET", "/api/v1/teams")["teams"])
         return client
 
-    def resident(self):
-        """Returns the resident memory in MiB."""
+    def peak_resident(self):
+        """Returns the maximum resident memory since the start, in MiB."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) // 1024
+        return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) // 1024
 
     def refusals(self):
         """Returns the number of refused requests by limit, without zeros."""

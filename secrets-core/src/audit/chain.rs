@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::crypto::is_same;
 use crate::engine::audit_chain::{self, MAX_SEALED, entry_hash, head_mac};
 use crate::engine::{Engine, Failures, Periodic, Schedule, WorkItem, refusals};
-use crate::model::TeamId;
+use crate::model::{TeamId, Time};
 use crate::store::{AuditHead, StoreError, StoreResult};
 
 /// Maximum number of audit entries pruned from an audit chain in one transaction.
@@ -145,15 +145,18 @@ pub async fn prune(engine: &Engine) -> StoreResult<()> {
     // One small transaction per team at a time: a large log delays neither requests nor other
     // teams.
     while !teams.is_empty() {
-        let mut unfinished = Vec::new();
+        let (mut unfinished, mut waiting_since) = (Vec::new(), None);
         for (team, collisions) in teams {
             match prune_chain(engine, team).await {
-                Ok(true) => unfinished.push((team, MAX_COLLISIONS)),
+                Ok(Some(due)) => {
+                    unfinished.push((team, MAX_COLLISIONS));
+                    waiting_since = Some(waiting_since.map_or(due, |since: Time| since.min(due)));
+                }
                 // Another transaction sealed or pruned the chain concurrently.
                 Err(StoreError::Stale(_)) if collisions > 0 => {
                     unfinished.push((team, collisions - 1));
                 }
-                Ok(false) => failures.clear(WorkItem::AuditPrune(team)),
+                Ok(None) => failures.clear(WorkItem::AuditPrune(team)),
                 // Another node is pruning this chain.
                 Err(StoreError::Stale(_)) => {}
                 Err(error @ StoreError::Unavailable(_)) => return Err(error),
@@ -163,6 +166,7 @@ pub async fn prune(engine: &Engine) -> StoreResult<()> {
             }
         }
         teams = unfinished;
+        engine.counters().set_waiting_since(PRUNE.name, waiting_since);
     }
     Ok(())
 }
@@ -175,31 +179,35 @@ async fn audit_days(engine: &Engine, team: Option<TeamId>) -> StoreResult<i64> {
 }
 
 /// Deletes audit entries whose retention period has ended from the start of a team's audit chain,
-/// at most [`MAX_PRUNED`]. Returns true if there are more such entries.
-async fn prune_chain(engine: &Engine, team: Option<TeamId>) -> StoreResult<bool> {
-    let cutoff = engine.now() - TimeDelta::days(audit_days(engine, team).await?);
+/// at most [`MAX_PRUNED`]. If there are more such entries, returns the time at which the retention
+/// period of the last deleted entry ended.
+async fn prune_chain(engine: &Engine, team: Option<TeamId>) -> StoreResult<Option<Time>> {
+    let retention = TimeDelta::days(audit_days(engine, team).await?);
+    let cutoff = engine.now() - retention;
     let mut reads = engine.store().read().await?;
-    let Some(head) = reads.audit_head(team).await? else { return Ok(false) };
+    let Some(head) = reads.audit_head(team).await? else { return Ok(None) };
     let young = reads.audit_position(team, cutoff).await?;
     let last = young.map_or(head.position, |position| position - 1);
     if last <= head.base {
-        return Ok(false);
+        return Ok(None);
     }
     drop(reads);
     let mut tx = engine.store().begin().await?;
     // Read the head again, because the chain may have been extended meanwhile.
     let head = audit_chain::head(&mut *tx, engine.keyring(), team).await?;
     if last <= head.base {
-        return Ok(false);
+        return Ok(None);
     }
     let end = last.min(head.base + MAX_PRUNED);
     let entry = tx.audit_chain(team, end - 1, 1).await?.pop();
-    let Some(seal) = entry.and_then(|entry| entry.seal) else { return Ok(false) };
+    let Some((at, seal)) = entry.and_then(|entry| Some((entry.created_at, entry.seal?))) else {
+        return Ok(None);
+    };
     let mut pruned = AuditHead { base: seal.position, base_hash: seal.hash, ..head };
     pruned.mac = head_mac(engine.keyring(), &pruned);
     tx.prune_audit(&pruned, head.base).await?;
     tx.commit().await?;
-    Ok(end < last)
+    Ok((end < last).then(|| at + retention))
 }
 
 /// Verifies every entry of every audit chain.

@@ -1,9 +1,11 @@
 //! Counters of the engine since its start, for metrics.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::model::lock::lock;
 use crate::model::rotations::Outcome;
 use crate::model::{Bound, Error, Time};
 
@@ -22,6 +24,9 @@ pub struct Counters {
     /// Time of the last round after which all audit entries were in audit chains, as Unix time in
     /// seconds; 0 before the first such round.
     sealed_at: AtomicI64,
+    /// Time since which the oldest due item of each worker waits, by name of the worker; `None` if
+    /// the worker's last round left no due item waiting.
+    waiting_since: Mutex<BTreeMap<&'static str, Option<Time>>>,
     /// True if the store failed in the last health check.
     store_fails: AtomicBool,
 }
@@ -138,6 +143,20 @@ impl Counters {
         self.sealed_at.store(now.timestamp(), Ordering::Relaxed);
     }
 
+    /// Stores the time since which the oldest due item waits that a round of `worker` could not
+    /// start; `None` if there is no such item.
+    pub(crate) fn set_waiting_since(&self, worker: &'static str, due: Option<Time>) {
+        lock(&self.waiting_since).insert(worker, due);
+    }
+
+    /// Returns, for each worker, the time since which its oldest due item waits; zero if no due
+    /// item waited after the last round of the worker. A worker is missing until its first round.
+    pub(crate) fn lags(&self, now: Time) -> Vec<(&'static str, Duration)> {
+        let since = lock(&self.waiting_since);
+        let lag = |due: &Option<Time>| due.map_or(Ok(Duration::ZERO), |due| (now - due).to_std());
+        since.iter().map(|(worker, due)| (*worker, lag(due).unwrap_or_default())).collect()
+    }
+
     /// Stores the result of a health check of the store.
     pub(crate) fn set_store_up(&self, is_up: bool) {
         self.store_fails.store(!is_up, Ordering::Relaxed);
@@ -163,5 +182,30 @@ impl Counters {
             audit_sealed_ago: sealed_ago.map(Duration::from_secs),
             is_store_up: !self.store_fails.load(Ordering::Relaxed),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+
+    #[test]
+    fn a_lag_grows_until_the_worker_has_no_waiting_item() {
+        let counters = Counters::default();
+        let at = |seconds| DateTime::from_timestamp(seconds, 0).unwrap();
+        counters.set_waiting_since("rotations", Some(at(100)));
+        counters.set_waiting_since("mail", None);
+
+        let lags = [100, 160, 90].map(|now| counters.lags(at(now)));
+        counters.set_waiting_since("rotations", None);
+
+        let expected = [0, 60, 0].map(|seconds| {
+            vec![("mail", Duration::ZERO), ("rotations", Duration::from_secs(seconds))]
+        });
+        assert_eq!(lags, expected);
+        let none = [("mail", Duration::ZERO), ("rotations", Duration::ZERO)];
+        assert_eq!(counters.lags(at(160)), none);
     }
 }

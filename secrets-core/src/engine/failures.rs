@@ -47,8 +47,10 @@ pub enum WorkItem {
     ProjectPurge(ProjectId),
     /// Running a rotation.
     Rotation(RotationId),
-    /// Deliveries to a webhook.
+    /// Reading the stored settings of a webhook.
     Webhook(WebhookId),
+    /// Sending deliveries to the receiver of a webhook, which does not accept them.
+    WebhookReceiver(WebhookId),
 }
 
 /// An item of background work whose last try failed.
@@ -66,7 +68,13 @@ pub struct FailingItem {
 
 /// Items of background work whose last try on this node failed.
 #[derive(Default)]
-pub(crate) struct Failures(Mutex<BTreeMap<WorkItem, FailingItem>>);
+pub(crate) struct Failures {
+    /// Items that wait here for their next try.
+    delayed: Mutex<BTreeMap<WorkItem, FailingItem>>,
+    /// Items whose next try is scheduled by their own record in the store. Separate, so that many
+    /// failing receivers of one tenant leave room for the items that need a delay.
+    scheduled: Mutex<BTreeMap<WorkItem, FailingItem>>,
+}
 
 impl WorkItem {
     /// Returns the kind of work, for logs and the health report.
@@ -80,6 +88,7 @@ impl WorkItem {
             Self::ProjectPurge(_) => "project purge",
             Self::Rotation(_) => "rotation",
             Self::Webhook(_) => "webhook",
+            Self::WebhookReceiver(_) => "webhook receiver",
         }
     }
 
@@ -92,7 +101,7 @@ impl WorkItem {
             Self::AuditSeal(team) | Self::AuditPrune(team) => team.map(TeamId::uuid),
             Self::ProjectKey(project) | Self::ProjectPurge(project) => Some(project.uuid()),
             Self::Rotation(rotation) => Some(rotation.uuid()),
-            Self::Webhook(webhook) => Some(webhook.uuid()),
+            Self::Webhook(webhook) | Self::WebhookReceiver(webhook) => Some(webhook.uuid()),
         }
     }
 }
@@ -105,39 +114,61 @@ impl Failures {
         error: &(dyn Error + 'static),
         now: Time,
     ) -> TimeDelta {
-        let mut items = lock(&self.0);
-        let new = FailingItem { item, since: now, failures: 0, retry_at: now };
-        let mut failing = items.get(&item).copied().unwrap_or(new);
-        failing.failures = failing.failures.saturating_add(1);
+        let failing = count(&self.delayed, item, now);
         let delay = delay(failing.failures);
-        failing.retry_at = now + delay;
-        if items.len() < MAX_ITEMS || items.contains_key(&item) {
-            items.insert(item, failing);
-        }
-        drop(items);
         let (id, failures) = (item.id().map(tracing::field::display), failing.failures);
         tracing::error!(work = item.kind(), id, failures, error, "background work failed");
         delay
     }
 
+    /// Counts a failure of an item whose next try is scheduled by its own record in the store. The
+    /// item is listed, and does not have to wait.
+    pub(crate) fn report_scheduled(&self, item: WorkItem, now: Time) {
+        count(&self.scheduled, item, now);
+    }
+
     /// Removes an item from the list, after a success.
     pub(crate) fn clear(&self, item: WorkItem) {
-        lock(&self.0).remove(&item);
+        lock(&self.delayed).remove(&item);
+    }
+
+    /// Removes an item whose next try is scheduled by its own record, after a success.
+    pub(crate) fn clear_scheduled(&self, item: WorkItem) {
+        lock(&self.scheduled).remove(&item);
     }
 
     /// True if an item failed and the delay before its next try has not passed.
     pub(crate) fn must_wait(&self, item: WorkItem, now: Time) -> bool {
-        lock(&self.0).get(&item).is_some_and(|failing| now < failing.retry_at)
+        lock(&self.delayed).get(&item).is_some_and(|failing| now < failing.retry_at)
     }
 
-    /// Returns the failing items, at most 1,000, ordered by the times of their first failures.
+    /// Returns the failing items, at most 2,000: first the items that wait here for their next try,
+    /// then the items whose next try is scheduled by their own record, each ordered by the times of
+    /// their first failures.
     pub(crate) fn list(&self, now: Time) -> Vec<FailingItem> {
-        let mut items = lock(&self.0);
-        items.retain(|_, failing| now < failing.retry_at + FORGOTTEN_AFTER);
-        let mut items: Vec<_> = items.values().copied().collect();
-        items.sort_by_key(|failing| failing.since);
-        items
+        let mut listed = Vec::new();
+        for items in [&self.delayed, &self.scheduled] {
+            let mut items = lock(items);
+            items.retain(|_, failing| now < failing.retry_at + FORGOTTEN_AFTER);
+            let begin = listed.len();
+            listed.extend(items.values().copied());
+            listed[begin..].sort_by_key(|failing: &FailingItem| failing.since);
+        }
+        listed
     }
+}
+
+/// Counts a failure of an item, in a map with at most [`MAX_ITEMS`].
+fn count(items: &Mutex<BTreeMap<WorkItem, FailingItem>>, item: WorkItem, now: Time) -> FailingItem {
+    let mut items = lock(items);
+    let new = FailingItem { item, since: now, failures: 0, retry_at: now };
+    let mut failing = items.get(&item).copied().unwrap_or(new);
+    failing.failures = failing.failures.saturating_add(1);
+    failing.retry_at = now + delay(failing.failures);
+    if items.len() < MAX_ITEMS || items.contains_key(&item) {
+        items.insert(item, failing);
+    }
+    failing
 }
 
 fn delay(failures: u32) -> TimeDelta {
@@ -176,6 +207,23 @@ mod tests {
 
         failures.clear(item);
         assert!(!failures.must_wait(item, at(60)) && failures.list(at(60)).is_empty());
+    }
+
+    #[test]
+    fn an_item_that_its_record_schedules_is_listed_last_and_does_not_wait() {
+        let failures = Failures::default();
+        let receiver = WorkItem::WebhookReceiver(Uuid::from_u128(1).into());
+        failures.report_scheduled(receiver, at(0));
+        failures.report_scheduled(receiver, at(1));
+        failures.report(WorkItem::AuditSeal(None), &Error::internal("test"), at(2));
+
+        let listed: Vec<_> =
+            failures.list(at(3)).iter().map(|failing| (failing.item, failing.failures)).collect();
+
+        assert_eq!(listed, [(WorkItem::AuditSeal(None), 1), (receiver, 2)]);
+        assert!(!failures.must_wait(receiver, at(1)));
+        failures.clear_scheduled(receiver);
+        assert_eq!(failures.list(at(3)).len(), 1);
     }
 
     #[test]

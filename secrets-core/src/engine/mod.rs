@@ -95,6 +95,13 @@ impl Engine {
         self.counters.counts(self.audit.waiting_entries() as u64, self.now())
     }
 
+    /// Returns, for each worker of rotations, deliveries and pruning, the time since which its
+    /// oldest due item waits on this node, without a query.
+    #[must_use]
+    pub fn lags(&self) -> Vec<(&'static str, std::time::Duration)> {
+        self.counters.lags(self.now())
+    }
+
     /// Returns the counters of refused requests. A host counts its own refusals;
     /// [`perform`](Self::perform) counts refused operations.
     #[must_use]

@@ -93,17 +93,24 @@ pub async fn claim_due(
     if after.is_none() && !is_full {
         channel.consider(engine, &due);
     }
-    let mut admitted = Vec::new();
+    let (mut admitted, mut waiting_since) = (Vec::new(), None);
     for delivery in due {
         if admitted.len() >= limit {
+            waiting_since = waiting_since.or(Some(delivery.next_attempt_at));
             break;
         }
         if is_full {
             let position = (delivery.next_attempt_at, delivery.id);
             lock(&positions.0).insert(channel.kind(), position);
         }
-        let permit = channel.admit(engine, &delivery).await?;
-        admitted.extend(permit.map(|permit| (delivery, permit)));
+        match channel.admit(engine, &delivery).await? {
+            Some(permit) => admitted.push((delivery, permit)),
+            None => waiting_since = waiting_since.or(Some(delivery.next_attempt_at)),
+        }
+    }
+    // The first page has the oldest deliveries.
+    if after.is_none() {
+        engine.counters().set_waiting_since(channel.kind(), waiting_since);
     }
     let mut claimed = Vec::new();
     if admitted.is_empty() {

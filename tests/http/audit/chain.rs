@@ -173,6 +173,8 @@ async fn everything_past_retention_goes_in_one_round(kind: Kind) {
 
     let verified = audit::verify(app.service.engine()).await.unwrap();
     assert_eq!((verified.entries, verified.broken.len()), (1, 0));
+    let lags = app.service.engine().lags();
+    assert_eq!(lags, [("audit prune", std::time::Duration::ZERO)]);
 }
 
 async fn entries_are_deleted_after_the_retention_of_the_plan(kind: Kind) {

@@ -1,5 +1,7 @@
 //! Due rotations of one team do not delay the rotations of other teams.
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 use secrets_core::rotations;
 use secrets_core::testing::fixtures;
@@ -40,10 +42,15 @@ async fn a_team_leaves_permits_to_others(kind: Kind) {
         app.wait(TimeDelta::seconds(1));
     }
     app.wait(TimeDelta::days(31));
+    let engine = app.service.engine();
 
-    let claims = rotations::claim_rotations(app.service.engine()).await.unwrap();
+    let claims = rotations::claim_rotations(engine).await.unwrap();
 
     assert_eq!(claims.len(), 3, "two of one team, one of the other");
+    let [(worker, waiting)] = engine.lags()[..] else { panic!("no lag of one worker") };
+    assert!(worker == "rotations" && waiting > Duration::ZERO, "{worker} {waiting:?}");
+    app.wait(TimeDelta::hours(1));
+    assert_eq!(engine.lags(), [("rotations", waiting + Duration::from_hours(1))]);
 }
 
 /// Creates more due rotations than one call reads, so that the next call must continue after the

@@ -75,6 +75,25 @@ async fn only_2xx_is_success(kind: Kind) {
     assert_eq!(elsewhere.connections(), 0, "no redirect is followed");
 }
 
+async fn a_failing_receiver_is_listed_until_it_accepts_a_delivery(kind: Kind) {
+    let mut world = World::on(kind).await;
+    let webhook = world.webhook_here().await;
+    world.receiver.answer(500, &[]);
+    world.test(&webhook).await;
+    world.tried(&webhook, 1).await;
+    world.wait(TimeDelta::seconds(6));
+    again(&mut world).await;
+    world.tried(&webhook, 2).await;
+
+    let id = secrets_tests::paths::last(&webhook).to_owned();
+    assert_eq!(world.app.failing().await, [("webhook receiver".to_owned(), id, 2)]);
+    world.receiver.answer(204, &[]);
+    world.wait(TimeDelta::minutes(6));
+    again(&mut world).await;
+    world.tried(&webhook, 3).await;
+    assert_eq!(world.app.failing().await, []);
+}
+
 async fn a_failed_delivery_is_retried_as_the_standard_proposes(kind: Kind) {
     let mut world = World::on(kind).await;
     let webhook = world.webhook_here().await;
@@ -265,6 +284,7 @@ async fn a_receiver_that_is_slow_holds_up_no_other(kind: Kind) {
 on_every_store![;
     a_receiver_that_is_down_for_a_while_gets_each_event_under_its_id,
     only_2xx_is_success,
+    a_failing_receiver_is_listed_until_it_accepts_a_delivery,
     a_failed_delivery_is_retried_as_the_standard_proposes,
     a_receiver_that_is_gone_is_sent_nothing_more,
     the_retry_after_of_a_receiver_is_honoured,

@@ -1,5 +1,7 @@
 //! A receiver that hangs does not delay deliveries to other receivers.
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 use secrets_core::outbox;
 use secrets_core::rotations::webhooks::WebhookDeliveries;
@@ -18,14 +20,19 @@ async fn many_deliveries_to_one_receiver_do_not_delay_others(kind: Kind) {
     let (fast, _) = world.webhook(&other.url("/")).await;
     world.test(&fast).await;
     let engine = world.app.service.engine();
+    assert_eq!(engine.lags(), [], "no worker has run");
 
     let first = outbox::claim_due(engine, &WebhookDeliveries, 64).await.unwrap();
+    let waiting = engine.lags();
     let second = outbox::claim_due(engine, &WebhookDeliveries, 64).await.unwrap();
 
+    let two_minutes = Duration::from_mins(2);
+    assert_eq!(waiting, [("webhook", two_minutes)], "the fifth waits for a permit");
     assert_eq!((first.len(), second.len()), (5, 0), "four at one host, and one at the other");
     drop(first);
     let third = outbox::claim_due(engine, &WebhookDeliveries, 64).await.unwrap();
     assert_eq!(third.len(), 2, "the claimed ones are not due");
+    assert_eq!(engine.lags(), [("webhook", Duration::ZERO)]);
 }
 
 on_every_store!(; many_deliveries_to_one_receiver_do_not_delay_others);

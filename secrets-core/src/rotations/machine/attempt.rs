@@ -8,6 +8,7 @@ use super::claim::take_unfinished;
 use super::policy::{Effect, Reason};
 use super::work::{Work, WorkResult};
 use crate::crypto::Keyring;
+use crate::engine::{Failures, WorkItem};
 use crate::failpoint;
 use crate::model::rotations::{AttemptState, RotationStatus, Slot, TriggerType, WebhookEvent};
 use crate::model::{AttemptId, Result, Time};
@@ -117,6 +118,8 @@ impl<'w, 'a> Attempt<'w, 'a> {
             Err(crate::model::Error::Internal(_)) => {
                 let message = "the stored records of this rotation cannot be decrypted";
                 let reason = Reason::new("undecryptable", message, Effect::Error);
+                let item = WorkItem::Rotation(record.rotation);
+                work.engine.shared::<Failures>().report_scheduled(item, work.engine.now());
                 return work.conclude_failed(record, reason).await;
             }
             Err(error) => return Err(error.into()),

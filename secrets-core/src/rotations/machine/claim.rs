@@ -38,6 +38,9 @@ const MAX_REFUSED: usize = 16;
 #[derive(Default)]
 struct Position(Mutex<Option<DueRotation>>);
 
+/// Name of [`RotationWorker`].
+const WORKER: &str = "rotations";
+
 /// Worker that rotates due credentials and continues unfinished attempts.
 #[derive(Debug, Clone, Copy)]
 pub struct RotationWorker;
@@ -45,7 +48,7 @@ pub struct RotationWorker;
 #[async_trait]
 impl Worker for RotationWorker {
     fn name(&self) -> &'static str {
-        "rotations"
+        WORKER
     }
 
     fn schedule(&self) -> Schedule {
@@ -101,11 +104,11 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     let mut last = None;
     let mut refused = HashMap::<_, usize>::new();
     let failures = engine.shared::<Failures>();
-    for due in work {
+    for due in &work {
         if !permits.are_free(&node) {
             break;
         }
-        last = Some(due).filter(|_| is_full);
+        last = Some(*due).filter(|_| is_full);
         let item = WorkItem::Rotation(due.id);
         let is_refused = refused.get(&due.team).is_some_and(|count| *count >= MAX_REFUSED);
         if is_refused || permits.must_wait(&due.id) || failures.must_wait(item, engine.now()) {
@@ -123,6 +126,13 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
         }
     }
     *lock(&position.0) = last;
+    // The first page has the oldest work.
+    if after.is_none() {
+        let is_claimed =
+            |due: &&DueRotation| claims.iter().any(|claim: &Claim| claim.lease.rotation == due.id);
+        let waiting = work.iter().find(|due| !is_claimed(due)).map(|due| due.work_at);
+        engine.counters().set_waiting_since(WORKER, waiting);
+    }
     Ok(claims)
 }
 

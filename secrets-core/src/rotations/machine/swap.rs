@@ -11,7 +11,7 @@ use super::attempt::Attempt;
 use super::conclude::attempt_details;
 use super::policy::{Effect, Reason};
 use super::work::{WorkError, WorkResult};
-use crate::engine::{Caller, Context, Lock, Write};
+use crate::engine::{Caller, Context, Failures, Lock, WorkItem, Write};
 use crate::failpoint;
 use crate::model::rotations::{AttemptState, Outcome, RotationStatus, WebhookEvent};
 use crate::model::{Error, Subject, Time};
@@ -43,6 +43,8 @@ impl Attempt<'_, '_> {
                 failpoint::reached("in-swap").await;
                 commit(cx).await?;
                 engine.counters().count_rotation(Outcome::Success);
+                let item = WorkItem::Rotation(self.record.rotation);
+                engine.shared::<Failures>().clear_scheduled(item);
                 failpoint::reached("after-swap").await;
                 Ok(())
             }

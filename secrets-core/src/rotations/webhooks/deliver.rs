@@ -171,7 +171,7 @@ async fn settle_webhook(
     };
     let (mut webhook, now) = (before.clone(), engine.now());
     let again = apply(&outcome, &mut delivery, &mut webhook, now);
-    log_failure(&outcome, &delivery);
+    report(engine, &outcome, &delivery);
     tx.update_webhook_delivery(&delivery).await?;
     if webhook != before {
         tx.update_webhook(&webhook).await?;
@@ -240,10 +240,15 @@ fn apply(
     again
 }
 
-fn log_failure(outcome: &Outcome, delivery: &WebhookDeliveryRecord) {
+/// Logs a failed delivery and lists its receiver as failing, until a delivery succeeds.
+fn report(engine: &Engine, outcome: &Outcome, delivery: &WebhookDeliveryRecord) {
     let WebhookDeliveryRecord { id, webhook, attempts, .. } = delivery;
+    let (failures, item) = (engine.shared::<Failures>(), WorkItem::WebhookReceiver(*webhook));
     if let Outcome::Failed { status, reason, .. } = outcome {
         tracing::warn!(delivery = %id, %webhook, attempts, status, reason, "webhook not delivered");
+        failures.report_scheduled(item, engine.now());
+    } else {
+        failures.clear_scheduled(item);
     }
 }
 

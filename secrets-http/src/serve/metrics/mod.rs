@@ -70,6 +70,11 @@ pub const METRICS: &[(&str, &str, &str)] = &[
     ("secrets_delivery_attempts_total", "counter", "Attempts to send mail or webhooks"),
     ("secrets_watches", "gauge", "Open watches of environments and projects"),
     ("secrets_watches_max", "gauge", "Maximum number of watches"),
+    (
+        "secrets_worker_lag_seconds",
+        "gauge",
+        "Time since which the oldest item that is due waits for a worker",
+    ),
     ("secrets_worker_up", "gauge", "1 if a worker completes its rounds in time"),
     ("secrets_worker_heartbeat_age_seconds", "gauge", "Time since a worker's last completed round"),
     ("secrets_failing_items", "gauge", "Items of background work that fail on this node"),

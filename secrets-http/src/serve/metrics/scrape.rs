@@ -118,6 +118,10 @@ impl Sources {
                 one(u64::try_from(self.started.timestamp()).unwrap_or_default())
             }
             "process_resident_memory_bytes" => resident_memory().map(one).unwrap_or_default(),
+            "secrets_worker_lag_seconds" => {
+                let lags = self.service.engine().lags().into_iter();
+                labelled("worker", lags.map(|(worker, lag)| (worker, lag.as_secs())))
+            }
             _ if name.starts_with("secrets_redis_") => self.redis(name),
             _ if name.starts_with("secrets_worker_") => self.workers(name),
             _ if name.starts_with("secrets_database_connection") => self.connections(name),
