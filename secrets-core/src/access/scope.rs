@@ -54,12 +54,14 @@ impl EnvironmentScope {
     }
 }
 
-/// An environment and its ancestors, with the secrets to read.
+/// An environment and its ancestors, with the secrets that were selected for reading.
 pub struct View {
     /// The environment itself.
     pub scope: EnvironmentScope,
-    /// Environment and its ancestors, nearest first, each with the selected secrets.
+    /// Inheritance chain: the environment, then its ancestors from parent to root, each with the
+    /// selected secrets.
     pub chain: Vec<ChainLink>,
-    /// Ancestors that the caller may not read. Their secrets are listed without values.
+    /// Ancestors that the caller may not read. Secrets inherited from them are listed without their
+    /// values.
     pub restricted: BTreeSet<EnvironmentId>,
 }

@@ -21,8 +21,8 @@ use crate::secrets::sealing::{reveal, without_value};
 use crate::store::{EnvironmentRecord, ProjectRecord, Selection};
 
 /// Exports the secrets of every environment the caller may read, with values, as an encrypted
-/// archive. Hidden secrets are left out. The export of each environment is recorded in the audit
-/// log of its team.
+/// archive. The archive does not include hidden secrets. The export of each environment is recorded
+/// in the audit log of its team.
 #[derive(Debug)]
 pub struct ExportAccountSecrets {
     /// Passphrase that encrypts the archive.

@@ -13,7 +13,7 @@ use crate::users::locked_user;
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AccountChange {
-    /// New display name. Sign-ins no longer replace it with the name from the identity provider.
+    /// Profile fields to change. At least one field is required.
     #[cfg_attr(feature = "openapi", schema(value_type = DisplayName))]
     pub name: Option<DisplayName>,
 }
@@ -21,7 +21,7 @@ pub struct AccountChange {
 /// Changes the caller's account.
 #[derive(Debug)]
 pub struct UpdateAccount {
-    /// Fields to change.
+    /// Profile fields to change.
     pub change: AccountChange,
 }
 

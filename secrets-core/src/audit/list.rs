@@ -12,10 +12,10 @@ use crate::store::{AuditFilter, AuditOrder, AuditRecord, AuditScope};
 /// Maximum number of teams in one query.
 const MAX_TEAMS: usize = 100;
 
-/// Maximum number of audit entries that a query reads for one page, if the query has conditions
-/// other than team and time: 5,000 in total for up to five teams, or 1,000 per team for more teams.
-/// A page can therefore hold fewer matching entries than the limit, or none, and still have a
-/// cursor.
+/// Maximum number of audit entries that are read from the database for one page, for a query with
+/// conditions other than team and time: 5,000 in total for up to five teams, or 1,000 per team for
+/// more teams. A page can therefore hold fewer matching entries than the limit, or none, and still
+/// have a cursor.
 const MAX_READ: u32 = 5_000;
 const MIN_READ: u32 = 1_000;
 
@@ -82,8 +82,9 @@ impl Operation for ListAudit {
     }
 }
 
-/// Reads the next audit entries of several teams (one filter for each team). Also returns the time
-/// and ID up to which the log of all teams was read; `None` if it was read to its end.
+/// Reads the next page of audit entries of several teams; each team has its own filter. Also
+/// returns the time and ID of the entry at which reading stopped in the logs; `None` if all logs
+/// were read to the end.
 async fn read(
     cx: &mut Context<'_, Read>,
     filters: Vec<AuditFilter>,

@@ -12,7 +12,7 @@ use super::AuditFormat;
 use crate::model::{AuditId, Error, Result, Time, ids};
 use crate::store::{ActionFilter, AuditFilter, AuditOrder, AuditScope};
 
-/// Default and maximum number of audit entries per page.
+/// Number of audit entries per page if the request states none.
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 200;
 
@@ -40,7 +40,7 @@ pub struct AuditQuery {
     pub resource_type: Option<String>,
     /// ID of the affected object: a UUID.
     pub resource_id: Option<String>,
-    /// Secret key of the affected secret.
+    /// Secret key, for entries about this secret.
     pub key: Option<String>,
     /// Outcome: `success`, `denied` or `failure`.
     pub outcome: Option<String>,
@@ -61,8 +61,8 @@ pub struct AuditQuery {
 }
 
 impl AuditQuery {
-    /// Builds the store's filter. Requests one entry more than fits on a page, to find out if there
-    /// is another page.
+    /// Builds the filter for the store from these parameters. Its limit is one entry more than a
+    /// page holds, to find out if there is another page.
     pub(super) fn filter(&self, scope: AuditScope, now: Time) -> Result<AuditFilter> {
         let limit = self.page()?;
         let mut wanted = AuditFilter::newest(scope, limit + 1);

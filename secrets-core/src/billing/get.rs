@@ -37,7 +37,7 @@ pub struct Billing {
     pub cancel_at_period_end: bool,
     /// Limits of the plan by quota name; `null` means unlimited.
     pub limits: BTreeMap<&'static str, Option<u64>>,
-    /// Invoices. Always empty: invoices are not implemented.
+    /// Placeholder for invoices, which are not implemented. Always an empty list.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
     pub invoices: [(); 0],
 }

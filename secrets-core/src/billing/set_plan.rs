@@ -9,7 +9,7 @@ use super::get::billing;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Error, PlanName, Result, Subject, TeamId};
 
-/// The plan to assign.
+/// Plan that the request assigns to the team.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -58,10 +58,10 @@ pub struct Uses {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Use {
-    /// Amount that counts against the limit; absent if the resource is not counted.
+    /// Amount that is compared with the limit; absent if the usage of the resource is not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used: Option<u64>,
-    /// Total amount in the team, if the limit applies to each project or environment.
+    /// Total amount in the whole team; absent if the limit already applies to the whole team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
     /// Limit of the plan; `null` means unlimited.
@@ -95,7 +95,7 @@ impl Operation for GetUsage {
 }
 
 impl Uses {
-    /// Returns the resources that plans limit.
+    /// Returns each limited resource with its quota.
     pub(crate) fn limited(&self) -> [(Quota, &Use); 8] {
         [
             (Quota::Members, &self.members),

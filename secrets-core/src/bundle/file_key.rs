@@ -21,7 +21,7 @@ use crate::crypto::Key;
 /// it.
 pub(super) struct FileKey(Key);
 
-/// Kind of symmetric secret that wraps a file key.
+/// Kind of shared secret from which the key that wraps a file key is derived.
 #[derive(Clone, Copy)]
 pub(super) enum Shared {
     Raw,

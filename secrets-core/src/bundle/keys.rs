@@ -123,7 +123,7 @@ impl SigningKey {
         Self::of(&Key::generate())
     }
 
-    /// Creates the signing key from a seed.
+    /// Creates the signing key from the instance's stored seed.
     pub(crate) fn of(seed: &Key) -> Self {
         Self(ed25519_dalek::SigningKey::from_bytes(seed.as_bytes()))
     }

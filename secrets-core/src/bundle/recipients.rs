@@ -33,8 +33,8 @@ pub enum NewRecipient {
     },
 }
 
-/// A recipient as it is written in a request. Separate from [`NewRecipient`], so that validation
-/// errors name the field.
+/// A recipient, as in the JSON of a request. Separate from [`NewRecipient`], so that validation
+/// errors name the invalid field.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Submitted {
@@ -52,8 +52,8 @@ enum Kind {
     X25519,
 }
 
-/// Recipients of a bundle; the key of a passphrase is already derived. There are 1 to 16: at most
-/// one raw key, at most one passphrase, and no public key twice.
+/// Recipients of a bundle, with the key of a passphrase already derived. There are 1 to 16
+/// recipients: at most one raw key, at most one passphrase, and no public key twice.
 pub struct Recipients {
     key: Option<Key>,
     passphrase: Option<Derived>,

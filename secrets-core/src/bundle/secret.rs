@@ -23,7 +23,7 @@ pub struct BundledSecret {
         skip_serializing_if = "Option::is_none"
     )]
     pub description: Option<Plaintext>,
-    /// Version number of the value, starting at 1.
+    /// Version number of the secret, starting at 1.
     pub version: u32,
     /// Name of the ancestor environment that defines the secret; `None` if the bundle's own
     /// environment does.

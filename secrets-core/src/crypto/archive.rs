@@ -103,7 +103,7 @@ mod tests {
     use super::super::Key;
     use super::*;
 
-    /// Smallest accepted parameters, so that tests are quick.
+    /// Weakest Argon2id parameters that the format accepts, to keep the tests fast.
     const MIN_COST: Cost = Cost { memory: 19_456, passes: 2, lanes: 1 };
 
     fn passphrase(text: &str) -> Passphrase {

@@ -69,7 +69,7 @@ pub(super) fn push_base62(out: &mut String, number: &[u8], digits: usize) {
     out.extend(text.iter().map(|byte| char::from(*byte)));
 }
 
-/// Computes the CRC-32 (IEEE 802.3, reflected).
+/// Computes the CRC-32 checksum (IEEE 802.3, reflected bit order) of the bytes.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| {

@@ -23,7 +23,7 @@ impl fmt::Display for Undecryptable {
 
 impl std::error::Error for Undecryptable {}
 
-/// XAES-256-GCM with an encryption key.
+/// Cipher XAES-256-GCM, initialized with one encryption key.
 pub(super) struct Cipher(Xaes256Gcm);
 
 impl Cipher {

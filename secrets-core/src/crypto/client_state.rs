@@ -1,4 +1,5 @@
-//! State of the service that a client keeps, such as the content of a cookie.
+//! Encryption of data that the service lets a client store and send back, such as the content of a
+//! cookie.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,8 +11,8 @@ use super::{Keyring, Undecryptable, random};
 /// Maximum length of encrypted state, in bytes. Longer texts are rejected without decoding.
 const MAX_LENGTH: usize = 8 * 1024;
 
-/// Encryption of client state for one purpose. The client can neither read nor change the state,
-/// and every node of the instance can decrypt it.
+/// Encryption of client-side state for one purpose. The client can neither read nor change the
+/// state, and every node of the instance can decrypt it.
 pub(crate) struct ClientState {
     purpose: &'static str,
     cipher: Cipher,

@@ -10,7 +10,8 @@ use super::key::{Key, RootKeyError, RootKeyId, RootKeys};
 use super::{Undecryptable, random};
 use crate::model::{InstanceId, ProjectId, Time};
 
-/// Stored record of an instance, which is a database with its cryptographic keys. There is one row.
+/// Stored record of the instance: this installation of the service with one database and its
+/// cryptographic keys. There is exactly one such row.
 #[derive(Debug, Clone)]
 pub struct InstanceRecord {
     /// ID of the instance that owns the database.
@@ -23,7 +24,8 @@ pub struct InstanceRecord {
     pub wrapped_kek: Vec<u8>,
     /// Ciphertext that only the right instance key decrypts. Checked at startup.
     pub canary: Vec<u8>,
-    /// Number of times the database was restored from a backup; part of the canary.
+    /// Number of times that the database was restored from a backup. The canary is bound to this
+    /// number.
     pub epoch: u64,
     /// Creation time of the instance.
     pub created_at: Time,
@@ -88,7 +90,7 @@ pub struct ProjectKey {
 /// Error from loading the cryptographic keys of an instance.
 #[derive(Debug)]
 pub enum KeyringError {
-    /// Another root key wrapped the instance key.
+    /// The configured root key is not the key that wrapped the instance key.
     RootKey {
         /// ID of the root key that wrapped the instance key.
         needed: RootKeyId,
@@ -170,8 +172,9 @@ impl Keyring {
         Self::assemble(record, wrapping_cipher(&kek, record.id), keys)
     }
 
-    /// Returns the record of the instance with its instance key wrapped by another root key. Fails
-    /// if `from` did not wrap the stored instance key, or if `to` cannot unwrap what it wrapped.
+    /// Returns the instance's record after the instance key was wrapped with another root key.
+    /// Fails if `from` did not wrap the stored instance key, or if `to` cannot unwrap the newly
+    /// wrapped key.
     pub async fn rewrap(
         record: &InstanceRecord,
         from: &dyn RootKeys,
@@ -287,7 +290,8 @@ fn canary_text(instance: InstanceId, kek_id: u32, epoch: u64) -> Vec<u8> {
     [instance.uuid().as_bytes().as_slice(), &kek_id.to_be_bytes(), &epoch.to_be_bytes()].concat()
 }
 
-/// Fails if the instance key does not belong to the record.
+/// Fails if the instance key cannot decrypt the canary in the record, and so is not the instance's
+/// key.
 fn check_canary(kek: &Key, record: &InstanceRecord) -> Result<(), KeyringError> {
     let canary = canary_cipher(kek, record.id).open(&record.canary, CANARY).map_err(tampered)?;
     let expected = canary_text(record.id, record.kek_id, record.epoch);
@@ -344,7 +348,7 @@ fn tampered(_: Undecryptable) -> KeyringError {
 
 #[cfg(test)]
 impl Keyring {
-    /// Key ring of a new instance.
+    /// Creates the key ring of a new instance.
     pub(crate) async fn generate() -> Self {
         let root = super::StaticRootKey::new(&Key::generate());
         Self::create(&root, Time::from_timestamp(0, 0).unwrap()).await.unwrap().2

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use super::{Plaintext, Undecryptable};
 
-/// Length of the nonce before the ciphertext.
+/// Length of the nonce before the ciphertext, in bytes.
 pub(crate) const IV: usize = 12;
 const TAG: usize = 16;
 
@@ -32,7 +32,7 @@ impl Shared<'_> {
         key
     }
 
-    /// Returns an identifier of the secret, which reveals nothing about it.
+    /// Computes an identifier of the shared secret that reveals nothing about the secret.
     pub(crate) fn id(self, info: &str) -> [u8; 8] {
         let key = self.key(None, info);
         std::array::from_fn(|place| key[place])
@@ -90,9 +90,9 @@ impl Shared<'_> {
     }
 }
 
-/// Input of [`Shared::seal`].
+/// Parts of a message that [`Shared::seal`] encrypts.
 pub(crate) struct Sealing<'a> {
-    /// Nonce, random for each message.
+    /// Nonce; must be random for each message.
     pub(crate) iv: [u8; IV],
     /// Associated data, required again for decryption.
     pub(crate) aad: &'a [u8],

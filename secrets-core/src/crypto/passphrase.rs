@@ -12,7 +12,7 @@ use crate::model::{ValidationRule, Violation};
 /// A passphrase that protects a file: 12 to 1,024 characters.
 pub struct Passphrase(Zeroizing<String>);
 
-/// Argon2id parameters.
+/// Argon2id cost parameters: memory, passes and lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cost {
     /// Memory in KiB.

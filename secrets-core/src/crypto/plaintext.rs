@@ -45,7 +45,7 @@ impl Plaintext {
         Ok(Self(text))
     }
 
-    /// Returns an empty value, as used for a hidden secret.
+    /// Creates an empty value, which is the value of a hidden secret.
     #[must_use]
     pub fn nothing() -> Self {
         Self(Zeroizing::default())

@@ -27,8 +27,8 @@ const LENGTH: usize = 53;
 /// Text of a service token. Shown only once, on creation.
 pub struct TokenText(Zeroizing<String>);
 
-/// Text of an invitation token. Derived from the pepper, so that the token can be sent again
-/// without being stored.
+/// Text of an invitation token. Derived from the instance's token pepper (a MAC key), so that the
+/// service can send the token again without storing it.
 pub struct InvitationToken(Zeroizing<String>);
 
 /// MAC of a token (HMAC-SHA256), stored and used for lookup instead of the token.
@@ -49,7 +49,8 @@ impl TokenText {
         Self::prefixed(CLI_PREFIX, &Zeroizing::new(random()))
     }
 
-    /// Generates a random credential of a browser session, in the same format.
+    /// Generates a random credential of a browser session. It has the same format as a service
+    /// token, with another prefix.
     #[must_use]
     pub fn draw_browser() -> Self {
         Self::prefixed(BROWSER_PREFIX, &Zeroizing::new(random()))
@@ -65,8 +66,9 @@ impl TokenText {
         Self(checked::write(prefix, entropy))
     }
 
-    /// True if `text` may be a token: the prefix is right and, if the text has the length of a
-    /// token, the digits and the checksum are right too. A text of another length is accepted.
+    /// True if `text` may be a service token. The prefix must be right; if the text has the length
+    /// of a token, the digits and the checksum must be right too. A text of another length is not
+    /// checked further.
     #[must_use]
     pub fn is_plausible(text: &str) -> bool {
         let prefixes = [SERVICE_PREFIX, CLI_PREFIX, BROWSER_PREFIX];
@@ -135,13 +137,13 @@ impl From<&str> for InvitationToken {
 }
 
 impl TokenMac {
-    /// Computes the MAC of a token with the pepper of the instance.
+    /// Computes the MAC of a token with the instance's token pepper (a MAC key).
     #[must_use]
     pub fn of(keyring: &Keyring, text: &str) -> Self {
         Self::keyed(keyring.pepper().as_bytes(), text)
     }
 
-    /// Computes the MAC of a token with a given pepper.
+    /// Computes the MAC of a token with a given pepper (MAC key).
     #[must_use]
     pub fn keyed(pepper: &[u8; 32], text: &str) -> Self {
         Self(hmac(pepper, &[b"secrets-core/v1/token\0", text.as_bytes()]))

@@ -37,7 +37,7 @@ impl WebhookSecret {
         if secret.key().is_some() { Ok(secret) } else { Err(RULE.violation()) }
     }
 
-    /// Creates a secret from the text that was stored. Fails if the text is not valid.
+    /// Recreates a webhook secret from its stored text. Fails if the text is not a valid secret.
     pub(crate) fn kept(text: String) -> Result<Self, Undecryptable> {
         Self::new(text).map_err(|_| Undecryptable)
     }
@@ -48,8 +48,8 @@ impl WebhookSecret {
         &self.0
     }
 
-    /// Signs a message with its send time, as Unix time in seconds: `v1,` and the base64 of
-    /// HMAC-SHA256 over ID, time and body, joined by dots.
+    /// Signs a message for a webhook. Returns `v1,` and the base64 of the HMAC-SHA256 over the
+    /// message ID, the send time (`seconds`, Unix time) and the body, joined by dots.
     pub(crate) fn sign(&self, id: &str, seconds: i64, body: &[u8]) -> String {
         let mac = self.mac(id, seconds, body).finalize();
         format!("{SIGNATURE_PREFIX}{}", STANDARD.encode(mac.into_bytes()))

@@ -6,10 +6,12 @@ use serde::Deserialize;
 
 use crate::crypto::{Keyring, TokenMac, random};
 
-/// Consonants that are easy to distinguish and form no words (RFC 8628, section 6.1).
+/// Letters of user codes: consonants that are easy to distinguish and form no words (RFC 8628,
+/// section 6.1).
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 
-/// Number of letters in a code. Of the 20⁸ possible codes, few are valid at any time.
+/// Number of letters in a user code. There are 20⁸ possible codes, and only few of them are valid
+/// at any time.
 const LENGTH: usize = 8;
 
 /// A user code as typed: in any case, with or without the hyphen.

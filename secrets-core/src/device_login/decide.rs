@@ -14,7 +14,7 @@ use crate::store::{DeviceLoginRecord, DeviceStatus, StoreError};
 pub struct DecideDeviceLogin {
     /// User code.
     pub code: UserCode,
-    /// Decision of the user.
+    /// Decision of the user: approve or deny.
     pub decision: Decision,
 }
 
@@ -32,7 +32,7 @@ pub struct DenyDeviceLogin {
     pub code: UserCode,
 }
 
-/// A user's decision about a login.
+/// Decision of a user about a device login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
@@ -43,7 +43,7 @@ pub enum Decision {
     Deny,
 }
 
-/// Status of a login after the decision.
+/// Result of a decision about a device login.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Decided {

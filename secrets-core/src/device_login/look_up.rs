@@ -9,14 +9,15 @@ use super::login_of;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{DisplayName, Result, Time};
 
-/// Reads the login with this user code, so that the user can check the client before approving it.
+/// Reads the details of the pending login with this user code, so that the user can check the
+/// client before approving the login.
 #[derive(Debug)]
 pub struct LookUpDeviceLogin {
     /// User code.
     pub code: UserCode,
 }
 
-/// A client's request to log in.
+/// Login request of a device: details of the client, and the status of the login.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeviceRequest {

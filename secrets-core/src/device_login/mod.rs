@@ -57,8 +57,8 @@ impl Default for LoginAttempts {
 
 const UNKNOWN: Error = Error::NotFound(Subject::DeviceLogin);
 
-/// Finds the unexpired login with this user code. Wrong codes are counted: after too many of them
-/// in a minute, valid codes are rejected too.
+/// Finds the unexpired device login with this user code, and counts the attempt if the code is
+/// wrong. After too many wrong codes in a minute, fails even for valid codes.
 async fn login_of<A: Access>(
     cx: &mut Context<'_, A>,
     code: &UserCode,
@@ -76,7 +76,7 @@ async fn login_of<A: Access>(
     })
 }
 
-/// Worker that deletes ended device logins and sessions.
+/// Worker that deletes expired device logins and expired sessions an hour after their end.
 pub const CLEAN_UP: Periodic = Periodic {
     name: "device logins",
     schedule: Schedule::every(Duration::from_secs(10)),

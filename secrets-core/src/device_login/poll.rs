@@ -181,7 +181,8 @@ impl PollDeviceLogin {
     }
 }
 
-/// Records the poll, and increases the poll interval if the poll came too early.
+/// Records the time of a poll by a client whose login is not decided yet. Increases the poll
+/// interval if the poll came too early.
 async fn wait(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Result<PollError> {
     let earliest = login.polled_at.map(|last| last + TimeDelta::seconds(login.poll_seconds.into()));
     let is_early = earliest.is_some_and(|earliest| cx.now() < earliest);
@@ -197,7 +198,8 @@ async fn wait(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Resu
     Ok(if is_early { PollError::SlowDown } else { PollError::AuthorizationPending })
 }
 
-/// Creates the session and marks the login as redeemed, so that it can be used only once.
+/// Creates a session for an approved login and marks the login as redeemed, so that it gives no
+/// second session.
 async fn redeem(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Result<PollOutcome> {
     let user = login.user.ok_or_else(|| Error::internal("an approved login has no user"))?;
     login.status = DeviceStatus::Redeemed;

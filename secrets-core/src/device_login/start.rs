@@ -56,8 +56,8 @@ pub struct DeviceLogin {
     pub interval: u32,
 }
 
-/// Maximum number of attempts to generate an unused code. With 20⁸ codes, all attempts failing is
-/// practically impossible.
+/// Maximum number of attempts to generate a user code that no other login has. Since there are 20⁸
+/// codes, it is practically impossible that all attempts fail.
 const MAX_ATTEMPTS: usize = 8;
 
 impl Operation for StartDeviceLogin {

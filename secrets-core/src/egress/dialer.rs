@@ -1,4 +1,4 @@
-//! Connections to destinations that tenants choose. No other module makes such connections.
+//! Connections to hosts that tenants choose. No other module makes such connections.
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,7 @@ use super::policy::{EgressPolicy, literal, name};
 /// DNS resolver.
 #[async_trait]
 pub trait Resolver: Send + Sync {
-    /// Resolves a name to its addresses, in the order in which they should be tried.
+    /// Resolves a host name to its IP addresses, in the order in which they should be tried.
     async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 
@@ -49,7 +49,7 @@ pub enum DialError {
 /// Timeout of one name resolution.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Maximum number of addresses of one name; no legitimate name has more.
+/// Maximum number of addresses of one name. Names in normal use have far fewer.
 const MAX_ADDRESSES: usize = 64;
 
 impl Dialer {
@@ -65,7 +65,7 @@ impl Dialer {
         Self { policy, resolver }
     }
 
-    /// Egress policy.
+    /// Returns the egress policy.
     #[must_use]
     pub fn policy(&self) -> &EgressPolicy {
         &self.policy

@@ -16,7 +16,7 @@ pub struct EgressPolicy {
     names: Vec<String>,
 }
 
-/// Invalid entry in the list of allowed destinations.
+/// Error: an entry in the operator's list of allowed destinations is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadEntry {
     /// Position of the entry in the list, starting at 1.

@@ -24,7 +24,7 @@ use crate::store::{
 /// Other writers wait for the transaction.
 pub(crate) const MAX_SEALED: u32 = 500;
 
-/// Maximum number of batches in one transaction.
+/// Maximum number of batches of audit entries that are moved in one transaction.
 const MAX_BATCHES: u32 = 4;
 
 /// Lock that a task holds while it moves batches. Other tasks of this process wait for the lock,
@@ -35,8 +35,8 @@ struct Moving(Mutex<()>);
 /// Appends the entries of all batches committed before this call to the audit chains of their
 /// teams. Returns the number of entries.
 ///
-/// Several nodes may call this function concurrently: each handles the batches that it deleted
-/// itself.
+/// Several nodes may call this function concurrently: each node handles only the batches that it
+/// deleted.
 pub(crate) async fn seal_batches(engine: &Engine, reads: &mut dyn Reads) -> StoreResult<u64> {
     let Some(last) = reads.last_audit_batch().await? else { return Ok(0) };
     let moving = engine.shared::<Moving>();

@@ -8,22 +8,22 @@ use crate::model::error::NO_ACCOUNT;
 use crate::model::{EmailAddress, Error, Identity, Origin, Principal, Result, SessionId, UserId};
 use crate::store::{SessionRecord, TokenRecord, UserRecord};
 
-/// The caller of an operation: who calls, as authenticated, and the network origin of the request.
+/// Caller of an operation: the authenticated identity and the network origin of the request.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Kind of caller.
+    /// Authenticated identity of the caller.
     pub who: Who,
     /// Network origin of the request.
     pub origin: Origin,
 }
 
-/// Kinds of caller.
+/// Kinds of callers.
 #[derive(Debug, Clone)]
 pub enum Who {
     /// A person with an account.
     Person(Arc<Person>),
-    /// A service token. The MAC in the record is the MAC of the presented text, which is the
-    /// current or the previous one.
+    /// A service token. The MAC in the record is the MAC of the token that was presented: the
+    /// current token or, after a replacement, the previous one.
     Token(Arc<TokenRecord>),
     /// A person with a valid token of the identity provider who has no account yet.
     Unsynced(Arc<Identity>),
@@ -70,7 +70,7 @@ impl Caller {
         Self { who: Who::System, origin: Origin::default() }
     }
 
-    /// Returns the ID of the session used for the request, if any.
+    /// Returns the ID of the session that authenticated the request; `None` for other credentials.
     #[must_use]
     pub fn session(&self) -> Option<SessionId> {
         match &self.who {
@@ -90,7 +90,8 @@ impl Caller {
         }
     }
 
-    /// Returns the user or token ID, stored as the author of records and in audit entries.
+    /// Returns the ID of the user or service token, which is stored as the author of records and in
+    /// audit entries; `None` for other callers.
     #[must_use]
     pub fn actor(&self) -> Option<Uuid> {
         match &self.who {
@@ -100,8 +101,8 @@ impl Caller {
         }
     }
 
-    /// Returns the account that the caller's work is counted for: the user, or the user who created
-    /// the service token.
+    /// Returns the account against which the caller's operations are counted: the user, or the user
+    /// who created the service token.
     #[must_use]
     pub fn account(&self) -> Option<UserId> {
         match &self.who {
@@ -111,8 +112,8 @@ impl Caller {
         }
     }
 
-    /// Returns the claims of the identity provider about the caller. Fails if the caller is not a
-    /// person, with or without an account.
+    /// Returns the claims that the identity provider made about the caller. Fails if the caller is
+    /// not a person.
     pub fn identity(&self) -> Result<&Identity> {
         match &self.who {
             Who::Person(person) => Ok(&person.identity),
@@ -138,14 +139,14 @@ impl Caller {
     }
 }
 
-/// Kinds of caller an operation allows.
+/// Kinds of callers that an operation allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Callers {
-    /// No credential required.
+    /// Everyone: no credential required.
     Public,
     /// Users and service tokens.
     Authenticated,
-    /// Any valid credential, also of a person without an account.
+    /// Callers with any valid credential, including a person who has no account yet.
     AnyCredential,
     /// Users only.
     People,

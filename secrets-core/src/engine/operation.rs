@@ -37,10 +37,11 @@ pub trait Operation: Send + Sized {
     ) -> impl Future<Output = Result<Self::Output>> + Send;
 }
 
-/// Audit log behaviour of an operation. The text is the action name in the audit entry.
+/// Audit log behaviour of an operation. The text in a variant is the action name in the audit
+/// entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audit {
-    /// No audit entry.
+    /// No audit entry is written.
     Nothing,
     /// Audit entries that are written in the same transaction as the change.
     Change(&'static str),
@@ -58,7 +59,7 @@ pub trait Access: Send + 'static {
     /// Type of the store access: a reader or a transaction.
     type Session: ?Sized + Send;
 
-    /// Opens a reader or begins a transaction.
+    /// Opens a reader, or begins a transaction.
     fn open(store: &dyn Store) -> impl Future<Output = StoreResult<Box<Self::Session>>> + Send;
 
     /// Returns the read methods of the reader or transaction.
@@ -78,7 +79,7 @@ pub trait Access: Send + 'static {
 #[derive(Debug, Clone, Copy)]
 pub enum Read {}
 
-/// Read and write access in one transaction.
+/// Read and write access, in one transaction.
 #[derive(Debug, Clone, Copy)]
 pub enum Write {}
 

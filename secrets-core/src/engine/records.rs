@@ -5,7 +5,7 @@ use crate::crypto::{Keyring, Plaintext, ProjectKey, Purpose, RecordContext, Seal
 use crate::model::{Error, InstanceId, ProjectId, Result};
 use crate::store::{Reads, SealedRow, SecretRecord};
 
-/// Returns the associated data of a secret's value.
+/// Returns the context (associated data) for the encryption of a secret's value.
 pub(crate) fn value_context(
     instance: InstanceId,
     project: ProjectId,
@@ -23,8 +23,8 @@ pub(crate) fn value_context(
     }
 }
 
-/// Returns the associated data for the encryption of a secret's description. It is the same for all
-/// versions.
+/// Returns the context (associated data) for the encryption of a secret's description. The context
+/// is the same for all versions of the secret.
 pub(crate) fn description_context(
     instance: InstanceId,
     project: ProjectId,
@@ -38,7 +38,8 @@ pub(crate) fn description_context(
     }
 }
 
-/// Returns the associated data of a value or description of a secret.
+/// Returns the context (associated data) for the encryption of a value or description, from a
+/// stored row.
 pub(crate) fn row_context(
     instance: InstanceId,
     project: ProjectId,

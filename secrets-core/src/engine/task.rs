@@ -23,8 +23,8 @@ pub trait Task: Send + Sized + 'static {
     /// Result of a successful run.
     type Output: Serialize + Send + 'static;
 
-    /// Runs the task. Run the future to its end, so that a disconnecting client does not stop the
-    /// task halfway.
+    /// Runs the task. The caller must run the future to its end, so that a client that disconnects
+    /// does not stop the task halfway.
     fn run(
         self,
         engine: &Engine,

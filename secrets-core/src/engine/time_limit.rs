@@ -9,7 +9,7 @@ use futures_util::future::{Either, select};
 use crate::model::{Bound, Result};
 use crate::ports::timer::Timer;
 
-/// Factor of the time limit for operations that can take long
+/// Factor by which the time limit is multiplied for operations that can take long
 /// ([`Operation::IS_LONG`](super::Operation)).
 const LONG_FACTOR: u32 = 8;
 
@@ -47,7 +47,7 @@ mod tests {
     use crate::store::{MemoryStore, Store};
     use crate::testing::fixtures::user;
 
-    /// Timer whose waits end immediately. Records the requested durations.
+    /// Timer whose waits end immediately, and that records the requested durations.
     #[derive(Default)]
     struct Hurried(Mutex<Vec<Duration>>);
 
@@ -58,7 +58,7 @@ mod tests {
         }
     }
 
-    /// Operation that creates a user, and then never ends.
+    /// Operation that inserts a user and then never ends. `LONG` is the value of `IS_LONG`.
     struct Endless<const LONG: bool>;
 
     impl<const LONG: bool> Operation for Endless<LONG> {

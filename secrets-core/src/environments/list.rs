@@ -7,7 +7,7 @@ use crate::model::{Permission, ProjectRef, Result};
 /// Lists a project's environments in display order. For a service token, only those in its scope.
 #[derive(Debug)]
 pub struct ListEnvironments {
-    /// Project ID or slug.
+    /// ID or slug of the project whose environments are listed.
     pub project: ProjectRef,
 }
 

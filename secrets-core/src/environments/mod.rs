@@ -36,7 +36,7 @@ pub struct Environment {
     /// ID of the environment this one inherits secrets from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inherits_from: Option<EnvironmentId>,
-    /// Position in lists.
+    /// Position of the environment in lists of the project's environments.
     pub order: u32,
     /// Creation time.
     pub created_at: Time,

@@ -1,4 +1,4 @@
-//! Reading one value for ESO.
+//! Reading one secret value for the External Secrets Operator (ESO).
 
 use serde::Serialize;
 
@@ -12,9 +12,9 @@ use crate::secrets::sealing::open_value;
 /// Reads the effective value of a secret key in an environment.
 #[derive(Debug)]
 pub struct GetEsoSecret {
-    /// Environment to read.
+    /// Environment to read from.
     pub at: EnvironmentPath,
-    /// Secret key.
+    /// Secret key to read.
     pub key: KeyRef,
 }
 

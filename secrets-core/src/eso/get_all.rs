@@ -1,4 +1,4 @@
-//! Reading all values of an environment for ESO.
+//! Reading all secret values of an environment for the External Secrets Operator (ESO).
 
 use serde::{Serialize, Serializer};
 
@@ -9,10 +9,10 @@ use crate::secrets::etag::view_if_changed;
 use crate::secrets::reading::{effective_secrets, values};
 use crate::secrets::{Precondition, WithETag};
 
-/// Reads all effective values of an environment. Hidden secrets are left out.
+/// Reads all effective secret values of an environment. Hidden secrets are not included.
 #[derive(Debug)]
 pub struct GetEsoSecrets {
-    /// Environment to read.
+    /// Environment to read from.
     pub at: EnvironmentPath,
     /// Precondition (`If-None-Match`): ETags of the responses that the caller already has.
     pub precondition: Precondition,

@@ -15,20 +15,20 @@ use crate::model::{SecretKey, Violation};
 pub struct BadLine {
     /// Line number, starting at 1.
     pub line: usize,
-    /// Reason.
+    /// Reason why the line is invalid.
     pub reason: Reason,
 }
 
 /// Reason why a line is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// No `=`.
+    /// The line contains no `=`.
     NoAssignment,
-    /// Invalid secret key, or value too long.
+    /// The secret key is invalid, or the value is too long.
     Violation(Violation),
-    /// Missing closing quote.
+    /// The closing quote is missing.
     OpenQuote,
-    /// Text after the closing quote.
+    /// There is text after the closing quote.
     AfterQuote,
 }
 
@@ -74,9 +74,9 @@ pub(super) fn write(text: &mut String, key: &str, value: &str) -> Result<(), &'s
     Ok(())
 }
 
-/// True if every reader takes the backslashes of a single-quoted value literally. False if the
-/// value contains two backslashes in a row, which python-dotenv reads as one, or ends a line with a
-/// backslash.
+/// True if every reader of `.env` files takes the backslashes of this single-quoted value
+/// literally. False if the value contains two backslashes in a row, which python-dotenv reads as
+/// one, or if a line of the value ends with a backslash.
 fn keeps_backslashes(value: &str) -> bool {
     let mut after = value.split('\\').skip(1);
     after.all(|after| !after.is_empty() && !after.starts_with('\n'))
@@ -171,8 +171,8 @@ fn push_escaped(value: &mut String, escaped: char) {
     }
 }
 
-/// Returns an unquoted value without its comment, which begins at a `#` that is first on the line
-/// or follows whitespace.
+/// Returns an unquoted value without its comment. A comment begins at a `#` that is the first
+/// character or follows whitespace.
 fn unquoted(line: &str) -> &str {
     let comment = line.char_indices().find(|(at, c)| {
         *c == '#' && line[..*at].chars().next_back().is_none_or(char::is_whitespace)

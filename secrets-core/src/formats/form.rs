@@ -1,4 +1,4 @@
-//! Reading and writing of text formats. All host applications get the same errors.
+//! Reading and writing of text formats, with the same errors for all host applications.
 
 use std::str::FromStr;
 
@@ -20,8 +20,8 @@ pub enum Form {
 }
 
 impl Form {
-    /// Reads the secrets of a text, in their order. Errors name the request field `field`, which
-    /// holds the text.
+    /// Reads the secrets from a text, in the order of the text. Errors name the request field
+    /// `field`, which contained the text.
     pub fn read(self, text: &str, field: &'static str) -> Result<Vec<(SecretKey, Plaintext)>> {
         match self {
             Self::Dotenv => {

@@ -1,4 +1,4 @@
-//! Formats with one line per secret that are written by hand, without a library.
+//! Text formats with one line per secret. The code writes them without a library.
 
 use std::fmt::Write as _;
 

@@ -53,14 +53,15 @@ pub struct Unfit {
     pub rule: &'static str,
 }
 
-/// Function that writes one secret key and value, or returns the rule that forbids them.
+/// Function that writes one secret key and value, or returns the rule of the format that the key or
+/// value violates.
 type WriteOne = fn(&mut String, &str, &str) -> Result<(), &'static str>;
 
-/// Maximum number of errors in one report.
+/// Maximum number of secrets in one error report.
 const MAX_UNFIT_KEYS: usize = 100;
 
 impl Format {
-    /// All formats.
+    /// All formats for writing secrets.
     pub const ALL: [Self; 7] = [
         Self::Dotenv,
         Self::Docker,
@@ -71,7 +72,7 @@ impl Format {
         Self::Kubernetes,
     ];
 
-    /// Returns the name used in requests.
+    /// Returns the name of the format, as used in requests.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -127,8 +128,8 @@ fn write_each(secrets: &[(SecretKey, Plaintext)], write: WriteOne) -> Result<Str
     Err(unfit)
 }
 
-/// Estimates the capacity of the output, in bytes. If the text grew while being written, copies of
-/// values would stay in freed memory.
+/// Estimates the size of the output in bytes, to allocate the buffer once. If the buffer grew
+/// during writing, copies of values would remain in freed memory.
 fn room(secrets: &[(SecretKey, Plaintext)]) -> usize {
     secrets.iter().map(|(key, value)| key.as_str().len() + 2 * value.reveal().len() + 32).sum()
 }
@@ -162,7 +163,7 @@ const SHELL_VARIABLES: [&str; 24] = [
     "_",
 ];
 
-/// Checks that a secret key is an ordinary shell variable name.
+/// Checks that a secret key is a valid name of a shell variable that is not reserved.
 fn is_variable(key: &str) -> Result<(), &'static str> {
     if SHELL_VARIABLES.contains(&key) {
         return Err("must not be a variable that shells set themselves, in this format");

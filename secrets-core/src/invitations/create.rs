@@ -33,10 +33,10 @@ pub struct NewInvitation {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase", try_from = "String")]
 pub enum InvitedRole {
-    /// Member: works in the team's projects.
+    /// Role `member`: works in the team's projects.
     #[default]
     Member,
-    /// Admin: manages the team.
+    /// Role `admin`: manages the team.
     Admin,
 }
 
@@ -47,7 +47,7 @@ pub struct InviteMember {
     pub team: Option<TeamId>,
     /// Invitation to create.
     pub invitation: NewInvitation,
-    /// Base URL of links to accept the invitation.
+    /// Base URL of the link with which the invitation is accepted.
     pub links: BaseUrl,
 }
 
@@ -82,13 +82,13 @@ impl Operation for InviteMember {
     }
 }
 
-/// Returns the error for an e-mail address that has a pending invitation.
+/// Creates the error for an e-mail address that already has a pending invitation.
 fn invited() -> Error {
     Error::taken("email", "is invited to the team already")
 }
 
-/// Returns an error if the address belongs to a member or has a pending invitation. Deletes
-/// expired invitations of the team first.
+/// Fails if the address belongs to a member of the team or has a pending invitation. Deletes the
+/// team's expired invitations first.
 async fn check_new(cx: &mut Context<'_, Write>, team: TeamId, email: &EmailAddress) -> Result<()> {
     let members = cx.reads().members(&[team]).await?;
     if members.iter().any(|member| member.email == email.as_str()) {

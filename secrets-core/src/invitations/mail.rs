@@ -21,7 +21,7 @@ struct Sending {
     number: u32,
 }
 
-/// Outbox channel of invitation e-mails.
+/// Outbox channel that sends invitation e-mails.
 #[derive(Debug, Clone, Copy)]
 pub struct InvitationMail;
 
@@ -31,8 +31,8 @@ const DAILY_OF_SENDER: u64 = 100;
 /// Maximum number of invitations that one address can receive in a day (UTC), from all users.
 const DAILY_TO_RECIPIENT: u64 = 10;
 
-/// Enqueues the e-mail of an invitation, if e-mail is configured. Fails if the caller or the
-/// recipient has reached the daily limit.
+/// Enqueues the e-mail of an invitation, if the service is configured to send e-mail. Fails if the
+/// caller or the recipient has reached the daily limit.
 pub(super) async fn enqueue(
     cx: &mut Context<'_, Write>,
     invitation: &InvitationRecord,
@@ -94,8 +94,8 @@ impl Channel for InvitationMail {
     }
 }
 
-/// Builds the e-mail of an outbox payload; `None` if the invitation is no longer pending or was
-/// sent again.
+/// Builds the e-mail for an outbox delivery. Returns `None` if the invitation is no longer pending
+/// or was sent again since.
 async fn email(engine: &Engine, mail: &Mail, payload: &str) -> Result<Option<Email>> {
     let sending: Sending = serde_json::from_str(payload).map_err(Error::internal)?;
     let invitation = engine.store().read().await?.invitation(sending.invitation).await?;
@@ -131,7 +131,7 @@ fn message(invitation: InvitationRecord, link: &str) -> Email {
     }
 }
 
-/// Returns a name in which mail programs recognize no link and no address: `.`, `/`, `:` and `@`
+/// Returns a name changed so that mail programs do not turn it into a link: `.`, `/`, `:` and `@`
 /// are followed by a space.
 fn unlinked(name: &str) -> String {
     let mut text = String::with_capacity(name.len());

@@ -34,7 +34,7 @@ use crate::model::{
 };
 use crate::store::InvitationRecord;
 
-/// Lifetime of an invitation, counted from the last time that it was sent.
+/// Lifetime of an invitation, counted from the last time that it was sent or sent again.
 const LIFETIME: TimeDelta = TimeDelta::days(7);
 
 /// An invitation, as returned to owners and admins of the team.
@@ -157,7 +157,7 @@ async fn invitation_of_caller<A: Access>(
     if is_theirs { Ok(found) } else { Err(UNKNOWN) }
 }
 
-/// Loads the pending invitation with this ID if it belongs to the team.
+/// Loads the pending invitation with this ID. Fails if it belongs to another team.
 async fn invitation_of_team<A: Access>(
     cx: &mut Context<'_, A>,
     team: TeamId,

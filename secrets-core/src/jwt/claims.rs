@@ -59,7 +59,7 @@ pub(super) fn admit_id_token(json: &[u8], client: &str, nonce: &str) -> Result<(
     }
 }
 
-/// Claims that are validated in ID tokens only.
+/// Claims that are validated only in ID tokens.
 #[derive(Deserialize)]
 struct IdTokenClaims {
     aud: Audience,
@@ -67,7 +67,7 @@ struct IdTokenClaims {
     azp: Option<String>,
 }
 
-/// Claims that are validated.
+/// Claims that are validated in every token.
 #[derive(Deserialize)]
 struct Claims {
     iss: String,
@@ -77,7 +77,7 @@ struct Claims {
     exp: u64,
     #[serde(default, deserialize_with = "seconds")]
     nbf: u64,
-    /// Issue time. Not used, but must be a valid time if present.
+    /// Issue time (`iat`). Not used, but must be a valid time if present.
     #[serde(default, deserialize_with = "seconds")]
     #[serde(rename = "iat")]
     _iat: u64,
@@ -185,7 +185,7 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D:
     })
 }
 
-/// Reads a boolean, which some issuers write as a string.
+/// Reads a boolean, or a string that contains a boolean, as some issuers send.
 fn truth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::Bool(truth) => truth,

@@ -1,4 +1,4 @@
-//! Built-in issuer of the development mode: one signing key, and tokens signed with this key.
+//! Built-in token issuer of the development mode, with one signing key.
 
 use std::fmt;
 
@@ -30,7 +30,8 @@ pub struct DevKey {
     public: VerificationKey,
 }
 
-/// Error: the cryptographic library rejected the key, or no random bytes were available.
+/// Error: the cryptographic library rejected the signing key, or the operating system provided no
+/// random bytes.
 #[derive(Debug)]
 pub struct UnusableKey(Box<dyn std::error::Error + Send + Sync>);
 
@@ -62,19 +63,19 @@ impl DevKey {
         &self.seed
     }
 
-    /// Returns the public keys that verify this issuer's tokens.
+    /// Returns the public keys that verify the tokens of the development issuer.
     #[must_use]
     pub fn keys(&self) -> Keys {
         Keys::One(self.public.clone())
     }
 
-    /// Returns the issuer and audience of this issuer's tokens.
+    /// Returns the issuer and audience in the tokens of the development issuer.
     #[must_use]
     pub fn expectations() -> Expectations {
         Expectations { issuer: DEV_ISSUER.to_owned(), audience: DEV_AUDIENCE.to_owned() }
     }
 
-    /// Returns the identity in the tokens for a user with this e-mail address.
+    /// Returns the identity that a token for the user with this e-mail address contains.
     #[must_use]
     pub fn identity(email: &str) -> Identity {
         Identity::new(DEV_ISSUER, email, email)

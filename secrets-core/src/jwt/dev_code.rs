@@ -37,7 +37,7 @@ pub struct DevCode {
 }
 
 impl DevCode {
-    /// Returns the time at which the code expires.
+    /// Returns the time at which the one-time code expires.
     #[must_use]
     pub fn expires_at(&self) -> Time {
         self.issued_at + TimeDelta::minutes(LIFETIME)
@@ -54,7 +54,8 @@ impl DevKey {
         URL_SAFE_NO_PAD.encode([&mac[..16], contents.as_slice()].concat())
     }
 
-    /// Reads a code; `None` if the code is invalid or has expired.
+    /// Decodes a one-time code and checks its MAC. Returns `None` if the code is invalid or has
+    /// expired.
     #[must_use]
     pub fn read_code(&self, code: &str, now: Time) -> Option<DevCode> {
         if code.len() > MAX_LENGTH {

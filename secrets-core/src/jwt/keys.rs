@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{JwtError, object};
 
-/// Maximum number of keys in a set; more than any known issuer has.
+/// Maximum number of keys in a key set. Known issuers publish far fewer.
 const MAX_KEYS: usize = 50;
 
 /// Minimum length of a shared secret in bytes. A shorter secret could be found by brute force from

@@ -30,15 +30,18 @@ pub enum Error {
         /// Reason, for people.
         reason: Cow<'static, str>,
     },
-    /// Missing or invalid credential. The text never reveals the reason.
+    /// Missing or invalid credential. The text never reveals why a credential is not valid, except
+    /// for the claims of a verified identity token.
     Unauthenticated(&'static str),
     /// The credential was valid, but its lifetime has ended.
     Expired,
-    /// The caller is authenticated, but the credential may not be used from this network address.
+    /// The caller is authenticated, but the credential may not be used from the client's network
+    /// address.
     AddressNotAllowed(&'static str),
     /// The caller is authenticated, but lacks permission.
     Forbidden(Cow<'static, str>),
-    /// The caller has permission, but needs a session that was approved recently.
+    /// The caller has permission, but the operation requires a session that the user approved
+    /// recently.
     ApprovalRequired(&'static str),
     /// The resource does not exist, or the caller may not know that it exists.
     NotFound(Subject),
@@ -52,9 +55,9 @@ pub enum Error {
     PlanLimit(PlanLimit),
     /// Too many requests.
     RateLimited {
-        /// Limit that refused the request.
+        /// Rate limit that refused the request.
         bound: Bound,
-        /// Time from which requests are accepted again.
+        /// Earliest time at which the service accepts requests again.
         until: Time,
     },
     /// A dependency cannot be reached now; a later retry may succeed.
@@ -72,7 +75,7 @@ pub struct FieldError {
     pub code: Code,
     /// Rule that the field violates, for people.
     pub message: Cow<'static, str>,
-    /// Secret key of the entry, in an import or a change set.
+    /// Secret key of the invalid item, in an import or a change set.
     pub key: Option<String>,
 }
 
@@ -80,34 +83,35 @@ pub struct FieldError {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct VersionConflict {
-    /// Index of the change in the change set.
+    /// Index of the conflicting change in the change set, starting at 0.
     pub index: usize,
-    /// Environment name.
+    /// Name of the environment that the change applies to.
     pub environment: EnvironmentName,
-    /// Secret key.
+    /// Secret key that the change applies to.
     pub key: SecretKey,
-    /// Version that the change expected. Absent for a change of an existing secret that expected no
-    /// version.
+    /// Version that the request stated. Absent if the request stated no version, although the
+    /// secret already exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_version: Option<u32>,
-    /// Version of the environment's own secret; 0 if there is none.
+    /// Stored version of the secret in this environment; 0 if the environment has no secret of its
+    /// own with this key.
     pub version: u32,
 }
 
-/// Quota that would be exceeded.
+/// Error: a limit of the team's plan would be exceeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanLimit {
-    /// Limited resource.
+    /// Kind of resource that is limited.
     pub quota: Quota,
-    /// Plan name.
+    /// Name of the team's plan.
     pub plan: PlanName,
-    /// Limit of the plan.
+    /// Maximum number that the plan allows.
     pub limit: u64,
     /// Current number of these resources.
     pub current: u64,
 }
 
-/// Kind of resource an error is about.
+/// Kind of resource that an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// Account of a person, created by the first sign-in.
@@ -126,13 +130,13 @@ pub enum Subject {
     Permission,
     /// Project.
     Project,
-    /// Path that matches no resource.
+    /// Unknown resource: the request path matches no resource of the API.
     Resource,
     /// Rotation.
     Rotation,
     /// Scan.
     Scan,
-    /// Secret. Also used for a hidden secret.
+    /// Secret. Also used if the secret is hidden.
     Secret,
     /// Session of a command-line client or a browser.
     Session,
@@ -150,7 +154,7 @@ pub enum Subject {
     WebhookDelivery,
 }
 
-/// Error code for programs: the `code` of a response. Stable.
+/// Error code for programs: the `code` in the body of an error response. The codes never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code {
     /// Name already taken.
@@ -195,7 +199,7 @@ pub enum Code {
     ValueTooLarge,
     /// Record not at the expected version.
     VersionConflict,
-    /// Attempt to change a secret that is managed by a rotation.
+    /// Attempt to change a secret that a rotation manages.
     ManagedKey,
 }
 
@@ -236,8 +240,8 @@ impl Error {
         Self::Invalid(vec![FieldError::new(field, Code::InvalidRequest, message)])
     }
 
-    /// Creates an error for a name that is already taken, where the API reports this as a field
-    /// error.
+    /// Creates a field error for a name that is already taken. Used where the API reports this as
+    /// an invalid field and not as a conflict.
     #[must_use]
     pub fn taken(field: &'static str, message: &'static str) -> Self {
         Self::Invalid(vec![FieldError::new(field, Code::AlreadyExists, message)])
@@ -249,7 +253,8 @@ impl Error {
         Self::Forbidden(Cow::Borrowed(reason))
     }
 
-    /// Returns "not found" for a record that was deleted meanwhile, and other errors unchanged.
+    /// Converts the error for a missing row (`Stale`, a record that was deleted meanwhile) to "not
+    /// found" of this kind of resource. Returns other errors unchanged.
     pub(crate) fn or_not_found(self, subject: Subject) -> Self {
         match self {
             Self::Stale(_) => Self::NotFound(subject),
@@ -262,8 +267,8 @@ impl Error {
         Self::Internal(cause.into())
     }
 
-    /// Returns the kind of the error, for host applications with one exception class per kind.
-    /// Stable.
+    /// Returns the name of this kind of error. Language bindings define one exception class for
+    /// each. The names never change.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -282,13 +287,14 @@ impl Error {
         }
     }
 
-    /// True if the caller's credential is not accepted for any request.
+    /// True if the error is about the caller's credential, so that every other request with the
+    /// same credential would fail too.
     #[must_use]
     pub fn refuses_credential(&self) -> bool {
         matches!(self, Self::Unauthenticated(_) | Self::Expired | Self::AddressNotAllowed(_))
     }
 
-    /// Returns the bound that was reached, if the error is a refusal by a bound of the service.
+    /// Returns the bound of the service that the request reached; `None` for other errors.
     #[must_use]
     pub fn bound(&self) -> Option<Bound> {
         match self {
@@ -380,7 +386,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Message for people who have not signed in yet.
+/// Error message for people with a valid identity token who have not signed in yet.
 pub(crate) const NO_ACCOUNT: &str = "no account yet: call POST /api/v1/auth/sync once to sign in";
 
 impl std::error::Error for Error {

@@ -31,7 +31,8 @@ impl BaseUrl {
     }
 }
 
-/// Default address of the server, used if the operator configures no base URL.
+/// Default base URL: the default address of the server. Used if the operator configures no base
+/// URL.
 impl Default for BaseUrl {
     fn default() -> Self {
         Self("http://localhost:8080".to_owned())

@@ -118,7 +118,7 @@ impl TryFrom<String> for DisplayName {
 }
 
 impl DisplayName {
-    /// Returns the name of a personal team whose owner's name is not a valid display name.
+    /// Returns the name for a personal team if its owner's name is not a valid display name.
     #[must_use]
     pub(crate) fn personal() -> Self {
         Self("Personal Team".into())
@@ -228,13 +228,14 @@ impl TryFrom<String> for Slug {
 }
 
 impl EnvironmentName {
-    /// Returns the names of the default environments of a new project, in order.
+    /// Returns the names of the default environments of a new project, in display order.
     #[must_use]
     pub fn defaults() -> [Self; 3] {
         ["development", "staging", "production"].map(|name| Self(name.into()))
     }
 
-    /// Returns the case-folded name, which is unique within a project.
+    /// Returns the name in a form without upper and lower case. This form is unique within a
+    /// project.
     #[must_use]
     pub fn folded(&self) -> String {
         self.0.to_ascii_lowercase()
@@ -242,9 +243,9 @@ impl EnvironmentName {
 }
 
 impl Slug {
-    /// Derives a slug from a name: ASCII, lower case, words joined by `-`, at most 59 characters so
-    /// that [`Slug::with_suffix`] still fits. A name without any ASCII letter or digit gives
-    /// `otherwise`.
+    /// Derives a slug from a display name: ASCII, lower case, words joined by `-`, at most 59
+    /// characters so that [`Slug::with_suffix`] can still append a suffix. Returns `otherwise` for
+    /// a name without any ASCII letter or digit.
     #[must_use]
     pub fn suggested(name: &DisplayName, otherwise: &'static str) -> Self {
         let mut slug = String::new();
@@ -260,7 +261,8 @@ impl Slug {
         Self(if slug.is_empty() { otherwise.into() } else { slug.into() })
     }
 
-    /// True if the slug is a UUID, which a lookup would treat as an ID.
+    /// True if the slug is also a valid UUID. Such a slug could not be used to find the project,
+    /// because it would be treated as an ID.
     #[must_use]
     pub fn is_uuid(&self) -> bool {
         ids::parse(&self.0).is_some()
@@ -274,7 +276,7 @@ impl Slug {
     }
 }
 
-/// True if a text is a valid description.
+/// True if the text is valid as a description.
 pub(crate) fn is_summary(text: &str) -> bool {
     text.chars().count() <= 500
         && !text.chars().any(|c| is_invisible(c) && !matches!(c, '\n' | '\r' | '\t'))

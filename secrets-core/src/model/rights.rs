@@ -11,11 +11,11 @@ use crate::model::{ValidationRule, Violation};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase", try_from = "String")]
 pub enum Role {
-    /// Works in the projects of the team.
+    /// Member of the team: works in the team's projects.
     Member,
-    /// Manages the team.
+    /// Admin of the team: manages the team.
     Admin,
-    /// Manages the team and its owners.
+    /// Owner of the team: manages the team and its owners.
     Owner,
 }
 
@@ -28,29 +28,31 @@ pub enum Role {
 pub enum MemberAccess {
     /// No access.
     None,
-    /// Read secrets.
+    /// Permission to read secrets.
     Read,
-    /// Read and change secrets.
+    /// Permission to read and change secrets.
     #[default]
     Write,
-    /// Read and change secrets, and manage permissions.
+    /// Permission to read and change secrets, and to manage the permissions of others.
     Admin,
 }
 
 /// Permission required for an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
-    /// Know that the project or environment exists.
+    /// Permission to know that the project or environment exists.
     See,
-    /// Read secrets.
+    /// Permission to read secrets.
     Read,
-    /// Change secrets.
+    /// Permission to change secrets.
     Write,
-    /// Manage permissions of an environment: team owners and admins, and admins of the environment.
+    /// Permission to manage permissions of an environment. Team owners, team admins and admins of
+    /// the environment have this permission.
     Grant,
-    /// Create resources in a project or team: all members.
+    /// Permission to create resources in a project or team. All members have this permission.
     Contribute,
-    /// Rename, delete and manage: team owners and admins.
+    /// Permission to rename, delete and manage a project or team. Team owners and admins have this
+    /// permission.
     Manage,
 }
 
@@ -65,7 +67,7 @@ impl Role {
         }
     }
 
-    /// Parses a role name.
+    /// Returns the role with this name; `None` if there is none.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Member, Self::Admin, Self::Owner].into_iter().find(|role| role.as_str() == name)

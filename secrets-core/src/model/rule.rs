@@ -19,13 +19,13 @@ pub struct ValidationRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Violation(ValidationRule);
 
-/// Validation rule for secret keys.
+/// Validation rule for the characters and length of secret keys.
 pub(crate) const SECRET_KEY: ValidationRule = ValidationRule {
     code: Code::InvalidKey,
     text: "must be 1 to 255 letters, digits, underscores, dots and hyphens, and begin with a letter or underscore",
 };
 
-/// Validation rule that rejects secret keys that are also paths of the API.
+/// Validation rule that rejects secret keys that are equal to paths of the API.
 pub(crate) const RESERVED_KEY: ValidationRule = ValidationRule {
     code: Code::ReservedKey,
     text: "must not be `export` or `bulk`, which the interface uses itself",
@@ -52,8 +52,8 @@ impl ValidationRule {
         Violation(self)
     }
 
-    /// Finds the error code of the rule whose text is contained in an error text;
-    /// [`Code::InvalidRequest`] if there is none.
+    /// Returns the code of the validation rule whose text occurs in an error text;
+    /// [`Code::InvalidRequest`] if no rule's text occurs.
     #[must_use]
     pub fn code_of(text: &str) -> Code {
         [SECRET_KEY, RESERVED_KEY, VALUE_SIZE]
@@ -64,7 +64,7 @@ impl ValidationRule {
 }
 
 impl Violation {
-    /// Converts the violation to an error of the named field.
+    /// Converts the violation to a field error that names this field.
     pub fn at(self, field: impl Into<String>) -> FieldError {
         FieldError::new(field, self.0.code, self.0.text)
     }

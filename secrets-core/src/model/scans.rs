@@ -6,38 +6,37 @@ use super::named_enum::named_enum;
 use super::{ValidationRule, Violation};
 
 named_enum! {
-    /// Triage status of a finding.
+    /// Status that a user gives to a scan finding after reviewing it.
     FindingStatus, "must be unresolved, resolved, false_positive or ignored",
-    /// Not triaged yet.
+    /// Not reviewed yet.
     Unresolved = "unresolved",
-    /// Fixed. A later scan that finds the credential again reports it as unresolved.
+    /// The leak was fixed. A later scan that finds the credential again reports it as unresolved.
     Resolved = "resolved",
-    /// Not a credential. Applies to later scans as well.
+    /// The finding is not a credential. Later scans keep this status.
     FalsePositive = "false_positive",
-    /// Accepted. Applies to later scans as well.
+    /// The finding is a credential, but the leak is accepted. Later scans keep this status.
     Ignored = "ignored",
 }
 
 named_enum! {
     /// Kind of input of a scan.
     SourceKind, "must be text, files or findings",
-    /// A text.
+    /// Text in the request.
     Text = "text",
-    /// Files.
+    /// Files in the request.
     Files = "files",
-    /// Findings of another scanner.
+    /// Findings that another scanner reported.
     Findings = "findings",
 }
 
 impl FindingStatus {
-    /// Returns the status itself if it also applies to later scans (false positive, ignored),
-    /// otherwise `None`.
+    /// Returns the status if later scans keep it (false positive or ignored); otherwise `None`.
     pub(crate) fn lasting(self) -> Option<Self> {
         matches!(self, Self::FalsePositive | Self::Ignored).then_some(self)
     }
 }
 
-/// Severity of a leaked credential.
+/// Severity of a scan finding.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -46,7 +45,7 @@ impl FindingStatus {
 pub enum Severity {
     /// The credential gives access to something important.
     High,
-    /// The credential gives access to something, or may do so.
+    /// The credential gives access to something less important, or may give access.
     #[default]
     Medium,
     /// The match may not be a credential.

@@ -1,5 +1,5 @@
-//! Deserialization of whole numbers. JSON has one number type, and JSON Schema counts `1.0` as an
-//! integer. So a whole number may be written with a fraction of zero.
+//! Deserialization of whole numbers. JSON has only one number type, and JSON Schema regards `1.0`
+//! as an integer. So a whole number may be written with a fraction of zero.
 
 use std::fmt;
 

@@ -7,7 +7,7 @@ use crate::engine::{Engine, Periodic, Schedule};
 use crate::model::Time;
 use crate::store::{StoreError, StoreResult};
 
-/// Time before the expiry of a token at which its notice is sent.
+/// Time before the expiry of a token at which the notice about it is sent.
 const NOTICE_PERIOD: TimeDelta = TimeDelta::days(7);
 
 /// Maximum number of tokens handled in one transaction, to keep the transaction short.
@@ -50,7 +50,8 @@ pub async fn announce_expiring_tokens(engine: &Engine) -> StoreResult<()> {
     }
 }
 
-/// True if a new token lives for at most a week. Its creator knows that it expires soon.
+/// True if a new token lives for at most a week. A notice is then unnecessary, because the token's
+/// creator knows that it expires soon.
 pub(crate) fn needs_no_announcement(now: Time, expires_at: Option<Time>) -> bool {
     expires_at.is_some_and(|at| at - now <= NOTICE_PERIOD)
 }

@@ -9,11 +9,11 @@ use crate::engine::{Audit, Callers, Context, Operation, Read, Who};
 use crate::model::{MemberAccess, Permission, ProjectId, ProjectRef, Result, Role};
 use crate::store::{EnvironmentRecord, Relation, TokenRecord};
 
-/// The caller's access to each environment of a project.
+/// Caller's access to each environment of a project.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MyPermissions {
-    /// Permission for each environment, in display order.
+    /// Caller's access to each environment, in display order.
     pub permissions: Vec<EnvironmentPermission>,
     /// True if the caller is an owner or admin of the team, and so has full access. Always false
     /// for service tokens.
@@ -53,7 +53,8 @@ impl Operation for GetMyPermissions {
     }
 }
 
-/// Returns the effective permissions of the calling member.
+/// Returns the effective permissions of the caller, who is a member of the team, in each
+/// environment.
 async fn of_member(
     cx: &mut Context<'_, Read>,
     project: ProjectId,
@@ -79,7 +80,8 @@ async fn of_member(
     Ok(permissions.collect())
 }
 
-/// Returns the permission of the calling service token in an environment of its scope.
+/// Returns the permission of the caller, which is a service token, in an environment that is in the
+/// token's scope.
 fn of_token(environment: &EnvironmentRecord, token: &TokenRecord) -> EnvironmentPermission {
     let access = match (token.can_read, token.can_write) {
         (_, true) => MemberAccess::Write,

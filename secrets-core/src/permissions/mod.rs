@@ -60,16 +60,16 @@ pub struct EnvironmentPermission {
 }
 
 /// Rows that a change of permissions locks, so that neither members of the team nor the environment
-/// are deleted meanwhile. The environment's own row is not locked: revoking access must not wait
-/// for writes of the user who loses access.
+/// are deleted at the same time. The environment's own row is not locked: revoking access must not
+/// wait for writes of the user who loses access.
 const LOCKED: [LockedRow; 2] = [LockedRow::Team, LockedRow::Project];
 
 /// ID, e-mail address and name of a user.
 type UserSummary<'a> = (UserId, &'a str, &'a str);
 
 impl EnvironmentPermission {
-    /// Builds the response for a user with `access` to an environment. `record` is the permission
-    /// set for the user there, if any.
+    /// Builds the permission of a user with access level `access` in an environment, for the
+    /// response. `record` is the stored permission of the user, if one was set.
     fn new(
         environment: &EnvironmentRecord,
         (user, email, name): UserSummary<'_>,
@@ -94,7 +94,7 @@ impl EnvironmentPermission {
     }
 }
 
-/// Derives an ID from two others (UUID version 8, RFC 9562).
+/// Derives a stable ID from two other IDs (UUID version 8, RFC 9562).
 fn derived_id(first: Uuid, second: Uuid) -> Uuid {
     let mut hash = Sha256::new();
     hash.update(first);

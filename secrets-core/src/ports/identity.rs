@@ -4,14 +4,14 @@ use async_trait::async_trait;
 
 use crate::model::{Cause, Error, Identity};
 
-/// Verifies tokens of an identity provider.
+/// Verifier of tokens from an identity provider.
 #[async_trait]
 pub trait IdentityVerifier: Send + Sync {
     /// Checks a token's signature, issuer, audience and lifetime.
     async fn verify(&self, token: &str) -> Result<Identity, Unverified>;
 
-    /// Adds the claims of the issuer's userinfo endpoint, if the issuer has one. Called only when a
-    /// user signs in with a token without an e-mail address.
+    /// Adds the claims that the issuer's userinfo endpoint returns, if the issuer has one. Called
+    /// only when a user signs in with a token that contains no e-mail address.
     async fn enrich(&self, _token: &str, identity: Identity) -> Result<Identity, Unverified> {
         Ok(identity)
     }

@@ -41,12 +41,12 @@ impl fmt::Debug for Email {
     }
 }
 
-/// Reason why a delivery failed. The text is for the log and contains no address, name or content
-/// of the message.
+/// Reason why a message was not delivered. The text is for the log and contains no address, name or
+/// content of the message.
 #[derive(Debug)]
 pub enum DeliveryError {
-    /// Permanent failure: a retry would not help.
+    /// Permanent failure, such as an unknown address: a retry would not help.
     Refused(String),
-    /// Temporary failure: a retry may succeed.
+    /// Temporary failure, such as a network error: a retry may succeed.
     Failed(String),
 }

@@ -1,4 +1,5 @@
-//! Offloading: running CPU-bound work on threads that handle no requests.
+//! Offloading: running CPU-bound work on threads that handle no requests, so that requests do not
+//! wait.
 
 use async_trait::async_trait;
 
@@ -14,7 +15,8 @@ pub trait Offload: Send + Sync {
     async fn run(&self, work: Work);
 }
 
-/// Runs work on the calling thread, for programs with a single thread.
+/// Implementation that runs CPU-bound work on the calling thread, for programs with a single
+/// thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Inline;
 

@@ -1,4 +1,4 @@
-//! Payment providers: the interface to the subscriptions of teams.
+//! Payment providers: the interface to the service that manages the subscriptions of teams.
 
 use std::fmt;
 
@@ -43,11 +43,11 @@ pub enum PaymentStatus {
     PastDue,
     /// The subscription was canceled.
     Canceled,
-    /// No payments are required.
+    /// The team needs no payments.
     None,
 }
 
-/// No payment provider: no team pays.
+/// Implementation without a payment provider: no team pays.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoProvider;
 

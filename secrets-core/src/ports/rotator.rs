@@ -1,8 +1,8 @@
 //! Rotators: the interface to the databases whose credentials are rotated ([`DatabaseRotator`]).
 //!
-//! A rotator carries out one step on one target and reports the result. It makes no decisions:
-//! retries, the meaning of failures and the order of writes are defined in
-//! `rotations::machine`.
+//! A rotator carries out one step on one target database and reports the result. It makes no
+//! decisions: `rotations::machine` decides about retries, about the consequences of failures and
+//! about the order of writes.
 
 use std::fmt;
 
@@ -19,19 +19,20 @@ pub struct Target {
     pub integration: Integration,
     /// Host name or IP address.
     pub host: String,
-    /// Port.
+    /// Port of the database server.
     pub port: u16,
     /// Database name.
     pub database: String,
     /// User name of the administrator, who must be able to create users.
     pub admin_username: String,
-    /// Password of the administrator.
+    /// Password of the database administrator.
     pub admin_password: Plaintext,
-    /// TLS mode of the connection.
+    /// TLS mode of the connection to the database.
     pub ssl_mode: SslMode,
     /// Trusted certificate authorities, as PEM; `None` uses the platform's trust store.
     pub ca_certificate: Option<String>,
-    /// Proxy function that connects to a database this service cannot reach.
+    /// Proxy function that connects to the database, for a database that this service cannot reach
+    /// itself.
     pub proxy: Option<Proxy>,
 }
 
@@ -46,14 +47,14 @@ pub struct Proxy {
     pub shared_secret: Plaintext,
 }
 
-/// Fencing token that orders changes to a target: the target refuses changes from an attempt that
-/// is older than the last attempt that changed it (Kleppmann, "How to do distributed locking",
-/// 2016).
+/// Fencing token that orders the changes to a target database: the database refuses changes from an
+/// attempt that is older than the last attempt that changed it (Kleppmann, "How to do distributed
+/// locking", 2016).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fence {
-    /// Rotation ID.
+    /// ID of the rotation that makes the change.
     pub rotation: RotationId,
-    /// Number of the attempt; increases with every attempt.
+    /// Number of the rotation attempt; increases with every attempt.
     pub sequence: u64,
 }
 
@@ -67,29 +68,30 @@ pub struct Login {
     pub password: Plaintext,
 }
 
-/// Parameters of [`DatabaseRotator::apply`].
+/// Parameters of [`DatabaseRotator::apply`], which sets a new password.
 #[derive(Clone)]
 pub struct Apply {
     /// Fencing token of the attempt.
     pub fence: Fence,
-    /// Database role that holds the privileges; created if missing.
+    /// Name of the database role (group) that holds the privileges. The role is created if it does
+    /// not exist.
     pub group: String,
-    /// User, created if missing, and the password to set.
+    /// Database user, created if it does not exist, and the password to set for this user.
     pub login: Login,
-    /// Privileges of the group.
+    /// Privileges that the database role gets.
     pub level: PermissionLevel,
-    /// Server identity recorded on the first change. A server with a different identity is refused
-    /// with [`Fault::Identity`], if this kind of database has server identities.
+    /// Server identity that was recorded on the first change. A server with a different identity is
+    /// refused with [`Fault::Identity`], if this kind of database has server identities.
     pub identity: Option<String>,
 }
 
-/// Result of a successful change.
+/// Result of a successful password change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Server identity: `system_identifier` of PostgreSQL, `server_uuid` of MySQL.
+    /// Identity of the server: `system_identifier` of PostgreSQL, `server_uuid` of MySQL.
     pub identity: Option<String>,
-    /// True if the password was sent in clear text, because the server accepts no hash of a
-    /// password.
+    /// True if the server received the password itself and not a hash, because it accepts no hash
+    /// of a password.
     pub sent_in_clear: bool,
 }
 
@@ -107,7 +109,8 @@ pub trait DatabaseRotator: Send + Sync {
     /// a later attempt has already changed the target.
     async fn apply(&self, target: &Target, apply: &Apply) -> Result<Applied, TargetError>;
 
-    /// Logs in once as the user and checks that the user has the privileges of the level.
+    /// Logs in once as the rotated user and checks that the user has exactly the privileges of the
+    /// level.
     async fn verify(
         &self,
         target: &Target,
@@ -115,33 +118,35 @@ pub trait DatabaseRotator: Send + Sync {
         level: PermissionLevel,
     ) -> Result<(), TargetError>;
 
-    /// Disables login for a user without changing the password. Succeeds if the user does not
-    /// exist. Fails with [`Fault::Fenced`] if a later attempt has already changed the target.
+    /// Disables the login of a database user without changing the password. Succeeds if the user
+    /// does not exist. Fails with [`Fault::Fenced`] if a later attempt has already changed the
+    /// target.
     async fn lock(&self, target: &Target, fence: Fence, username: &str) -> Result<(), TargetError>;
 }
 
-/// Error from a target.
+/// Error from a target database or its proxy function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetError {
     /// Kind of error.
     pub fault: Fault,
-    /// Error code from the server, if any. No other text from the server is ever passed on.
+    /// Error code that the server sent, if any. No other text from the server is ever passed on.
     pub code: Option<ServerCode>,
 }
 
-/// An error code of a server, such as a SQLSTATE (ISO/IEC 9075): 1 to 16 upper-case letters, digits
-/// and underscores.
+/// Error code of a database server, such as a SQLSTATE (ISO/IEC 9075): 1 to 16 upper-case letters,
+/// digits and underscores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerCode(Box<str>);
 
-/// Kind of error at a target. The list is closed: error texts from the server are not passed on.
+/// Kind of error at a target database. Replaces the error texts of the server, which are not passed
+/// on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// No address of the host responds in time.
     Unreachable,
     /// The host name does not resolve.
     Unresolved,
-    /// The egress policy does not permit the address.
+    /// The egress policy does not allow the address.
     NotAllowed,
     /// The server does not offer TLS, but the TLS mode requires it.
     TlsNotOffered,
@@ -149,7 +154,7 @@ pub enum Fault {
     TlsUntrusted,
     /// The server rejected the administrator's login.
     AdminRejected,
-    /// The server rejected the user's login.
+    /// The server rejected the login of the rotated user.
     LoginRejected,
     /// The administrator lacks a required privilege.
     Privilege,
@@ -161,15 +166,16 @@ pub enum Fault {
     Busy,
     /// The connection ended during the change. The outcome is unknown.
     Interrupted,
-    /// The server's identity differs from the one recorded by earlier rotations.
+    /// The server's identity differs from the identity recorded by earlier attempts, so it is
+    /// probably another server.
     Identity,
-    /// A later attempt has already changed the user.
+    /// A later attempt has already changed the database user.
     Fenced,
-    /// The user can log in, but has more or fewer privileges than expected.
+    /// The rotated user can log in, but has more or fewer privileges than expected.
     ProbeRefused,
-    /// Protocol violation, or a request from the server that is never permitted.
+    /// The server violated the protocol, or made a request that is never permitted.
     Protocol,
-    /// Unsupported server version or product.
+    /// The server's version or product is not supported.
     Unsupported,
     /// The proxy function cannot be invoked at the moment.
     ProxyUnavailable,
@@ -194,14 +200,14 @@ impl From<Fault> for TargetError {
 }
 
 impl ServerCode {
-    /// Parses a code; `None` if the text is not a valid one.
+    /// Parses a server's error code; `None` if the text is not a valid code.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let is_valid = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
         ((1..=16).contains(&text.len()) && text.bytes().all(is_valid)).then(|| Self(text.into()))
     }
 
-    /// Returns the code.
+    /// Returns the error code as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -310,7 +316,7 @@ impl fmt::Display for TargetError {
 
 impl std::error::Error for TargetError {}
 
-/// Shows the kind of database only, not the host or the credentials.
+/// Formats only the kind of database, without the host and the credentials.
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Target({} …)", self.integration.as_str())

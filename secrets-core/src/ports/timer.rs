@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-/// Source of delays.
+/// Timer that waits for a duration.
 #[async_trait]
 pub trait Timer: Send + Sync {
     /// Waits for the duration.

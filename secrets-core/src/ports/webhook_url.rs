@@ -26,7 +26,7 @@ const RULE: ValidationRule = ValidationRule::of(
 );
 
 impl WebhookUrl {
-    /// Returns the URL as it was submitted. It may contain a token, so do not log it.
+    /// Returns the URL as it was submitted. Do not log the URL, because it may contain a token.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.text
@@ -56,14 +56,14 @@ impl WebhookUrl {
         &self.url[Position::BeforeHost..Position::AfterPort]
     }
 
-    /// Returns the path and query, as sent in a request.
+    /// Returns the path and query, in the form used in an HTTP request.
     #[must_use]
     pub fn path_and_query(&self) -> &str {
         &self.url[Position::BeforePath..Position::AfterQuery]
     }
 
-    /// Checks the URL against the egress policy before it is stored. A host name is only checked
-    /// when a connection is made.
+    /// Fails if the egress policy does not allow the URL. Called before the URL is stored. The
+    /// addresses of a host name are checked only when a connection is made.
     pub(crate) fn check(&self, policy: &EgressPolicy) -> Result<()> {
         if !self.is_encrypted() && !policy.admits_plaintext(self.host()) {
             let message =

@@ -45,8 +45,8 @@ pub struct CreateProject {
     pub project: NewProject,
 }
 
-/// Maximum number of attempts to find a free slug. With a random suffix of four letters, all
-/// attempts failing is practically impossible.
+/// Maximum number of attempts to find a free slug. Each retry uses a new random suffix of four
+/// letters, so it is practically impossible that all attempts fail.
 const MAX_ATTEMPTS: usize = 8;
 
 impl Operation for CreateProject {

@@ -34,7 +34,7 @@ pub struct Project {
     pub name: DisplayName,
     /// Short name used in URLs. Does not change when the project is renamed.
     pub slug: Slug,
-    /// Description of the project.
+    /// Description of the project; absent if none is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// ID of the user who created the project.

@@ -13,7 +13,7 @@ use crate::model::{Code, Error, FieldError, Result, RotationId, whole};
 use crate::ports::rotator::{Proxy, Target};
 use crate::store::{Reads, RotationRecord};
 
-/// Connection to a database.
+/// Connection settings of a database whose credentials are rotated.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -31,7 +31,8 @@ pub struct Connection {
     /// Database name, 1 to 63 bytes of visible characters.
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 63, example = "orders"))]
     pub database: String,
-    /// Administrator who may create users, 1 to 63 bytes of visible characters.
+    /// User name of a database administrator who may create users: 1 to 63 bytes of visible
+    /// characters.
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 63, example = "rotator"))]
     pub admin_username: String,
     /// Administrator's password.
@@ -81,7 +82,7 @@ const INVALID_NAME: &str = "must be 1 to 63 bytes of visible characters";
 /// Maximum length of a certificate in bytes.
 const MAX_CERTIFICATE_BYTES: usize = 32 * 1024;
 
-/// Connection settings as stored, before encryption.
+/// Connection settings in the form in which they are encrypted and stored.
 #[derive(Serialize, Deserialize)]
 struct StoredConnection {
     host: String,
@@ -95,7 +96,7 @@ struct StoredConnection {
     ca_certificate: Option<String>,
 }
 
-/// Settings of a proxy function as stored, before encryption.
+/// Settings of a proxy function in the form in which they are encrypted and stored.
 #[derive(Serialize, Deserialize)]
 struct StoredProxy {
     lambda_arn: String,
@@ -104,7 +105,7 @@ struct StoredProxy {
     shared_secret: Plaintext,
 }
 
-/// Validates a connection and builds the target from it.
+/// Validates the connection settings of a request and builds the target database from them.
 pub(super) fn target(
     policy: &EgressPolicy,
     integration: Integration,
@@ -145,7 +146,7 @@ impl Connection {
         self.ssl_mode.unwrap_or(SslMode::VerifyFull)
     }
 
-    /// Returns the violations of rules that apply to every connection method.
+    /// Returns the violations of the rules that apply to both connection methods.
     fn violations(&self) -> Vec<FieldError> {
         let is_pem = |text: &String| {
             text.len() <= MAX_CERTIFICATE_BYTES && text.contains("-----BEGIN CERTIFICATE-----")
@@ -241,7 +242,7 @@ pub(super) fn seal(
     Ok((connection, proxy))
 }
 
-/// Loads and decrypts the connection settings of a rotation.
+/// Loads and decrypts the connection settings of a rotation's target database.
 pub(super) async fn open(
     sealer: &Sealer<'_>,
     reads: &mut dyn Reads,

@@ -1,4 +1,4 @@
-//! Secret keys and values that a rotation writes.
+//! Secret keys under which a rotation stores the parts of a credential, and their values.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub struct SecretMapping {
     pub password: Option<SecretKey>,
     /// Secret key for the database host.
     pub host: Option<SecretKey>,
-    /// Secret key for the port.
+    /// Secret key for the port of the database server.
     pub port: Option<SecretKey>,
     /// Secret key for the database name.
     pub database: Option<SecretKey>,
@@ -29,7 +29,7 @@ pub struct SecretMapping {
     pub url: Option<SecretKey>,
 }
 
-/// Secret keys that a rotation writes.
+/// Secret keys under which a rotation stores the parts of its credential.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InjectedKeys {
     pub(crate) username: SecretKey,
@@ -41,8 +41,8 @@ pub(crate) struct InjectedKeys {
 }
 
 impl InjectedKeys {
-    /// Creates the secret keys of a rotation: `main-db` writes `MAIN_DB_USERNAME` and so on, unless
-    /// the mapping gives another secret key.
+    /// Determines the secret keys of a rotation: the rotation `main-db` uses `MAIN_DB_USERNAME` and
+    /// so on, unless the mapping names another secret key.
     pub(crate) fn new(name: &RotationName, mapping: SecretMapping) -> Result<Self> {
         let mut prefix = name.as_str().to_ascii_uppercase().replace('-', "_");
         if prefix.starts_with(|first: char| first.is_ascii_digit()) {
@@ -67,7 +67,7 @@ impl InjectedKeys {
         Ok(keys)
     }
 
-    /// Returns all secret keys.
+    /// Returns the six secret keys of the rotation.
     pub(crate) fn all(&self) -> [SecretKey; 6] {
         [&self.username, &self.password, &self.host, &self.port, &self.database, &self.url]
             .map(SecretKey::clone)
@@ -83,7 +83,8 @@ impl InjectedKeys {
         serde_json::from_str(text).map_err(Error::internal)
     }
 
-    /// Returns the value of each secret key for a credential.
+    /// Returns the values to store under the secret keys: the parts of the new credential and of
+    /// the connection.
     pub(crate) fn values(
         &self,
         target: &Target,

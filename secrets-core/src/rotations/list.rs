@@ -12,14 +12,14 @@ const MAX_HISTORY: u32 = 200;
 /// Lists an environment's rotations, ordered by name.
 #[derive(Debug)]
 pub struct ListRotations {
-    /// Environment.
+    /// Environment whose rotations are listed.
     pub at: EnvironmentPath,
 }
 
 /// Reads a rotation.
 #[derive(Debug)]
 pub struct GetRotation {
-    /// Environment.
+    /// Environment of the rotation.
     pub at: EnvironmentPath,
     /// Rotation name.
     pub name: String,
@@ -28,7 +28,7 @@ pub struct GetRotation {
 /// Reads the last 200 finished attempts of a rotation, newest first.
 #[derive(Debug)]
 pub struct ReadRotationHistory {
-    /// Environment.
+    /// Environment of the rotation.
     pub at: EnvironmentPath,
     /// Rotation name.
     pub name: String,
@@ -87,8 +87,8 @@ pub(super) async fn named_rotation<A: Access>(
     cx.reads().rotation_by_name(environment, &name).await?.ok_or_else(unknown)
 }
 
-/// Locks a rotation and its environment, authorizes the caller to change them, and loads the
-/// rotation.
+/// Locks a rotation and its environment, authorizes the caller for changes of rotations, and loads
+/// the rotation.
 pub(super) async fn locked_rotation(
     cx: &mut Context<'_, Write>,
     at: &EnvironmentPath,

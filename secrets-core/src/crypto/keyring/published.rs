@@ -1,4 +1,5 @@
-//! Single steps of the encryption key hierarchy with given nonces, for the published test vectors.
+//! Single steps of the key hierarchy, computed with given instead of random nonces, for the
+//! published test vectors.
 
 use super::super::cipher::{Cipher, NONCE};
 use super::{Key, Keyring, kek_context, wrap_with_nonce, wrapping_cipher};

@@ -14,26 +14,27 @@ const MAX_SCHEDULED_PER_TEAM: usize = 2;
 const MAX_MANUAL: usize = 8;
 const MAX_MANUAL_PER_TEAM: usize = 4;
 
-/// Permits for rotations.
+/// Permits to work on rotations: a rotation waits until a permit is free.
 pub(super) type RotationPermits = QueuePermits<RotationId, RotationPlace>;
 
-/// Origin of a request for a permit.
+/// Origin of the work on a rotation. Each origin has its own limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PermitKind {
-    /// The schedule of the rotation.
+    /// Scheduled work of the worker.
     Schedule,
-    /// A user who waits for the result.
+    /// Request of a user who waits for the result.
     Person,
 }
 
-/// A resource that the work on a rotation uses. Each has a maximum number of concurrent rotations.
+/// Resource that the work on a rotation uses. Each resource has a maximum number of rotations at
+/// the same time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RotationPlace {
     /// Database host.
     Host(String),
-    /// This node.
+    /// This node, with a separate limit for each origin.
     Node(PermitKind),
-    /// Team of the rotation.
+    /// Team that owns the rotation, with a separate limit for each origin.
     Team(PermitKind, TeamId),
 }
 

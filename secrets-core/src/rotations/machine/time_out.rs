@@ -10,9 +10,9 @@ use crate::model::{Error, Result, RotationId, Subject};
 use crate::rotations::rotate::history_entry;
 use crate::store::Lease;
 
-/// Concludes an attempt that took too long as failed. The password at the target may have changed,
-/// but only the password of the slot that is not served, and the next attempt sets this password
-/// again.
+/// Ends an attempt that took too long as failed. The password at the target database may already be
+/// changed, but only for the database user whose credential is not in the secrets; the next attempt
+/// sets this password again.
 pub(in crate::rotations) async fn time_out(
     engine: &Engine,
     begun: PlannedRotation,
