@@ -20,7 +20,7 @@ use crate::ports::rotator::{
     Applied, Apply, DatabaseRotator, Fault, Fence, Login, Target, TargetError,
 };
 
-/// Client that invokes Lambda functions.
+/// Client that invokes AWS Lambda functions.
 #[async_trait]
 pub trait Invoker: Send + Sync {
     /// Invokes a function once, and waits at most 25 seconds for its result.
@@ -40,18 +40,18 @@ pub enum InvokeFault {
     Unavailable,
     /// The function does not exist, or invoking it is not permitted.
     Refused,
-    /// The function failed or exceeded its own timeout. There is no sign of tampering.
+    /// The function failed or exceeded its own timeout.
     Broke,
 }
 
-/// A rotator that sends every step to the function in [`Target::proxy`].
+/// Rotator that sends every step to the Lambda function in [`Target::proxy`].
 pub struct LambdaRotator {
     invoker: Arc<dyn Invoker>,
     clock: Arc<dyn Clock>,
 }
 
 impl LambdaRotator {
-    /// Creates a rotator with an invoker and a clock, which timestamps requests.
+    /// Creates a rotator from an invoker and a clock. The clock gives the timestamps of requests.
     #[must_use]
     pub fn new(invoker: Arc<dyn Invoker>, clock: Arc<dyn Clock>) -> Self {
         Self { invoker, clock }

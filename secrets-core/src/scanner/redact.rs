@@ -1,4 +1,4 @@
-//! Redaction of credentials.
+//! Redaction: shortening of credentials so that they can be shown.
 
 /// Returns the first and last characters of a credential: at most the first four and the last
 /// three, and together at most a third of the credential.

@@ -50,9 +50,9 @@ pub struct Scan {
     pub project_id: Option<ProjectId>,
     /// Source of the scanned content.
     pub source: ScanSource,
-    /// Status.
+    /// Status of the scan.
     pub status: ScanStatus,
-    /// Number of findings.
+    /// Number of findings that are stored.
     pub findings_count: u32,
     /// Number of findings of each severity.
     pub by_severity: BySeverity,
@@ -60,10 +60,10 @@ pub struct Scan {
     pub truncated: bool,
     /// Number of stored secret values the content was compared with.
     pub secrets_compared: u32,
-    /// Start time.
+    /// Time when the scan started.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub started_at: Time,
-    /// Completion time.
+    /// Time when the scan ended.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub completed_at: Time,
     /// User who created the scan.
@@ -78,7 +78,7 @@ pub struct Scan {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ScanStatus {
-    /// The scan has finished.
+    /// The search has ended and the findings are stored.
     Completed,
 }
 
@@ -86,11 +86,11 @@ pub enum ScanStatus {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BySeverity {
-    /// Findings of high severity.
+    /// Number of findings of high severity.
     pub high: u32,
-    /// Findings of medium severity.
+    /// Number of findings of medium severity.
     pub medium: u32,
-    /// Findings of low severity.
+    /// Number of findings of low severity.
     pub low: u32,
 }
 
@@ -98,7 +98,7 @@ pub struct BySeverity {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ScanWithFindings {
-    /// The scan.
+    /// Scan without its findings.
     #[serde(flatten)]
     pub scan: Scan,
     /// Findings, in the order of the scanned content.

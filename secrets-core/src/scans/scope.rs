@@ -1,11 +1,12 @@
-//! Team and project of a scan, and authorization of the caller.
+//! Determining the team and project of a scan, and authorizing the caller.
 
 use crate::access::NOT_A_MEMBER;
 use crate::engine::{Access, Context, Read, Write};
 use crate::model::{Error, Permission, ProjectId, ProjectRef, Result, ScanId, Subject, TeamId};
 use crate::store::ScanRecord;
 
-/// Resolves the team and the project of a scan, and checks that the caller is a member of the team.
+/// Determines the team and the project of a scan from the request, and checks that the caller is a
+/// member of the team.
 pub(super) async fn place(
     cx: &mut Context<'_, Read>,
     team: Option<TeamId>,
@@ -66,7 +67,7 @@ pub(super) async fn locked_scan(
     Ok(scan)
 }
 
-/// Error for an unknown scan.
+/// Error for a scan that does not exist or that the caller may not access.
 const UNKNOWN: Error = Error::NotFound(Subject::Scan);
 
 async fn known<A: Access>(cx: &mut Context<'_, A>, scan: Option<ScanId>) -> Result<ScanRecord> {

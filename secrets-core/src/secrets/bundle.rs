@@ -41,7 +41,7 @@ pub struct NewBundle {
     pub expires_in_seconds: Option<Lifetime>,
 }
 
-/// Lifetime of a bundle: 60 to 31,536,000 seconds.
+/// Lifetime of a bundle in seconds: 60 to 31,536,000.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(try_from = "Whole")]
 pub struct Lifetime(u32);
@@ -59,7 +59,7 @@ struct PreparedBundle {
 }
 
 /// Exports the effective secrets of an environment, with values, as a bundle encrypted for the
-/// given recipients. Hidden secrets are left out.
+/// given recipients. Hidden secrets are not included.
 #[derive(Debug)]
 pub struct ExportBundle {
     /// Environment to export.
@@ -68,8 +68,8 @@ pub struct ExportBundle {
     pub bundle: NewBundle,
 }
 
-/// First step of [`ExportBundle`]: checks that the caller may read the environment, because
-/// deriving keys is expensive.
+/// First step of [`ExportBundle`]: checks that the caller may read the environment. This is done
+/// before the keys are derived, which is expensive.
 struct AuthorizeExport {
     at: EnvironmentPath,
 }
@@ -96,7 +96,7 @@ pub struct SealedBundle {
     pub signer: Signer,
     /// Sequence number: the creation time as Unix time in microseconds.
     pub seq: u64,
-    /// Creation time.
+    /// Creation time of the bundle.
     pub created_at: Time,
     /// Expiry time. The bundle cannot be opened at or after this time.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,8 +109,8 @@ pub struct SealedBundle {
 pub struct BundleFile(pub Vec<u8>);
 
 impl NewBundle {
-    /// Derives the encryption keys. Deriving an encryption key from a passphrase takes 64 MiB of
-    /// memory and up to about a second.
+    /// Derives the encryption keys of the recipients. For a passphrase, this takes 64 MiB of memory
+    /// and up to about a second.
     fn prepare(self) -> Result<PreparedBundle> {
         let (recipients, key) = Recipients::prepare(self.recipients)?;
         Ok(PreparedBundle { recipients, key, lifetime: self.expires_in_seconds })

@@ -85,8 +85,8 @@ impl Service {
         Ok(caller)
     }
 
-    /// Fails if the token may not be used from the caller's address, and records the refusal in the
-    /// audit log. Otherwise records the use of the token.
+    /// Fails if the service token may not be used from the caller's IP address, and records the
+    /// refusal in the audit log. Otherwise records the time of the token's use.
     async fn admit_address(&self, caller: &Caller, token: &TokenRecord, now: Time) -> Result<()> {
         let address = caller.origin.address.map(|address| address.to_canonical());
         let is_within = |address| token.networks.iter().any(|network| network.contains(&address));

@@ -1,4 +1,4 @@
-//! Sizes of a database: its tables, and the teams that are near a limit of their plan.
+//! Sizes of a database: its number of rows, and the teams that are near a limit of their plan.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::billing::Uses;
 use crate::model::{Plans, TeamId};
 use crate::store::{Store, StoreResult};
 
-/// Share of a limit from which its use is reported, in percent.
+/// Percentage of a limit from which its use is reported.
 const NEAR_PERCENT: u64 = 80;
 
 /// Sizes of a database.
@@ -28,7 +28,7 @@ pub struct Sizes {
 pub struct NearLimit {
     /// Team ID.
     pub team_id: TeamId,
-    /// Name of the quota.
+    /// Name of the limited quota.
     pub quota: &'static str,
     /// Amount that counts against the limit.
     pub used: u64,
@@ -36,7 +36,8 @@ pub struct NearLimit {
     pub limit: u64,
 }
 
-/// Reads the sizes of a database, which may be in use. `plans` are the plans of the service.
+/// Reads the sizes of a database, also while a service uses it. `plans` are the plans of the
+/// service.
 pub async fn sizes(store: &dyn Store, plans: &Plans) -> StoreResult<Sizes> {
     let mut reads = store.read().await?;
     let size = reads.size().await?.unwrap_or_default();

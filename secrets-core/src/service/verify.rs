@@ -30,11 +30,11 @@ pub struct VerifiedRecords {
     pub unreadable_rotations: Vec<RotationId>,
 }
 
-/// Maximum number of previous versions read at a time.
+/// Maximum number of previous versions loaded at a time.
 const PAGE: u32 = 100;
 
-/// Cached encryption keys of the project being verified. Secrets of a project are mostly adjacent,
-/// so one project is enough.
+/// Cached encryption keys of the project whose secrets are being verified. Only one project is
+/// cached, because the secrets of a project are mostly verified one after another.
 struct Keys {
     project: ProjectId,
     by_version: HashMap<u32, Option<ProjectKey>>,
@@ -83,7 +83,8 @@ impl Service {
         Ok(())
     }
 
-    /// Returns the number of records of a rotation, or `None` if any of them cannot be decrypted.
+    /// Decrypts all records of a rotation. Returns their number, or `None` if one of them cannot be
+    /// decrypted.
     async fn verify_rotation(
         &self,
         reads: &mut dyn Reads,
@@ -119,8 +120,8 @@ impl Service {
         Ok(Some(records))
     }
 
-    /// Returns the number of records of a secret, or `None` if any of them cannot be decrypted or
-    /// the project has no encryption key.
+    /// Decrypts all records of a secret with the key of its project. Returns their number, or
+    /// `None` if one of them cannot be decrypted or the project has no encryption key.
     async fn verify_sample(
         &self,
         reads: &mut dyn Reads,
@@ -136,7 +137,8 @@ impl Service {
         self.opens(reads, keys, &sample.secret).await
     }
 
-    /// Returns the number of records of a secret, or `None` if any of them cannot be decrypted.
+    /// Decrypts the value, the description and all previous values of a secret. Returns the number
+    /// of records, or `None` if one of them cannot be decrypted.
     async fn opens(
         &self,
         reads: &mut dyn Reads,

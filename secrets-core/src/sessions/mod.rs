@@ -49,11 +49,11 @@ pub struct UserSession {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub ip_address: Option<IpAddr>,
-    /// True if the request was made with this session.
+    /// True for the session that made this request.
     pub current: bool,
     /// Creation time.
     pub created_at: Time,
-    /// Time of the last use, with an accuracy of a minute.
+    /// Time of the last use, with an accuracy of one minute; absent if the session was never used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Time>,
     /// Expiry time. A browser session ends earlier if it is not used.
@@ -78,7 +78,7 @@ impl UserSession {
     }
 }
 
-/// Returns the time at which a session ends if it is not used any more.
+/// Returns the time at which a session ends if no more requests are made with it.
 pub(crate) fn end_of(session: &SessionRecord, limits: SessionLimits) -> Time {
     match session.kind {
         SessionKind::Cli => session.expires_at,

@@ -15,7 +15,7 @@ pub struct RevokeSession {
     pub session: Option<SessionId>,
 }
 
-/// Revokes one of the caller's command-line sessions.
+/// Revokes one of the caller's sessions in command-line clients.
 #[derive(Debug)]
 pub struct RevokeCliSession {
     /// Session ID; `None` revokes the session used for the request.
@@ -85,14 +85,14 @@ impl Operation for RevokeOtherSessions {
     }
 }
 
-/// Loads a session of the caller.
+/// Loads a session of the caller. Fails if the session belongs to another user.
 async fn own_session(cx: &mut Context<'_, Write>, session: SessionId) -> Result<SessionRecord> {
     let user = cx.caller.person()?.id;
     let own = cx.reads().sessions(user).await?;
     own.into_iter().find(|own| own.id == session).ok_or(Error::NotFound(Subject::Session))
 }
 
-/// Deletes a session of the caller and fills in the audit entry.
+/// Deletes a session of the caller, and sets the resource of the audit entry.
 pub(super) async fn revoke(cx: &mut Context<'_, Write>, session: &SessionRecord) -> Result<()> {
     cx.tx()
         .delete_session(session.user, session.id)

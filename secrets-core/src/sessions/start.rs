@@ -1,4 +1,4 @@
-//! Starting a browser session.
+//! Starting a browser session: signing in with a browser.
 
 use serde::Serialize;
 
@@ -31,17 +31,17 @@ pub struct BrowserSession {
     pub token: TokenText,
     /// User that the session acts as.
     pub user: User,
-    /// Expiry time. The session ends earlier if it is not used.
+    /// Expiry time. The session ends earlier if no requests are made with it.
     pub expires_at: Time,
 }
 
-/// Last step of a browser sign-in: creates the session.
+/// Last step of a browser sign-in: inserts the session.
 #[derive(Debug)]
 struct InsertSession {
     client: DeviceClient,
 }
 
-/// Credential and expiry time of an inserted session.
+/// Credential and expiry time of the inserted session.
 #[derive(Debug, Serialize)]
 struct Inserted {
     #[serde(serialize_with = "crate::crypto::revealed")]

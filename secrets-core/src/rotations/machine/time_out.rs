@@ -38,8 +38,8 @@ pub(in crate::rotations) async fn time_out(
     entry.ok_or(Error::NotFound(Subject::Rotation))
 }
 
-/// Acquires the lease of a rotation even if another worker holds it. The other worker loses the
-/// lease and stops at its next step.
+/// Takes over the lease of a rotation even if another worker holds it. The other worker notices the
+/// loss at its next step and stops.
 pub(in crate::rotations) async fn force_lease(
     engine: &Engine,
     id: RotationId,

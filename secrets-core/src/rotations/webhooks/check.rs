@@ -1,4 +1,4 @@
-//! Verification of deliveries, for receivers.
+//! Verification of webhook deliveries, for programs that receive them.
 
 use std::fmt;
 
@@ -17,10 +17,10 @@ pub struct Delivered<'a> {
     pub body: &'a [u8],
 }
 
-/// Reason why a delivery was not accepted.
+/// Reason why a received delivery is not authentic or not recent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unproven {
-    /// A header is malformed.
+    /// A header is missing parts or has the wrong format.
     Malformed,
     /// No signature matches the secret, the headers and the body.
     Tampered,
@@ -29,11 +29,12 @@ pub enum Unproven {
     Stale,
 }
 
-/// Maximum clock difference between sender and receiver, in seconds.
+/// Maximum difference between the clocks of sender and receiver, in seconds.
 const MAX_CLOCK_SKEW: u64 = 300;
 
 impl Delivered<'_> {
-    /// Checks that the delivery was signed with this secret, at about the current time.
+    /// Checks that the delivery was signed with this secret, at most five minutes before or after
+    /// `now`.
     pub fn check(&self, secret: &WebhookSecret, now: Time) -> Result<(), Unproven> {
         let seconds = self.seconds().ok_or(Unproven::Malformed)?;
         // The signed text joins ID, time and body with dots, so a dot in the ID would be ambiguous.
@@ -50,7 +51,8 @@ impl Delivered<'_> {
         Ok(())
     }
 
-    /// Parses the timestamp. Accepts only decimal text exactly as the sender writes it.
+    /// Parses the timestamp header. Accepts only decimal text in exactly the form that the sender
+    /// writes.
     fn seconds(&self) -> Option<i64> {
         let seconds: i64 = self.timestamp.parse().ok()?;
         (seconds.to_string() == self.timestamp).then_some(seconds)
@@ -81,7 +83,7 @@ impl fmt::Display for Unproven {
 
 impl std::error::Error for Unproven {}
 
-/// Shows only the ID, because the body may be confidential.
+/// Formats only the message ID, because the body may be confidential.
 impl fmt::Debug for Delivered<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Delivered").field("id", &self.id).finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! Timeouts for calls to a target.
+//! Timeouts for calls to a target database.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::ports::rotator::{Fault, TargetError};
 
-/// Timeouts for the parts of a call to a target. With the defaults, a whole call takes less than 30
-/// seconds.
+/// Timeouts for the parts of a call to a target database. With the defaults, a whole call takes
+/// less than 30 seconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadlines {
     /// Timeout for resolving the host name and connecting.
@@ -16,9 +16,9 @@ pub struct Deadlines {
     pub login: Duration,
     /// Timeout for one SQL statement.
     pub statement: Duration,
-    /// Timeout for all SQL statements before the commit together.
+    /// Timeout for all SQL statements before the commit, in total.
     pub work: Duration,
-    /// Timeout for the SQL statement that makes the change effective: the commit.
+    /// Timeout for the commit: the last SQL statement, which makes the change effective.
     pub commit: Duration,
 }
 
@@ -35,7 +35,7 @@ impl Default for Deadlines {
 }
 
 impl Deadlines {
-    /// Runs a login with its timeout.
+    /// Runs a login with the login timeout.
     pub(super) async fn login<T>(
         &self,
         login: impl Future<Output = Result<T, TargetError>>,
@@ -43,7 +43,7 @@ impl Deadlines {
         timeout(self.login, login).await.unwrap_or_else(|_| Err(Fault::Unreachable.into()))
     }
 
-    /// Runs a read-only call with a timeout for the whole call.
+    /// Runs a read-only call to a target database, with a timeout for the whole call.
     pub(super) async fn whole<T>(
         &self,
         call: impl Future<Output = Result<T, TargetError>>,
@@ -52,13 +52,13 @@ impl Deadlines {
         timeout(all, call).await.unwrap_or_else(|_| Err(Fault::Unreachable.into()))
     }
 
-    /// Starts the timer for the SQL statements of a call.
+    /// Starts the timer that limits all SQL statements of a call.
     pub(super) fn begin_work(self) -> Work {
         Work { deadlines: self, end: Instant::now() + self.work }
     }
 }
 
-/// Time limits for the SQL statements of one call to a target.
+/// Time limits for the SQL statements of one call to a target database.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
     deadlines: Deadlines,

@@ -4,11 +4,12 @@ use std::fmt;
 
 use crate::ports::rotator::{Fault, TargetError};
 
-/// A quoted identifier. SQL statements take identifiers in this type only.
+/// A quoted identifier, such as a table or user name. SQL statements are built only from
+/// identifiers of this type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ident(String);
 
-/// A quoted string literal. SQL statements take values in this type only.
+/// A quoted string literal. SQL statements are built only from values of this type.
 pub(super) struct Literal(zeroize::Zeroizing<String>);
 
 impl Ident {
@@ -32,20 +33,22 @@ impl Ident {
         Ok(Self(format!("`{}`", name.replace('`', "``"))))
     }
 
-    /// Quotes a database name for MySQL's `GRANT`, which treats the name as a pattern.
+    /// Quotes a database name for the statement `GRANT` of MySQL, which interprets the name as a
+    /// pattern.
     pub(super) fn my_pattern(name: &str) -> Result<Self, TargetError> {
         Self::my(name)?;
         Ok(Self(format!("`{}`", pattern(name).replace('`', "``"))))
     }
 }
 
-/// Escapes a database name so that, as a pattern, it matches this name only.
+/// Escapes a database name so that it matches only itself when it is interpreted as a pattern.
 pub(super) fn pattern(name: &str) -> String {
     name.replace('\\', "\\\\").replace('_', "\\_").replace('%', "\\%")
 }
 
 impl Literal {
-    /// Quotes a literal for PostgreSQL. Safe for both settings of `standard_conforming_strings`.
+    /// Quotes a literal for PostgreSQL. The result is safe for both values of the setting
+    /// `standard_conforming_strings`.
     pub(super) fn pg(text: &str) -> Self {
         Self(postgres_protocol::escape::escape_literal(text).into())
     }

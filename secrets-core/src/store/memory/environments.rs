@@ -203,7 +203,7 @@ impl State {
             .ok_or_else(|| StoreError::Corrupt("a project has no key".into()))
     }
 
-    /// Returns the referenced environment, then its ancestors, nearest first.
+    /// Returns the environment that the reference names, then its ancestors from parent to root.
     fn chain(
         &self,
         project: ProjectId,

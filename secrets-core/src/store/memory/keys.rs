@@ -142,7 +142,8 @@ impl KeyWrites for Session<Pending> {
 }
 
 impl State {
-    /// Returns the times of a project key that was replaced and is not retired.
+    /// Returns the times of creation, replacement and retirement of a project key that was replaced
+    /// and is not retired.
     fn replaced_key(&mut self, project: ProjectId, version: u32) -> StoreResult<&mut KeyTimes> {
         let times = self.key_times.get_mut(&(project, version));
         let replaced = times.filter(|times| times.replaced.is_some() && times.retired.is_none());
@@ -208,13 +209,13 @@ impl State {
         versions.map(|version| row(version)).collect()
     }
 
-    /// Returns the environment of a rotation if it is one of `among`.
+    /// Returns the environment of a rotation if it is in the list `among`; otherwise `None`.
     fn place(&self, rotation: RotationId, among: &[EnvironmentId]) -> Option<EnvironmentId> {
         let environment = self.rotations.get(&rotation)?.environment;
         among.contains(&environment).then_some(environment)
     }
 
-    /// Returns the stored encrypted data that `row` was read from.
+    /// Returns the stored record that `row` was read from, so that it can be changed.
     fn sealed_mut(&mut self, column: SealedColumn, row: &SealedRow) -> Option<&mut Sealed> {
         let object = row.object;
         match column {

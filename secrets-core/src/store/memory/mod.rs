@@ -65,19 +65,19 @@ impl Store for MemoryStore {
     }
 }
 
-/// A reader or a transaction. Both share the read methods, each with its own snapshot.
+/// A reader or a transaction. Both have the same read methods, but read from different snapshots.
 struct Session<S>(S);
 
-/// Source of the state a session reads.
+/// Source of the state that a session reads.
 trait Snapshot: Send {
     fn state(&self) -> Arc<State>;
 }
 
-/// The last committed state.
+/// Last committed state of the store.
 #[derive(Clone, Default)]
 struct Committed(Arc<RwLock<Arc<State>>>);
 
-/// The uncommitted state of a transaction.
+/// Uncommitted state of a transaction.
 struct Pending {
     state: Arc<State>,
     committed: Committed,

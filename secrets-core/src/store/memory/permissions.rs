@@ -116,7 +116,7 @@ impl PermissionWrites for Session<Pending> {
 const NOT_FOUND: StoreError = StoreError::Stale(Subject::Permission);
 
 impl State {
-    /// True if the environment of a default belongs to the project.
+    /// True if the default permission applies to an environment of this project.
     fn is_of(&self, default: &EnvironmentDefault, project: ProjectId) -> bool {
         let environment = self.environments.get(&default.environment);
         environment.is_some_and(|environment| environment.project == project)

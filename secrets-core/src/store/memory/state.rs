@@ -19,7 +19,8 @@ use crate::store::{
     WebhookDeliveryRecord, WebhookRecord,
 };
 
-/// Rows by map key. Rows are shared between copies of the map, so changing one row copies no other.
+/// Table of the memory store: rows by their key. Copies of a table share rows, so that changing one
+/// row copies no other row.
 pub(super) type Table<K, V> = OrdMap<K, Arc<V>>;
 
 /// All records of the store.
@@ -28,7 +29,7 @@ pub(super) struct State {
     pub(super) instance: Option<Arc<(InstanceRecord, Vec<InstanceKeyRecord>)>>,
 
     pub(super) users: Table<UserId, UserRecord>,
-    /// User IDs by issuer and subject.
+    /// User IDs by the issuer and subject of their identity.
     pub(super) subjects: OrdMap<(String, String), UserId>,
 
     pub(super) teams: Table<TeamId, TeamRecord>,

@@ -39,7 +39,7 @@ impl PostgresRotator {
         Self::with_deadlines(gate, Deadlines::default())
     }
 
-    /// Creates a rotator with other timeouts.
+    /// Creates a rotator with the given timeouts in place of the defaults.
     #[must_use]
     pub fn with_deadlines(gate: Arc<Dialer>, deadlines: Deadlines) -> Self {
         Self { gate, deadlines, tls: Tls::new() }
