@@ -145,7 +145,8 @@ impl Operation for SealArchive {
     }
 }
 
-/// Loads an environment with its values. Returns `None` if the caller may not read it.
+/// Loads the secrets of an environment with their values. Returns `None` if the caller may not read
+/// them.
 async fn archived(
     cx: &mut Context<'_, Read>,
     project: &ProjectRecord,

@@ -72,8 +72,8 @@ impl Operation for DeleteAccount {
     }
 }
 
-/// Loads the secrets of an environment with their values. Returns `None` if the caller may not read
-/// them.
+/// Locks the user's teams and returns them, each with a flag that is true if the user is the
+/// only member. Returns an error if a team would be left without an owner.
 async fn teams_to_leave(cx: &mut Context<'_, Write>, user: UserId) -> Result<Vec<(TeamId, bool)>> {
     let mut memberships = cx.reads().memberships(user).await?;
     memberships.sort_by_key(|membership| membership.team.id);

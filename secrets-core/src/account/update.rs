@@ -9,11 +9,11 @@ use crate::model::{DisplayName, Error, Result};
 use crate::store::UserRecord;
 use crate::users::locked_user;
 
-/// Fields to change. At least one is required.
+/// Profile fields to change. At least one field is required.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AccountChange {
-    /// Profile fields to change. At least one field is required.
+    /// New display name. Sign-ins no longer replace it with the name from the identity provider.
     #[cfg_attr(feature = "openapi", schema(value_type = DisplayName))]
     pub name: Option<DisplayName>,
 }

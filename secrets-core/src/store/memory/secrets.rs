@@ -186,8 +186,7 @@ impl State {
         versions.filter(|version| Some(version.version) != kept).cloned().collect()
     }
 
-    /// Returns the previous versions of a secret that may be deleted. Excludes the last previous
-    /// version if a rotation replaced it, because clients may still use that credential.
+    /// Deletes a version of a secret. Returns its size.
     fn forget_version(
         &mut self,
         environment: EnvironmentId,
