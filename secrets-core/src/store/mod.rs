@@ -124,14 +124,15 @@ pub trait Store: Send + Sync {
     /// Begins a transaction. Dropping it without a commit rolls it back.
     async fn begin(&self) -> StoreResult<Box<dyn Tx>>;
 
-    /// Begins a transaction before those that wait in [`begin`](Self::begin). For the audit entries
-    /// of reads, so that reads do not wait for the writes of others.
+    /// Begins a transaction that gets a connection before those that wait in
+    /// [`begin`](Self::begin). Used for the audit entries of reads, so that reads do not wait for
+    /// other writes.
     async fn begin_prioritized(&self) -> StoreResult<Box<dyn Tx>> {
         self.begin().await
     }
 
-    /// Closes the store after the last use. Afterwards, the main file of an SQLite database holds
-    /// all data, and its `-wal` file is not needed.
+    /// Closes the store. Must be called after the last use. Afterwards, the main file of an SQLite
+    /// database contains all data, and the `-wal` file next to it is not needed.
     async fn close(&self) -> StoreResult<()> {
         Ok(())
     }
@@ -140,7 +141,8 @@ pub trait Store: Send + Sync {
     /// `None` if the store has no clock of its own.
     async fn ping(&self) -> StoreResult<Option<Time>>;
 
-    /// Returns the state of the connections and of the cache. Does not access the database.
+    /// Returns the state of the store's connections and cache, for metrics. Does not access the
+    /// database.
     fn usage(&self) -> StoreUsage {
         StoreUsage::default()
     }
@@ -213,34 +215,35 @@ pub trait Tx:
     + UserWrites
     + WebhookWrites
 {
-    /// Commits: makes all writes of the transaction durable and visible.
+    /// Commits the transaction: makes all its writes durable, and visible to others.
     async fn commit(self: Box<Self>) -> StoreResult<()>;
 }
 
 /// Error of a store method.
 #[derive(Debug)]
 pub enum StoreError {
-    /// A record with the same unique value exists already.
+    /// Another record already has the same unique value.
     Duplicate(Subject),
-    /// The record was deleted, or has changed since it was read.
+    /// The record was deleted, or was changed since the caller read it.
     Stale(Subject),
-    /// The result is larger than the maximum that the store returns in one call.
+    /// The result is larger than the maximum that the store returns from one call.
     TooLarge(&'static str),
     /// The store cannot be reached, or is out of space; a retry may succeed.
     Unavailable(Cause),
-    /// The store returned or refused data unexpectedly: a record cannot be decoded, or a statement
-    /// failed for a reason that a retry does not fix.
+    /// The store returned or refused data unexpectedly: a record cannot be decoded, or an SQL
+    /// statement failed for a reason that a retry does not fix.
     Corrupt(Cause),
 }
 
 impl StoreError {
-    /// Converts to an operation error. `Stale` becomes "not found", for operations in which it can
-    /// only mean that the record was deleted.
+    /// Converts this error to an error of an operation. `Stale` becomes "not found" of this kind of
+    /// resource. Used where `Stale` can only mean that the record was deleted.
     pub(crate) fn or_not_found(self, subject: Subject) -> Error {
         Error::from(self).or_not_found(subject)
     }
 
-    /// Converts to an operation error. `Duplicate` becomes the given error `taken`.
+    /// Converts this error to an error of an operation. `Duplicate` becomes the given error
+    /// `taken`.
     pub(crate) fn taken(self, taken: Error) -> Error {
         match self {
             Self::Duplicate(_) => taken,

@@ -1,4 +1,4 @@
-//! Teams.
+//! Teams: creating and reading them.
 
 mod create;
 mod get;
@@ -51,7 +51,7 @@ pub struct TeamWithMembers {
     pub role: Role,
     /// Number of members.
     pub member_count: usize,
-    /// Members, in the order they joined.
+    /// Members of the team, in the order in which they joined.
     pub members: Vec<TeamMember>,
 }
 
@@ -66,7 +66,7 @@ pub struct TeamMember {
     /// User ID; absent until the invitation is accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<UserId>,
-    /// E-mail address.
+    /// E-mail address of the person.
     pub email: String,
     /// Name of the person.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,11 +151,11 @@ impl MemberRecord {
     }
 }
 
-/// Maximum number of attempts to find a free slug. With a random suffix of four letters, all
-/// attempts failing is practically impossible.
+/// Maximum number of attempts to find a free slug. Each retry uses a new random suffix of four
+/// letters, so it is practically impossible that all attempts fail.
 const MAX_ATTEMPTS: usize = 8;
 
-/// Inserts a new team. If its slug is taken, a random suffix is added.
+/// Inserts a new team. If its slug is already used by another team, appends a random suffix.
 pub(crate) async fn insert(
     cx: &mut Context<'_, Write>,
     mut team: TeamRecord,

@@ -38,8 +38,8 @@ impl TryFrom<Whole> for GracePeriod {
     }
 }
 
-/// Replaces the text of a service token. The token keeps its ID, permissions and scope. Only the
-/// text replaced by this rotation is accepted during the grace period; earlier texts are not. The
+/// Replaces the text of a service token. The token keeps its ID, permissions and scope. During the
+/// grace period, the text that this rotation replaces is still accepted; earlier texts are not. The
 /// response contains the new token text, which cannot be read again.
 #[derive(Debug)]
 pub struct RotateToken {

@@ -39,7 +39,7 @@ pub struct User {
     pub auth_type: &'static str,
     /// Time of the first sign-in.
     pub created_at: Time,
-    /// Time of the last change.
+    /// Time of the last change of the profile.
     pub updated_at: Time,
     /// Time of the last sign-in.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ pub struct UserTeam {
     pub role: Role,
     /// Time the user joined the team.
     pub created_at: Time,
-    /// ID and names of the team.
+    /// ID and names of the team that the user is a member of.
     pub team: TeamName,
 }
 
@@ -78,8 +78,8 @@ pub struct TeamName {
     pub created_at: Time,
 }
 
-/// Locks a user until the end of the transaction and loads the current record. Updates must be
-/// based on this record, not on one read before the lock, which may be out of date.
+/// Locks the row of a user until the end of the transaction and loads the current record. Changes
+/// must be based on this record: a record that was read before the lock may be out of date.
 pub(crate) async fn locked_user(cx: &mut Context<'_, Write>, user: UserId) -> Result<UserRecord> {
     cx.lock(Lock::User(user)).await.map_err(|error| error.or_not_found(Subject::User))?;
     let known = cx.reads().user(user).await?;

@@ -39,17 +39,18 @@ pub(super) struct State {
     pub(super) invitations: Table<InvitationId, InvitationRecord>,
 
     pub(super) outbox: Table<DeliveryId, DeliveryRecord>,
-    /// Number of sent messages for each time window (identified by its end) and counter name.
+    /// Number of sent messages for each counter in each time window. A window is identified by its
+    /// end, a counter by its name.
     pub(super) mail_counts: OrdMap<(Time, String), u64>,
 
     /// Projects that are not deleted.
     pub(super) projects: Table<ProjectId, ProjectRecord>,
-    /// Projects that are deleted and not purged, with the time of the deletion.
+    /// Deleted projects that can still be restored or purged, each with the time of its deletion.
     pub(super) deleted_projects: Table<ProjectId, (Time, ProjectRecord)>,
-    /// Slugs of all projects, including deleted ones: a slug is never reused.
+    /// Slugs of all projects, including deleted ones, because a slug is never reused.
     pub(super) project_slugs: OrdMap<String, ProjectId>,
     pub(super) project_keys: OrdMap<ProjectId, Table<u32, ProjectKeyRecord>>,
-    /// Times of each project key, by project and version.
+    /// Times of creation, replacement and retirement of each project key, by project and version.
     pub(super) key_times: OrdMap<(ProjectId, u32), KeyTimes>,
     pub(super) project_key_request: Option<Time>,
 
@@ -63,7 +64,7 @@ pub(super) struct State {
 
     /// Secrets by environment, then by secret key.
     pub(super) secrets: OrdMap<EnvironmentId, Table<SecretKey, SecretRecord>>,
-    /// Sizes of the secrets of an environment and of their previous versions, in bytes.
+    /// Total sizes in bytes of each environment's secrets and of their previous versions.
     pub(super) sizes: OrdMap<EnvironmentId, Sizes>,
     /// Environment and secret key of each secret.
     pub(super) secret_places: OrdMap<SecretId, (EnvironmentId, SecretKey)>,
@@ -71,9 +72,9 @@ pub(super) struct State {
     pub(super) secret_versions: OrdMap<SecretId, Table<u32, SecretVersion>>,
 
     pub(super) rotations: Table<RotationId, RotationRecord>,
-    /// Lease count of each rotation, and the expiry time of its last lease.
+    /// Leases of rotations: number of leases taken so far, and the expiry time of the last one.
     pub(super) leases: OrdMap<RotationId, (u64, Option<Time>)>,
-    /// Secret keys that a rotation has reserved, whether or not it has written them yet.
+    /// Secret keys that rotations have reserved, whether or not the secrets exist yet.
     pub(super) managed_keys: OrdMap<(EnvironmentId, SecretKey), RotationId>,
     pub(super) attempts: Table<AttemptId, AttemptRecord>,
     pub(super) webhooks: Table<WebhookId, WebhookRecord>,
@@ -90,7 +91,7 @@ pub(super) struct State {
     pub(super) device_logins: Table<DeviceLoginId, DeviceLoginRecord>,
     pub(super) sessions: Table<SessionId, SessionRecord>,
 
-    /// Batches of audit entries that are not in `audit` yet.
+    /// Batches of audit entries that are not in the map `audit` yet.
     pub(super) audit_batches: OrdMap<AuditBatchId, Arc<[AuditRecord]>>,
     /// Audit entries by team, oldest first.
     pub(super) audit: OrdMap<Option<TeamId>, Table<(Time, AuditId), AuditRecord>>,
@@ -123,7 +124,7 @@ pub(super) struct Sizes {
     pub(super) history: usize,
 }
 
-/// A token with its scope.
+/// A service token with its scope.
 #[derive(Clone)]
 pub(super) struct Token {
     pub(super) record: TokenRecord,
@@ -135,7 +136,7 @@ impl State {
         self.tokens.get(self.token_macs.get(mac)?).map(Arc::as_ref)
     }
 
-    /// Returns an environment's own secrets.
+    /// Returns the secrets that an environment itself defines.
     pub(super) fn secrets_of(&self, environment: EnvironmentId) -> Table<SecretKey, SecretRecord> {
         self.secrets.get(&environment).cloned().unwrap_or_default()
     }
@@ -145,7 +146,7 @@ impl State {
         self.secrets.get(environment)?.get(key).map(Arc::as_ref)
     }
 
-    /// Returns true if the environment is in the scope of the principal; always true for users.
+    /// True if the environment is in the scope of the service token; always true for users.
     pub(super) fn is_in_scope(
         &self,
         environment: &EnvironmentRecord,
@@ -170,12 +171,12 @@ impl Token {
     }
 }
 
-/// Clones a row out of the table.
+/// Returns a copy of a row that the table shares.
 pub(super) fn owned<V: Clone>(row: &Arc<V>) -> V {
     V::clone(row)
 }
 
-/// Returns a table with the rows for which `stays` returns true.
+/// Returns a copy of the table with only the rows for which `stays` returns true.
 pub(super) fn kept<K: Clone + Ord, V>(
     table: &Table<K, V>,
     stays: impl Fn(&V) -> bool,
@@ -184,7 +185,8 @@ pub(super) fn kept<K: Clone + Ord, V>(
     rows.map(|(key, row)| (key.clone(), Arc::clone(row))).collect()
 }
 
-/// Fails if a row that is referred to does not exist, like a foreign key constraint.
+/// Fails if a row that another row refers to does not exist, like a foreign key constraint of a
+/// database. `what` names the row.
 pub(super) fn refers(exists: bool, what: &'static str) -> StoreResult<()> {
     if exists {
         Ok(())

@@ -1,4 +1,4 @@
-//! Schema migrations, with the same SQL for both databases.
+//! Schema migrations, with the same SQL for SQLite and PostgreSQL.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -8,8 +8,8 @@ use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 
 use crate::store::SchemaState;
 
-/// All migrations, in order. Append only: never change a migration that has run somewhere, because
-/// databases store its checksum.
+/// All migrations, in order. New ones may only be appended: never change a migration that has run
+/// anywhere, because databases store its checksum.
 const HISTORY: &[(&str, &str)] = &[
     ("instance", include_str!("../../../migrations/0001_instance.sql")),
     ("users and teams", include_str!("../../../migrations/0002_users_and_teams.sql")),
@@ -42,7 +42,7 @@ const HISTORY: &[(&str, &str)] = &[
     ("token approval", include_str!("../../../migrations/0026_token_approval.sql")),
 ];
 
-/// Table of the migrations that have run.
+/// Name of the table that lists the migrations that have run.
 const TABLE: &str = "_sqlx_migrations";
 
 static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {
@@ -58,8 +58,9 @@ static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {
     Migrator::with_migrations(migrations.collect())
 });
 
-/// Runs the migrations that have not run yet. On PostgreSQL this holds a session-level advisory
-/// lock, which is not released after a failure: use a separate connection and close it.
+/// Runs the migrations that have not run yet. On PostgreSQL, this takes a session-level advisory
+/// lock, which is not released after a failure: use a separate connection for this call and close
+/// it.
 pub(super) async fn run<C: Migrate>(connection: &mut C) -> Result<(), MigrateError> {
     MIGRATOR.run_direct(None, connection, false).await
 }
