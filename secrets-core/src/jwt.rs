@@ -35,9 +35,9 @@ const MAX_LENGTH: usize = 16 * 1024;
 /// Issuer and audience that a token must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expectations {
-    /// Required `iss`, compared exactly.
+    /// Issuer (`iss` claim) that the token must have, compared exactly.
     pub issuer: String,
-    /// Required `aud`, or member of `aud` if `aud` is a list.
+    /// Audience that the token must have as its `aud` claim or, if that is a list, in the list.
     pub audience: String,
 }
 
@@ -49,7 +49,7 @@ pub enum JwtError {
     UnknownKey,
     /// The token was valid, but its lifetime has ended.
     Expired,
-    /// The token is not valid, and newer keys would not change that. The reason is for the log.
+    /// The token is not valid, even if the key set is fetched again. The reason is for the log.
     Invalid(&'static str),
 }
 
@@ -65,8 +65,8 @@ pub fn verify(
     claims::read(&signed_claims(token, keys, types)?, expectations, now)
 }
 
-/// Verifies the ID token of a sign-in with a browser (OpenID Connect Core 1.0, section 3.1.3.7)
-/// like [`verify`], and its nonce. The expected audience is the client ID.
+/// Verifies the ID token of a sign-in with a browser like [`verify`], and also its nonce (OpenID
+/// Connect Core 1.0, section 3.1.3.7). The expected audience is the client ID.
 pub fn verify_id_token(
     token: &str,
     keys: &Keys,

@@ -26,8 +26,8 @@ const SHARDS: usize = 16;
 /// memory that a flood of different keys uses.
 const KEYS_PER_SHARD: usize = 8_192;
 
-/// Fixed-window request counters: one counter for each `K`, such as an IP address or user ID. All
-/// counters share the same windows, so all are dropped when a window ends.
+/// Request counters in fixed time windows: one counter for each key of type `K`, such as an IP
+/// address or user ID. All counters have the same windows, so all are dropped when a window ends.
 pub struct RateLimiter<K> {
     limit: u32,
     /// Length of a window in seconds.
@@ -42,7 +42,7 @@ pub struct RateLimiter<K> {
 enum Overflow {
     /// New keys share one counter per shard of the table.
     Shared,
-    /// New keys are admitted without being counted.
+    /// New keys are allowed without being counted.
     Admitted,
 }
 
@@ -53,13 +53,13 @@ struct Shard<K> {
 }
 
 impl<K: Eq + Hash> RateLimiter<K> {
-    /// Creates a limiter that allows `limit` requests per minute for each `K`. 0 means unlimited.
+    /// Creates a limiter that allows `limit` requests per minute for each key. 0 means unlimited.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         Self::within(60, limit)
     }
 
-    /// Creates a limiter that allows `limit` requests per hour for each `K`. 0 means unlimited.
+    /// Creates a limiter that allows `limit` requests per hour for each key. 0 means unlimited.
     #[must_use]
     pub fn hourly(limit: u32) -> Self {
         Self::within(3_600, limit)
@@ -72,13 +72,13 @@ impl<K: Eq + Hash> RateLimiter<K> {
         Self { limit, length, overflow: Overflow::Shared, hasher: RandomState::new(), shards }
     }
 
-    /// Admits new keys without counting them when the table of counters is full. By default, such
-    /// keys share one counter.
+    /// Makes the limiter allow new keys without counting them when the table of counters is full.
+    /// By default, such keys share one counter.
     fn admitting_overflow(self) -> Self {
         Self { overflow: Overflow::Admitted, ..self }
     }
 
-    /// Counts a request of `key` and returns the state of its counter; `None` if unlimited.
+    /// Counts a request of `key` and returns the state of the key's counter; `None` if unlimited.
     pub fn count(&self, key: K, now: Time) -> Option<Window> {
         self.at(key, now, 1)
     }
@@ -125,7 +125,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         shard
     }
 
-    /// Returns the number of the window that contains `now`.
+    /// Returns the number of the time window that contains `now`.
     fn window(&self, now: Time) -> i64 {
         now.timestamp().div_euclid(self.length)
     }

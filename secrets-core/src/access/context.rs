@@ -44,8 +44,8 @@ pub enum LockedRow {
 }
 
 impl Context<'_, Read> {
-    /// Resolves a team by ID and authorizes the caller. `unknown` is the error for an unknown team:
-    /// 404 if the path names the team, 403 otherwise.
+    /// Loads a team by its ID and authorizes the caller. `unknown` is the error for an unknown
+    /// team: 404 if the URL path names the team, 403 otherwise.
     pub async fn team(
         &mut self,
         team: TeamId,
@@ -116,8 +116,8 @@ impl Context<'_, Read> {
 }
 
 impl Context<'_, Write> {
-    /// Resolves and locks a team, and authorizes the caller. `unknown` is the error for an unknown
-    /// team: 404 if the path names the team, 403 otherwise.
+    /// Loads a team by its ID, locks it and authorizes the caller. `unknown` is the error for an
+    /// unknown team: 404 if the URL path names the team, 403 otherwise.
     pub async fn locked_team(
         &mut self,
         team: TeamId,
@@ -129,10 +129,10 @@ impl Context<'_, Write> {
         self.resolve_team(team, wanted, Error::NotFound(Subject::Team)).await
     }
 
-    /// Resolves and locks any team for an operator of this service, who need not be a member. The
-    /// caller is an operator if the verified e-mail address in the identity provider's token is on
-    /// the list of operators. A session does not suffice, because it lasts longer than such a
-    /// token.
+    /// Resolves and locks any team for an operator of this service, who need not be a member of the
+    /// team. The caller is an operator if the verified e-mail address in the identity provider's
+    /// token is on the list of operators. A session is not accepted, because it is valid longer
+    /// than such a token.
     pub async fn locked_team_as_operator(&mut self, team: Option<TeamId>) -> Result<TeamRecord> {
         let caller = self.caller.as_person()?;
         let email = caller.verified_email().filter(|_| caller.session.is_none());
@@ -203,8 +203,8 @@ impl Context<'_, Write> {
         Ok(self.resolve(&path, wanted, Selection::None).await?.0.scope)
     }
 
-    /// Locks environments of a project in the order of their IDs, and authorizes the caller in
-    /// each.
+    /// Locks environments of a project in the order of their IDs, and authorizes the caller in each
+    /// of them.
     pub async fn locked_environments(
         &mut self,
         project: &ProjectRef,
@@ -412,14 +412,14 @@ impl<A: Access> Context<'_, A> {
     }
 }
 
-/// Returns the memberships with the role owner or admin.
+/// Returns the memberships in which the user has the role owner or admin.
 fn managed(memberships: &[Membership]) -> impl Iterator<Item = &Membership> {
     memberships.iter().filter(|membership| membership.role.is_some_and(Role::manages))
 }
 
-/// Records the team and the project in the data for the audit entry, so that the entry of a refused
-/// request has them too. The entry does not include the name and e-mail address of a caller who is
-/// not a member of the team.
+/// Stores the team and the project for the audit entry, so that the entry of a refused request has
+/// them too. The entry does not include the name and e-mail address of a caller who is not a member
+/// of the team.
 fn set_audit_project<A: Access>(
     cx: &mut Context<'_, A>,
     project: &ProjectRecord,
@@ -463,7 +463,8 @@ async fn authorize_each(
     Ok(scopes)
 }
 
-/// Error if the secrets of the requested keys exceed [`ResolvedEnvironment::MAX_BYTES`] in total.
+/// Error for a request whose secret keys have secrets of more than
+/// [`ResolvedEnvironment::MAX_BYTES`] in total.
 const TOO_MANY_BYTES: Error = Error::Refused {
     code: Code::AnswerTooLarge,
     reason: std::borrow::Cow::Borrowed("the secrets of these keys exceed 64 MiB: name fewer keys"),

@@ -10,7 +10,7 @@ use crate::store::{ChainLink, EnvironmentRecord, ProjectRecord, Relation, TeamRe
 /// A team that the caller is authorized for.
 #[derive(Debug, Clone)]
 pub struct TeamScope {
-    /// Team.
+    /// Team that the caller is authorized for.
     pub team: TeamRecord,
     /// Caller's role in the team.
     pub role: Role,
@@ -36,13 +36,14 @@ pub struct EnvironmentScope {
     pub project: ProjectRecord,
     /// Plan of the project's team.
     pub plan: Arc<Plan>,
-    /// Environment.
+    /// Environment that the caller is authorized for.
     pub environment: EnvironmentRecord,
-    /// True if the caller may read secrets.
+    /// True if the caller may read secrets of the environment.
     pub may_read: bool,
-    /// True if the caller may change secrets.
+    /// True if the caller may change secrets of the environment.
     pub may_write: bool,
-    /// True if the caller may manage permissions; always false for service tokens.
+    /// True if the caller may manage permissions in the environment; always false for service
+    /// tokens.
     pub may_grant: bool,
     pub(super) key: ProjectKey,
 }
@@ -56,7 +57,7 @@ impl EnvironmentScope {
 
 /// An environment and its ancestors, with the secrets that were selected for reading.
 pub struct View {
-    /// The environment itself.
+    /// Environment itself, without its ancestors.
     pub scope: EnvironmentScope,
     /// Inheritance chain: the environment, then its ancestors from parent to root, each with the
     /// selected secrets.

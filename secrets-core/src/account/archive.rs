@@ -83,7 +83,7 @@ fn agreed() -> utoipa::openapi::Object {
 }
 
 impl NewArchive {
-    /// Returns the passphrase, or an error if `include_secrets` is not `true`.
+    /// Returns the passphrase. Fails if `include_secrets` is not `true`.
     pub fn passphrase(self) -> Result<Passphrase> {
         if !self.include_secrets {
             return Err(Error::invalid("include_secrets", "must be true"));

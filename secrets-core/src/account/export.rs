@@ -17,7 +17,7 @@ use crate::users::User;
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AccountData {
-    /// Version of this format: always 1.
+    /// Version of the export format: always 1.
     pub format_version: u32,
     /// Time of the export.
     pub generated_at: Time,
@@ -27,7 +27,7 @@ pub struct AccountData {
     pub memberships: Vec<AccountTeam>,
     /// Pending invitations to the user.
     pub invitations: Vec<InvitationPublicInfo>,
-    /// Projects the user has access to.
+    /// Projects that the user may access.
     pub projects: Vec<Project>,
     /// Service tokens the user created, in the teams they are a member of.
     pub service_tokens: Vec<ServiceToken>,
@@ -42,7 +42,8 @@ pub struct ExportAccount;
 /// Maximum number of audit log entries in the export.
 const MAX_ENTRIES: u32 = 10_000;
 
-/// Maximum number of exports of an account per hour and node, with or without secret values.
+/// Maximum number of exports of an account per hour, counted by each node. Includes exports with
+/// and without secret values.
 const MAX_EXPORTS_PER_HOUR: u32 = 5;
 
 /// Counter of the exports of each account in the last hour, used to enforce the maximum.

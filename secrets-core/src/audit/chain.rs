@@ -1,4 +1,4 @@
-//! Audit chains: the hash chains that the audit log is divided into.
+//! Audit chains: the hash chains that the audit log consists of, one for each team.
 //!
 //! Entries are appended to the audit chain of their team (and get a position and a hash) after they
 //! are written. They are pruned (deleted) when their retention period ends.
@@ -30,7 +30,7 @@ pub struct VerifiedAudit {
     pub entries: u64,
     /// Number of audit entries that have not been appended to an audit chain yet.
     pub unsealed: u64,
-    /// Audit chains that were modified by anything other than the service.
+    /// Audit chains that failed verification: something other than the service has modified them.
     pub broken: Vec<BrokenChain>,
 }
 
@@ -45,7 +45,7 @@ pub struct BrokenChain {
     pub position: u64,
 }
 
-/// Worker that writes the audit entries of refused requests, and appends new entries to the audit
+/// Worker that stores the audit entries of refused requests, and appends new entries to the audit
 /// chains.
 pub const SEAL: Periodic = Periodic {
     name: "audit seal",

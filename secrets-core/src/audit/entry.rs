@@ -14,7 +14,7 @@ use crate::store::AuditRecord;
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditEntry {
-    /// Entry ID.
+    /// ID of the audit log entry.
     pub id: AuditId,
     /// Team that the action belongs to; absent if the action belongs to no team.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ pub struct AuditEntry {
     /// E-mail address of the user at the time of the action.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor_email: Option<String>,
-    /// Action, such as `secret.created`.
+    /// Name of the action, such as `secret.created`.
     pub action: String,
     /// Type of the affected object, such as `secret`.
     pub resource_type: String,

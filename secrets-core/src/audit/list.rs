@@ -38,7 +38,7 @@ pub enum AuditTeams {
     Team(Option<TeamId>),
 }
 
-/// A page of the audit log.
+/// A page of results from the audit log.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditPage {

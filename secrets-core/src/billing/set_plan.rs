@@ -18,8 +18,8 @@ pub struct NewPlan {
     pub plan: PlanName,
 }
 
-/// Changes a team's plan. Only operators of the service may do this. Existing resources beyond the
-/// new limits stay, but no more can be created.
+/// Changes a team's plan. Only operators of the service may do this. Existing resources that exceed
+/// the new limits are kept, but no more can be created.
 #[derive(Debug)]
 pub struct SetPlan {
     /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.

@@ -29,15 +29,15 @@ pub struct TeamUse {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Uses {
-    /// Members.
+    /// Number of members.
     pub members: Use,
-    /// Projects.
+    /// Number of projects.
     pub projects: Use,
-    /// Environments. The limit applies to each project, so `used` is the number in the project that
-    /// has the most.
+    /// Number of environments. The limit applies to each project, so `used` is the number in the
+    /// project that has the most.
     pub environments: Use,
-    /// Secrets. The limit applies to each environment, so `used` is the number in the environment
-    /// that has the most.
+    /// Number of secrets. The limit applies to each environment, so `used` is the number in the
+    /// environment that has the most.
     pub secrets: Use,
     /// Size of secrets, in bytes. The limit applies to the encrypted secrets of each environment,
     /// so `used` is the size of the largest environment. `total` includes previous versions.
@@ -45,12 +45,12 @@ pub struct Uses {
     /// Size of all secrets of the team and of their previous versions, in bytes, including those of
     /// deleted projects until they can no longer be restored.
     pub stored_bytes: Use,
-    /// Service tokens.
+    /// Number of service tokens.
     pub service_tokens: Use,
-    /// Credential rotations.
+    /// Number of credential rotations.
     pub rotations: Use,
-    /// API requests. Never counted, so `used` is absent: a count would need a database write for
-    /// each request.
+    /// Number of API requests. They are not counted, so `used` is absent: counting would need a
+    /// database write for each request.
     pub api_requests: Use,
 }
 

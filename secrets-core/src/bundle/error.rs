@@ -18,11 +18,11 @@ pub enum BundleError {
     /// Bundle signed by another signer than the expected one. Also returned if a private key is
     /// used without an expected signer, because anyone can create bundles for a public key.
     Untrusted,
-    /// The bundle has expired.
+    /// The expiry time of the bundle has passed.
     Expired,
-    /// The sequence number is lower than the required minimum.
+    /// The sequence number of the bundle is lower than the required minimum.
     Stale,
-    /// Reading the source failed.
+    /// An I/O error occurred while the bundle was read.
     Unreadable(io::Error),
 }
 

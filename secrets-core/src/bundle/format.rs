@@ -42,7 +42,7 @@ pub(super) struct Header {
     pub(super) recipients: Vec<Slot>,
 }
 
-/// The file key wrapped for one recipient.
+/// File key, wrapped (encrypted) for one recipient.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Slot {
@@ -58,7 +58,7 @@ pub(super) enum Slot {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Binary<const N: usize>(pub(super) [u8; N]);
 
-/// The header as it is written in JSON.
+/// All fields of the header, as they are written in JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {

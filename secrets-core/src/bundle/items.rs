@@ -12,7 +12,7 @@ use super::stream::ChunkReader;
 /// byte is escaped.
 const MAX_ITEM: usize = 1 << 20;
 
-/// Reader of the objects in a JSON array.
+/// Reader of the objects in a JSON array, which is the payload of a bundle.
 pub(super) struct Items<R> {
     chunks: ChunkReader<R>,
     /// Index of the next unread byte in the current decrypted chunk.
@@ -159,7 +159,7 @@ impl Scan {
     }
 }
 
-/// Appends bytes to the buffer. If the buffer must grow, the old allocation is wiped.
+/// Appends bytes to a buffer. If the buffer must grow, its old memory is wiped.
 fn append(item: &mut Zeroizing<Vec<u8>>, bytes: &[u8]) {
     let needed = item.len() + bytes.len();
     if needed > item.capacity() {

@@ -56,7 +56,7 @@ pub struct Opened<R> {
 /// Bundle bytes before the chunks, parsed: the header, the MAC and the signature.
 struct Head {
     header: Header,
-    /// All bytes before the MAC.
+    /// All bundle bytes before the MAC.
     bytes: Vec<u8>,
     mac: [u8; MAC],
     signature: [u8; SIGNATURE],

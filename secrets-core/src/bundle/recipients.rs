@@ -28,7 +28,7 @@ pub enum NewRecipient {
     },
     /// An X25519 public key. The bundle can be opened with the corresponding private key.
     X25519 {
-        /// Public key, `scbp_…`.
+        /// X25519 public key of the recipient, `scbp_…`.
         public_key: PublicKey,
     },
 }

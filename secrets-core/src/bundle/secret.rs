@@ -12,7 +12,7 @@ use crate::model::{EnvironmentName, SecretKey, Time};
 pub struct BundledSecret {
     /// Secret key.
     pub key: SecretKey,
-    /// Value.
+    /// Decrypted value of the secret.
     #[serde(serialize_with = "crate::crypto::revealed")]
     pub value: Plaintext,
     /// Description.
@@ -29,7 +29,7 @@ pub struct BundledSecret {
     /// environment does.
     #[serde(default, deserialize_with = "stated", skip_serializing_if = "Option::is_none")]
     pub inherited_from: Option<EnvironmentName>,
-    /// Time of the last change to the secret.
+    /// Time of the last change of the secret.
     #[serde(deserialize_with = "canonical_time")]
     pub updated_at: Time,
 }

@@ -34,7 +34,7 @@ impl<'a> ChunkWriter<'a> {
         Self { out, cipher, buffer, number: 0 }
     }
 
-    /// Encrypts the remaining bytes as the last chunk, and marks this chunk as the last.
+    /// Encrypts the remaining bytes as a chunk that is marked as the last one.
     pub(super) fn finish(mut self) {
         self.seal(true);
     }

@@ -50,7 +50,7 @@ impl Cipher {
         out.extend_from_slice(&tag);
     }
 
-    /// Decrypts the output of [`seal_into`](Self::seal_into).
+    /// Decrypts data that [`seal_into`](Self::seal_into) encrypted.
     pub(super) fn open(
         &self,
         sealed: &[u8],

@@ -8,7 +8,8 @@ use zeroize::Zeroizing;
 use super::cipher::Cipher;
 use super::{Keyring, Undecryptable, random};
 
-/// Maximum length of encrypted state, in bytes. Longer texts are rejected without decoding.
+/// Maximum length of a text with encrypted state, in bytes. Longer texts are rejected without
+/// decoding.
 const MAX_LENGTH: usize = 8 * 1024;
 
 /// Encryption of client-side state for one purpose. The client can neither read nor change the
@@ -19,7 +20,7 @@ pub(crate) struct ClientState {
 }
 
 impl ClientState {
-    /// Derives the encryption key of a purpose from the keys of the instance.
+    /// Derives the encryption key for one purpose from the keys of the instance.
     pub(crate) fn of(keyring: &Keyring, purpose: &'static str) -> Self {
         let info = ["secrets-core/v1/client-state/", purpose].concat();
         let key =
@@ -27,14 +28,14 @@ impl ClientState {
         Self { purpose, cipher: Cipher::new(&key) }
     }
 
-    /// Encrypts state and encodes it as base64url text.
+    /// Encrypts the state and encodes the result as base64url text.
     pub(crate) fn seal(&self, state: &[u8]) -> String {
         let mut sealed = Vec::new();
         self.cipher.seal_into(&mut sealed, &random(), self.purpose.as_bytes(), state);
         URL_SAFE_NO_PAD.encode(sealed)
     }
 
-    /// Decrypts a text that [`seal`](Self::seal) returned.
+    /// Decrypts a text that [`seal`](Self::seal) returned. Fails if the text was changed.
     pub(crate) fn open(&self, text: &str) -> Result<Zeroizing<Vec<u8>>, Undecryptable> {
         if text.len() > MAX_LENGTH {
             return Err(Undecryptable);

@@ -17,7 +17,7 @@ use crate::model::{EmailAddress, ProjectId, TeamId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub [u8; 32]);
 
-/// MAC key for fingerprints.
+/// MAC key with which fingerprints are computed.
 pub(crate) struct FingerprintKey(Zeroizing<[u8; 32]>);
 
 impl FingerprintKey {

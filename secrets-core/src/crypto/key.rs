@@ -78,7 +78,7 @@ pub trait RootKeys: Send + Sync {
     /// Wraps an encryption key. Unwrapping requires the same `context`.
     async fn wrap(&self, key: &Key, context: &[u8]) -> Result<Vec<u8>, RootKeyError>;
 
-    /// Unwraps an encryption key.
+    /// Unwraps (decrypts) an encryption key.
     async fn unwrap(&self, wrapped: &[u8], context: &[u8]) -> Result<Key, RootKeyError>;
 }
 

@@ -39,7 +39,7 @@ pub struct InstanceKeyRecord {
     pub purpose: InstanceKeyPurpose,
     /// ID of the instance key that wrapped this key.
     pub kek_id: u32,
-    /// Wrapped key.
+    /// Cryptographic key, wrapped (encrypted) by the instance key.
     pub wrapped: Vec<u8>,
 }
 
@@ -58,7 +58,7 @@ pub enum InstanceKeyPurpose {
 }
 
 impl InstanceKeyPurpose {
-    /// All purposes.
+    /// All purposes, in the order of their numbers.
     pub const ALL: [Self; 4] = [Self::TokenPepper, Self::Audit, Self::Manifest, Self::Signing];
 
     /// Returns the purpose with this number; `None` if the number is unknown.
@@ -73,11 +73,11 @@ impl InstanceKeyPurpose {
 pub struct ProjectKeyRecord {
     /// Project ID.
     pub project: ProjectId,
-    /// Version of the project key, which is part of a sealed record's header.
+    /// Version of the project key. Each encrypted record names this version in its header.
     pub version: u32,
     /// ID of the instance key that wrapped this key.
     pub kek_id: u32,
-    /// Wrapped key.
+    /// Project key, wrapped (encrypted) by the instance key.
     pub wrapped: Vec<u8>,
 }
 
@@ -94,13 +94,13 @@ pub enum KeyringError {
     RootKey {
         /// ID of the root key that wrapped the instance key.
         needed: RootKeyId,
-        /// ID of the root key that was given.
+        /// ID of the configured root key.
         given: RootKeyId,
     },
     /// The root key's ID matches, but the keys cannot be decrypted: rows were changed or are
     /// missing.
     Tampered,
-    /// The root key is unavailable.
+    /// The root key is unavailable, for example because the key service cannot be reached.
     Unavailable(crate::model::Cause),
 }
 
@@ -222,7 +222,8 @@ impl Keyring {
         self.instance
     }
 
-    /// Generates a key of a project. Versions begin at 1. The caller stores the returned record.
+    /// Generates a key for a project. The first version is 1. The caller stores the returned
+    /// record.
     #[must_use]
     pub fn draw_project_key(&self, project: ProjectId, version: u32) -> ProjectKeyRecord {
         let context = dek_context(self.instance, project, version);

@@ -67,7 +67,7 @@ impl Shared<'_> {
         sealed
     }
 
-    /// Decrypts a message from [`seal`](Self::seal).
+    /// Decrypts a message that [`seal`](Self::seal) returned.
     pub(crate) fn open(
         self,
         salt: &[u8],
@@ -94,8 +94,8 @@ impl Shared<'_> {
 pub(crate) struct Sealing<'a> {
     /// Nonce; must be random for each message.
     pub(crate) iv: [u8; IV],
-    /// Associated data, required again for decryption.
+    /// Associated data. The same data is required for decryption.
     pub(crate) aad: &'a [u8],
-    /// Plaintext.
+    /// Text to encrypt.
     pub(crate) plaintext: &'a [u8],
 }

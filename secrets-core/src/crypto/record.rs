@@ -42,7 +42,7 @@ pub enum Purpose {
     ProxySecret = 4,
     /// URL and signing secret of a webhook.
     WebhookSecret = 5,
-    /// New credential of a rotation that is not committed yet.
+    /// New credential of a rotation attempt that has not ended.
     PendingCredential = 6,
     /// Personal data of a user, such as name and e-mail address.
     PersonalData = 7,
@@ -87,7 +87,7 @@ pub struct RecordContext<'a> {
     pub project: ProjectId,
     /// Environment ID; `None` if the record belongs to no environment.
     pub environment: Option<EnvironmentId>,
-    /// ID of the secret or other object.
+    /// ID of the secret or other object that the record belongs to.
     pub object: Uuid,
     /// Secret key; empty for objects that are not secrets.
     pub key: &'a str,
@@ -130,7 +130,7 @@ impl Sealed {
         Self::seal_with_nonce(key, context, value, &random())
     }
 
-    /// Encrypts with a given nonce; only for reproducing published test vectors.
+    /// Encrypts a value with a given nonce; only for reproducing published test vectors.
     #[must_use]
     #[cfg_attr(not(feature = "testing"), doc(hidden))]
     pub fn seal_with_nonce(
@@ -172,7 +172,7 @@ impl Sealed {
         }
     }
 
-    /// Returns the stored bytes.
+    /// Returns the bytes of the record, as they are stored.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0

@@ -24,7 +24,7 @@ const CLI_PREFIX: &str = "cli_";
 const BROWSER_PREFIX: &str = "web_";
 const LENGTH: usize = 53;
 
-/// Text of a service token. Shown only once, on creation.
+/// Text of a service token. Shown only once, when the token is created.
 pub struct TokenText(Zeroizing<String>);
 
 /// Text of an invitation token. Derived from the instance's token pepper (a MAC key), so that the
@@ -36,7 +36,7 @@ pub struct InvitationToken(Zeroizing<String>);
 pub struct TokenMac(pub [u8; 32]);
 
 impl TokenText {
-    /// Generates a random service token.
+    /// Generates the text of a new random service token.
     #[must_use]
     pub fn draw() -> Self {
         Self::from_entropy(&Zeroizing::new(random()))
@@ -84,7 +84,7 @@ impl TokenText {
         self.0.chars().take(12).collect()
     }
 
-    /// Returns the token's text.
+    /// Returns the text of the token.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -95,7 +95,7 @@ impl TokenText {
 pub struct CodeText(Zeroizing<String>);
 
 impl CodeText {
-    /// Generates a random code.
+    /// Generates a random code of 256 bits.
     #[must_use]
     pub(crate) fn draw() -> Self {
         let entropy = Zeroizing::new(random::<32>());
@@ -104,7 +104,7 @@ impl CodeText {
         Self(text)
     }
 
-    /// Returns the code's text.
+    /// Returns the text of the code.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -123,7 +123,7 @@ impl InvitationToken {
         Self(Zeroizing::new(URL_SAFE_NO_PAD.encode(mac.as_slice())))
     }
 
-    /// Returns the token's text.
+    /// Returns the text of the invitation token.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

@@ -21,7 +21,7 @@ const SIGNATURE_PREFIX: &str = "v1,";
 pub struct WebhookSecret(Zeroizing<String>);
 
 impl WebhookSecret {
-    /// Generates a random secret.
+    /// Generates a random signing secret.
     #[must_use]
     pub fn draw() -> Self {
         let key = Zeroizing::new(random::<32>());
@@ -29,7 +29,8 @@ impl WebhookSecret {
         Self(Zeroizing::new([PREFIX, &encoded].concat()))
     }
 
-    /// Validates a secret: `whsec_` and 24 to 64 bytes in base64, as Standard Webhooks requires.
+    /// Validates a signing secret: `whsec_` and 24 to 64 bytes in base64, as Standard Webhooks
+    /// requires.
     pub fn new(text: String) -> Result<Self, Violation> {
         const RULE: ValidationRule =
             ValidationRule::of("must be `whsec_` and 24 to 64 bytes in base64");
@@ -42,7 +43,7 @@ impl WebhookSecret {
         Self::new(text).map_err(|_| Undecryptable)
     }
 
-    /// Returns the text of the secret.
+    /// Returns the text of the signing secret.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -55,7 +56,7 @@ impl WebhookSecret {
         format!("{SIGNATURE_PREFIX}{}", STANDARD.encode(mac.into_bytes()))
     }
 
-    /// True if `signature` is valid for this message; compared in constant time.
+    /// True if `signature` is a valid signature of this message. Compares in constant time.
     pub(crate) fn signed(&self, signature: &str, id: &str, seconds: i64, body: &[u8]) -> bool {
         let mac =
             signature.strip_prefix(SIGNATURE_PREFIX).and_then(|mac| STANDARD.decode(mac).ok());
@@ -72,7 +73,7 @@ impl WebhookSecret {
         mac
     }
 
-    /// Decodes the MAC key; `None` if its length is not 24 to 64 bytes.
+    /// Decodes the MAC key from the signing secret; `None` if its length is not 24 to 64 bytes.
     fn key(&self) -> Option<Zeroizing<Vec<u8>>> {
         let encoded = self.0.strip_prefix(PREFIX)?;
         let key = Zeroizing::new(STANDARD.decode(encoded).ok()?);

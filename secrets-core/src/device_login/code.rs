@@ -26,7 +26,7 @@ impl UserCode {
         Self(typed.into())
     }
 
-    /// Generates a random code.
+    /// Generates a random user code.
     pub(super) fn draw() -> Self {
         let mut code = String::with_capacity(LENGTH + 1);
         while code.len() < LENGTH {
@@ -40,7 +40,7 @@ impl UserCode {
         Self(code)
     }
 
-    /// Returns the code as text, with its hyphen.
+    /// Returns the user code as text, with its hyphen.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

@@ -21,24 +21,24 @@ pub struct LookUpDeviceLogin {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeviceRequest {
-    /// Name given by the client.
+    /// Name of the client, as reported by the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_name: Option<DisplayName>,
-    /// Name of the client's machine, given by the client.
+    /// Name of the client's machine, as reported by the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<DisplayName>,
-    /// Operating system, given by the client.
+    /// Operating system, as reported by the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub os: Option<DisplayName>,
     /// IP address of the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub ip_address: Option<IpAddr>,
-    /// Time the login was started.
+    /// Time at which the device login was started.
     pub created_at: Time,
-    /// Expiry time of the code.
+    /// Expiry time of the device login.
     pub expires_at: Time,
-    /// Status: `pending`, `approved`, `denied` or `redeemed`.
+    /// Status of the login: `pending`, `approved`, `denied` or `redeemed`.
     pub status: &'static str,
 }
 

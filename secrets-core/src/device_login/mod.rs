@@ -1,7 +1,7 @@
 //! Device login, for command-line clients: the OAuth 2.0 device authorization grant (RFC 8628).
 //!
-//! A client starts a login and gets two codes: a device code, which it keeps and polls with, and a
-//! user code, which it shows to the user. The user, signed in elsewhere, reviews the client's
+//! A client starts a login and gets two codes: a device code, with which it polls for the result,
+//! and a user code, which it shows to the user. The user, signed in elsewhere, reviews the client's
 //! details and approves or denies the login. If it is approved, the next poll returns a session: a
 //! credential that acts as the user for 30 days.
 
@@ -40,7 +40,7 @@ const SESSION_DAYS: i64 = 30;
 /// Maximum number of wrong codes per user, and of invalid credentials per IP address, in a minute.
 const ATTEMPTS_PER_MINUTE: u32 = 5;
 
-/// Counters of wrong user codes and invalid credentials.
+/// Counters of wrong user codes for each user, and of invalid credentials for each IP address.
 pub(crate) struct LoginAttempts {
     users: RateLimiter<UserId>,
     addresses: AddressLimiter,
@@ -93,8 +93,8 @@ pub async fn delete_ended(engine: &Engine) -> StoreResult<()> {
     tx.commit().await
 }
 
-/// Fails if this IP address has submitted too many invalid credentials in the current minute. For
-/// web pages on which a user enters a credential.
+/// Fails if this IP address has submitted too many invalid credentials in the current minute. Used
+/// by web pages on which a user enters a credential.
 pub fn check_attempts(engine: &Engine, address: IpAddr) -> Result<()> {
     let window = engine.shared::<LoginAttempts>().addresses.peek(address, engine.now());
     let bound = Bound::LoginAttempts;

@@ -58,19 +58,19 @@ pub struct CliGrant {
     pub token_type: &'static str,
     /// Lifetime of the session in seconds.
     pub expires_in: i64,
-    /// User the session acts as.
+    /// User that the session acts as.
     pub user: CliUser,
 }
 
-/// The user a session acts as.
+/// User that the session acts as.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CliUser {
     /// User ID.
     pub id: UserId,
-    /// E-mail address.
+    /// E-mail address of the user.
     pub email: String,
-    /// Name.
+    /// Name of the user.
     pub name: String,
 }
 

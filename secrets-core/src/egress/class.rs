@@ -58,7 +58,7 @@ const FORBIDDEN_V6: [V6; 5] = [
     ([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128),  // metadata of Google Cloud
 ];
 
-/// IPv6 networks that are globally reachable, except [`SPECIAL_V6`].
+/// IPv6 networks that are globally reachable, except for the networks in [`SPECIAL_V6`].
 const GLOBAL_V6: [V6; 1] = [([0x2000, 0, 0, 0, 0, 0, 0, 0], 3)];
 
 /// IPv6 networks within [`GLOBAL_V6`] that are not globally reachable.
@@ -69,8 +69,8 @@ const SPECIAL_V6: [V6; 4] = [
     ([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), // documentation
 ];
 
-/// Classifies an address. An IPv6 address that embeds an IPv4 address is at least as restricted as
-/// the IPv4 address.
+/// Classifies an IP address. An IPv6 address that embeds an IPv4 address is at least as restricted
+/// as the IPv4 address.
 #[must_use]
 pub fn classify(address: IpAddr) -> Class {
     match address {
@@ -82,7 +82,7 @@ pub fn classify(address: IpAddr) -> Class {
     }
 }
 
-/// True if all addresses of a network are forbidden.
+/// True if connections to all addresses of a network are forbidden.
 pub(super) fn is_forbidden(network: IpNet) -> bool {
     match network {
         IpNet::V4(network) => {

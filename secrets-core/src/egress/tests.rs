@@ -1,4 +1,4 @@
-//! Tests of the egress policy, case by case.
+//! Tests of the egress policy, each with a table of cases.
 
 use std::net::IpAddr;
 

@@ -44,7 +44,7 @@ impl AuditContext {
         contexts.map(|context| context.into_entry(caller, action, now)).collect()
     }
 
-    /// Builds the audit entry of an operation performed by `caller`.
+    /// Builds one audit entry of an operation performed by `caller`.
     pub(crate) fn into_entry(
         self,
         caller: &Caller,

@@ -63,7 +63,7 @@ impl AuditQueue {
         self.failing.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of audit entries that wait for their batch.
+    /// Returns the number of audit entries that wait to be stored with the next batch.
     pub(crate) fn waiting_entries(&self) -> usize {
         self.waiting().len()
     }

@@ -38,9 +38,10 @@ pub enum Who {
 pub struct Person {
     /// Stored user record.
     pub user: UserRecord,
-    /// Claims of the presented token; for a session, the claims stored at the last sign-in.
+    /// Claims of the token that was presented; for a session, the claims that were stored at the
+    /// last sign-in.
     pub identity: Identity,
-    /// Session used for the request; `None` if a token of the identity provider was used.
+    /// Session that authenticated the request; `None` if a token of the identity provider was used.
     pub session: Option<SessionRecord>,
 }
 
@@ -152,7 +153,8 @@ pub enum Callers {
     People,
     /// Service tokens only.
     Tokens,
-    /// Users, and people who have a valid token of the identity provider but no account yet.
+    /// Users with an account, and people who have a valid token of the identity provider but no
+    /// account yet.
     Identities,
 }
 
@@ -161,7 +163,8 @@ const PEOPLE_ONLY: &str = "a service token may not do this";
 const TOKENS_ONLY: &str = "only a service token may do this";
 
 impl Callers {
-    /// Fails unless callers of this kind are allowed. Called before anything else is checked.
+    /// Fails unless the operation allows callers of this kind. Called before anything else is
+    /// checked.
     pub fn admit(self, caller: &Caller) -> Result<()> {
         match (self, &caller.who) {
             (Self::Public, _)

@@ -1,4 +1,4 @@
-//! Context of an operation.
+//! Context of an operation: its caller, time, store access and audit entry.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::store::{EnvironmentCounters, Reads, StoreResult, Tx};
 /// Context that an operation runs in: the caller, the time, the store and the audit entry.
 ///
 /// Its methods are defined here and in [`access`](crate::access), which resolves paths and
-/// authorizes the caller. With the access [`Read`], there is no method that writes.
+/// authorizes the caller. A context with [`Read`] access has no method that writes.
 pub struct Context<'a, A: Access> {
     pub(crate) caller: &'a Caller,
     pub(crate) audit: AuditContext,
@@ -61,7 +61,8 @@ impl<'a, A: Access> Context<'a, A> {
         Ok(Self { caller, audit, now, engine, session, last_lock, locked_counters, is_dry_run })
     }
 
-    /// Returns the time of the operation: its start, or the time of its last lock.
+    /// Returns the time of the operation: the time at which it started or, after it locked a row,
+    /// the time of the last lock.
     #[must_use]
     pub fn now(&self) -> Time {
         self.now
@@ -78,7 +79,7 @@ impl<'a, A: Access> Context<'a, A> {
         self.engine.options()
     }
 
-    /// Returns the ports of the service.
+    /// Returns the interfaces to the external systems that the service uses (ports).
     #[must_use]
     pub fn ports(&self) -> &'a Ports {
         self.engine.ports()
@@ -94,8 +95,8 @@ impl<'a, A: Access> Context<'a, A> {
         self.engine.windows()
     }
 
-    /// Returns the state of type `T` that operations share in this process, such as a counter of
-    /// attempts.
+    /// Returns the value of type `T` that all operations in this process share, such as a counter
+    /// of attempts. Created by `Default` on first use.
     pub(crate) fn shared<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         self.engine.shared()
     }
@@ -143,9 +144,9 @@ impl Context<'_, Write> {
         audit_chain::expand_batches(self.tx()).await
     }
 
-    /// Makes the operation a dry run: after its success, the transaction is rolled back instead of
-    /// committed, and no audit entry is written. So a dry run is refused exactly like the
-    /// operation.
+    /// Makes the operation a dry run: if it succeeds, the transaction is rolled back instead of
+    /// committed, and no audit entry is written. A dry run therefore fails in the same cases as a
+    /// real run.
     pub(crate) fn roll_back_afterwards(&mut self) {
         self.is_dry_run = true;
     }

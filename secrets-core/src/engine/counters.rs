@@ -22,7 +22,7 @@ pub struct Counters {
     /// Time of the last run of the audit worker after which all audit entries were in audit chains,
     /// as Unix time in seconds; 0 before the first such run.
     sealed_at: AtomicI64,
-    /// True if the store failed in the last health check.
+    /// True if the last health check of the store failed.
     store_fails: AtomicBool,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Counter(AtomicU64);
 /// Values of all [`Counters`], read together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
-    /// Number of stored batches of audit entries.
+    /// Number of batches of audit entries that were stored.
     pub audit_batches: u64,
     /// Number of audit entries in all stored batches.
     pub audit_entries: u64,
@@ -86,7 +86,7 @@ impl Counter {
 }
 
 impl RefusalCounters {
-    /// Counts a request that a bound refused.
+    /// Counts a request that was refused because of a bound.
     pub fn count(&self, bound: Bound) {
         if let Some(counter) = self.0.get(bound as usize) {
             counter.add(1);

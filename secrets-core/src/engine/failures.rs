@@ -23,7 +23,7 @@ const MAX_ITEMS: usize = 1_000;
 /// failure.
 const FIRST_DELAY: TimeDelta = TimeDelta::minutes(1);
 
-/// Maximum delay before an item is tried again.
+/// Maximum delay before a failing item is tried again.
 const MAX_DELAY: TimeDelta = TimeDelta::hours(1);
 
 /// Time after which an item is removed from the list if it did not fail again, counted from the end
@@ -61,7 +61,7 @@ pub struct FailingItem {
     pub since: Time,
     /// Number of consecutive failures.
     pub failures: u32,
-    /// Time of the next try.
+    /// Time of the next try of the item.
     retry_at: Time,
 }
 
@@ -70,7 +70,7 @@ pub struct FailingItem {
 pub(crate) struct Failures(Mutex<BTreeMap<WorkItem, FailingItem>>);
 
 impl WorkItem {
-    /// Returns the kind of work, for logs and the health report.
+    /// Returns the name of the kind of work, for logs and the health report.
     #[must_use]
     pub fn kind(self) -> &'static str {
         match self {
@@ -85,7 +85,7 @@ impl WorkItem {
     }
 
     /// Returns the ID of the batch, team, project, rotation or webhook; `None` for the audit
-    /// entries without a team.
+    /// entries that belong to no team.
     #[must_use]
     pub fn id(self) -> Option<Uuid> {
         match self {
@@ -99,7 +99,7 @@ impl WorkItem {
 }
 
 impl Failures {
-    /// Counts a failure, logs it, and returns the delay before the next try.
+    /// Counts a failure of a work item, logs it, and returns the delay before the next try.
     pub(crate) fn report(
         &self,
         item: WorkItem,

@@ -95,8 +95,8 @@ impl Engine {
         self.counters.counts(self.audit.waiting_entries() as u64, self.now())
     }
 
-    /// Returns the counters of refused requests. A host counts its own refusals;
-    /// [`perform`](Self::perform) counts refused operations.
+    /// Returns the counters of refused requests. [`perform`](Self::perform) counts refused
+    /// operations; the host application counts requests that it refuses itself.
     #[must_use]
     pub fn refusals(&self) -> &RefusalCounters {
         &self.counters.refusals
@@ -163,7 +163,8 @@ impl Engine {
         Ok(output)
     }
 
-    /// Stores an audit entry with the next batch. Fails if the batch cannot be committed.
+    /// Stores an audit entry with the next batch of entries. Fails if the batch cannot be
+    /// committed.
     pub(crate) async fn record(&self, entry: AuditRecord) -> Result<()> {
         let stored = self.audit.record(self.store(), &self.counters, entry).await;
         stored.map_err(|_| Error::Unavailable("the audit log cannot be written".into()))

@@ -23,7 +23,7 @@ const REMEMBERED_PERMITS: u64 = 256;
 pub(super) struct CpuPermits(Arc<Mutex<Queue>>);
 
 struct Queue {
-    /// Maximum number of jobs that run at the same time.
+    /// Maximum number of CPU-bound jobs that run at the same time.
     limit: usize,
     running: Vec<Uuid>,
     waiting: VecDeque<(Uuid, oneshot::Sender<Permit>)>,
@@ -86,9 +86,9 @@ fn admit(queue: &Arc<Mutex<Queue>>) {
 }
 
 impl Queue {
-    /// Makes room in the queue for a caller of `account`: removes the last caller of the account
-    /// with the most waiting callers. Returns false and removes none if that account would then
-    /// have fewer waiting callers than `account`.
+    /// Makes room in the full queue for a caller of `account`: removes the last waiting caller of
+    /// the account that has the most waiting callers. Returns false, and removes nobody, if that
+    /// account would then have fewer waiting callers than `account`.
     fn make_room(&mut self, account: Uuid) -> bool {
         let mut counts = HashMap::<Uuid, usize>::new();
         for (waiting, _) in &self.waiting {
@@ -101,8 +101,9 @@ impl Queue {
         last.is_some_and(|last| self.waiting.remove(last).is_some())
     }
 
-    /// Removes the next caller from the queue, and counts the caller's job as running. `None` if no
-    /// permit is free, or if no waiting caller may have one.
+    /// Removes the next waiting caller from the queue, and counts the caller's job as running.
+    /// Returns `None` if no permit is free, or if each waiting caller's account already has a
+    /// permit.
     fn next(&mut self) -> Option<(Uuid, oneshot::Sender<Permit>)> {
         if self.running.len() >= self.limit {
             return None;
@@ -131,8 +132,9 @@ impl Drop for Permit {
 impl Engine {
     /// Runs CPU-bound work through the [`Offload`](crate::ports::offload::Offload) port, once a
     /// permit is free. The permit is held until the work ends, even if the returned future is
-    /// dropped earlier. Fails with [`Error::Unavailable`] if too many callers wait, unless another
-    /// account has more waiting callers: then the last caller of that account fails instead.
+    /// dropped earlier. Fails with [`Error::Unavailable`] if too many callers are waiting. If
+    /// another account has more waiting callers than this one, the last caller of that account
+    /// fails instead.
     pub(crate) async fn offload<T: Send + 'static>(
         &self,
         caller: &Caller,

@@ -12,11 +12,11 @@ use crate::store::{AuditRecord, Reads, Store, StoreResult, Tx};
 /// A request as a value: its fields are the input, [`run`](Self::run) performs it and returns the
 /// output.
 pub trait Operation: Send + Sized {
-    /// Operation name in logs and bindings: `noun.verb`.
+    /// Name of the operation in logs and bindings: `noun.verb`.
     const NAME: &'static str;
-    /// Kinds of caller allowed. Checked before anything else.
+    /// Kinds of callers that may run the operation. Checked before anything else.
     const CALLERS: Callers;
-    /// Audit log behaviour.
+    /// Audit log behaviour of the operation.
     const AUDIT: Audit;
     /// True if the output can be many megabytes long, such as all secrets of an environment. A host
     /// application should limit how many such outputs it holds.
@@ -27,10 +27,10 @@ pub trait Operation: Send + Sized {
     /// Store access: [`Read`] or [`Write`]. An operation with read access that writes does not
     /// compile.
     type Access: Access;
-    /// Result of a successful run.
+    /// Type of the result of a successful run.
     type Output: Serialize + Send;
 
-    /// Runs the operation.
+    /// Runs the operation and returns its output.
     fn run(
         self,
         cx: &mut Context<'_, Self::Access>,
@@ -43,12 +43,12 @@ pub trait Operation: Send + Sized {
 pub enum Audit {
     /// No audit entry is written.
     Nothing,
-    /// Audit entries that are written in the same transaction as the change.
+    /// Audit entries of a change, written in the same transaction as the change.
     Change(&'static str),
-    /// Audit entries that are written before the output is returned; if they cannot be written, the
-    /// operation fails. The operator can turn off the recording of reads.
+    /// Audit entries of a read, written before the output is returned. If they cannot be written,
+    /// the operation fails. The operator can turn off the recording of reads.
     Read(&'static str),
-    /// Like [`Read`](Audit::Read), but always recorded.
+    /// Audit entries like those of [`Read`](Audit::Read), but always recorded.
     Export(&'static str),
 }
 

@@ -1,4 +1,4 @@
-//! Ports and options of the service.
+//! Ports (interfaces to external systems) and options of the service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,15 +37,15 @@ pub struct Ports {
     pub identity: Option<Arc<dyn IdentityVerifier>>,
     /// Mailer. Without it, the inviter gets the link of an invitation and must send it.
     pub mail: Option<Mail>,
-    /// Drivers that rotate credentials. Without them, rotations do not run.
+    /// Drivers that rotate credentials. Without them, no rotations are performed.
     pub rotators: Option<Rotators>,
     /// HTTP client that sends webhook events. Without it, events wait in the outbox.
     pub webhooks: Option<Arc<dyn WebhookSender>>,
     /// Runner of CPU-bound work, for example a thread pool.
     pub offload: Arc<dyn Offload>,
-    /// Timer for the time limit of operations. Without it, they have no limit.
+    /// Timer for the time limit of operations. Without it, operations have no time limit.
     pub timer: Option<Arc<dyn Timer>>,
-    /// Counters of rate limits that the nodes share. Without them, each node counts by itself.
+    /// Rate-limit counters that the nodes share. Without them, each node counts by itself.
     pub counters: Option<Arc<dyn SharedCounters>>,
 }
 
@@ -85,7 +85,7 @@ impl Ports {
 /// Configuration of the service.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Plans that teams can be on.
+    /// Plans that teams can have.
     pub plans: Plans,
     /// Payment provider.
     pub payments: Arc<dyn PaymentProvider>,

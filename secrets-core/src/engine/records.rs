@@ -1,5 +1,5 @@
-//! Encrypted records of secrets: their associated data, and decryption with the right version of
-//! the encryption key.
+//! Encrypted records of secrets: the context (associated data) that each record is encrypted with,
+//! and decryption with the right version of the project key.
 
 use crate::crypto::{Keyring, Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
 use crate::model::{Error, InstanceId, ProjectId, Result};

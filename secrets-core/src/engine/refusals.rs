@@ -1,4 +1,4 @@
-//! Audit entries of refused requests: for each caller and resource, at most one entry per minute.
+//! Audit entries of refused requests: at most one entry per minute for each caller and resource.
 //!
 //! The first refusal is recorded immediately. Further refusals of the same kind are counted in
 //! memory and recorded as one entry, when the next minute has begun or when the process stops.

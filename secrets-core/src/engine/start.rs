@@ -15,7 +15,7 @@ use crate::store::{Reads, Sample, StoreError};
 /// Reason why the service cannot start.
 #[derive(Debug)]
 pub enum StartError {
-    /// No root key was given.
+    /// No root key was configured.
     NoRootKey,
     /// The encryption keys of the instance cannot be decrypted.
     Keys(KeyringError),
@@ -28,7 +28,7 @@ pub enum StartError {
         /// Number of sampled records that could not be decrypted.
         failed: usize,
     },
-    /// The store failed.
+    /// The store returned an error.
     Store(StoreError),
 }
 

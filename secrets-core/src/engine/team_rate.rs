@@ -12,8 +12,8 @@ use crate::store::TeamRecord;
 /// Maximum number of teams whose creator is kept in memory.
 const MAX_TEAMS: usize = 65_536;
 
-/// Rate limiter for teams. All teams that one account created share a counter, because an account
-/// can create any number of teams.
+/// Rate limiter for the requests of each team. All teams that one account created share a counter,
+/// because an account can create any number of teams.
 #[derive(Default)]
 pub(crate) struct TeamRates {
     limiter: OnceLock<RateLimiter<UserId>>,

@@ -13,8 +13,8 @@ use crate::ports::timer::Timer;
 /// ([`Operation::IS_LONG`](super::Operation)).
 const LONG_FACTOR: u32 = 8;
 
-/// Runs an operation, without its commit, until the time limit. At the limit, the operation is
-/// dropped and its transaction rolled back, so that nothing is changed.
+/// Runs an operation, but not its commit, until the time limit. At the limit, the operation is
+/// cancelled and its transaction rolled back, so that nothing is changed.
 pub(super) async fn run<T>(
     timer: Option<&dyn Timer>,
     (limit, is_long): (Duration, bool),

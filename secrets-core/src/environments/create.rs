@@ -15,7 +15,7 @@ use crate::store::EnvironmentRecord;
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewEnvironment {
-    /// Name, unique within the project.
+    /// Name of the environment, unique within the project.
     pub name: EnvironmentName,
     /// Environment of the same project to inherit secrets from, by ID or name.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "staging"))]

@@ -1,4 +1,4 @@
-//! Environments.
+//! Environments of projects: creating, reading, changing, deleting and watching them.
 
 mod create;
 mod delete;
@@ -28,7 +28,7 @@ pub struct Environment {
     pub id: EnvironmentId,
     /// ID of the project that contains the environment.
     pub project_id: ProjectId,
-    /// Name, unique within the project.
+    /// Name of the environment, unique within the project.
     pub name: EnvironmentName,
     /// Description of the environment.
     #[serde(skip_serializing_if = "Option::is_none")]

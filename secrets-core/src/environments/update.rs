@@ -142,8 +142,8 @@ async fn inherit(
     Ok(())
 }
 
-/// Returns the number of environments in the longest inheritance chain from a descendant to
-/// `environment`, including both.
+/// Returns the length of the longest inheritance chain that goes from a descendant up to
+/// `environment`, counting both.
 fn height(all: &[EnvironmentRecord], environment: EnvironmentId) -> usize {
     let parents: BTreeMap<_, _> =
         all.iter().map(|record| (record.id, record.inherits_from)).collect();

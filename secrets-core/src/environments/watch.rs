@@ -14,16 +14,16 @@ use crate::model::{
 use crate::secrets::chain_etag;
 use crate::store::{EnvironmentRecord, Selection};
 
-/// Returns the current revision of an environment's effective secrets. Used to start a watch, and
-/// to check that the caller may still read the environment.
+/// Returns the current revision of an environment's effective secrets. Used when a client starts to
+/// watch, and to check that the caller may still read the environment.
 #[derive(Debug, Clone)]
 pub struct WatchEnvironment {
     /// Environment to watch.
     pub at: EnvironmentPath,
 }
 
-/// Returns the current revisions of the environments of a project that the caller may read. Used to
-/// start a watch, and to find the environments that have changed since.
+/// Returns the current revisions of the environments of a project that the caller may read. Used
+/// when a client starts to watch, and later to find the environments that have changed.
 #[derive(Debug, Clone)]
 pub struct WatchProject {
     /// Project to watch.
@@ -42,7 +42,7 @@ pub struct Watched {
     #[serde(skip)]
     pub team: TeamId,
     /// Revision: a value that changes whenever the environment, or an environment from which it
-    /// inherits, changes. Compare revisions for equality only.
+    /// inherits, changes. Revisions have no order: only compare them for equality.
     pub revision: Tag,
 }
 
@@ -52,11 +52,11 @@ pub struct Watched {
 pub struct WatchedProject {
     /// Project ID.
     pub project: ProjectId,
-    /// Team of the project.
+    /// Team that owns the project.
     #[serde(skip)]
     pub team: TeamId,
-    /// Revision: a value that changes with the revision of each environment, and with the set of
-    /// environments. Compare revisions for equality only.
+    /// Revision: a value that changes whenever the revision of an environment or the set of
+    /// environments changes. Revisions have no order: only compare them for equality.
     pub revision: Tag,
     /// Environments that the caller may read, in display order.
     pub environments: Vec<Watched>,

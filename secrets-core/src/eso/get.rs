@@ -9,7 +9,7 @@ use crate::secrets::KeyRef;
 use crate::secrets::reading::effective_secret;
 use crate::secrets::sealing::open_value;
 
-/// Reads the effective value of a secret key in an environment.
+/// Reads the effective value (own or inherited) of one secret key in an environment.
 #[derive(Debug)]
 pub struct GetEsoSecret {
     /// Environment to read from.
@@ -18,11 +18,11 @@ pub struct GetEsoSecret {
     pub key: KeyRef,
 }
 
-/// The value of one secret.
+/// Value of one secret.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EsoSecret {
-    /// Decrypted value.
+    /// Decrypted value of the secret.
     #[serde(serialize_with = "crate::crypto::revealed")]
     pub value: Plaintext,
 }

@@ -18,11 +18,11 @@ pub struct GetEsoSecrets {
     pub precondition: Precondition,
 }
 
-/// Secret values by secret key.
+/// Values of all secrets of an environment, by secret key.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EsoSecrets {
-    /// Map of secret key to value, sorted by key.
+    /// Secret keys and their decrypted values, sorted by key.
     #[serde(serialize_with = "revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = std::collections::BTreeMap<String, String>))]
     pub secrets: Vec<(SecretKey, Plaintext)>,

@@ -1,4 +1,4 @@
-//! JSON and YAML: one flat object with string values.
+//! Reading and writing of secrets as JSON or YAML: a single object with string values.
 
 use std::fmt::{self, Write as _};
 
@@ -35,7 +35,7 @@ pub enum BadDocument {
 /// because programs convert them to different texts.
 const NOT_A_STRING: ValidationRule = ValidationRule::of("must be a string: put it in quotes");
 
-/// Writes the secrets as a JSON object.
+/// Writes the secrets as one JSON object.
 #[expect(clippy::expect_used, reason = "strings written to memory cannot fail to serialize")]
 pub(super) fn json(secrets: &[(SecretKey, Plaintext)]) -> String {
     let mut bytes = Vec::with_capacity(room(secrets));
@@ -90,9 +90,9 @@ pub fn parse_json(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument
     entries.into_secrets()
 }
 
-/// Maximum size of a YAML document in bytes, and maximum number of opening brackets. The YAML
-/// library needs time proportional to the number of open brackets for each token: a hundred
-/// thousand open brackets take a minute.
+/// Maximum size of a YAML document in bytes; `MAX_YAML_BRACKETS` is the maximum number of opening
+/// brackets. For each token, the YAML library needs time proportional to the number of open
+/// brackets: a hundred thousand open brackets take a minute.
 const MAX_YAML_BYTES: usize = 1024 * 1024;
 const MAX_YAML_BRACKETS: usize = 256;
 

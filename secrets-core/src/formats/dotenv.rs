@@ -43,10 +43,10 @@ pub fn parse(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadLine> {
     Ok(secrets)
 }
 
-/// Writes one assignment; it spans several lines if the value does. The output means the same to
-/// `dotenv` for Node.js, to `python-dotenv`, to a POSIX shell that sources the file, and to
-/// [`parse`]. These readers treat escapes differently, so no escapes are written, and a value that
-/// needs one is an error.
+/// Writes one assignment, which has several lines if the value has several lines. The output means
+/// the same to `dotenv` for Node.js, to `python-dotenv`, to a POSIX shell that sources the file,
+/// and to [`parse`]. These readers treat escapes differently, so no escapes are written, and a
+/// value that needs one is an error.
 pub(super) fn write(text: &mut String, key: &str, value: &str) -> Result<(), &'static str> {
     is_variable(key)?;
     if value.contains('\r') {

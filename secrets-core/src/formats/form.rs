@@ -8,14 +8,14 @@ use super::{BadDocument, Format, ObjectName, Unfit, dotenv, parse_json, parse_ya
 use crate::crypto::Plaintext;
 use crate::model::{Code, Error, FieldError, Result, SecretKey};
 
-/// Format of a text from which secrets are read.
+/// Format of a text from which secrets are imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// `.env` file.
+    /// A `.env` file.
     Dotenv,
-    /// JSON object.
+    /// A JSON object.
     Json,
-    /// YAML mapping.
+    /// A YAML mapping.
     Yaml,
 }
 
@@ -34,7 +34,7 @@ impl Form {
 }
 
 impl Format {
-    /// Writes secrets as [`Format::write`] does. The error names the secret keys that the format
+    /// Writes secrets like [`Format::write`]. The error names the secret keys that the format
     /// cannot represent and the violated rules, but no values.
     pub fn render(
         self,

@@ -1,4 +1,4 @@
-//! Manifest of a Kubernetes Secret.
+//! Manifest of a Kubernetes Secret: a YAML document that creates the Secret.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,5 @@
-//! Text formats for importing and exporting secrets, the same in the service, in a browser and in
-//! Python.
+//! Text formats for importing and exporting secrets. The same code runs in the service, in browsers
+//! and in Python.
 //!
 //! Text that is written can be read back as exactly the same values, by every common reader of the
 //! format. A key or value that a format cannot represent is an error that names the key and the
@@ -49,7 +49,7 @@ pub enum Format {
 pub struct Unfit {
     /// Secret key; `None` if the problem concerns all secrets together.
     pub key: Option<SecretKey>,
-    /// Rule that is violated.
+    /// Rule of the format that the secret violates.
     pub rule: &'static str,
 }
 
@@ -134,8 +134,8 @@ fn room(secrets: &[(SecretKey, Plaintext)]) -> usize {
     secrets.iter().map(|(key, value)| key.as_str().len() + 2 * value.reveal().len() + 32).sum()
 }
 
-/// Variables that a shell sets itself or that are read-only: an assignment either stops the script
-/// that sources the file, or has no effect.
+/// Names of variables that a shell sets itself or that are read-only: assigning one either stops
+/// the script that sources the file, or has no effect.
 const SHELL_VARIABLES: [&str; 24] = [
     "BASHOPTS",
     "BASHPID",

@@ -84,7 +84,7 @@ fn value() -> impl Strategy<Value = String> {
     vec(pieces, 0..6).prop_map(|pieces| pieces.concat())
 }
 
-/// Secret keys that are reserved words in some format.
+/// Secret keys that are reserved words in at least one format.
 const WORDS: [&str; 11] =
     ["NO", "y", "null", "TRUE", "_", "a.b", "a-b", "export_", "PATH2", "Key", "KEY"];
 

@@ -21,9 +21,10 @@ use crate::teams::TeamMember;
     "email": "bob@example.com", "role": "member",
 })))]
 pub struct NewInvitation {
-    /// E-mail address to invite. To accept, the person must prove that the address is theirs.
+    /// E-mail address of the invited person. To accept, the person must prove that the address is
+    /// theirs.
     pub email: EmailAddress,
-    /// Role of the person after joining; defaults to `member`.
+    /// Role that the person gets in the team; defaults to `member`.
     pub role: Option<InvitedRole>,
 }
 
@@ -45,7 +46,7 @@ pub enum InvitedRole {
 pub struct InviteMember {
     /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
     pub team: Option<TeamId>,
-    /// Invitation to create.
+    /// Fields of the new invitation.
     pub invitation: NewInvitation,
     /// Base URL of the link with which the invitation is accepted.
     pub links: BaseUrl,

@@ -13,8 +13,8 @@ use crate::outbox::{self, Channel, settle_attempt};
 use crate::ports::mail::{DeliveryError, Email, Mail};
 use crate::store::{DeliveryRecord, InvitationRecord, StoreResult};
 
-/// Outbox payload of an invitation e-mail. It does not contain the token, which is derived from
-/// these fields when the e-mail is sent.
+/// Outbox payload of an invitation e-mail. Contains no token: the token is derived from these
+/// fields when the e-mail is sent.
 #[derive(Serialize, Deserialize)]
 struct Sending {
     invitation: InvitationId,
@@ -25,10 +25,12 @@ struct Sending {
 #[derive(Debug, Clone, Copy)]
 pub struct InvitationMail;
 
-/// Maximum number of invitations that one user can send by e-mail in a day (UTC), over all teams.
+/// Maximum number of invitations that one user can send by e-mail in a day (UTC), for all teams
+/// together.
 const DAILY_OF_SENDER: u64 = 100;
 
-/// Maximum number of invitations that one address can receive in a day (UTC), from all users.
+/// Maximum number of invitations that one e-mail address can receive in a day (UTC), from all users
+/// together.
 const DAILY_TO_RECIPIENT: u64 = 10;
 
 /// Enqueues the e-mail of an invitation, if the service is configured to send e-mail. Fails if the

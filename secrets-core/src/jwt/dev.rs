@@ -10,13 +10,13 @@ use zeroize::Zeroizing;
 use super::{Expectations, Keys, VerificationKey};
 use crate::model::{Identity, Time};
 
-/// `iss` of the tokens a [`DevKey`] signs.
+/// `iss` claim of the tokens that a [`DevKey`] signs.
 pub const DEV_ISSUER: &str = "secrets-dev";
 
-/// `aud` of the tokens a [`DevKey`] signs.
+/// `aud` claim of the tokens that a [`DevKey`] signs.
 pub const DEV_AUDIENCE: &str = "secrets";
 
-/// Token lifetime in seconds: one day.
+/// Lifetime of a token in seconds: one day.
 const LIFETIME: i64 = 24 * 60 * 60;
 
 /// PKCS#8 prefix of a 32 byte Ed25519 seed (RFC 8410, section 7).
@@ -36,14 +36,14 @@ pub struct DevKey {
 pub struct UnusableKey(Box<dyn std::error::Error + Send + Sync>);
 
 impl DevKey {
-    /// Generates a new key.
+    /// Generates a new signing key.
     pub fn generate() -> Result<Self, UnusableKey> {
         let mut seed = Zeroizing::new([0; 32]);
         getrandom::fill(seed.as_mut_slice()).map_err(|error| UnusableKey(error.into()))?;
         Self::from_seed(seed)
     }
 
-    /// Restores a key from its seed.
+    /// Restores a signing key from its seed.
     pub fn from_seed(seed: Zeroizing<[u8; 32]>) -> Result<Self, UnusableKey> {
         let mut pkcs8 = Zeroizing::new([0; 48]);
         let (prefix, rest) = pkcs8.split_at_mut(PKCS8_PREFIX.len());

@@ -107,7 +107,7 @@ fn header() -> Value {
     json!({ "alg": "RS256", "kid": "rsa", "typ": "JWT" })
 }
 
-/// Returns a valid header with one parameter replaced.
+/// Returns a valid token header with one parameter replaced.
 fn heading(name: &str, value: Value) -> Value {
     let mut header = header();
     header[name] = value;

@@ -41,18 +41,19 @@ pub const PROJECT_KEYS: Periodic = Periodic {
     job: |engine| Box::pin(async move { replace_project_keys(&engine).await }),
 };
 
-/// State of the encryption keys of an instance.
+/// State of the encryption keys of an instance, as reported to an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyStatus {
     /// ID of the root key that wraps the instance key.
     pub root: String,
-    /// Number of project keys by state.
+    /// Number of project keys in each state.
     pub projects: ProjectKeyCounts,
     /// Time of the pending request to replace project keys; `None` if no request is pending.
     pub requested_at: Option<Time>,
 }
 
-/// Requests the replacement of all project keys. The running service does it in the background.
+/// Requests the replacement of all project keys. The running service replaces them in the
+/// background.
 pub async fn request_project_keys(store: &dyn Store, now: Time) -> StoreResult<()> {
     let mut tx = store.begin().await?;
     tx.request_project_keys(now).await?;
@@ -97,7 +98,7 @@ pub async fn replace_project_keys(engine: &Arc<Engine>) -> Result<()> {
     }
 }
 
-/// Adds a new key to every project whose newest key is older than the last request.
+/// Adds a new key to every project whose newest key is older than the last request to replace keys.
 async fn add_keys(engine: &Engine) -> Result<()> {
     let Some(before) = engine.store().read().await?.project_key_request().await? else {
         return Ok(());

@@ -12,7 +12,7 @@ const MAX_WAITING: usize = 16_384;
 /// A resource that a limited number of concurrent jobs may use, such as a host, a team or the
 /// process.
 pub trait Place: Clone + Ord {
-    /// Returns the maximum number of concurrent jobs.
+    /// Returns the maximum number of concurrent jobs that may use this resource.
     fn limit(&self) -> usize;
 }
 
@@ -20,15 +20,15 @@ pub trait Place: Clone + Ord {
 #[derive(Debug)]
 pub struct Permits<P>(Arc<Mutex<BTreeMap<P, usize>>>);
 
-/// Permit to run one job. Dropping it releases the permit.
+/// Permit to run one job. Dropping the permit releases it.
 #[derive(Debug)]
 pub struct Permit<P: Place> {
     permits: Permits<P>,
     places: Vec<P>,
 }
 
-/// Permits for the jobs of a queue. A job is identified by an ID, and tried again until it gets a
-/// permit.
+/// Permits for the jobs of a queue. Each job has an ID. A job that gets no permit stays in the
+/// queue and is tried again.
 #[derive(Debug)]
 pub(crate) struct QueuePermits<I, P> {
     permits: Permits<P>,
@@ -110,7 +110,7 @@ impl<I: Ord, P: Place> QueuePermits<I, P> {
         permit
     }
 
-    /// Acquires a permit for a job that is not in the queue.
+    /// Acquires a permit for a job that is not in the queue, and so is not stored as waiting.
     pub(crate) fn acquire_once(&self, places: Vec<P>) -> Option<Permit<P>> {
         self.permits.acquire(places).ok()
     }

@@ -24,9 +24,10 @@ const GRACE: Duration = Duration::from_mins(1);
 /// Counters that several nodes share, for example on a Redis server.
 #[async_trait]
 pub trait SharedCounters: Send + Sync {
-    /// Adds one to each of these counters, unless one of the counters has reached its limit: then
-    /// no counter is changed. Returns the value of each counter plus one, in the same order, even
-    /// if the counters were not changed. Returns `None` if the counters cannot be reached in time.
+    /// Increments each of these counters by one, unless one of the counters has reached its limit:
+    /// then no counter is changed. Returns the value of each counter plus one, in the same order,
+    /// even if the counters were not changed. Returns `None` if the counters cannot be reached in
+    /// time.
     async fn add(&self, counters: &[SharedCounter]) -> Option<Vec<u32>>;
 
     /// True if the last access to the shared counters succeeded.
@@ -39,9 +40,9 @@ pub trait SharedCounters: Send + Sync {
 /// Description of one counter to which a request is added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedCounter {
-    /// Keyed hash of the purpose, the window and the key of the counter.
+    /// ID of the counter: a keyed hash of its purpose, its time window and its key.
     pub id: [u8; 16],
-    /// Maximum number of requests in the window.
+    /// Maximum number of requests in the time window.
     pub limit: u32,
     /// Time after which the counter can be deleted.
     pub expires_in: Duration,
@@ -52,7 +53,7 @@ pub struct SharedCounter {
 pub enum SharedState {
     /// There are no shared counters: each node counts by itself.
     Absent,
-    /// The nodes count together.
+    /// The shared counters can be reached: the nodes count together.
     Available,
     /// The shared counters cannot be reached: this node counts by itself.
     Unavailable,
@@ -76,20 +77,21 @@ pub struct NamedWindows<'a> {
 /// Key of a rate-limit counter, such as an IP address, that converts to the same bytes on every
 /// node.
 pub trait SharedKey {
-    /// Bytes of the key.
+    /// Bytes that the key is converted to.
     type Bytes: AsRef<[u8]>;
 
-    /// Returns the bytes of the key.
+    /// Converts the key to bytes.
     fn to_bytes(&self) -> Self::Bytes;
 }
 
 impl SharedWindows {
-    /// Creates the counters of an instance.
+    /// Creates the shared counters of an instance. `counters` is `None` if each node counts by
+    /// itself.
     pub(crate) fn new(counters: Option<Arc<dyn SharedCounters>>, keyring: &Keyring) -> Self {
         Self { counters, key: FingerprintKey::of_rate_limits(keyring) }
     }
 
-    /// Returns the counters of a purpose.
+    /// Returns the shared counters for one purpose, such as the requests from each IP address.
     #[must_use]
     pub fn named(&self, purpose: &'static str) -> NamedWindows<'_> {
         NamedWindows { windows: self, purpose, table: "" }

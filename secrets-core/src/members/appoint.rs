@@ -69,7 +69,7 @@ pub enum NotAppointed {
     UnknownMember,
     /// Several members have this verified e-mail address, from different issuers.
     Ambiguous(Vec<UserId>),
-    /// The store failed.
+    /// The store returned an error.
     Store(StoreError),
 }
 

@@ -40,8 +40,8 @@ pub(crate) async fn revoke_invitations(
     Ok(invitations.len())
 }
 
-/// Returns an error if the team would lose its last owner. The team must be locked; otherwise two
-/// owners could remove each other at the same time.
+/// Fails if the team would lose its last owner. The team must be locked; otherwise two owners could
+/// remove each other at the same time.
 fn ensure_owner_remains(members: &[MemberRecord], leaving: &MemberRecord) -> Result<()> {
     let is_owner = |member: &&MemberRecord| member.role == Role::Owner;
     let mut others = members.iter().filter(is_owner).filter(|member| member.user != leaving.user);

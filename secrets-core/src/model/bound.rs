@@ -8,7 +8,7 @@ use super::{Error, Result, Window};
 /// bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Bound {
-    /// Requests per minute from an IP address without a valid credential.
+    /// Requests per minute from an IP address that carry no valid credential.
     Address,
     /// Invalid credentials per minute from an IP address.
     Failures,
@@ -20,7 +20,7 @@ pub enum Bound {
     /// Wrong user codes per minute of a user, and invalid credentials per minute from an IP address
     /// on the device page.
     LoginAttempts,
-    /// Exports per hour of an account.
+    /// Account exports per hour.
     AccountExports,
     /// Invitation e-mails per day from a sender or to a recipient.
     InvitationMail,
@@ -30,15 +30,15 @@ pub enum Bound {
     Watchers,
     /// Operations of an account that run or wait.
     AccountOperations,
-    /// Duration of an operation.
+    /// Maximum duration of an operation.
     OperationTime,
     /// Number of callers that wait for CPU-bound work.
     CpuQueue,
     /// Total memory for large request and response bodies.
     Memory,
-    /// Size of a request body.
+    /// Maximum size of a request body.
     RequestSize,
-    /// Total size of the secrets that one request reads.
+    /// Maximum total size of the secrets that one request reads.
     ResponseSize,
     /// Open connections from an IP address.
     Connections,
@@ -68,7 +68,7 @@ impl Bound {
         Self::PlanQuota,
     ];
 
-    /// Returns the name used in metrics.
+    /// Returns the name of the bound in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ impl Bound {
         }
     }
 
-    /// Fails with [`Error::RateLimited`] if the request exceeds this rate-limit window.
+    /// Fails with [`Error::RateLimited`], naming this bound, if the rate-limit window is exceeded.
     pub fn check(self, window: Option<Window>) -> Result<()> {
         match window {
             Some(Window { admitted: false, resets_at, .. }) => {

@@ -18,16 +18,16 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Cause of a failure that is not the caller's fault. It is logged and never sent to the caller.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Error of an operation. `Display` is for the caller; `source()` is for the log.
+/// Error of an operation. The `Display` text is for the caller; `source()` is for the log.
 #[derive(Debug)]
 pub enum Error {
     /// The input violates validation rules, listed by field.
     Invalid(Vec<FieldError>),
     /// The current state does not allow the operation for any caller.
     Refused {
-        /// Error code, for programs.
+        /// Error code for programs.
         code: Code,
-        /// Reason, for people.
+        /// Reason for people.
         reason: Cow<'static, str>,
     },
     /// Missing or invalid credential. The text never reveals why a credential is not valid, except
@@ -43,26 +43,26 @@ pub enum Error {
     /// The caller has permission, but the operation requires a session that the user approved
     /// recently.
     ApprovalRequired(&'static str),
-    /// The resource does not exist, or the caller may not know that it exists.
+    /// The resource does not exist, or the caller must not learn that it exists.
     NotFound(Subject),
     /// A resource with this name already exists.
     Conflict(Subject),
-    /// The record is not at the version the caller expected.
+    /// The record has changed: it is not at the version that the caller expected.
     Stale(Subject),
-    /// Secrets of a change set are not at the versions the caller expected.
+    /// Secrets of a change set are not at the versions that the caller expected.
     Outdated(Vec<VersionConflict>),
     /// A limit of the team's plan would be exceeded.
     PlanLimit(PlanLimit),
-    /// Too many requests.
+    /// The caller has sent too many requests.
     RateLimited {
         /// Rate limit that refused the request.
         bound: Bound,
         /// Earliest time at which the service accepts requests again.
         until: Time,
     },
-    /// A dependency cannot be reached now; a later retry may succeed.
+    /// A system that the service depends on cannot be reached now; a later retry may succeed.
     Unavailable(Cause),
-    /// Internal error, or data that does not decrypt.
+    /// An internal error occurred, or stored data cannot be decrypted.
     Internal(Cause),
 }
 
@@ -71,15 +71,15 @@ pub enum Error {
 pub struct FieldError {
     /// Path of the field in the request, such as `secrets[3].key`.
     pub field: String,
-    /// Error code, for programs.
+    /// Error code for programs.
     pub code: Code,
-    /// Rule that the field violates, for people.
+    /// Text of the rule that the field violates, for people.
     pub message: Cow<'static, str>,
     /// Secret key of the invalid item, in an import or a change set.
     pub key: Option<String>,
 }
 
-/// Secret of a change set that is not at the version the caller expected.
+/// A change of a change set whose secret is not at the version that the caller expected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct VersionConflict {
@@ -132,9 +132,9 @@ pub enum Subject {
     Project,
     /// Unknown resource: the request path matches no resource of the API.
     Resource,
-    /// Rotation.
+    /// Rotation of database credentials.
     Rotation,
-    /// Scan.
+    /// Scan for leaked credentials.
     Scan,
     /// Secret. Also used if the secret is hidden.
     Secret,
@@ -148,56 +148,56 @@ pub enum Subject {
     User,
     /// Previous version of a secret.
     Version,
-    /// Webhook.
+    /// Webhook of a rotation.
     Webhook,
-    /// Event delivery to a webhook.
+    /// Delivery of an event to a webhook.
     WebhookDelivery,
 }
 
 /// Error code for programs: the `code` in the body of an error response. The codes never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// Name already taken.
+    /// A resource with this name already exists.
     AlreadyExists,
-    /// Output larger than the maximum of one response.
+    /// The response would be larger than the maximum size.
     AnswerTooLarge,
-    /// Session not approved recently.
+    /// The operation requires a session that the user approved recently.
     ApprovalRequired,
-    /// Inheritance cycle between environments.
+    /// Environments would inherit from each other in a cycle.
     CircularInheritance,
     /// Attempt to delete or rename a default environment.
     DefaultEnvironment,
     /// Attempt to delete an environment that another environment inherits from.
     EnvironmentInUse,
-    /// Permission missing.
+    /// The caller lacks permission.
     Forbidden,
     /// Internal error.
     Internal,
-    /// Credential not allowed from this network address.
+    /// The credential may not be used from the client's network address.
     IpNotAllowed,
     /// Invalid secret key.
     InvalidKey,
     /// Invalid request.
     InvalidRequest,
-    /// Resource not found.
+    /// The resource does not exist, or the caller must not learn that it exists.
     NotFound,
-    /// Plan limit exceeded.
+    /// A limit of the team's plan is exceeded.
     PlanLimitExceeded,
-    /// Rate limit exceeded.
+    /// The rate limit is exceeded.
     RateLimited,
-    /// Secret key reserved for paths of the API.
+    /// The secret key is reserved, because it is also a path of the API.
     ReservedKey,
-    /// Team would be left without an owner.
+    /// The team would be left without an owner.
     SoleOwner,
-    /// No valid credential.
+    /// The request has no valid credential.
     Unauthorized,
-    /// Expired credential.
+    /// The credential has expired.
     TokenExpired,
-    /// Service unavailable; retry later.
+    /// The service is unavailable; retry later.
     Unavailable,
     /// Secret value larger than 64 KiB.
     ValueTooLarge,
-    /// Record not at the expected version.
+    /// The record is not at the expected version.
     VersionConflict,
     /// Attempt to change a secret that a rotation manages.
     ManagedKey,
@@ -247,7 +247,7 @@ impl Error {
         Self::Invalid(vec![FieldError::new(field, Code::AlreadyExists, message)])
     }
 
-    /// Creates an error for a caller who lacks permission.
+    /// Creates an error for a caller who lacks permission, with this reason.
     #[must_use]
     pub const fn forbidden(reason: &'static str) -> Self {
         Self::Forbidden(Cow::Borrowed(reason))
@@ -262,7 +262,7 @@ impl Error {
         }
     }
 
-    /// Creates an internal error.
+    /// Creates an internal error with this cause.
     pub fn internal(cause: impl Into<Cause>) -> Self {
         Self::Internal(cause.into())
     }
@@ -308,7 +308,7 @@ impl Error {
         }
     }
 
-    /// Returns the error code, for programs.
+    /// Returns the error code for programs.
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
@@ -333,7 +333,7 @@ impl Error {
 }
 
 impl FieldError {
-    /// Creates a field error.
+    /// Creates a validation error of one field.
     pub fn new(
         field: impl Into<String>,
         code: Code,

@@ -78,7 +78,7 @@ ids! {
     SessionId
     /// ID of a team.
     TeamId
-    /// ID of a service token; rotating the token keeps it.
+    /// ID of a service token. Rotating the token does not change its ID.
     TokenId
     /// ID of a user.
     UserId

@@ -1,4 +1,5 @@
-//! Names given by users, validated once when parsed. A clone shares the text.
+//! Names given by users. Each is validated once, when it is parsed. Cloning a name does not copy
+//! its text.
 
 use std::fmt;
 use std::str::FromStr;
@@ -62,8 +63,8 @@ names! {
         pattern = "^[^\\x00-\\x1f\\x7f-\\x9f\\u00ad\\u034f\\u061c\\u115f-\\u1160\\u17b4-\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufeff\\uffa0]*[^\\s\\x00-\\x1f\\x7f-\\x9f\\u00ad\\u034f\\u061c\\u115f-\\u1160\\u17b4-\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufeff\\uffa0][^\\x00-\\x1f\\x7f-\\x9f\\u00ad\\u034f\\u061c\\u115f-\\u1160\\u17b4-\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufeff\\uffa0]*$",
     ))]
     DisplayName
-    /// Normalized e-mail address: lower case, at most 254 bytes. Whether the mailbox exists is not
-    /// checked.
+    /// Normalized e-mail address: lower case, at most 254 bytes. The service does not check whether
+    /// the mailbox exists.
     #[cfg_attr(feature = "openapi", schema(max_length = 254, format = "email"))]
     EmailAddress
     /// Environment name: 1 to 64 letters, digits, `_` or `-`; never a UUID.
@@ -268,7 +269,8 @@ impl Slug {
         ids::parse(&self.0).is_some()
     }
 
-    /// Appends `-` and four random letters. Used if the slug without a suffix is taken.
+    /// Appends `-` and four random letters to the slug. Used if another project or team already has
+    /// the slug.
     #[must_use]
     pub fn with_suffix(&self, random: [u8; 4]) -> Self {
         let letters: String = random.map(|byte| char::from(b'a' + byte % 26)).iter().collect();
@@ -282,9 +284,10 @@ pub(crate) fn is_summary(text: &str) -> bool {
         && !text.chars().any(|c| is_invisible(c) && !matches!(c, '\n' | '\r' | '\t'))
 }
 
-/// True for control characters, characters that are not shown, and characters that reorder the text
-/// around them (Unicode TR 36; properties `Default_Ignorable_Code_Point` and `Bidi_Control`, and
-/// the empty Braille pattern). Variation selectors of emoji are permitted.
+/// True for control characters, characters that are not shown, and characters that change the
+/// direction of the text around them (Unicode TR 36; properties `Default_Ignorable_Code_Point` and
+/// `Bidi_Control`, and the empty Braille pattern). Returns false for the variation selectors of
+/// emoji.
 pub(crate) fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c,

@@ -11,7 +11,7 @@ use crate::model::{Error, PlanLimit, PlanName, Result};
 pub struct Plan {
     /// Plan name.
     pub name: PlanName,
-    /// Retention of audit log entries, in days.
+    /// Time for which audit log entries are kept, in days.
     pub audit_days: u32,
     /// Maximum total size of the previous versions of an environment's secrets, in bytes. If the
     /// size is exceeded, the oldest versions are deleted.
@@ -22,7 +22,7 @@ pub struct Plan {
     limits: BTreeMap<Quota, u64>,
 }
 
-/// Default retention of audit log entries, in days.
+/// Default time for which audit log entries are kept, in days.
 const DEFAULT_AUDIT_DAYS: u32 = 365;
 
 /// Default maximum total size of an environment's secrets, in bytes: 16 MiB.
@@ -50,8 +50,8 @@ pub enum Quota {
     /// Total size in bytes of the secrets that an environment itself defines: encrypted values and
     /// descriptions. Every plan limits it: to 16 MiB by default.
     Bytes,
-    /// Size of all secrets of a team and of their previous versions, in bytes, including those of
-    /// deleted projects that can still be restored.
+    /// Total size in bytes of all secrets of a team and of their previous versions, including those
+    /// of deleted projects that can still be restored.
     StoredBytes,
     /// Number of service tokens of a team.
     ServiceTokens,
@@ -105,8 +105,9 @@ impl Quota {
 }
 
 impl Plan {
-    /// Creates a plan with these limits. [`Quota::Bytes`] is 16 MiB by default, other quotas are
-    /// unlimited. Returns the quota as an error if its limit is below [`Quota::least`].
+    /// Creates a plan with the given limits. A quota without a given limit is unlimited, except
+    /// [`Quota::Bytes`], which is then 16 MiB. If a limit is below [`Quota::least`], returns its
+    /// quota as the error.
     pub fn new(
         name: PlanName,
         limits: impl IntoIterator<Item = (Quota, u64)>,
@@ -151,7 +152,7 @@ pub struct Plans {
     default: Arc<Plan>,
 }
 
-/// Error: no plan has this name.
+/// Error: there is no plan with this name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoSuchPlan;
 
@@ -168,13 +169,13 @@ impl Plans {
         Self { known, default }
     }
 
-    /// Sets the plan of new teams.
+    /// Sets the plan of new teams. Fails if there is no plan with this name.
     pub fn by_default(mut self, name: &str) -> std::result::Result<Self, NoSuchPlan> {
         self.default = Arc::clone(self.find(name).ok_or(NoSuchPlan)?);
         Ok(self)
     }
 
-    /// Returns the plan with this name.
+    /// Returns the plan with this name; `None` if there is none.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Arc<Plan>> {
         self.known.values().find(|plan| plan.name.as_str() == name)

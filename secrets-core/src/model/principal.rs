@@ -22,13 +22,13 @@ pub struct Identity {
     pub email: Option<String>,
     /// `email_verified` claim; false if the claim is absent.
     pub email_verified: bool,
-    /// `name` claim.
+    /// `name` claim: the user's full name.
     pub name: Option<String>,
-    /// `given_name` claim.
+    /// `given_name` claim: the user's first name.
     pub given_name: Option<String>,
-    /// `family_name` claim.
+    /// `family_name` claim: the user's last name.
     pub family_name: Option<String>,
-    /// `picture` claim: URL of an image.
+    /// `picture` claim: URL of an image of the user.
     pub picture: Option<String>,
     /// Token that contained these claims. Kept only if the claims have no e-mail address: at
     /// sign-in, the token is used to ask the identity provider for the address.
@@ -60,7 +60,7 @@ impl fmt::Debug for IdentityToken {
 }
 
 impl Identity {
-    /// Creates an identity with a verified e-mail address and no other optional claims.
+    /// Creates an identity with a verified e-mail address and without other optional claims.
     pub fn new(
         issuer: impl Into<String>,
         subject: impl Into<String>,
@@ -80,12 +80,13 @@ impl Identity {
     }
 }
 
-/// Network origin of a request. Stored with every audit entry.
+/// Network origin of a request: client address, user agent and request ID. Stored with every audit
+/// entry.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
-    /// Client IP address.
+    /// IP address of the client.
     pub address: Option<IpAddr>,
-    /// User agent, truncated to 128 characters.
+    /// `User-Agent` header of the client, truncated to 128 characters.
     pub agent: Option<String>,
     /// ID of the request.
     pub request: Option<Uuid>,
@@ -107,7 +108,7 @@ impl TeamWindow {
     }
 }
 
-/// State of a rate-limit counter in the current window.
+/// State of a rate-limit counter in the current time window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     /// Maximum number of requests per window.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{ValidationRule, Violation};
 
-/// Role of a user in a team.
+/// Role of a user in a team. A higher role includes the rights of the lower ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase", try_from = "String")]
@@ -26,7 +26,7 @@ pub enum Role {
 #[serde(rename_all = "lowercase", try_from = "String")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum MemberAccess {
-    /// No access.
+    /// No access to the environment.
     None,
     /// Permission to read secrets.
     Read,
@@ -37,7 +37,7 @@ pub enum MemberAccess {
     Admin,
 }
 
-/// Permission required for an action.
+/// Permission that an action requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
     /// Permission to know that the project or environment exists.
@@ -73,7 +73,7 @@ impl Role {
         [Self::Member, Self::Admin, Self::Owner].into_iter().find(|role| role.as_str() == name)
     }
 
-    /// True for roles that manage the team: admin and owner.
+    /// True for the roles that may manage the team: admin and owner.
     #[must_use]
     pub fn manages(self) -> bool {
         self >= Self::Admin

@@ -1,4 +1,4 @@
-//! Enumerations used by rotations.
+//! Enumerations for rotations: kinds of database, statuses, results and events.
 
 use serde::{Deserialize, Serialize};
 
@@ -59,8 +59,8 @@ named_enum! {
     Prefer = "prefer" | "PREFERRED",
     /// TLS without verification of the server certificate.
     Require = "require" | "REQUIRED",
-    /// TLS; the server certificate must be signed by a trusted authority. Its host name is not
-    /// checked.
+    /// TLS; the server certificate must be signed by a trusted authority. The host name in the
+    /// certificate is not checked.
     VerifyCa = "verify-ca" | "VERIFY_CA",
     /// TLS; the server certificate must be signed by a trusted authority and match the host name of
     /// the database server.
@@ -119,20 +119,21 @@ named_enum! {
     AttemptState, "must be a state of an attempt",
     /// A new password is generated and stored; the target database has not been contacted.
     Planned = "planned",
-    /// The password is being set, or may have been set, at the target database.
+    /// The new password is being set in the target database, or may already be set.
     Applying = "applying",
-    /// The target database accepted the password.
+    /// The target database has accepted the new password.
     Applied = "applied",
-    /// A login to the target database with the password succeeded.
+    /// A login to the target database with the new password has succeeded.
     Verified = "verified",
-    /// The login of the changed database user is being disabled again.
+    /// The login of the changed database user is being disabled again, because its new password
+    /// cannot be used.
     RollingBack = "rolling_back",
-    /// The attempt is finished.
+    /// The attempt has ended.
     Concluded = "concluded",
 }
 
 named_enum! {
-    /// Event that a webhook can subscribe to.
+    /// Event of a rotation that a webhook can subscribe to.
     WebhookEvent, "must be rotation.started, rotation.completed or rotation.failed",
     /// An attempt to rotate the credential started.
     Started = "rotation.started",
@@ -193,7 +194,7 @@ impl Slot {
 pub struct DatabaseKind {
     /// Default port of the database server.
     pub default_port: u16,
-    /// Scheme of database URLs.
+    /// URL scheme of database URLs, such as `postgres`.
     pub url_scheme: &'static str,
     /// Name of the parameter for the TLS mode in database URLs; `None` if the clients of this kind
     /// of database have no common parameter.

@@ -1,4 +1,4 @@
-//! Statuses and kinds of scans.
+//! Statuses of findings, kinds of scan input, and severities.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ named_enum! {
 }
 
 named_enum! {
-    /// Kind of input of a scan.
+    /// Kind of input that is scanned.
     SourceKind, "must be text, files or findings",
     /// Text in the request.
     Text = "text",
@@ -48,7 +48,7 @@ pub enum Severity {
     /// The credential gives access to something less important, or may give access.
     #[default]
     Medium,
-    /// The match may not be a credential.
+    /// The match may not be a credential at all.
     Low,
 }
 
@@ -56,7 +56,7 @@ impl Severity {
     /// All severities, highest first.
     pub const ALL: [Self; 3] = [Self::High, Self::Medium, Self::Low];
 
-    /// Returns the name, as stored and as used in JSON.
+    /// Returns the name of the severity, as stored and as used in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -66,7 +66,7 @@ impl Severity {
         }
     }
 
-    /// Returns the severity with this name.
+    /// Returns the severity with this name; `None` if there is none.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|severity| severity.as_str() == name)

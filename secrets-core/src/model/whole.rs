@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 
-/// A whole number.
+/// A whole number, which may be written with a fraction of zero, such as `3.0`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Whole(pub i64);
 

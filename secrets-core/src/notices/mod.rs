@@ -35,7 +35,7 @@ struct Notice {
     to: Option<UserId>,
 }
 
-/// Topic of a notice.
+/// Event or object that a notice is about.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Topic {
@@ -49,9 +49,9 @@ enum Topic {
 #[derive(Debug, Clone, Copy)]
 pub struct NoticeMail;
 
-/// Enqueues a notice about a rotation that has begun to fail. The notice is due immediately, or a
-/// day after the previous notice. Does nothing if e-mail is not configured, or if an earlier notice
-/// is not due yet. The caller stores the rotation afterwards.
+/// Enqueues a notice about a rotation whose status has become `error` or `disabled`. The notice is
+/// due immediately, or a day after the previous notice. Does nothing if e-mail is not configured,
+/// or if an earlier notice is not due yet. The caller stores the rotation afterwards.
 pub(crate) async fn announce_failure(
     engine: &Engine,
     tx: &mut dyn Tx,

@@ -31,13 +31,13 @@ const CLAIM_DURATION: TimeDelta = TimeDelta::minutes(2);
 /// delivery is not tried again.
 const RETRY_DELAYS: [i64; 7] = [5, 60, 300, 1_800, 7_200, 18_000, 36_000];
 
-/// A claimed delivery. No other node sends it until the claim ends.
+/// A delivery that this node has claimed. No other node sends it until the claim ends.
 pub struct Claimed {
     delivery: DeliveryRecord,
     _permit: DeliveryPermit,
 }
 
-/// Worker that sends the deliveries of a channel.
+/// Worker that claims and sends the deliveries of one channel.
 pub struct DeliveryWorker<C>(pub C);
 
 #[async_trait]

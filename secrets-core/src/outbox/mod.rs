@@ -1,4 +1,5 @@
-//! Outbox: deliveries that must happen after a commit, and therefore at least once.
+//! Outbox: messages that are sent after a commit. A message may be sent more than once, but is
+//! never lost.
 //!
 //! An operation enqueues a row in the transaction of its change. A worker claims due rows of each
 //! [`Channel`] ([`claim_due`]), sends the messages and records the outcomes ([`Channel::deliver`]).
@@ -16,7 +17,7 @@ use crate::engine::Engine;
 use crate::model::{DeliveryId, Time};
 use crate::store::{DeliveryRecord, StoreResult, Tx};
 
-/// A kind of delivery, such as e-mail or webhooks. Channels are independent: a slow channel does
+/// A kind of delivery, such as e-mail or webhooks. Channels work independently: a slow channel does
 /// not delay other channels.
 #[async_trait]
 pub trait Channel: Send + Sync {
@@ -30,8 +31,8 @@ pub trait Channel: Send + Sync {
     /// wait in the outbox.
     fn is_available(&self, engine: &Engine) -> bool;
 
-    /// Acquires a permit to send a delivery. Called before the delivery is claimed. `None` if the
-    /// delivery must wait for others, for example to the same receiver.
+    /// Acquires a permit to send a delivery. Called before the delivery is claimed. Returns `None`
+    /// if the delivery must wait for other deliveries, for example to the same receiver.
     async fn admit(
         &self,
         _engine: &Engine,

@@ -21,7 +21,7 @@ const OTHERS: &str = "*";
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DefaultPermission {
-    /// ID of the default, stable across requests.
+    /// ID of the default permission, stable across requests.
     pub id: Uuid,
     /// Project ID.
     pub project_id: ProjectId,
@@ -31,7 +31,7 @@ pub struct DefaultPermission {
     pub environment_name: String,
     /// Default access level.
     pub default_role: MemberAccess,
-    /// Time the default was set.
+    /// Time at which the default permission was set.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
 }
@@ -61,13 +61,13 @@ pub struct NewDefault {
     pub default_role: MemberAccess,
 }
 
-/// Environments to which a default applies.
+/// Environments to which a default permission applies.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub enum DefaultScope {
     /// All environments without a default of their own.
     Others,
-    /// The environment with this name.
+    /// Environment with this name.
     Environment(EnvironmentName),
 }
 
@@ -83,7 +83,7 @@ pub struct GetPermissionDefaults {
 pub struct PutPermissionDefaults {
     /// Project ID or slug.
     pub project: ProjectRef,
-    /// Defaults to set.
+    /// Default permissions to set. They replace all previous ones of the project.
     pub defaults: NewDefaults,
 }
 
@@ -149,7 +149,7 @@ impl Operation for DeletePermissionDefaults {
     }
 }
 
-/// Returns the names and IDs of a project's environments.
+/// Returns the names of a project's environments with their IDs.
 async fn environments<A: Access>(
     cx: &mut Context<'_, A>,
     project: ProjectId,

@@ -13,8 +13,8 @@ pub struct DeletePermission {
     pub user: Option<UserId>,
 }
 
-/// Error for a caller who tries to change their own permission: callers could raise their own
-/// access, or lose it by mistake.
+/// Error for callers who try to change their own permission. This is not allowed, because they
+/// could raise their own access, or lose it by mistake.
 pub(super) const NOT_ONES_OWN: Error =
     Error::forbidden("you cannot change your own permission: ask another admin");
 

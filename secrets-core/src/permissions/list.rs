@@ -1,4 +1,4 @@
-//! Listing permissions.
+//! Listing the permissions that are set in an environment.
 
 use std::collections::HashMap;
 

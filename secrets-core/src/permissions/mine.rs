@@ -1,4 +1,4 @@
-//! Permissions of the caller.
+//! Reading the caller's own permissions.
 
 use std::collections::HashMap;
 
@@ -21,8 +21,8 @@ pub struct MyPermissions {
 }
 
 /// Reads the caller's effective permission for each environment of a project. A user's permission
-/// comes from the role, the user's own permissions and the defaults; a service token's permission
-/// is part of the token.
+/// depends on the team role, on the permissions set for the user and on the defaults; a service
+/// token's permissions are part of the token.
 #[derive(Debug)]
 pub struct GetMyPermissions {
     /// Project ID or slug.

@@ -21,7 +21,7 @@ const LIMIT: usize = 100;
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewPermission {
-    /// Access level: `none`, `read`, `write` or `admin`.
+    /// Access level to set: `none`, `read`, `write` or `admin`.
     pub role: MemberAccess,
 }
 
@@ -30,7 +30,7 @@ pub struct NewPermission {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewPermissions {
-    /// Permissions to set: 1 to 100, each user at most once.
+    /// Users and their access levels: 1 to 100, each user at most once.
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 100))]
     pub permissions: Vec<Granted>,
 }
@@ -42,7 +42,7 @@ pub struct NewPermissions {
 pub struct Granted {
     /// User ID of a member of the team.
     pub user_id: UserId,
-    /// Access level.
+    /// Access level to set: `none`, `read`, `write` or `admin`.
     pub role: MemberAccess,
 }
 

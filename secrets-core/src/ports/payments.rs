@@ -10,7 +10,7 @@ use crate::model::{Result, TeamId, Time};
 /// A payment provider that manages the subscriptions of teams.
 #[async_trait]
 pub trait PaymentProvider: fmt::Debug + Send + Sync {
-    /// Returns the name of the provider.
+    /// Returns the name of the payment provider.
     fn name(&self) -> &'static str;
 
     /// Loads the subscription of a team.

@@ -8,7 +8,7 @@ use super::rotator::{DatabaseRotator, Fault, Target, TargetError};
 use super::timer::Timer;
 use crate::model::rotations::{ConnectionMethod, Integration};
 
-/// Drivers that change credentials on databases, with the timer and the timings of rotations.
+/// Drivers that change credentials in databases, with the timer and the timings of rotations.
 #[derive(Clone)]
 pub struct Rotators {
     /// Drivers for direct connections. A kind of database without a driver cannot be rotated
@@ -22,8 +22,7 @@ pub struct Rotators {
     pub timings: Timings,
 }
 
-/// Timeouts and intervals of rotations. All are configurable so that tests with debug builds can be
-/// fast.
+/// Timeouts and intervals of rotations. All can be set, so that tests can be fast.
 #[derive(Debug, Clone, Copy)]
 pub struct Timings {
     /// Duration of the lease with which a node claims a rotation.
@@ -42,7 +41,7 @@ pub struct Timings {
     /// Delay before the next attempt after a rotation's first failure. The delay doubles with each
     /// further failure, up to `max_backoff`.
     pub backoff: Duration,
-    /// Maximum delay before the next attempt after a failure.
+    /// Maximum delay before the next attempt after a failed one.
     pub max_backoff: Duration,
     /// Interval between attempts to rotate a credential in status `error`.
     pub probe: Duration,

@@ -1,4 +1,4 @@
-//! Timers: waiting for a duration, independent of the runtime.
+//! Timers: waiting for a duration, independent of the async runtime.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Webhook URLs.
+//! URLs of webhooks: parsing and validation.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub struct WebhookUrl {
     url: Url,
 }
 
-/// Maximum length of a URL in characters.
+/// Maximum length of a webhook URL, in characters.
 const MAX_LENGTH: usize = 2_048;
 
 const RULE: ValidationRule = ValidationRule::of(
@@ -32,25 +32,26 @@ impl WebhookUrl {
         &self.text
     }
 
-    /// True for `https://` URLs.
+    /// True if the scheme is `https`.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.url.scheme() == "https"
     }
 
-    /// Returns the host: a lower-case name, an IPv4 address, or an IPv6 address in brackets.
+    /// Returns the host of the URL: a lower-case name, an IPv4 address, or an IPv6 address in
+    /// brackets.
     #[must_use]
     pub fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default()
     }
 
-    /// Returns the port.
+    /// Returns the port of the URL, or the default port of its scheme.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.url.port_or_known_default().unwrap_or_default()
     }
 
-    /// Returns the host, with the port unless it is the default port.
+    /// Returns the host of the URL, with the port unless it is the default port.
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.url[Position::BeforeHost..Position::AfterPort]

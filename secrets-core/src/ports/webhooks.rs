@@ -10,8 +10,8 @@ use crate::ports::webhook_url::WebhookUrl;
 #[async_trait]
 pub trait WebhookSender: Send + Sync {
     /// Sends one POST request and returns the receiver's response. Ends within 15 seconds, follows
-    /// no redirect, and connects only to addresses that the egress policy allows at that moment.
-    /// The outbox handles retries.
+    /// no redirect, and connects only to addresses that the egress policy allows at that time.
+    /// Retries are done by the outbox.
     async fn send(&self, request: &WebhookRequest) -> Result<WebhookAnswer, SendError>;
 }
 
@@ -19,16 +19,16 @@ pub trait WebhookSender: Send + Sync {
 pub struct WebhookRequest {
     /// URL of the receiver.
     pub url: WebhookUrl,
-    /// Headers, with lower-case names.
+    /// HTTP headers, with lower-case names.
     pub headers: Vec<(&'static str, String)>,
-    /// JSON body.
+    /// Body of the request, as JSON.
     pub body: String,
 }
 
-/// A receiver's response.
+/// HTTP response of a webhook's receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookAnswer {
-    /// HTTP status.
+    /// HTTP status of the response.
     pub status: u16,
     /// Value of the `Retry-After` header, unparsed; absent if the response has none.
     pub retry_after: Option<String>,

@@ -25,7 +25,7 @@ pub struct NewProject {
     pub team_id: Option<TeamId>,
     /// Description of the project.
     pub description: Option<Summary>,
-    /// Short name used in URLs; derived from the name if not given.
+    /// Short name of the project in URLs; derived from its name if absent.
     pub slug: Option<Slug>,
 }
 
@@ -91,8 +91,8 @@ impl Operation for CreateProject {
     }
 }
 
-/// Inserts the project under its slug. A slug given by the caller is used unchanged, and an error
-/// is returned if it is already taken. A derived slug gets a random suffix if it is taken.
+/// Inserts the project under its slug. If the slug is already taken: fails if the caller gave the
+/// slug, or else appends a random suffix.
 async fn insert(
     cx: &mut Context<'_, Write>,
     mut project: ProjectRecord,

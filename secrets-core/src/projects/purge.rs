@@ -26,10 +26,10 @@ pub const PURGE: Periodic = Periodic {
     job: |engine| Box::pin(async move { purge(&engine).await.map(drop) }),
 };
 
-/// Deletes the secrets, versions, environments and keys of all projects that can no longer be
-/// restored, in short transactions, so that other writers do not wait long. Returns the number of
-/// purged projects. A row without a name remains for each project, so that its slug is never
-/// reused.
+/// Permanently deletes the secrets, versions, environments and keys of all projects that can no
+/// longer be restored. Uses short transactions, so that other writers do not wait long. Returns the
+/// number of purged projects. A row without a name remains for each project, so that its slug is
+/// never reused.
 ///
 /// If a project cannot be purged, the failure is reported and the next call tries again. Other
 /// projects continue.

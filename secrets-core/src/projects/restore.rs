@@ -9,7 +9,7 @@ use crate::model::{ProjectRef, Quota, Result, Subject};
 /// of the team do.
 #[derive(Debug)]
 pub struct RestoreProject {
-    /// Project ID. A slug does not match a deleted project.
+    /// ID of the deleted project. A slug does not match a deleted project.
     pub project: ProjectRef,
 }
 

@@ -15,7 +15,7 @@ use crate::secrets::KeyRef;
 pub(super) struct Input(Map<String, Value>);
 
 impl Input {
-    /// Creates the input from a JSON value. Fails unless the value is an object.
+    /// Creates the input from a JSON value. Fails if the value is not an object.
     pub(super) fn new(given: Value) -> Result<Self> {
         match given {
             Value::Object(fields) => Ok(Self(fields)),

@@ -71,9 +71,9 @@ macro_rules! operations {
         /// Names of all operations.
         pub const NAMES: &[&str] = &[$(<$task as Task>::NAME),*];
 
-        /// True if the named operation can take long ([`Task::IS_LONG`]). A language binding runs
-        /// such an operation on a separate thread, so that its event loop stays free and signals
-        /// are handled.
+        /// True if the named operation can take long ([`Task::IS_LONG`]). Language bindings run
+        /// such operations on a separate thread, so that they do not block the event loop or the
+        /// handling of signals.
         #[must_use]
         pub fn is_long(name: &str) -> bool {
             $(if name == <$task as Task>::NAME {

@@ -1,5 +1,5 @@
-//! Connections to databases: validation of submitted connection settings, and their storage as one
-//! encrypted record.
+//! Connection settings of databases: validation of submitted settings, and their encryption for
+//! storage.
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -18,32 +18,33 @@ use crate::store::{Reads, RotationRecord};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Connection {
-    /// Host name or IP address, at most 253 characters.
+    /// Host name or IP address of the database server, at most 253 characters.
     #[cfg_attr(
         feature = "openapi",
         schema(pattern = "^[A-Za-z0-9._:\\[\\]-]{1,253}$", example = "db.example.com",)
     )]
     pub host: String,
-    /// Port, 1 to 65535. Defaults to the usual port of the database, such as 5432 for PostgreSQL.
+    /// Port of the database server, 1 to 65535. Defaults to the usual port of this kind of
+    /// database, such as 5432 for PostgreSQL.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 65_535, example = 5432))]
     #[serde(default, deserialize_with = "whole::optional")]
     pub port: Option<u16>,
-    /// Database name, 1 to 63 bytes of visible characters.
+    /// Name of the database, 1 to 63 bytes of visible characters.
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 63, example = "orders"))]
     pub database: String,
     /// User name of a database administrator who may create users: 1 to 63 bytes of visible
     /// characters.
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 63, example = "rotator"))]
     pub admin_username: String,
-    /// Administrator's password.
+    /// Password of the database administrator.
     #[cfg_attr(feature = "openapi", schema(
         value_type = String, min_length = 1, max_length = 65_536, example = "a-long-password",
     ))]
     pub admin_password: Plaintext,
     /// TLS mode of the connection. Defaults to `verify-full`.
     pub ssl_mode: Option<SslMode>,
-    /// Trusted certificate authorities as PEM, at most 32 KiB. Defaults to the trust store of the
-    /// machine.
+    /// Certificates of the trusted authorities as PEM, at most 32 KiB. Defaults to the trust store
+    /// of the machine.
     #[cfg_attr(
         feature = "openapi",
         schema(max_length = 32_768, pattern = "-----BEGIN CERTIFICATE-----",)
@@ -56,7 +57,7 @@ pub struct Connection {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ProxyConnection {
-    /// ARN of the function.
+    /// ARN of the AWS Lambda function.
     #[cfg_attr(
         feature = "openapi",
         schema(
@@ -65,7 +66,7 @@ pub struct ProxyConnection {
         )
     )]
     pub lambda_arn: String,
-    /// Region of the function; must be the region in `lambda_arn`.
+    /// AWS region of the function; must be the same as in `lambda_arn`.
     #[cfg_attr(feature = "openapi", schema(example = "eu-central-1"))]
     pub region: String,
     /// Secret used to sign and encrypt messages to and from the function: 32 to 512 visible ASCII
@@ -79,7 +80,7 @@ pub struct ProxyConnection {
 
 const INVALID_NAME: &str = "must be 1 to 63 bytes of visible characters";
 
-/// Maximum length of a certificate in bytes.
+/// Maximum length of the PEM text with trusted certificates, in bytes.
 const MAX_CERTIFICATE_BYTES: usize = 32 * 1024;
 
 /// Connection settings in the form in which they are encrypted and stored.
@@ -172,7 +173,7 @@ impl Connection {
     }
 
     /// Returns the violations of the egress policy. The policy applies to connections that this
-    /// service makes itself, not to connections of a proxy function.
+    /// service itself makes, and not to those that a proxy function makes.
     fn egress_violations(&self, policy: &EgressPolicy) -> Vec<FieldError> {
         let mut violations = Vec::new();
         if !policy.admits(&self.host) {

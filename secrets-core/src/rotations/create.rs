@@ -36,17 +36,17 @@ use crate::store::{RotationRecord, RotationSettings, StoreError};
 })))]
 #[serde(deny_unknown_fields)]
 pub struct NewRotation {
-    /// Name, unique within the environment.
+    /// Name of the rotation, unique within the environment.
     pub name: RotationName,
     /// Kind of database.
     pub integration_type: Integration,
     /// Connection method: direct, or through a proxy function.
     pub connection_method: ConnectionMethod,
-    /// Connection to the database.
+    /// Connection settings of the database.
     pub connection: Connection,
     /// Proxy function that connects to the database. Required if `connection_method` is `proxied`.
     pub proxy: Option<ProxyConnection>,
-    /// Days between rotations, 1 to 365.
+    /// Number of days between rotations: 1 to 365.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 365))]
     #[serde(deserialize_with = "whole::number")]
     pub rotation_interval_days: u32,
@@ -65,7 +65,7 @@ pub struct NewRotation {
 pub struct CreateRotation {
     /// Environment in which the rotation is created.
     pub at: EnvironmentPath,
-    /// Rotation to create.
+    /// Fields of the new rotation.
     pub rotation: NewRotation,
 }
 

@@ -40,7 +40,7 @@ pub struct DeleteRotation {
     pub at: EnvironmentPath,
     /// Rotation name.
     pub name: String,
-    /// True to delete the rotation's secrets and disable the logins of its database users too.
+    /// True to also delete the rotation's secrets and disable the logins of its database users.
     pub revoke: bool,
 }
 

@@ -9,23 +9,23 @@ use crate::crypto::Plaintext;
 use crate::model::{Error, Result, RotationName, SecretKey};
 use crate::ports::rotator::{Login, Target};
 
-/// Secret keys for the parts of a credential. `None` uses the default secret key, such as
-/// `MAIN_DB_USERNAME` for the rotation `main-db`.
+/// Secret keys under which the parts of a credential are stored. `None` means the default secret
+/// key, such as `MAIN_DB_USERNAME` for the rotation `main-db`.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SecretMapping {
-    /// Secret key for the user name.
+    /// Secret key under which the user name is stored.
     pub username: Option<SecretKey>,
-    /// Secret key for the password.
+    /// Secret key under which the password is stored.
     pub password: Option<SecretKey>,
-    /// Secret key for the database host.
+    /// Secret key under which the host of the database server is stored.
     pub host: Option<SecretKey>,
-    /// Secret key for the port of the database server.
+    /// Secret key under which the port of the database server is stored.
     pub port: Option<SecretKey>,
-    /// Secret key for the database name.
+    /// Secret key under which the database name is stored.
     pub database: Option<SecretKey>,
-    /// Secret key for the connection URL.
+    /// Secret key under which the connection URL is stored.
     pub url: Option<SecretKey>,
 }
 
@@ -73,12 +73,12 @@ impl InjectedKeys {
             .map(SecretKey::clone)
     }
 
-    /// Encodes the secret keys for storage.
+    /// Encodes the secret keys as a JSON text for storage.
     pub(crate) fn to_text(&self) -> Result<String> {
         serde_json::to_string(self).map_err(Error::internal)
     }
 
-    /// Decodes stored secret keys.
+    /// Decodes secret keys from the stored JSON text.
     pub(crate) fn from_text(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(Error::internal)
     }

@@ -6,7 +6,7 @@ use crate::engine::{Access, Audit, Callers, Context, Lock, Operation, Read, Writ
 use crate::model::{EnvironmentPath, Error, Permission, Result, Subject};
 use crate::store::RotationRecord;
 
-/// Maximum number of history entries returned.
+/// Maximum number of history entries in a response.
 const MAX_HISTORY: u32 = 200;
 
 /// Lists an environment's rotations, ordered by name.
@@ -76,7 +76,7 @@ impl Operation for ReadRotationHistory {
     }
 }
 
-/// Loads a rotation of an environment by name.
+/// Loads the rotation with this name in an environment. Fails if there is none.
 pub(super) async fn named_rotation<A: Access>(
     cx: &mut Context<'_, A>,
     environment: crate::model::EnvironmentId,

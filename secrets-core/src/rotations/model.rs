@@ -18,13 +18,13 @@ use crate::store::{AttemptRecord, RotationRecord};
 pub struct Rotation {
     /// Rotation ID.
     pub id: RotationId,
-    /// Environment whose secrets the rotation writes.
+    /// ID of the environment whose secrets the rotation writes.
     pub environment_id: EnvironmentId,
     /// Rotation name.
     pub name: RotationName,
     /// Kind of database.
     pub integration_type: Integration,
-    /// Days between rotations.
+    /// Number of days between rotations.
     pub rotation_interval_days: u32,
     /// Connection method: direct, or through a proxy function.
     pub connection_method: ConnectionMethod,
@@ -51,7 +51,7 @@ pub struct Rotation {
     pub updated_at: Time,
 }
 
-/// A finished attempt to rotate.
+/// An attempt to rotate a credential that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = RotationHistory))]
 pub struct ConcludedAttempt {

@@ -128,7 +128,7 @@ async fn wait(engine: &Engine, begun: PlannedRotation) -> Result<ConcludedAttemp
     }
 }
 
-/// Returns the result of an attempt, or `None` while it is in progress.
+/// Returns the result of an attempt; `None` while the attempt is in progress.
 pub(super) async fn history_entry(
     engine: &Engine,
     attempt: AttemptId,

@@ -54,7 +54,7 @@ impl Timings {
         with_jitter(from + interval, max, u16::from_be_bytes(random()))
     }
 
-    /// Returns the time of the next retry after this number of consecutive failures.
+    /// Returns the time of the next attempt after this number of consecutive failures.
     pub(super) fn retry_at(&self, failures: u32, now: Time) -> Time {
         let doubled = self.backoff.saturating_mul(1 << failures.saturating_sub(1).min(16));
         let pause = span(doubled.min(self.max_backoff));

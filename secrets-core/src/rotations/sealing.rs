@@ -64,7 +64,7 @@ impl SealedField {
     }
 }
 
-/// Encrypts and decrypts records of one environment.
+/// Encryption and decryption of the records of one environment.
 pub(crate) struct Sealer<'a> {
     pub(crate) keyring: &'a Keyring,
     pub(crate) project: ProjectId,
@@ -74,7 +74,8 @@ pub(crate) struct Sealer<'a> {
 }
 
 impl<'a> Sealer<'a> {
-    /// Creates a sealer for the records of an environment that the caller is authorized for.
+    /// Creates a sealer (which encrypts and decrypts records) for an environment that the caller is
+    /// authorized for.
     pub(crate) fn of<A: Access>(cx: &Context<'a, A>, scope: &'a EnvironmentScope) -> Self {
         Self {
             keyring: cx.keyring(),
@@ -91,7 +92,8 @@ impl Sealer<'_> {
         Sealed::seal(self.key, &self.context(kept), text)
     }
 
-    /// Decrypts a record with the version of the project's encryption key that encrypted it.
+    /// Decrypts a record with the version of the project's encryption key with which it was
+    /// encrypted.
     pub(crate) async fn open(
         &self,
         reads: &mut dyn Reads,
@@ -121,7 +123,7 @@ impl RotationContext {
         Ok(Self { place, key })
     }
 
-    /// Creates a sealer for records of this rotation's environment.
+    /// Creates a sealer, which encrypts and decrypts records, for this rotation's environment.
     pub(crate) fn sealer<'a>(&'a self, keyring: &'a Keyring) -> Sealer<'a> {
         Sealer {
             keyring,

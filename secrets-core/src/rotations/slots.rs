@@ -4,11 +4,11 @@ use crate::crypto::{Plaintext, random};
 use crate::model::RotationId;
 use crate::model::rotations::Slot;
 
-/// Password length in characters. Gives 192 bits of entropy.
+/// Length of a generated password in characters. Gives 192 bits of entropy.
 const PASSWORD_LENGTH: usize = 32;
 
-/// Password alphabet. No character needs quoting in SQL, a URL, a `.env` file, YAML or a shell; `-`
-/// and `_` satisfy policies that require a special character.
+/// Characters of generated passwords. None of them needs quoting in SQL, a URL, a `.env` file, YAML
+/// or a shell; `-` and `_` satisfy policies that require a special character.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
 
 /// Returns the name of the database user of a slot: at most 21 bytes (MySQL allows 32).
@@ -53,7 +53,7 @@ pub fn draw_password() -> Plaintext {
     }
 }
 
-/// True if a password has an upper-case letter, a lower-case letter, a digit, and `-` or `_`.
+/// True if a password contains an upper-case letter, a lower-case letter, a digit, and `-` or `_`.
 fn has_every_class(password: &str) -> bool {
     let has = |class: fn(&char) -> bool| password.chars().any(|c| class(&c));
     has(char::is_ascii_uppercase)

@@ -1,4 +1,4 @@
-//! Connection tests.
+//! Connection tests: checking that a rotation can use its connection settings.
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -31,7 +31,7 @@ pub struct Candidate {
     pub integration_type: Integration,
     /// Connection method: direct, or through a proxy function.
     pub connection_method: ConnectionMethod,
-    /// Connection to the database.
+    /// Connection settings of the database.
     pub connection: Connection,
     /// Proxy function that connects to the database. Required if `connection_method` is `proxied`.
     pub proxy: Option<ProxyConnection>,
@@ -41,9 +41,9 @@ pub struct Candidate {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TestResult {
-    /// True if a rotation can use the connection.
+    /// True if a rotation could use these connection settings.
     pub success: bool,
-    /// Reason for a failure, or a warning. Never contains text from the server.
+    /// Reason for the failure, or a warning. Never contains text from the server.
     pub message: String,
 }
 

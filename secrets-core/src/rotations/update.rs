@@ -18,7 +18,7 @@ use crate::store::{RotationFailure, RotationRecord};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RotationChange {
-    /// Days between rotations, 1 to 365.
+    /// Number of days between rotations: 1 to 365.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 365))]
     #[serde(default, deserialize_with = "whole::optional")]
     pub rotation_interval_days: Option<u32>,
@@ -27,7 +27,7 @@ pub struct RotationChange {
     pub status: Option<WantedStatus>,
 }
 
-/// Statuses that a user can set.
+/// Statuses that a user can set for a rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "String")]

@@ -79,7 +79,7 @@ pub enum Step {
 pub struct Heading {
     /// Creation time of the request.
     pub at: Time,
-    /// Random nonce, unique to the request.
+    /// Random nonce, different for each request.
     pub nonce: [u8; 16],
     /// Rotation ID; nil if the step belongs to no rotation.
     pub rotation: RotationId,
@@ -89,7 +89,7 @@ pub struct Heading {
     pub step: Step,
 }
 
-/// A function's response, authenticated and decrypted.
+/// Response of the proxy function, authenticated and decrypted.
 pub struct OpenedAnswer {
     /// Outcome of the step: `ok`, or an error code.
     pub outcome: String,
@@ -123,7 +123,7 @@ struct Answer {
 }
 
 impl Step {
-    /// Returns the step's name in messages.
+    /// Returns the name of the step in messages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -136,7 +136,7 @@ impl Step {
 }
 
 impl Heading {
-    /// Creates the heading of a new request, with a random nonce.
+    /// Creates the unencrypted fields of a new request, with a random nonce.
     #[must_use]
     pub fn draw(at: Time, rotation: RotationId, sequence: u64, step: Step) -> Self {
         Self { at, nonce: random(), rotation, sequence, step }

@@ -1,8 +1,8 @@
 //! A rotator that invokes an AWS Lambda function in the target's network.
 //!
-//! The function is `examples/rotation-proxy`, or another that implements the message format in
-//! [`envelope`](super::envelope). This module never retries; the caller decides about retries, and
-//! repeating a step is idempotent in the function.
+//! The function is `examples/rotation-proxy`, or another function that implements the message
+//! format in [`envelope`](super::envelope). This module never retries; the caller decides about
+//! retries, and repeating a step is idempotent in the function.
 
 mod aws;
 
@@ -23,7 +23,7 @@ use crate::ports::rotator::{
 /// Client that invokes AWS Lambda functions.
 #[async_trait]
 pub trait Invoker: Send + Sync {
-    /// Invokes a function once, and waits at most 25 seconds for its result.
+    /// Invokes a Lambda function once, and waits at most 25 seconds for its result.
     async fn invoke(
         &self,
         arn: &str,
@@ -38,7 +38,7 @@ pub enum InvokeFault {
     /// Temporary failure: throttling, a service error, no connection, or a timeout. The function
     /// may or may not have run.
     Unavailable,
-    /// The function does not exist, or invoking it is not permitted.
+    /// The function does not exist, or the service is not permitted to invoke it.
     Refused,
     /// The function failed or exceeded its own timeout.
     Broke,

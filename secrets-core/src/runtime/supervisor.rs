@@ -20,9 +20,9 @@ const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// Maximum time that jobs get to end after the supervisor is stopped.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Runs workers until it is stopped. Each worker has its own task, a timeout for each job, and an
-/// increasing delay after failures. A worker that panics is restarted. Clones of a supervisor
-/// control the same workers.
+/// Supervisor that runs workers until it is stopped. Each worker has its own task, a timeout for
+/// each job, and an increasing delay after failures. A worker that panics is restarted. Clones of a
+/// supervisor control the same workers.
 #[derive(Clone)]
 pub struct Supervisor {
     workers: Arc<[Supervised]>,
@@ -92,7 +92,7 @@ impl Supervisor {
         self.workers.iter().map(Supervised::health).collect()
     }
 
-    /// True if every worker has completed a round recently enough.
+    /// True if the last completed round of every worker was recent enough.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.workers.iter().all(|worker| worker.health().is_running)
@@ -187,7 +187,7 @@ fn backoff(failures: u32) -> Duration {
     Duration::from_secs(2_u64.saturating_pow(failures)).min(MAX_BACKOFF)
 }
 
-/// Formats an error with its causes, for the log.
+/// Formats an error together with its causes, for the log.
 fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -38,8 +38,8 @@ pub struct WatchRegistry {
     permits: Permits<WatchPlace>,
 }
 
-/// Publisher of the revision of a resource. The revision is `None` before the first poll, and after
-/// the resource is deleted.
+/// Sender of the revision of a watched resource to its subscribers. The revision is `None` before
+/// the first poll, and after the resource is deleted.
 type Revision = watch::Sender<Option<Tag>>;
 
 impl WatchRegistry {
@@ -111,8 +111,8 @@ impl WatchRegistry {
         }
     }
 
-    /// Removes a resource from the registry if `may` returns true. Returns true if the resource is
-    /// not in the registry afterwards. A later subscriber then starts a new polling task.
+    /// Removes a resource from the registry if `may` returns true for it. Returns true if the
+    /// resource is no longer in the registry. A later subscriber then starts a new polling task.
     fn remove_if(&self, target: WatchTarget, may: impl Fn(&Revision) -> bool) -> bool {
         let mut revisions = lock(&self.revisions);
         let is_removed = revisions.get(&target).is_none_or(may);

@@ -84,7 +84,7 @@ pub(super) fn service_token(secret: &str, _: &str) -> bool {
     TokenText::is_plausible(secret)
 }
 
-/// Common placeholder passwords.
+/// Passwords that are common placeholders, such as in examples.
 const PLACEHOLDER_PASSWORDS: [&str; 22] = [
     "1234",
     "12345",
@@ -119,7 +119,8 @@ pub(super) fn password(secret: &str, _: &str) -> bool {
     !is_variable && !repeats && !PLACEHOLDER_PASSWORDS.contains(&lower.as_str())
 }
 
-/// Last words of names whose value is not a credential, such as `hash` in `token_hash`.
+/// Words that, at the end of a name, mean that its value is not a credential, such as `hash` in
+/// `token_hash`.
 const METADATA_WORDS: [&str; 29] = [
     "hash",
     "digest",
@@ -179,8 +180,8 @@ pub(super) fn quoted_password(secret: &str, whole: &str) -> bool {
     found >= 3 && !is_metadata_name(whole) && !is_words(secret) && password(secret, whole)
 }
 
-/// True if the last word of the name before the assignment sign is in [`METADATA_WORDS`], as in
-/// `token_hash`.
+/// True if the last word of the name before the assignment sign is in [`METADATA_WORDS`], such as
+/// `hash` in `token_hash`.
 fn is_metadata_name(whole: &str) -> bool {
     let name = whole.split(['=', ':']).next().unwrap_or_default();
     let name = name.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
@@ -207,7 +208,7 @@ fn is_uuid(text: &str) -> bool {
     text.len() == 36 && crate::model::ids::parse(text).is_some()
 }
 
-/// True if a text consists of words, as identifiers and file names do: each part is letters,
+/// True if a text consists of words, like identifiers and file names: each part is letters,
 /// followed by at most four digits.
 fn is_words(text: &str) -> bool {
     let parts = text.split(['_', '-', '.', '/', ':', ' ']).filter(|part| !part.is_empty());

@@ -42,10 +42,10 @@ use crate::model::scans::Severity;
 
 pub(super) use self::place::{Place, Places};
 
-/// Credential found in a text.
+/// A credential that was found in a text.
 #[derive(Debug, Clone)]
 pub struct Match<'r> {
-    /// Rule that matched.
+    /// Detection rule that found the credential.
     pub rule: &'r Rule,
     /// Byte range of the credential in the text; empty for a rule that checks only the path.
     pub span: Range<usize>,

@@ -1,6 +1,6 @@
 //! Line and column numbers, computed in one pass over the text.
 
-/// Position in a text: line and column, both counted from 1.
+/// Position in a text: line number and column number, both starting at 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) line: u32,

@@ -1,4 +1,4 @@
-//! Detection rules: patterns of credentials.
+//! Detection rules: how credentials are recognized.
 
 use std::fmt;
 use std::ops::Range;
@@ -39,7 +39,7 @@ pub struct Rule {
 
 pub(super) type Check = fn(&str, &str) -> bool;
 
-/// Part of the text around a keyword in which the credential is searched.
+/// Part of the text around a keyword in which a rule searches for a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     /// Line that contains the keyword.
@@ -85,7 +85,7 @@ pub(super) enum Target {
     Line,
 }
 
-/// Error in a rule file: the rule's ID and the reason.
+/// Error in a rule file: the ID of the invalid rule and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleError {
     /// ID of the rule, `number N` if the rule has no ID, or `file` or `allowlist` if the error is

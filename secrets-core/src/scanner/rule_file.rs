@@ -1,4 +1,4 @@
-//! Custom rules of an operator, in the gitleaks configuration format.
+//! Detection rules that an operator adds, in the gitleaks configuration format.
 
 use serde::Deserialize;
 
@@ -76,7 +76,7 @@ enum Condition {
     All,
 }
 
-/// Compiled content of a rule file.
+/// Rules and settings of a rule file, compiled.
 pub(super) struct Compiled {
     pub(super) rules: Vec<Rule>,
     pub(super) allowed: Vec<Allowlist>,

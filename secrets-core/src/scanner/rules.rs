@@ -36,7 +36,7 @@ static BUILT_IN: LazyLock<Rules> = LazyLock::new(|| {
 });
 
 impl Rules {
-    /// Returns the built-in rules.
+    /// Returns the built-in detection rules.
     #[must_use]
     pub fn built_in() -> &'static Self {
         &BUILT_IN
@@ -81,7 +81,7 @@ impl Rules {
         Self { all: Vec::new(), allowed: Vec::new(), keywords, by_keyword: Vec::new() }
     }
 
-    /// Iterates over the rules, most specific first.
+    /// Iterates over the detection rules, most specific first.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.all.iter()
     }

@@ -20,8 +20,8 @@ pub struct PlanScan {
     pub scan: NewScan,
 }
 
-/// A scan that is ready to run: [`search`](PlannedScan::search) searches,
-/// [`ConcludeScan`](super::ConcludeScan) stores the result.
+/// A scan that is ready to run: [`search`](PlannedScan::search) performs it, and
+/// [`ConcludeScan`](super::ConcludeScan) stores its findings.
 pub struct PlannedScan {
     pub(super) id: ScanId,
     pub(super) team: TeamId,

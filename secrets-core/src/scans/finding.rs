@@ -1,4 +1,4 @@
-//! Findings of a scan, as shown to the caller.
+//! Findings of a scan, in the form in which they are returned to the caller.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,8 @@ pub struct Finding {
     /// ID of the commit that contains the credential.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Fingerprint: the same for the same finding in every scan of this team and project.
+    /// Fingerprint that identifies the finding: all scans of this team and project give the same
+    /// finding the same fingerprint.
     pub fingerprint: String,
     /// First and last characters of the credential. Only an ellipsis if the credential is a stored
     /// secret value.
@@ -60,7 +61,7 @@ pub struct Finding {
     /// Creation time.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
-    /// Time of the last status change.
+    /// Time of the last change of the finding's status.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub updated_at: Time,
     /// ID of the user who made the last status change.

@@ -26,11 +26,11 @@ pub struct NewScan {
     /// ID of the team that owns the scan. Defaults to the project's team or, without a project, to
     /// the caller's only team or personal team.
     pub team_id: Option<TeamId>,
-    /// Project, by ID or slug. If given, the content is compared with the secret values of this
-    /// project only.
+    /// Project of the scan, by ID or slug. If given, the content is compared only with the secret
+    /// values of this project.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub project_id: Option<ProjectRef>,
-    /// Source of the content; its type decides which one of the following fields is required.
+    /// Source of the content. Its type determines which one of the following fields is required.
     #[cfg_attr(feature = "openapi", schema(value_type = ScanSource))]
     pub source: Object<ScanSource>,
     /// Text to scan. Required for the source type `text`.
@@ -67,13 +67,13 @@ pub struct ScanSource {
 #[cfg_attr(feature = "openapi", schema(value_type = String))]
 pub struct Content(Zeroizing<String>);
 
-/// File to scan.
+/// A file to scan.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ScannedFile {
-    /// File path: 1 to 1,024 characters, without control characters.
+    /// Path of the file: 1 to 1,024 characters, without control characters.
     pub path: String,
-    /// File content.
+    /// Content of the file.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub content: Content,
 }
@@ -86,8 +86,8 @@ pub struct SubmittedFinding {
     pub rule_id: String,
     /// Description of the detection rule: at most 500 visible characters.
     pub description: Option<String>,
-    /// Severity. Default: the severity of the rule with this ID, or medium if there is no such
-    /// rule.
+    /// Severity of the finding. Defaults to the severity of the rule with this ID, or to medium if
+    /// there is no such rule.
     pub severity: Option<Severity>,
     /// Path of the file that contains the credential.
     pub path: Option<String>,

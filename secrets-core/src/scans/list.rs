@@ -1,4 +1,4 @@
-//! Maximum number of scans in a list.
+//! Listing scans.
 
 use super::Scan;
 use super::scope::place;

@@ -45,7 +45,7 @@ pub struct Scan {
     pub id: ScanId,
     /// Team ID.
     pub team_id: TeamId,
-    /// Project ID, if the scan belongs to a project.
+    /// Project that the scan belongs to; absent for a scan of the team as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_id: Option<ProjectId>,
     /// Source of the scanned content.
@@ -58,7 +58,7 @@ pub struct Scan {
     pub by_severity: BySeverity,
     /// True if there were more than 1,000 findings. Only the 1,000 most severe are kept.
     pub truncated: bool,
-    /// Number of stored secret values the content was compared with.
+    /// Number of stored secret values that the content was compared with.
     pub secrets_compared: u32,
     /// Time when the scan started.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
@@ -73,7 +73,8 @@ pub struct Scan {
     pub created_at: Time,
 }
 
-/// Status of a scan. A scan runs within its request, so a scan in a response is always completed.
+/// Status of a scan. A scan runs to its end within the request that creates it, so a scan in a
+/// response is always completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
@@ -94,7 +95,7 @@ pub struct BySeverity {
     pub low: u32,
 }
 
-/// Scan with its findings.
+/// A scan with its findings.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ScanWithFindings {

@@ -27,7 +27,7 @@ pub(super) async fn place(
     Ok((team, None))
 }
 
-/// Locks the project of a scan, or the team of a scan without a project. Checks that the caller is
+/// Locks the project of a scan or, if the scan has no project, its team. Checks that the caller is
 /// a member of the team.
 pub(super) async fn lock_place(
     cx: &mut Context<'_, Write>,
@@ -42,7 +42,8 @@ pub(super) async fn lock_place(
     }
 }
 
-/// Loads a scan, if the caller is a member of its team and has access to its project.
+/// Loads a scan. Fails with "not found" unless the caller is a member of the scan's team and has
+/// access to its project.
 pub(super) async fn scan(cx: &mut Context<'_, Read>, scan: Option<ScanId>) -> Result<ScanRecord> {
     let scan = known(cx, scan).await?;
     cx.team(scan.team, Permission::See, UNKNOWN).await?;
@@ -52,8 +53,8 @@ pub(super) async fn scan(cx: &mut Context<'_, Read>, scan: Option<ScanId>) -> Re
     Ok(scan)
 }
 
-/// Locks the team and the project of a scan, and loads the scan, if the caller has the required
-/// permission in its team and access to its project.
+/// Locks the team and the project of a scan, and loads the scan. Fails unless the caller has the
+/// required permission in the team and access to the project.
 pub(super) async fn locked_scan(
     cx: &mut Context<'_, Write>,
     scan: Option<ScanId>,

@@ -1,4 +1,4 @@
-//! The search step of a scan. Needs no store, clock or runtime.
+//! Search step of a scan. Needs neither a store, a clock nor an async runtime.
 
 use super::begin::PlannedScan;
 use super::input::{FINDINGS, Input, ScanSource, SubmittedFinding};

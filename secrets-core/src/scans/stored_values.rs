@@ -1,7 +1,7 @@
 //! Stored secret values that a scan is compared with.
 //!
-//! The values are decrypted once, in memory, hashed with a MAC key that exists only for this scan,
-//! and wiped. During the search there are only hashes, from which no value can be recovered.
+//! The values are decrypted in memory, hashed with a MAC key that exists only during this scan, and
+//! wiped. The search uses only the hashes, from which no value can be recovered.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -50,7 +50,7 @@ impl StoredValues {
         }
     }
 
-    /// Returns the number of secrets whose values are compared.
+    /// Returns the number of secrets whose values are compared with the content.
     pub(super) fn compared(&self) -> usize {
         self.opened.values().filter(|hash| hash.is_some()).count()
     }
@@ -113,8 +113,8 @@ impl StoredValues {
         self.key.fingerprint(&[value.as_bytes()])
     }
 
-    /// Stores the location of a secret that has a value. The environment that stores the secret is
-    /// preferred to environments that inherit it.
+    /// Stores the location of the secret that has this value. If several environments have the
+    /// value, the one that stores the secret is preferred to those that inherit it.
     fn place(
         &mut self,
         hash: Fingerprint,

@@ -20,8 +20,8 @@ pub struct FindingChange {
     pub comment: Option<Summary>,
 }
 
-/// Changes the status of a finding. The statuses false positive and ignored also apply to later
-/// scans of the same team and project, until the status is changed again.
+/// Changes the status of a finding. The statuses false positive and ignored also apply to the same
+/// finding in later scans of the team and project, until the status is changed again.
 #[derive(Debug)]
 pub struct UpdateFinding {
     /// Scan ID; `None` if the given text is not a valid ID, which is treated as an unknown scan.

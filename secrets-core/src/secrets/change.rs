@@ -1,4 +1,4 @@
-//! Changes to a secret, and the rules for combining their fields.
+//! Changes of a secret, and the rules for combining the fields of a change.
 
 use serde::Deserialize;
 
@@ -10,7 +10,7 @@ use crate::store::{Change, SecretRecord};
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SecretChange {
-    /// New value; the secret is then no longer hidden.
+    /// New value. A hidden secret is then no longer hidden.
     pub value: Option<Plaintext>,
     /// New description.
     pub description: Option<Description>,

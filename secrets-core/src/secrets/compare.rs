@@ -24,8 +24,8 @@ pub struct CompareSecrets {
     /// Environments to compare. `None` compares all environments of the project, or those in the
     /// scope of a service token.
     pub environments: Option<Vec<EnvironmentRef>>,
-    /// True to mark equal values with the same group number. The values that the caller may read
-    /// are then decrypted and compared, and the comparison is recorded in the audit log.
+    /// True to mark equal values with the same group number. For this, the values that the caller
+    /// may read are decrypted and compared, and the comparison is recorded in the audit log.
     pub equal: bool,
     /// Precondition (`If-None-Match`): ETags of the responses that the caller already has.
     pub precondition: Precondition,
@@ -88,7 +88,7 @@ impl Operation for CompareSecrets {
     }
 }
 
-/// Loads the environments to compare, in display order.
+/// Loads the environments that the request selects, in display order.
 async fn selected(
     cx: &mut Context<'_, Read>,
     project: &ProjectRef,
@@ -162,7 +162,7 @@ impl Readable {
         }
     }
 
-    /// Computes the part of the comparison's ETag that covers this environment.
+    /// Computes this environment's part of the comparison's ETag.
     fn tag(&self, cx: &Context<'_, Read>) -> Tag {
         let mut form = format!("compared {} {}", self.role().as_str(), self.environment.position);
         let Some(view) = &self.view else {

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::crypto::{Plaintext, Tag};
 use crate::model::{EnvironmentId, EnvironmentName, MemberAccess, RotationName, SecretKey, Time};
 
-/// Secrets of a project's environments side by side, without values.
+/// Secrets of several environments of a project side by side, without values.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Comparison {
@@ -78,7 +78,7 @@ pub struct ComparedSecret {
     /// the caller may read this value. Valid only within this comparison.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<u32>,
-    /// Time of the last change to the secret.
+    /// Time of the last change of the secret.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub updated_at: Time,
     /// ID of the user or service token that last changed the secret.

@@ -16,7 +16,7 @@ use crate::model::{EnvironmentPath, Error, Permission, Result, SecretKey, Subjec
 pub struct NewSecret {
     /// Secret key.
     pub key: SecretKey,
-    /// Value; required unless `hidden` is `true`.
+    /// Value of the secret. Required unless `hidden` is `true`.
     pub value: Option<Plaintext>,
     /// Description of the secret.
     pub description: Option<Description>,

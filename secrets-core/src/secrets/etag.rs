@@ -12,12 +12,13 @@ use crate::store::{EnvironmentRecord, Selection};
 /// Precondition of a read (`If-None-Match`): ETags of the responses that the caller already has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Precondition {
-    /// No precondition: always return the response.
+    /// No precondition: the response is always returned.
     #[default]
     None,
-    /// The caller has the responses with these ETags.
+    /// The caller already has the responses with these ETags.
     ETags(Vec<String>),
-    /// The caller has a response, with any ETag (`*`).
+    /// The caller already has some response, with any ETag (`*`). The response is then not returned
+    /// again.
     Any,
 }
 
@@ -44,10 +45,10 @@ impl Precondition {
     }
 }
 
-/// Loads the secrets of an environment and computes the ETag of the response named `form`. Returns
-/// no secrets if the precondition contains the current ETag. With a precondition, the ETag is first
-/// computed from the environments of the inheritance chain; if it matches, no secret is read or
-/// decrypted, and no audit entry is written.
+/// Loads the secrets of an environment and computes the ETag of the kind of response that `form`
+/// names. Returns no secrets if the precondition contains the current ETag. With a precondition,
+/// the ETag is first computed from the environments of the inheritance chain; if it matches, no
+/// secret is read or decrypted, and no audit entry is written.
 pub(crate) async fn view_if_changed(
     cx: &mut Context<'_, Read>,
     at: &EnvironmentPath,
@@ -75,8 +76,8 @@ fn tag(cx: &Context<'_, Read>, view: &View, form: &str) -> Tag {
     chain_etag(cx.keyring(), &form, view.chain.iter().map(|link| &link.environment))
 }
 
-/// Computes the ETag of the response named `form` for an inheritance chain. The ETag covers, for
-/// each environment of the chain in order, its ID, name and revision. Every write to an
+/// Computes the ETag of the kind of response that `form` names, for an inheritance chain. The ETag
+/// covers, for each environment of the chain in order, its ID, name and revision. Every write to an
 /// environment's secrets increments its revision.
 pub(crate) fn chain_etag<'a>(
     keyring: &Keyring,

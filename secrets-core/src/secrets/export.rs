@@ -27,12 +27,12 @@ pub struct ExportSecrets {
     pub precondition: Precondition,
 }
 
-/// Exported secrets.
+/// Exported secrets: a list or a text.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum Export {
-    /// Secrets with all their fields.
+    /// List of secrets with all their fields.
     List(Vec<Secret>),
     /// Text in the requested format.
     Text(ExportedText),

@@ -13,7 +13,7 @@ use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Error, Permission, Result, SecretId, SecretKey, Time};
 use crate::store::{SecretRecord, SecretVersion};
 
-/// Maximum number of versions in one response.
+/// Maximum number of previous versions in one response.
 const LIMIT: u32 = 100;
 
 /// Lists the previous versions of a secret that the environment itself defines, newest first.
@@ -25,8 +25,8 @@ pub struct ReadHistory {
     pub at: EnvironmentPath,
     /// Secret key.
     pub key: KeyRef,
-    /// True to include values. Defaults to true for callers with write access, and to false for
-    /// others.
+    /// True to include the values of the versions. Defaults to true for callers with write access,
+    /// and to false for others.
     pub values: Option<bool>,
     /// Returns only versions with a lower number than this one.
     pub before: Option<u32>,
@@ -125,8 +125,8 @@ fn entry(secret: &SecretRecord, old: &SecretVersion, value: Option<Plaintext>) -
     }
 }
 
-/// Derives the ID of a history entry from the secret's ID and the version number, which identify
-/// the stored version (UUID version 8, RFC 9562).
+/// Derives the stable ID of a history entry from the secret's ID and the version number (UUID
+/// version 8, RFC 9562).
 fn entry_id(secret: SecretId, version: u32) -> Uuid {
     let digest = Sha256::new()
         .chain_update(secret.uuid().as_bytes())

@@ -47,7 +47,7 @@ pub struct ImportedSecret {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ImportResult {
-    /// Number of secrets created.
+    /// Number of secrets that were created.
     pub created: usize,
     /// Number of existing secrets that were updated.
     pub updated: usize,
@@ -68,7 +68,7 @@ pub struct ImportResult {
 /// Imports secrets atomically: either all secrets are imported or none.
 #[derive(Debug)]
 pub struct ImportSecrets {
-    /// Environment to import into.
+    /// Environment into which the secrets are imported.
     pub at: EnvironmentPath,
     /// Secrets to import.
     pub import: Import,

@@ -73,7 +73,7 @@ pub struct Secret {
     /// Description of the secret.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     pub description: Option<Plaintext>,
-    /// Version number, starting at 1; increases with each new value.
+    /// Version number of the secret, starting at 1; each new value increases it by one.
     pub version: u32,
     /// Name of the ancestor environment from which the secret is inherited; absent if the
     /// environment itself defines the secret.

@@ -1,4 +1,4 @@
-//! Reading secrets: the steps that several operations share.
+//! Reading secrets: functions that several operations share.
 
 use std::collections::BTreeSet;
 
@@ -75,7 +75,7 @@ pub(crate) async fn shown_secrets<A: Access>(
 }
 
 /// Fails if one of these secrets is inherited from an environment that the caller may not read. The
-/// error names these environments.
+/// error names all such environments.
 pub(super) fn check_readable<'a>(secrets: impl IntoIterator<Item = &'a Visible>) -> Result<()> {
     let restricted = secrets.into_iter().filter(|seen| seen.is_restricted);
     let holders: BTreeSet<_> = restricted.filter_map(|seen| seen.inherited_from.as_ref()).collect();
@@ -102,9 +102,9 @@ pub(crate) async fn values<A: Access>(
     Ok(values)
 }
 
-/// Checks that a secret is really hidden. The hidden flag is part of the authenticated data, so a
-/// row whose flag was altered in the store is an error here. Reporting the secret as missing
-/// instead could make a deployment continue without it.
+/// Checks that a secret is really hidden. The hidden flag is part of the authenticated data, so
+/// this function fails for a row whose flag was altered in the database. Otherwise the secret would
+/// be reported as missing, and a deployment could continue without it.
 pub(crate) async fn verify_hidden<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,

@@ -1,4 +1,4 @@
-//! Rolling a secret back.
+//! Rolling a secret back to a previous version.
 
 use serde::Deserialize;
 
@@ -36,7 +36,7 @@ pub struct RollBackSecret {
     pub at: EnvironmentPath,
     /// Secret key.
     pub key: KeyRef,
-    /// Version to restore.
+    /// Version to restore, and the expected current version.
     pub rollback: Rollback,
 }
 

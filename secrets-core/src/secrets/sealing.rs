@@ -82,7 +82,7 @@ pub(crate) async fn without_value<A: Access>(
     Ok(Secret { inherited_from: seen.inherited_from, restricted: seen.is_restricted, ..secret })
 }
 
-/// Builds the response for an effective secret, with its value.
+/// Builds the response for an effective secret, including its decrypted value.
 pub(crate) async fn reveal<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,

@@ -6,7 +6,7 @@ use super::{Import, ImportedSecret};
 use crate::crypto::{Description, Plaintext};
 use crate::model::{Error, FieldError, Result, SecretKey, Violation, object};
 
-/// Maximum number of validation errors reported for one request.
+/// Maximum number of validation errors in one response.
 pub(super) const MAX_ERRORS: usize = 100;
 
 /// Secrets to import, as submitted by the client. The values are not validated yet.

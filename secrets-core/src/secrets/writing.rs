@@ -1,4 +1,4 @@
-//! Writing secrets: the steps that several operations share.
+//! Writing secrets: functions that several operations share.
 
 use super::change::Content;
 use super::sealing::{seal_description, seal_value};
@@ -149,9 +149,9 @@ pub(super) fn next_version(
 /// Secrets of one environment that are written to the store together.
 #[derive(Default)]
 pub(super) struct SecretBatch {
-    /// New secrets, built by [`first_version`].
+    /// Records of new secrets, built by [`first_version`].
     pub(super) new: Vec<SecretRecord>,
-    /// Next versions of existing secrets, built by [`next_version`].
+    /// Records of the next versions of existing secrets, built by [`next_version`].
     pub(super) next: Vec<SecretRecord>,
 }
 

@@ -14,7 +14,8 @@ use crate::ports::timer::Timer;
 use crate::ports::webhooks::WebhookSender;
 use crate::store::Store;
 
-/// Builder of a service. Everything except the store and the root key has a default.
+/// Builder of a service. Only the store and the root key must be set; everything else has a
+/// default.
 #[must_use]
 pub struct Builder {
     store: Arc<dyn Store>,
@@ -53,7 +54,8 @@ impl Builder {
         self.root(Arc::new(StaticRootKey::new(key)))
     }
 
-    /// Sets the root key as a service that encrypts and decrypts other keys, such as a KMS.
+    /// Sets the root key that an external service, such as a KMS, keeps and uses to encrypt and
+    /// decrypt other keys.
     pub fn root(mut self, root: Arc<dyn RootKeys>) -> Self {
         self.root = Some(root);
         self
@@ -96,7 +98,7 @@ impl Builder {
         self
     }
 
-    /// Sets the HTTP client for webhooks.
+    /// Sets the HTTP client that sends webhook events.
     pub fn webhooks(mut self, sender: Arc<dyn WebhookSender>) -> Self {
         self.webhooks = Some(sender);
         self

@@ -16,7 +16,7 @@ pub struct Health {
     pub database: bool,
     /// True if a test text can be encrypted and decrypted again.
     pub encryption: bool,
-    /// True if audit entries can be written.
+    /// True if the last attempt to store audit entries succeeded.
     pub audit: bool,
     /// Items of background work whose last try on this node failed. They do not make the service
     /// unhealthy, because other work continues.

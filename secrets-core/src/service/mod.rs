@@ -104,7 +104,7 @@ impl Service {
     }
 
     /// Performs an operation: authorizes the caller, runs the operation and records it in the audit
-    /// log. If it fails, nothing is changed.
+    /// log. If the operation fails, nothing is changed.
     pub async fn perform<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
         self.engine.perform(caller, operation).await
     }

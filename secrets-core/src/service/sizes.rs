@@ -12,12 +12,12 @@ use crate::store::{Store, StoreResult};
 /// Percentage of a limit from which its use is reported.
 const NEAR_PERCENT: u64 = 80;
 
-/// Sizes of a database.
+/// Size of a database: bytes, rows of each table, and teams near a limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Sizes {
     /// Size of the database in bytes; `None` for a store in memory.
     pub database_bytes: Option<u64>,
-    /// Number of rows by table.
+    /// Number of rows in each table.
     pub tables: BTreeMap<&'static str, u64>,
     /// Resources of teams that use at least 80 % of the limit of their plan.
     pub near_limits: Vec<NearLimit>,
@@ -32,7 +32,7 @@ pub struct NearLimit {
     pub quota: &'static str,
     /// Amount that counts against the limit.
     pub used: u64,
-    /// Limit of the plan.
+    /// Maximum amount that the plan allows.
     pub limit: u64,
 }
 

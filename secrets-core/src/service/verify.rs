@@ -21,8 +21,8 @@ pub struct VerifiedRecords {
     pub records: u64,
     /// Secrets with at least one record that cannot be decrypted.
     pub unreadable: Vec<SecretId>,
-    /// Number of rotations whose connection, proxy function, pending password and webhooks can all
-    /// be decrypted.
+    /// Number of rotations whose connection settings, proxy settings, new password and webhooks can
+    /// all be decrypted.
     pub rotations: u64,
     /// Number of encrypted records of these rotations.
     pub rotation_records: u64,
@@ -185,7 +185,7 @@ impl Service {
     }
 }
 
-/// Returns the next higher ID; `None` after the highest ID.
+/// Returns the ID that follows this one; `None` after the highest possible ID.
 fn after(id: Uuid) -> Option<Uuid> {
     id.as_u128().checked_add(1).map(Uuid::from_u128)
 }
@@ -203,7 +203,8 @@ mod tests {
         at, attempt, environment, project, rotation, team, user, webhook,
     };
 
-    /// Stores a rotation and a webhook in a deleted project, with every record encrypted correctly.
+    /// Stores a rotation with a webhook in a deleted project. All its records are encrypted
+    /// correctly.
     async fn create_rotation(service: &Service) -> (RotationRecord, WebhookRecord) {
         let owner = user("owner");
         let team = team(&owner, "acme");

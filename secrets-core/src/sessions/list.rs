@@ -1,4 +1,4 @@
-//! Sessions of the caller.
+//! Listing the caller's own sessions.
 
 use super::{UserSession, end_of};
 use crate::engine::{Audit, Callers, Context, Operation, Read};

@@ -1,4 +1,4 @@
-//! Signing out.
+//! Signing out: ending the session that made the request.
 
 use super::revoke::revoke;
 use crate::engine::{Audit, Callers, Context, Operation, Write};

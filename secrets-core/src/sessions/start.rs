@@ -17,7 +17,7 @@ use crate::users::{SyncUser, User, identify};
 /// checked again.
 #[derive(Debug)]
 pub struct StartBrowserSession {
-    /// Verified identity of the user.
+    /// Verified identity of the user who signs in.
     pub identity: Identity,
     /// `User-Agent` header of the browser.
     pub user_agent: Option<String>,

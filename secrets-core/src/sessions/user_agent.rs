@@ -29,7 +29,7 @@ const SYSTEMS: [(&str, &str); 7] = [
     ("Linux", "Linux"),
 ];
 
-/// Maximum length of the name of an unknown browser, in characters.
+/// Maximum number of characters that are shown of an unknown browser's `User-Agent` header.
 const MAX_NAME: usize = 100;
 
 /// Returns the names of the browser and the operating system; `None` if unknown. For an unknown

@@ -10,15 +10,15 @@ use uuid::Uuid;
 use super::StoreResult;
 use crate::model::{AuditBatchId, AuditId, EnvironmentId, ProjectId, TeamId, Time};
 
-/// An audit log entry. It holds names as well as IDs, so that it is readable after the resources
-/// are deleted. No field contains a secret value.
+/// An audit log entry. An entry contains names as well as IDs, so that it can be read after the
+/// resources are deleted. No field contains a secret value.
 ///
 /// Nodes of different versions read each other's batches. If an entry has a field that a node does
 /// not know, the node leaves the entry to newer nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AuditRecord {
-    /// Entry ID.
+    /// ID of the audit log entry.
     pub id: AuditId,
     /// Team that the action belongs to; `None` for an action that concerns only a user.
     pub team: Option<TeamId>,
@@ -32,13 +32,13 @@ pub struct AuditRecord {
     pub environment_name: Option<String>,
     /// Actor type: `user`, `service_token`, `system` or `anonymous`.
     pub actor_type: String,
-    /// ID of the user or service token.
+    /// ID of the user or service token that performed the action.
     pub actor_id: Option<Uuid>,
     /// Name of the actor at the time of the action.
     pub actor_name: Option<String>,
     /// E-mail address of the user at the time of the action.
     pub actor_email: Option<String>,
-    /// Action, such as `secret.created`.
+    /// Name of the action, such as `secret.created`.
     pub action: String,
     /// Type of the affected resource, such as `secret`.
     pub resource_type: String,
@@ -68,7 +68,7 @@ pub struct AuditRecord {
 /// Batch of audit entries of reads that were committed together and are not in the audit log yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditBatch {
-    /// Batch ID.
+    /// ID of the batch.
     pub id: AuditBatchId,
     /// Audit entries of the batch, without positions and hashes; `None` if the stored batch cannot
     /// be decoded.
@@ -83,14 +83,14 @@ pub struct AuditSeal {
     /// Hash of the previous entry in the chain; zeros for the first entry.
     pub previous_hash: [u8; 32],
     /// MAC over the entry, its position and the previous hash. The actor's name and e-mail address
-    /// are not part of it, because they can be erased.
+    /// are not included, because they can be erased.
     pub hash: [u8; 32],
 }
 
 /// Start and end of a team's audit chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditHead {
-    /// Team; `None` for the audit chain of entries without a team.
+    /// Team of the audit chain; `None` for the chain of the entries that belong to no team.
     pub team: Option<TeamId>,
     /// Position of the last entry that was deleted at the end of its retention period; 0 if none
     /// was deleted.
@@ -108,18 +108,18 @@ pub struct AuditHead {
 /// Selection of audit entries by team or by actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditScope {
-    /// Entries of this team.
+    /// Entries of actions that belong to this team.
     Team(TeamId),
-    /// Entries with this user or service token as the actor.
+    /// Entries of actions that this user or service token performed.
     Actor(Uuid),
 }
 
-/// Filter for actions.
+/// Filter for the names of actions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActionFilter {
-    /// The action with exactly this name.
+    /// Action with exactly this name.
     Exactly(String),
-    /// All actions with this prefix.
+    /// All actions whose name starts with this prefix.
     Prefix(String),
 }
 
@@ -133,7 +133,8 @@ pub enum AuditOrder {
     Oldest,
 }
 
-/// Filter, sort order and range of an audit query. `None` or an empty list means no restriction.
+/// Conditions, sort order and range of an audit query. `None` or an empty list means no
+/// restriction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditFilter {
     /// Team or actor whose entries are returned.
@@ -162,9 +163,9 @@ pub struct AuditFilter {
     pub from: Option<Time>,
     /// End of the time range, exclusive.
     pub to: Option<Time>,
-    /// Cursor: only entries after this entry in the sort order are returned.
+    /// Cursor: returns only entries that follow this entry in the sort order.
     pub behind: Option<(Time, AuditId)>,
-    /// Last entry in the sort order that may be returned.
+    /// Last entry in the sort order that may be returned; `None` for no bound.
     pub until: Option<(Time, AuditId)>,
     /// Sort order.
     pub order: AuditOrder,
@@ -255,7 +256,7 @@ pub trait AuditReads: Send {
         limit: u32,
     ) -> StoreResult<Vec<AuditBatch>>;
 
-    /// Returns the highest ID of a batch of audit entries.
+    /// Returns the highest ID of all batches of audit entries; `None` if there is no batch.
     async fn last_audit_batch(&mut self) -> StoreResult<Option<AuditBatchId>>;
 
     /// Counts the audit entries of all teams that are not yet in an audit chain, including entries
@@ -268,7 +269,8 @@ pub trait AuditReads: Send {
     /// Lists the start and end of every audit chain, ordered by team.
     async fn audit_heads(&mut self) -> StoreResult<Vec<AuditHead>>;
 
-    /// Lists the entries of an audit chain after position `behind`, ordered by position.
+    /// Lists the entries of an audit chain after position `behind`, ordered by position, at most
+    /// `limit`.
     async fn audit_chain(
         &mut self,
         team: Option<TeamId>,
@@ -288,8 +290,8 @@ pub trait AuditReads: Send {
 /// Write access to the audit log.
 #[async_trait]
 pub trait AuditWrites: Send {
-    /// Inserts audit entries. Skips an entry if its ID exists, so that a caller that does not know
-    /// whether its commit succeeded can insert the same entries again.
+    /// Inserts audit entries. Skips entries whose ID already exists, so that a caller that does not
+    /// know whether its commit succeeded can insert the same entries again.
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
     /// Inserts audit entries as one record, a batch, which is faster than inserting single entries.
@@ -304,7 +306,7 @@ pub trait AuditWrites: Send {
     ) -> StoreResult<Vec<AuditBatchId>>;
 
     /// Inserts audit entries with their positions and hashes. Fails with `Stale` if one of the
-    /// entries exists already; the caller must then drop the transaction.
+    /// entries already exists; the caller must then drop the transaction.
     async fn insert_sealed_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
     /// Removes the name and e-mail address of a user from all audit entries whose actor is the

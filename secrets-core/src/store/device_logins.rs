@@ -35,9 +35,9 @@ pub struct DeviceLoginRecord {
     pub client: DeviceClient,
     /// Status of the login.
     pub status: DeviceStatus,
-    /// User who approved or denied the login.
+    /// User who approved or denied the login; `None` while it is pending.
     pub user: Option<UserId>,
-    /// Minimum poll interval of the client, in seconds.
+    /// Minimum time between two polls by the client, in seconds.
     pub poll_seconds: u32,
     /// Time of the client's last poll; `None` before the first.
     pub polled_at: Option<Time>,
@@ -52,18 +52,18 @@ pub struct DeviceLoginRecord {
 pub enum DeviceStatus {
     /// Neither approved nor denied by a user yet.
     Pending,
-    /// Approved by a user; the client has not fetched its session yet.
+    /// Approved by a user. The client has not received its session yet.
     Approved,
     /// Denied by a user.
     Denied,
-    /// Approved, and the client has fetched its session.
+    /// Approved by a user, and the client has received its session.
     Redeemed,
 }
 
 impl DeviceStatus {
     const ALL: [Self; 4] = [Self::Pending, Self::Approved, Self::Denied, Self::Redeemed];
 
-    /// Returns the name used in storage and in the API.
+    /// Returns the name of the status, as used in storage and in the API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl DeviceStatus {
         }
     }
 
-    /// Returns the status with this name.
+    /// Returns the status with this name; `None` if there is none.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == name)

@@ -19,7 +19,7 @@ pub struct EnvironmentRecord {
     pub id: EnvironmentId,
     /// Project ID.
     pub project: ProjectId,
-    /// Name, unique within the project, ignoring case.
+    /// Name of the environment, unique within the project, ignoring case.
     pub name: EnvironmentName,
     /// ID of the parent: the environment of the same project from which this environment inherits
     /// secrets.
@@ -57,9 +57,9 @@ pub struct EnvironmentCounters {
 pub enum Selection<'a> {
     /// No secrets.
     None,
-    /// The secret with this secret key, from each environment of the inheritance chain that has it.
+    /// Secret with this key, from each environment of the inheritance chain that has one.
     Key(&'a SecretKey),
-    /// All secrets of each environment of the inheritance chain.
+    /// All secrets, from each environment of the inheritance chain.
     All,
 }
 
@@ -71,7 +71,7 @@ pub struct ResolvedEnvironment {
     pub project: ProjectRecord,
     /// Plan of the project's team.
     pub plan: PlanName,
-    /// Relation of the principal to the project.
+    /// Relation of the user or service token to the project.
     pub relation: Relation,
     /// Newest encryption key of the project.
     pub key: ProjectKeyRecord,
@@ -124,8 +124,8 @@ pub trait EnvironmentReads: Send {
         selection: Selection<'_>,
     ) -> StoreResult<Option<ResolvedEnvironment>>;
 
-    /// Lists the environments of a project that are in the scope of `principal`, ordered by
-    /// position, creation time and ID. For users, all environments are in scope.
+    /// Lists the environments of a project that are in the scope of `principal` (all for a user,
+    /// some for a service token), ordered by position, creation time and ID.
     async fn environments(
         &mut self,
         project: ProjectId,
@@ -137,7 +137,8 @@ pub trait EnvironmentReads: Send {
     /// its project is deleted.
     async fn chain(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentRecord>>;
 
-    /// Returns the counters of an environment. Fails with `Stale` if it does not exist.
+    /// Returns the counters of an environment. Fails with `Stale` if the environment does not
+    /// exist.
     async fn environment_counters(
         &mut self,
         environment: EnvironmentId,
@@ -153,7 +154,8 @@ pub trait EnvironmentReads: Send {
 /// Write access to environments.
 #[async_trait]
 pub trait EnvironmentWrites: Send {
-    /// Inserts an environment. Fails with `Duplicate` if the name is taken, ignoring case.
+    /// Inserts an environment. Fails with `Duplicate` if another environment of the project has the
+    /// same name, ignoring case.
     async fn insert_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()>;
 
     /// Updates name, parent, description and the time of the last change. Fails with `Duplicate` if

@@ -11,12 +11,12 @@ use crate::model::SecretId;
 pub struct Sample {
     /// Secret whose record is decrypted as a check.
     pub secret: SecretRecord,
-    /// Version of the project key that encrypted the secret, or the newest version if that version
-    /// does not exist; `None` if the project has no key.
+    /// Project key with the version that encrypted the secret, or the newest version if that
+    /// version does not exist; `None` if the project has no key.
     pub key: Option<ProjectKeyRecord>,
 }
 
-/// Size of a database and of its tables.
+/// Size of a database and numbers of rows in its tables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoreSize {
     /// Size of the database in bytes, including its indexes.
@@ -25,7 +25,7 @@ pub struct StoreSize {
     pub tables: Vec<(&'static str, u64)>,
 }
 
-/// Read access to the instance's records.
+/// Read access to the record of the instance and to queries about all data.
 #[async_trait]
 pub trait InstanceReads: Send {
     /// Returns the record of the instance and its cryptographic keys; `None` if the instance was
@@ -35,11 +35,12 @@ pub trait InstanceReads: Send {
     /// Returns true if any user, team, project, secret or token exists.
     async fn has_data(&mut self) -> StoreResult<bool>;
 
-    /// Returns the lowest and the highest secret ID, which are the oldest and the newest secret.
+    /// Returns the lowest and the highest ID of all secrets, which are those of the oldest and the
+    /// newest secret.
     async fn secret_range(&mut self) -> StoreResult<Option<(SecretId, SecretId)>>;
 
     /// Returns the first secret whose ID is `from` or higher, with an encryption key of its
-    /// project.
+    /// project. `None` if there is none.
     async fn sample(&mut self, from: SecretId) -> StoreResult<Option<Sample>>;
 
     /// Returns the size of the database and the number of rows in each table; `None` for a store
@@ -47,7 +48,7 @@ pub trait InstanceReads: Send {
     async fn size(&mut self) -> StoreResult<Option<StoreSize>>;
 }
 
-/// Write access to the instance's records.
+/// Write access to the record of the instance.
 #[async_trait]
 pub trait InstanceWrites: Send {
     /// Inserts the record of the instance and its cryptographic keys. Fails with `Duplicate` if the

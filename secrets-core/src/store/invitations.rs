@@ -21,12 +21,12 @@ pub struct InvitationRecord {
     pub email: EmailAddress,
     /// Role that the person gets in the team.
     pub role: Role,
-    /// MAC of the token that accepts the invitation.
+    /// MAC of the token with which the invitation is accepted.
     pub mac: TokenMac,
-    /// Number of times the invitation was sent. Each sending creates a new token and makes the
-    /// previous token invalid.
+    /// Number of times that the invitation was sent. Each time, it gets a new token, and the
+    /// previous token becomes invalid.
     pub times_sent: u32,
-    /// ID of the inviting user.
+    /// ID of the user who sent the invitation.
     pub invited_by: UserId,
     /// Current name of the inviting user; ignored when an invitation is written.
     pub inviter_name: String,
@@ -52,7 +52,7 @@ pub trait InvitationReads: Send {
     /// Lists the invitations of a team, oldest first.
     async fn invitations(&mut self, team: TeamId) -> StoreResult<Vec<InvitationRecord>>;
 
-    /// Lists the invitations sent to an e-mail address, oldest first.
+    /// Lists the invitations to an e-mail address, oldest first.
     async fn invitations_to(&mut self, email: &EmailAddress) -> StoreResult<Vec<InvitationRecord>>;
 
     /// Returns the number of members of a team plus the number of its invitations that expire after

@@ -18,9 +18,9 @@ pub enum SealedColumn {
     PreviousValue,
     /// Connection settings of a rotation.
     Connection,
-    /// Proxy settings of a rotation.
+    /// Settings of a rotation's proxy function.
     Proxy,
-    /// New password of an attempt of a rotation.
+    /// New password of a rotation attempt.
     Pending,
     /// URL and signing secret of a webhook.
     Webhook,
@@ -33,7 +33,7 @@ pub struct SealedRow {
     pub environment: EnvironmentId,
     /// ID of the object that the record belongs to: secret, rotation, attempt or webhook.
     pub object: Uuid,
-    /// Key of the secret; empty for other objects.
+    /// Secret key of the secret; empty for other objects.
     pub key: String,
     /// Version of the secret, or number of the rotation attempt; 0 for descriptions and other
     /// objects.
@@ -90,7 +90,7 @@ pub trait KeyReads: Send {
         limit: u32,
     ) -> StoreResult<Vec<ReplacedKey>>;
 
-    /// Returns the number of project keys by state.
+    /// Returns the number of project keys in each state.
     async fn project_key_counts(&mut self) -> StoreResult<ProjectKeyCounts>;
 
     /// Returns the records of a column that are encrypted with this version of the project's key,
@@ -117,7 +117,7 @@ pub trait KeyWrites: Send {
     async fn finish_project_key_request(&mut self, at: Time) -> StoreResult<()>;
 
     /// Inserts the next version of a project's key, and marks the earlier versions as replaced.
-    /// Fails with `Duplicate` if the version exists.
+    /// Fails with `Duplicate` if the version already exists.
     async fn insert_project_key(&mut self, key: &ProjectKeyRecord, now: Time) -> StoreResult<()>;
 
     /// Locks the row of a replaced project key. Fails with `Stale` if the key was purged with its
@@ -156,7 +156,8 @@ impl SealedColumn {
         Self::Webhook,
     ];
 
-    /// True for the columns of secrets and of their previous versions.
+    /// True for the columns that contain values or descriptions of secrets or of their previous
+    /// versions.
     #[must_use]
     pub fn is_of_secrets(self) -> bool {
         matches!(self, Self::Value | Self::Description | Self::PreviousValue)

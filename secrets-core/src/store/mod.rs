@@ -111,17 +111,17 @@ pub use usage::{CacheUsage, PoolUsage, StoreUsage};
 pub use users::{UserReads, UserRecord, UserWrites};
 pub use webhooks::{WebhookDeliveryRecord, WebhookReads, WebhookRecord, WebhookWrites};
 
-/// Result of a store method.
+/// Result of a store method: a value, or a [`StoreError`].
 pub type StoreResult<T> = Result<T, StoreError>;
 
 /// A database of records, shared by all requests.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Creates a reader. Each call on the reader returns everything that was committed before the
-    /// call. A reader takes no lock.
+    /// Creates a reader. Each call of a method of the reader returns everything that was committed
+    /// before that call. A reader takes no locks.
     async fn read(&self) -> StoreResult<Box<dyn Reads>>;
 
-    /// Begins a transaction. Dropping it without a commit rolls it back.
+    /// Begins a transaction. Dropping the transaction without a commit rolls it back.
     async fn begin(&self) -> StoreResult<Box<dyn Tx>>;
 
     /// Begins a transaction that gets a connection before those that wait in
@@ -137,8 +137,8 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// Checks that the store can be read. Returns the current time of the database server, or
-    /// `None` if the store has no clock of its own.
+    /// Checks that the store can be read. Returns the current time of the database server; `None`
+    /// if the database has no server.
     async fn ping(&self) -> StoreResult<Option<Time>>;
 
     /// Returns the state of the store's connections and cache, for metrics. Does not access the
@@ -228,7 +228,7 @@ pub enum StoreError {
     Stale(Subject),
     /// The result is larger than the maximum that the store returns from one call.
     TooLarge(&'static str),
-    /// The store cannot be reached, or is out of space; a retry may succeed.
+    /// The store cannot be reached, or has no space left; a retry may succeed.
     Unavailable(Cause),
     /// The store returned or refused data unexpectedly: a record cannot be decoded, or an SQL
     /// statement failed for a reason that a retry does not fix.

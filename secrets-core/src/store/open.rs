@@ -42,8 +42,8 @@ pub struct StoreOptions {
     pub timeouts: Timeouts,
 }
 
-/// Timeouts of a store on an SQL database. A call that reaches a timeout fails as unavailable, and
-/// its connection is closed.
+/// Timeouts of a store on an SQL database. A call that reaches a timeout fails with `Unavailable`,
+/// and its connection is closed.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
     /// Maximum time that a call waits for a free connection.
@@ -70,7 +70,7 @@ impl Default for Timeouts {
 /// State of the database tables (schema) compared with this version of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaState {
-    /// The database file does not exist.
+    /// The SQLite database file does not exist.
     Missing,
     /// The database has no tables.
     Empty,

@@ -43,7 +43,7 @@ pub trait OutboxReads: Send {
 /// Write access to the outbox.
 #[async_trait]
 pub trait OutboxWrites: Send {
-    /// Enqueues a delivery.
+    /// Adds a delivery to the outbox.
     async fn insert_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
     /// Claims a delivery: stores `attempts`, which must be one higher than the stored number, and

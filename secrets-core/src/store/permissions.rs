@@ -1,4 +1,4 @@
-//! Permissions: the access that members have to environments.
+//! Permissions: the access levels that members have in environments.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -34,7 +34,7 @@ pub struct PermissionDefault {
     pub project: ProjectId,
     /// Default access level.
     pub access: MemberAccess,
-    /// ID of the user who set the default.
+    /// ID of the user who set the default access level.
     pub set_by: Option<Uuid>,
     /// Time at which the default access level was last set.
     pub updated_at: Time,
@@ -48,7 +48,7 @@ pub struct EnvironmentDefault {
     pub environment: EnvironmentId,
     /// Default access level.
     pub access: MemberAccess,
-    /// ID of the user who set the default.
+    /// ID of the user who set the default access level.
     pub set_by: Option<Uuid>,
     /// Time at which the default access level was set.
     pub created_at: Time,
@@ -88,8 +88,8 @@ pub trait PermissionReads: Send {
 /// Write access to permissions.
 #[async_trait]
 pub trait PermissionWrites: Send {
-    /// Sets a member's permission in an environment, replacing an existing permission. Keeps the
-    /// creation time of the replaced permission, and returns the stored creation time.
+    /// Sets a member's permission in an environment, replacing an existing permission. A replaced
+    /// permission keeps its creation time. Returns the stored creation time.
     async fn put_permission(&mut self, permission: &PermissionRecord) -> StoreResult<Time>;
 
     /// Deletes the permission of a member in an environment. Fails with `Stale` if the permission

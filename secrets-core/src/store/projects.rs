@@ -19,7 +19,7 @@ pub struct ProjectRecord {
     pub team: TeamId,
     /// Display name.
     pub name: DisplayName,
-    /// Name in URLs: unique among all projects and never reused.
+    /// Name of the project in URLs: unique among all projects, and never reused.
     pub slug: Slug,
     /// Description of the project.
     pub description: Option<String>,
@@ -57,7 +57,7 @@ pub struct ProjectRelation {
 /// Progress of purging (permanently deleting) a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PurgeProgress {
-    /// Some data was deleted, and there may be more.
+    /// Some data of the project was deleted, and there may be more.
     Partial,
     /// All remaining data was deleted, so the purge is complete.
     Complete,
@@ -120,8 +120,8 @@ pub trait ProjectWrites: Send {
         key: &ProjectKeyRecord,
     ) -> StoreResult<()>;
 
-    /// Updates name, description and the time of the last change. Fails with `Stale` if the project
-    /// does not exist.
+    /// Updates the name, description and time of the last change of a project. Fails with `Stale`
+    /// if the project does not exist.
     async fn update_project(&mut self, project: &ProjectRecord) -> StoreResult<()>;
 
     /// Marks a project as deleted and removes it from the scope of every service token. Fails with

@@ -20,7 +20,7 @@ use crate::model::{
 pub struct RotationRecord {
     /// Rotation ID.
     pub id: RotationId,
-    /// Environment whose secrets the rotation writes.
+    /// ID of the environment whose secrets the rotation writes.
     pub environment: EnvironmentId,
     /// Settings: database, secret keys and interval.
     pub settings: RotationSettings,
@@ -34,10 +34,10 @@ pub struct RotationRecord {
     pub slots: RotationSlots,
     /// Times of past and future work on the rotation.
     pub schedule: RotationSchedule,
-    /// Server ID that the database reported at the last change, such as PostgreSQL's
+    /// Identity that the database server reported at the last change, such as PostgreSQL's
     /// `system_identifier`.
     pub identity: Option<String>,
-    /// Number of the last attempt; 0 before the first attempt.
+    /// Number of the rotation's last attempt; 0 before the first attempt.
     pub sequence: u64,
     /// ID of the user who created the rotation.
     pub created_by: Option<Uuid>,
@@ -50,11 +50,11 @@ pub struct RotationRecord {
 /// Settings of a rotation: its database, the secret keys to write, and the interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RotationSettings {
-    /// Name, unique within the environment.
+    /// Name of the rotation, unique within the environment.
     pub name: RotationName,
     /// Kind of database.
     pub integration: Integration,
-    /// Connection method: directly, or through a proxy function.
+    /// Connection method: direct, or through a proxy function.
     pub method: ConnectionMethod,
     /// Privileges of the rotated database users.
     pub level: PermissionLevel,
@@ -103,7 +103,7 @@ pub struct RotationSlots {
 pub struct RotationSchedule {
     /// Time of the next scheduled rotation, if the rotation is active.
     pub next_at: Time,
-    /// Seconds that were left until the next rotation when the rotation was paused.
+    /// Number of seconds that were left until the next rotation when the rotation was paused.
     pub remaining: Option<u64>,
     /// Time of the last successful rotation.
     pub last_at: Option<Time>,
@@ -156,7 +156,7 @@ pub struct AttemptRecord {
 pub struct RotationLocation {
     /// Project of the rotation.
     pub project: ProjectRecord,
-    /// True if the project is deleted.
+    /// True if the project of the rotation is deleted.
     pub is_deleted: bool,
     /// Plan of the project's team.
     pub plan: PlanName,
@@ -236,13 +236,13 @@ pub trait RotationReads: Send {
         name: &RotationName,
     ) -> StoreResult<Option<RotationRecord>>;
 
-    /// Returns the rotation with this ID, also if its project is deleted.
+    /// Returns the rotation with this ID, even if its project is deleted.
     async fn rotation(&mut self, rotation: RotationId) -> StoreResult<Option<RotationRecord>>;
 
-    /// Returns the first rotation whose ID is `from` or higher, also if its project is deleted.
+    /// Returns the first rotation whose ID is `from` or higher, even if its project is deleted.
     async fn next_rotation(&mut self, from: RotationId) -> StoreResult<Option<RotationRecord>>;
 
-    /// Returns the project and environment of a rotation, also if the project is deleted.
+    /// Returns the project and environment of a rotation, even if the project is deleted.
     async fn rotation_location(
         &mut self,
         rotation: RotationId,

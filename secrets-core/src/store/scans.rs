@@ -15,11 +15,11 @@ pub struct ScanRecord {
     pub id: ScanId,
     /// Team ID.
     pub team: TeamId,
-    /// Project the scan belongs to, if any.
+    /// ID of the project that the scan belongs to; `None` for a scan of the team as a whole.
     pub project: Option<ProjectId>,
-    /// Kind of source that was scanned.
+    /// Kind of content that was scanned.
     pub source: SourceKind,
-    /// Display name of the source.
+    /// Display name of the scanned source.
     pub source_name: Option<String>,
     /// ID of the commit that was scanned.
     pub source_commit: Option<String>,
@@ -44,13 +44,13 @@ pub struct ScanRecord {
 /// A finding of a scan. The credential that was found is not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FindingRecord {
-    /// Finding ID.
+    /// ID of the finding.
     pub id: FindingId,
     /// Scan ID.
     pub scan: ScanId,
     /// Position of the finding in its scan, starting at 0.
     pub position: u32,
-    /// ID of the detection rule that matched.
+    /// ID of the detection rule that found the credential.
     pub rule: String,
     /// Description of the detection rule.
     pub description: String,
@@ -78,9 +78,9 @@ pub struct FindingRecord {
     pub comment: Option<String>,
     /// Time of the scan that found the credential.
     pub created_at: Time,
-    /// Time of the last status change.
+    /// Time of the last change of the finding's status.
     pub updated_at: Time,
-    /// ID of the user who last changed the status.
+    /// ID of the user who last changed the finding's status.
     pub updated_by: Option<Uuid>,
 }
 
@@ -139,8 +139,8 @@ pub trait ScanWrites: Send {
         findings: &[FindingRecord],
     ) -> StoreResult<()>;
 
-    /// Updates status, comment, and the user and time of the change. Fails with `Stale` if the
-    /// finding does not exist.
+    /// Updates the status and comment of a finding, and the user and time of the change. Fails with
+    /// `Stale` if the finding does not exist.
     async fn update_finding(&mut self, finding: &FindingRecord) -> StoreResult<()>;
 
     /// Saves the status of a fingerprint for a team, so that findings of later scans with this

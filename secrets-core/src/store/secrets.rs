@@ -7,7 +7,7 @@ use super::StoreResult;
 use crate::crypto::Sealed;
 use crate::model::{EnvironmentId, SecretId, SecretKey, Time};
 
-/// A secret with its current version, encrypted.
+/// A secret with its current version. The value and the description are encrypted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretRecord {
     /// Secret ID.
@@ -49,7 +49,7 @@ impl AsRef<Self> for SecretRecord {
 }
 
 impl SecretRecord {
-    /// Returns the size of the encrypted value and description, in bytes.
+    /// Returns the total size of the encrypted value and description, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         let description = self.description.as_ref().map_or(0, |sealed| sealed.as_bytes().len());
@@ -74,7 +74,7 @@ pub struct SecretVersion {
     pub changed_by: Option<Uuid>,
     /// Creation time of this version.
     pub changed_at: Time,
-    /// Time at which the next version replaced this one.
+    /// Time at which the next version replaced this version.
     pub replaced_at: Time,
 }
 

@@ -18,7 +18,7 @@ pub struct SessionRecord {
     pub user: UserId,
     /// MAC of the session's credential, for lookup.
     pub mac: TokenMac,
-    /// First characters of the session's credential, for display.
+    /// First characters of the session's credential, to recognize the session.
     pub prefix: String,
     /// Details of the client that the session was created for.
     pub client: DeviceClient,
@@ -26,12 +26,12 @@ pub struct SessionRecord {
     pub created_at: Time,
     /// Expiry time.
     pub expires_at: Time,
-    /// Time of the last recorded use.
+    /// Time of the last use that was recorded; `None` if there was none.
     pub last_used_at: Option<Time>,
 }
 
 impl SessionRecord {
-    /// Returns the time of the last recorded use, or the creation time of an unused session.
+    /// Returns the time of the last recorded use or, if there was none, the creation time.
     #[must_use]
     pub fn last_activity(&self) -> Time {
         self.last_used_at.unwrap_or(self.created_at)

@@ -12,7 +12,7 @@ pub struct TeamRecord {
     pub id: TeamId,
     /// Display name.
     pub name: DisplayName,
-    /// Name in URLs, unique among teams.
+    /// Name of the team in URLs, unique among all teams.
     pub slug: Slug,
     /// True if this is the personal team that was created at a user's first sign-in.
     pub is_personal: bool,
@@ -44,7 +44,7 @@ pub struct MemberRecord {
     pub avatar_url: Option<String>,
     /// Time at which the user joined the team.
     pub created_at: Time,
-    /// Time of the last change of the role.
+    /// Time of the last change of the member's role.
     pub updated_at: Time,
 }
 
@@ -56,7 +56,7 @@ impl TeamRecord {
     }
 }
 
-/// Name that a deleted team or a purged project gets.
+/// Name that replaces the name of a deleted team or a purged project.
 pub(crate) const DELETED: &str = "deleted";
 
 /// A team and a user's membership in it.
@@ -81,11 +81,11 @@ pub struct TeamUsage {
     pub projects: u64,
     /// Number of environments in all projects.
     pub environments: u64,
-    /// Number of environments in the project that has the most.
+    /// Number of environments in the project with the most environments.
     pub most_environments: u64,
     /// Number of secrets in all environments, including hidden secrets.
     pub secrets: u64,
-    /// Number of secrets in the environment that has the most.
+    /// Number of secrets in the environment with the most secrets.
     pub most_secrets: u64,
     /// Total size of all secrets and their previous versions, in bytes.
     pub bytes: u64,
@@ -111,8 +111,8 @@ impl Membership {
 /// Read access to teams.
 #[async_trait]
 pub trait TeamReads: Send {
-    /// Returns the team with the user's role in it; `None` if the team does not exist. The role is
-    /// `None` if the user is not a member.
+    /// Returns a team with the role that the user has in it. The role is `None` if the user is not
+    /// a member. Returns `None` if the team does not exist.
     async fn membership(&mut self, team: TeamId, user: UserId) -> StoreResult<Option<Membership>>;
 
     /// Lists the teams of a user, oldest first.
@@ -138,13 +138,13 @@ pub trait TeamReads: Send {
 /// Write access to teams.
 #[async_trait]
 pub trait TeamWrites: Send {
-    /// Inserts a team. Fails with `Duplicate` if the slug is taken.
+    /// Inserts a team. Fails with `Duplicate` if another team has the same slug.
     async fn insert_team(&mut self, team: &TeamRecord) -> StoreResult<()>;
 
     /// Adds a member to a team. Fails with `Duplicate` if the user is already a member.
     async fn insert_member(&mut self, member: &MemberRecord) -> StoreResult<()>;
 
-    /// Updates the role of a member. Fails with `Stale` if the user is not a member.
+    /// Updates the role of a team member. Fails with `Stale` if the user is not a member.
     async fn update_member(&mut self, member: &MemberRecord) -> StoreResult<()>;
 
     /// Sets the plan of a team. Fails with `Stale` if the team does not exist.

@@ -10,7 +10,7 @@ use super::StoreResult;
 use crate::crypto::TokenMac;
 use crate::model::{DisplayName, EnvironmentId, ProjectId, TeamId, Time, TokenId, UserId};
 
-/// A service token. Only its MAC is stored, not the token.
+/// A service token. The token's text is not stored, only its MAC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "six independent flags, stored as columns")]
 pub struct TokenRecord {
@@ -20,9 +20,9 @@ pub struct TokenRecord {
     pub team: TeamId,
     /// Display name.
     pub name: DisplayName,
-    /// MAC of the token, for lookup.
+    /// MAC of the token's text, with which the token is looked up.
     pub mac: TokenMac,
-    /// First characters of the token text, for display.
+    /// First characters of the token's text, to recognize the token.
     pub prefix: String,
     /// Permission to read secrets.
     pub can_read: bool,
@@ -44,7 +44,7 @@ pub struct TokenRecord {
     pub expires_at: Option<Time>,
     /// True if the notice about the token's expiry was enqueued, or will never be sent.
     pub expiry_announced: bool,
-    /// IP networks the token may be used from; any network if empty.
+    /// IP networks from which the token may be used; empty if it may be used from anywhere.
     pub networks: Vec<IpNet>,
     /// Previous text of the token, which is still accepted after the last rotation; `None` if there
     /// is none.
@@ -87,7 +87,7 @@ impl TokenRecord {
 pub struct TokenUse {
     /// Time of the use.
     pub at: Time,
-    /// IP address of the client, if known.
+    /// IP address of the client; `None` if unknown.
     pub address: Option<IpAddr>,
 }
 
@@ -101,7 +101,7 @@ impl TokenUse {
 pub struct NewCredential {
     /// MAC of the new token text.
     pub mac: TokenMac,
-    /// First characters of the new token text, for display.
+    /// First characters of the new token text, to recognize the token.
     pub prefix: String,
     /// Time until which the current token text is still accepted; `None` if it becomes invalid
     /// immediately.
@@ -109,11 +109,11 @@ pub struct NewCredential {
     /// True if the new text is returned to a command-line session that ends before the token
     /// expires.
     pub outlives_session: bool,
-    /// Time of the rotation.
+    /// Time at which the token is rotated.
     pub now: Time,
 }
 
-/// Projects and environments in a token's scope.
+/// Projects and environments in the scope of a service token.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TokenScope {
     /// Projects in the scope; empty if the scope includes all projects of the team.
@@ -170,6 +170,6 @@ pub trait TokenWrites: Send {
     /// already marked, or if the token does not exist.
     async fn mark_expiry_announced(&mut self, token: TokenId) -> StoreResult<()>;
 
-    /// Deletes a token. Fails with `Stale` if it does not exist.
+    /// Deletes a service token. Fails with `Stale` if the token does not exist.
     async fn delete_token(&mut self, token: TokenId) -> StoreResult<()>;
 }

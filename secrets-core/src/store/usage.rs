@@ -11,7 +11,7 @@ pub struct StoreUsage {
     pub cache: Option<CacheUsage>,
 }
 
-/// State of a pool of connections.
+/// State of one connection pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolUsage {
     /// Name of the pool: `read`, `write` or `reserved`.
@@ -20,7 +20,7 @@ pub struct PoolUsage {
     pub max: u32,
     /// Number of connections in the pool that are open.
     pub open: u32,
-    /// Number of open connections that are not in use.
+    /// Number of open connections in the pool that are not in use.
     pub idle: u32,
     /// Total time that callers have waited for a connection since the start.
     pub waited: Duration,
@@ -28,7 +28,7 @@ pub struct PoolUsage {
     pub failures: u64,
 }
 
-/// State of a cache of records.
+/// State of the cache of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheUsage {
     /// Approximate size of the cached records, in bytes.

@@ -11,30 +11,30 @@ use crate::model::{Time, UserId};
 pub struct UserRecord {
     /// User ID.
     pub id: UserId,
-    /// Identity provider that authenticates the user (`iss`).
+    /// Identity provider that authenticates the user (`iss` claim).
     pub issuer: String,
-    /// Subject: ID of the user at the issuer (`sub`).
+    /// ID of the user at the identity provider (`sub` claim).
     pub subject: String,
     /// E-mail address, in lower case.
     pub email: String,
-    /// True if the issuer has verified the e-mail address.
+    /// True if the identity provider has verified the e-mail address.
     pub email_verified: bool,
     /// Display name; if the issuer reports no name, the part of the e-mail address before the `@`.
     pub name: String,
-    /// True if the user chose the name. A chosen name is not replaced by the name the issuer
-    /// reports.
+    /// True if the user chose the name. A name from the identity provider then no longer replaces
+    /// it.
     pub is_name_chosen: bool,
-    /// Given name.
+    /// Given name of the user, if known.
     pub first_name: Option<String>,
-    /// Family name.
+    /// Family name of the user, if known.
     pub last_name: Option<String>,
     /// URL of an avatar image.
     pub avatar_url: Option<String>,
     /// Time of the first sign-in.
     pub created_at: Time,
-    /// Time of the last change of the profile.
+    /// Time of the last change of the user's profile.
     pub updated_at: Time,
-    /// Time of the last sign-in.
+    /// Time of the last sign-in; `None` if there was none.
     pub last_login_at: Option<Time>,
 }
 

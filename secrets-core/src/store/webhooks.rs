@@ -17,7 +17,7 @@ pub struct WebhookRecord {
     pub rotation: RotationId,
     /// Encrypted URL and signing secret. The URL is encrypted too, because it may contain a token.
     pub sealed: Sealed,
-    /// Types of the events to send.
+    /// Types of the events that are sent to the webhook.
     pub events: Vec<WebhookEvent>,
     /// True if events are sent to the webhook.
     pub enabled: bool,
@@ -49,7 +49,7 @@ pub struct WebhookDeliveryRecord {
     pub response_status: Option<u16>,
     /// Time of the next attempt while the delivery is pending; otherwise `None`.
     pub next_attempt_at: Option<Time>,
-    /// Time of the event.
+    /// Time at which the event happened.
     pub created_at: Time,
 }
 

@@ -31,7 +31,7 @@ pub struct World {
     pub team: TeamRecord,
     /// Second team, owned by `outsider`.
     pub other_team: TeamRecord,
-    /// Project of the first team.
+    /// Project of the first team, which has three environments.
     pub project: ProjectRecord,
     /// Encryption key of the project.
     pub key: ProjectKeyRecord,
@@ -93,8 +93,8 @@ impl World {
     }
 }
 
-/// Returns the time `seconds` after the creation time of these test records. Its microseconds are
-/// not zero, to detect stores that lose them.
+/// Returns the time `seconds` after the creation time of these test records. Its fraction of a
+/// second is in microseconds and not zero, to detect stores that lose microseconds.
 #[must_use]
 pub fn at(seconds: i64) -> Time {
     DateTime::from_timestamp_micros(1_767_225_600_123_456).unwrap() + TimeDelta::seconds(seconds)
@@ -198,7 +198,8 @@ pub fn project(team: &TeamRecord, slug: &str) -> ProjectRecord {
     }
 }
 
-/// Creates the first encryption key of a project. The wrapped key is random bytes.
+/// Creates the first encryption key of a project. Instead of a wrapped key, it contains random
+/// bytes.
 #[must_use]
 pub fn project_key(project: &ProjectRecord) -> ProjectKeyRecord {
     ProjectKeyRecord {

@@ -9,7 +9,7 @@ use crate::store::sql;
 /// to create databases.
 pub const SERVER: &str = "SECRETS_TEST_POSTGRES_URL";
 
-/// Empty database with all tables, reserved for one test as long as this value exists.
+/// Empty database with all tables, reserved (leased) for one test as long as this value exists.
 ///
 /// Creating a database takes longer than most tests, so databases are reused: the next test that
 /// leases a database deletes the rows of the last test. A database whose tables were changed is

@@ -1,4 +1,4 @@
-//! Fake target database in memory for rotation tests, with scripted failures.
+//! Fake target database in memory for tests of rotations, with planned failures.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -42,7 +42,7 @@ struct User {
 pub enum Script {
     /// Change nothing and return this error.
     Fail(Fault),
-    /// Make the change, but return this error, as if the response was lost.
+    /// Make the change, but return this error, as if the response had been lost.
     Lose(Fault),
     /// Change nothing and never return.
     Hang,
@@ -94,7 +94,7 @@ impl MemoryDatabase {
         self.server().users.get(username).is_some_and(|user| user.is_locked)
     }
 
-    /// Returns the names of all calls so far.
+    /// Returns the names of all calls so far, in order.
     #[must_use]
     pub fn calls(&self) -> Vec<&'static str> {
         self.server().calls.clone()

@@ -12,7 +12,7 @@ use crate::model::rotations::{Integration, PermissionLevel, Slot};
 use crate::ports::rotator::{Apply, DatabaseRotator, Fault, Fence, Login, Target};
 use crate::rotations::{draw_password, group_role, slot_user};
 
-/// Checks the effects of a rotator over its own connection to the target database.
+/// Observer that checks the effects of a rotator over its own connection to the target database.
 #[async_trait]
 pub trait Witness: Send + Sync {
     /// Runs an SQL statement in the target database as a user. Returns the result of the login and

@@ -20,7 +20,7 @@ use crate::model::{
 use crate::notices::needs_no_announcement;
 use crate::store::{EnvironmentRecord, TokenRecord, TokenScope};
 
-/// Fields of a new service token. Unknown fields are an error, so that a misspelled restriction is
+/// Fields of a new service token. Unknown fields are rejected, so that a misspelled restriction is
 /// not ignored.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -43,12 +43,12 @@ pub struct NewToken {
     /// environments of the token's projects.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>, max_items = 100))]
     pub environments: Option<Vec<EnvironmentRef>>,
-    /// Permissions of the token; defaults to `read`.
+    /// Permissions of the token; `read` if absent.
     pub permissions: Option<Vec<Allowed>>,
-    /// Another name for `permissions`; the two cannot be combined. Not the token's scope (projects
-    /// and environments).
+    /// Other name of `permissions`; only one of the two may be given. The token's scope (projects
+    /// and environments) is given by other fields.
     pub scopes: Option<Vec<Allowed>>,
-    /// Lifetime in days. Cannot be combined with `expires_at`.
+    /// Lifetime of the token in days. Cannot be combined with `expires_at`.
     pub expires_in_days: Option<ExpiryDays>,
     /// Expiry time, at most 3,650 days from now. Without `expires_in_days` and `expires_at`, the
     /// token does not expire.
@@ -59,7 +59,8 @@ pub struct NewToken {
     pub ip_allowlist: Option<Vec<Network>>,
 }
 
-/// A permission of a service token. `secrets:read` and `secrets:write` are accepted as well.
+/// A permission of a service token: `read` or `write`. The names `secrets:read` and `secrets:write`
+/// are accepted as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(rename_all = "lowercase"))]
@@ -122,7 +123,7 @@ impl TryFrom<String> for Network {
 /// Creates a service token. The response contains the token text, which cannot be read again.
 #[derive(Debug)]
 pub struct CreateToken {
-    /// Token to create.
+    /// Fields of the new token.
     pub token: NewToken,
 }
 
@@ -285,8 +286,8 @@ fn environments_of_scope(
     Ok(ids.into_iter().collect())
 }
 
-/// Maximum number of allowed IP networks of a token. The client address of every request is
-/// compared with all of them.
+/// Maximum number of networks from which a token may be used. The client address of every request
+/// is compared with all of them.
 const MAX_NETWORKS: usize = 32;
 
 fn networks(given: Option<Vec<Network>>) -> Result<Vec<IpNet>> {

@@ -36,25 +36,25 @@ pub struct ServiceToken {
     pub name: DisplayName,
     /// ID of the team that owns the token.
     pub team_id: TeamId,
-    /// True if the token has access to all projects of the team.
+    /// True if the token may access all projects of the team.
     pub all_projects: bool,
     /// Projects that the token may access; empty if `all_projects` is true.
     pub project_ids: Vec<ProjectId>,
-    /// True if the token has access to all environments of its projects.
+    /// True if the token may access all environments of its projects.
     pub all_environments: bool,
     /// Environments that the token may access; empty if `all_environments` is true.
     pub environment_ids: Vec<EnvironmentId>,
     /// Permissions of the token: `read`, `write` or both.
     pub permissions: Vec<&'static str>,
-    /// Same permissions under the name `scopes`, for clients that expect it. Not the token's scope
-    /// (projects and environments).
+    /// Same as `permissions`, for clients that expect this name. The token's scope (projects and
+    /// environments) is in other fields.
     pub scopes: Vec<&'static str>,
     /// First characters of the token text.
     pub token_prefix: String,
     /// Networks and addresses from which the token may be used; empty if it may be used from
     /// anywhere.
     pub ip_allowlist: Vec<String>,
-    /// User who created the token.
+    /// ID of the user who created the token.
     pub created_by: UserId,
     /// Creation time.
     pub created_at: Time,
@@ -77,7 +77,7 @@ pub struct ServiceToken {
     /// True if the text of the token was returned to a command-line session that ends before the
     /// token expires.
     pub outlives_session: bool,
-    /// `active` or `expired`; deleted tokens are not returned.
+    /// Status: `active` or `expired`. Deleted tokens are not returned.
     pub status: &'static str,
     /// Text of the token; present only in the response that creates or rotates the token.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]

@@ -16,13 +16,13 @@ use crate::store::NewCredential;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TokenRotation {
-    /// Time in seconds during which the old token text is still accepted: 0 to 604,800. Defaults to
-    /// 0.
+    /// Time in seconds during which the previous token text is still accepted: 0 to 604,800.
+    /// Defaults to 0.
     pub grace_period_seconds: Option<GracePeriod>,
 }
 
-/// Time during which the old text of a rotated token is still accepted: 0 to 604,800 seconds (a
-/// week).
+/// Time during which the previous text of a rotated token is still accepted: 0 to 604,800 seconds
+/// (a week).
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "Whole")]

@@ -14,23 +14,23 @@ use crate::engine::{Context, Lock, Write};
 use crate::model::{DisplayName, Error, Result, Role, Slug, Subject, TeamId, Time, UserId};
 use crate::store::{Membership, UserRecord};
 
-/// A user and their team memberships.
+/// A user with the user's team memberships.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct User {
     /// User ID.
     pub id: UserId,
-    /// E-mail address.
+    /// E-mail address of the user.
     pub email: String,
-    /// Name.
+    /// Name of the user.
     pub name: String,
-    /// Given name.
+    /// Given name of the user; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_name: Option<String>,
-    /// Family name.
+    /// Family name of the user; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_name: Option<String>,
-    /// URL of a profile image.
+    /// URL of an image of the user; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avatar_url: Option<String>,
     /// User's ID at the identity provider (`sub` claim).
@@ -58,7 +58,7 @@ pub struct UserTeam {
     pub user_id: UserId,
     /// Role in the team.
     pub role: Role,
-    /// Time the user joined the team.
+    /// Time at which the user joined the team.
     pub created_at: Time,
     /// ID and names of the team that the user is a member of.
     pub team: TeamName,
@@ -72,7 +72,7 @@ pub struct TeamName {
     pub id: TeamId,
     /// Display name.
     pub name: DisplayName,
-    /// Short name used in URLs.
+    /// Short name of the team in URLs.
     pub slug: Slug,
     /// Creation time.
     pub created_at: Time,

@@ -11,8 +11,8 @@ use crate::store::{MemberRecord, StoreError, TeamRecord, UserRecord};
 use crate::teams;
 
 /// Task that creates or updates the caller's account from the claims of the identity provider's
-/// token. A new user gets a personal team. If the token has no e-mail address, the identity
-/// provider is asked for the user's current claims.
+/// token. A new user gets a personal team. If the token contains no e-mail address, the service
+/// asks the identity provider for the user's current claims.
 #[derive(Debug)]
 pub struct SyncUser;
 

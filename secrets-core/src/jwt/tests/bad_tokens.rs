@@ -1,4 +1,4 @@
-//! Invalid tokens, all of which must be rejected.
+//! Tests with invalid tokens, all of which must be rejected.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Errors as sent to callers.
+//! Errors in the form in which they are sent to callers.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ pub struct ErrorBody {
     /// Details of the error: invalid fields, or version conflicts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Details>,
-    /// Plan limit that was exceeded.
+    /// Plan limit that was exceeded; absent for other errors.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(ignore))]
     pub limit: Option<LimitBody>,
@@ -39,7 +39,7 @@ pub struct Details {
 pub struct FieldBody {
     /// Path of the field in the request, such as `secrets[3].key`.
     pub field: String,
-    /// Rule that the field violates.
+    /// Text of the rule that the field violates.
     pub message: String,
     /// Index of the invalid item in an import or a change set, starting at 0.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,15 +49,15 @@ pub struct FieldBody {
     pub key: Option<String>,
 }
 
-/// Fields added to an error body if a plan limit was exceeded (`LimitError`).
+/// Fields that are added to an error body if a plan limit was exceeded (`LimitError`).
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LimitBody {
     /// Name of the limited resource.
     pub resource: &'static str,
-    /// Plan name.
+    /// Name of the team's plan.
     pub plan: String,
-    /// Limit of the plan.
+    /// Maximum number that the plan allows.
     pub limit: u64,
     /// Current number of these resources.
     pub current: u64,

@@ -75,7 +75,7 @@ impl Attempt<'_, '_> {
         Fence { rotation: self.record.rotation, sequence: self.record.sequence }
     }
 
-    /// Stores that the target accepted the password (tx2 in the [module docs](super)).
+    /// Stores that the target database accepted the new password (tx2 in the [module docs](super)).
     async fn applied(&mut self, applied: Applied) -> WorkResult<()> {
         self.record.state = AttemptState::Applied;
         if applied.sent_in_clear {

@@ -21,8 +21,8 @@ use crate::model::{Error, Result, RotationId, Time};
 use crate::ports::rotators::Rotators;
 use crate::store::{DueRotation, Lease, RotationRecord, StoreResult};
 
-/// Timeout of the work on one rotation. Each call to a target ends within 30 seconds; interrupted
-/// work resumes after the lease has ended.
+/// Timeout for all work on one claimed rotation. A single call to a target database ends within 30
+/// seconds. Interrupted work is resumed after the lease has ended.
 const MAX_WORK_TIME: Duration = Duration::from_mins(10);
 
 /// Maximum number of rotations with due work that one call of [`claim_rotations`] examines. If
@@ -72,8 +72,8 @@ impl Worker for RotationWorker {
     }
 }
 
-/// A claimed rotation, to be passed to [`work`]. No other node works on the rotation while the
-/// lease lasts.
+/// A rotation that this node has claimed, to be passed to [`work`]. No other node works on the
+/// rotation until the lease ends.
 #[derive(Debug)]
 pub struct Claim {
     lease: Lease,
@@ -240,7 +240,7 @@ impl Work<'_> {
 /// Kind of work that is due on a rotation without an unfinished attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DueWork {
-    /// Disable the login of the previous credential.
+    /// Disable the login of the previous credential, whose grace period has ended.
     Retire,
     /// Check that the credential in the secrets can log in.
     Check,

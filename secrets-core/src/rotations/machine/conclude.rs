@@ -14,8 +14,8 @@ use crate::notices;
 use crate::ports::rotators::Timings;
 use crate::store::{AttemptRecord, RotationRecord, Tx};
 
-/// Returns the details of the audit entry at the end of an attempt: its number, its trigger, and
-/// the user who requested it.
+/// Returns the details for the audit entry at the end of an attempt: the attempt's number, its
+/// trigger, and the user who requested it.
 pub(super) fn attempt_details(attempt: &AttemptRecord) -> Vec<(&'static str, Value)> {
     let details =
         [("version", attempt.sequence.into()), ("trigger_type", attempt.trigger.as_str().into())];

@@ -2,7 +2,7 @@
 
 use crate::ports::rotator::{Fault, TargetError};
 
-/// Reaction to an error while a password is being set.
+/// Reaction of the service to an error while it sets a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reaction {
     /// Retry after each of the delays in `Timings::retries`; if the last retry fails, give up.

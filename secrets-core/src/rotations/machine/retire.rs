@@ -1,4 +1,5 @@
-//! End of the previous credential's grace period (ext3 in the [module docs](super)).
+//! End of the grace period of the previous credential: disabling its login (ext3 in the [module
+//! docs](super)).
 
 use chrono::TimeDelta;
 

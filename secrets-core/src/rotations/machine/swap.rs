@@ -96,7 +96,7 @@ impl Attempt<'_, '_> {
     }
 }
 
-/// Updates a rotation after its attempt succeeded.
+/// Updates the record of a rotation after a successful attempt.
 fn update_after_success(
     rotation: &mut RotationRecord,
     attempt: &AttemptRecord,

@@ -21,7 +21,7 @@ use crate::store::{AuditRecord, Lease, RotationRecord, StoreError, StoreResult, 
 pub(crate) enum WorkError {
     /// Another worker has taken the lease, or the rotation was deleted.
     Lost,
-    /// The store failed, or a stored record cannot be decrypted.
+    /// The store returned an error, or a stored record cannot be decrypted.
     Failed(Error),
 }
 

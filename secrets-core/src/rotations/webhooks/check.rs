@@ -7,11 +7,12 @@ use crate::model::Time;
 
 /// A received webhook delivery: three headers and the body, as received.
 pub struct Delivered<'a> {
-    /// `webhook-id` header.
+    /// Value of the `webhook-id` header: the message ID.
     pub id: &'a str,
-    /// `webhook-timestamp` header: Unix time in seconds.
+    /// Value of the `webhook-timestamp` header: Unix time in seconds.
     pub timestamp: &'a str,
-    /// `webhook-signature` header: signatures separated by spaces. One of them must match.
+    /// Value of the `webhook-signature` header: signatures separated by spaces. One of them must be
+    /// valid.
     pub signature: &'a str,
     /// Body bytes as received. A body that was parsed and serialized again may differ.
     pub body: &'a [u8],
@@ -60,7 +61,7 @@ impl Delivered<'_> {
 }
 
 impl Unproven {
-    /// Returns the stable name of the reason, for programs.
+    /// Returns the name of the reason, for programs. The names never change.
     #[must_use]
     pub fn kind(self) -> &'static str {
         match self {

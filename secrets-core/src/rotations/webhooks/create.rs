@@ -20,7 +20,7 @@ use crate::store::WebhookRecord;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewWebhook {
-    /// URL of the receiver.
+    /// URL of the webhook's receiver.
     #[cfg_attr(feature = "openapi", schema(
         value_type = String, format = "uri", max_length = 2_048,
         example = "https://hooks.example.com/rotations",
@@ -38,7 +38,7 @@ pub struct CreateWebhook {
     pub at: EnvironmentPath,
     /// Rotation name; an invalid name is treated as an unknown rotation.
     pub rotation: String,
-    /// Webhook to create.
+    /// Fields of the new webhook.
     pub webhook: NewWebhook,
 }
 

@@ -18,7 +18,7 @@ use crate::store::{
     WebhookDeliveryRecord, WebhookRecord,
 };
 
-/// Payload of the outbox row of a webhook delivery.
+/// Payload in the outbox for a webhook delivery.
 #[derive(Deserialize)]
 struct OutboxPayload {
     delivery: WebhookDeliveryId,
@@ -37,9 +37,9 @@ struct Due {
 enum Outcome {
     /// The receiver accepted the delivery, with this HTTP status.
     Accepted(u16),
-    /// The attempt failed and may be retried.
+    /// The attempt failed. It will be retried if retries are left.
     Failed { status: Option<u16>, retry_after: Option<String>, reason: &'static str },
-    /// The receiver responded with 410: the URL no longer exists.
+    /// The receiver responded with HTTP status 410: the URL no longer exists.
     Gone,
     /// Nothing was sent, because the webhook is disabled or the project is deleted.
     Dropped,

@@ -9,7 +9,8 @@ use crate::model::rotations::DeliveryStatus;
 use crate::model::{EnvironmentPath, Result, Time, WebhookDeliveryId, WebhookId};
 use crate::store::WebhookDeliveryRecord;
 
-/// Lists a webhook's deliveries, newest first: at most 100, from the last 30 days.
+/// Lists the deliveries of a webhook, newest first: at most 100, and only those created in the last
+/// 30 days.
 #[derive(Debug)]
 pub struct ListDeliveries {
     /// Environment of the rotation.

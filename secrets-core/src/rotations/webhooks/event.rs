@@ -1,4 +1,4 @@
-//! Webhook events, and enqueueing their deliveries.
+//! Webhook events: building their content, and enqueueing their deliveries.
 
 use serde::Serialize;
 use serde_json::json;
@@ -44,7 +44,7 @@ pub(crate) struct EventData {
     pub(crate) version: u64,
     pub(crate) trigger_type: TriggerType,
     pub(crate) triggered_by: Option<Uuid>,
-    /// Result of the attempt; `None` while it is in progress.
+    /// Result of the rotation attempt; `None` while the attempt is in progress.
     pub(crate) status: Option<Outcome>,
     pub(crate) started_at: Time,
     pub(crate) completed_at: Option<Time>,
@@ -117,7 +117,7 @@ pub(super) async fn enqueue_test_event(
     insert_and_enqueue(tx, webhook, None, |id| body(id, TEST, place, now), now).await
 }
 
-/// Adds a stored webhook delivery to the outbox.
+/// Adds a webhook delivery that is already stored to the outbox.
 pub(super) async fn enqueue(
     tx: &mut dyn Tx,
     delivery: WebhookDeliveryId,

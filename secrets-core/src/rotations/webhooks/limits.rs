@@ -6,7 +6,7 @@ use crate::model::{DeliveryId, TeamId};
 /// Maximum number of concurrent deliveries to one webhook host, which may be a small server.
 const MAX_PER_HOST: usize = 4;
 
-/// Maximum number of concurrent deliveries of a team, so that the team's slow receivers do not
+/// Maximum number of concurrent deliveries for one team, so that the team's slow receivers do not
 /// delay other teams.
 const MAX_PER_TEAM: usize = 16;
 
@@ -17,7 +17,7 @@ pub(super) type DeliveryPermits = QueuePermits<DeliveryId, DeliveryPlace>;
 /// deliveries.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum DeliveryPlace {
-    /// Host of the receiver.
+    /// Host of the webhook's receiver.
     Host(String),
     /// Team that owns the webhook.
     Team(TeamId),

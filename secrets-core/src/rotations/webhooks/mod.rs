@@ -49,11 +49,11 @@ use crate::store::{RotationRecord, WebhookRecord};
 pub struct Webhook {
     /// Webhook ID.
     pub id: WebhookId,
-    /// Rotation whose events are sent.
+    /// ID of the rotation whose events are sent.
     pub rotation_config_id: RotationId,
     /// URL of the webhook's receiver.
     pub url: String,
-    /// Events to send.
+    /// Types of the events that are sent to the webhook.
     pub events: Vec<WebhookEvent>,
     /// True if events are sent to the webhook. Set to false after the receiver failed for a long
     /// time or responded with HTTP status 410.

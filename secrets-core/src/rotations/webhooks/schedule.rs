@@ -9,7 +9,7 @@ use crate::model::Time;
 /// the last attempt fails, the status of the delivery becomes `failed`.
 const RETRY_DELAYS: [i64; 10] = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
-/// Maximum delay that a receiver can request with `Retry-After`.
+/// Maximum delay that a receiver can request with the `Retry-After` header.
 const MAX_RETRY_AFTER: TimeDelta = TimeDelta::hours(24);
 
 /// Maximum time during which all deliveries to a webhook fail. After that, the webhook is disabled.

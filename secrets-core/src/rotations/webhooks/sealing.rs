@@ -1,4 +1,4 @@
-//! Encrypted records of webhooks.
+//! Encryption of the URL and signing secret of webhooks.
 
 use serde::{Deserialize, Serialize};
 

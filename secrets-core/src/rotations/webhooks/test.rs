@@ -8,8 +8,8 @@ use super::{locked_webhook_rotation, rotation_webhook};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Bound, EnvironmentPath, Error, Result, Subject, WebhookId};
 
-/// Sends a test event (`webhook.test`) to a webhook, through the same queue as all events. The call
-/// returns before the event is delivered; the list of deliveries shows the result.
+/// Sends a test event (`webhook.test`) to a webhook, through the same queue as all events. The
+/// operation ends before the event is delivered; the list of deliveries shows the result.
 #[derive(Debug)]
 pub struct TestWebhook {
     /// Environment of the rotation.

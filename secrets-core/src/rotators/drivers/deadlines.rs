@@ -10,11 +10,11 @@ use crate::ports::rotator::{Fault, TargetError};
 /// less than 30 seconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadlines {
-    /// Timeout for resolving the host name and connecting.
+    /// Timeout for resolving the host name and connecting to the server.
     pub connect: Duration,
     /// Timeout for the TLS handshake and the login.
     pub login: Duration,
-    /// Timeout for one SQL statement.
+    /// Timeout for a single SQL statement.
     pub statement: Duration,
     /// Timeout for all SQL statements before the commit, in total.
     pub work: Duration,
@@ -66,8 +66,8 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Runs an SQL statement that precedes the commit, with a timeout. After a timeout the server
-    /// rolls back when the connection is closed.
+    /// Runs an SQL statement that precedes the commit, with a timeout. After a timeout, the server
+    /// undoes the change when the connection is closed.
     pub(super) async fn statement<T>(
         &self,
         statement: impl Future<Output = Result<T, TargetError>>,
@@ -76,7 +76,8 @@ impl Work {
         timeout_at(end, statement).await.unwrap_or_else(|_| Err(Fault::Busy.into()))
     }
 
-    /// Runs the commit with its timeout. After a timeout the outcome of the change is unknown.
+    /// Runs the commit with its timeout. After a timeout, it is unknown whether the change was
+    /// made.
     pub(super) async fn commit<T>(
         &self,
         statement: impl Future<Output = Result<T, TargetError>>,

@@ -1,4 +1,4 @@
-//! Mapping of database error codes to [`Fault`].
+//! Conversion of database error codes to [`Fault`].
 
 use super::Who;
 use crate::egress::DialError;

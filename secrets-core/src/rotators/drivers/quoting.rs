@@ -22,8 +22,8 @@ impl Ident {
         Ok(Self(format!("\"{}\"", name.replace('"', "\"\""))))
     }
 
-    /// Quotes an identifier for MySQL and MariaDB: 1 to 64 characters of the Basic Multilingual
-    /// Plane, without a trailing space.
+    /// Quotes an identifier for MySQL and MariaDB. Accepts names of 1 to 64 characters of the Basic
+    /// Multilingual Plane that do not end with a space.
     pub(super) fn my(name: &str) -> Result<Self, TargetError> {
         let is_allowed = |c: char| c != '\0' && u32::from(c) <= 0xffff;
         let length = name.chars().count();
@@ -63,7 +63,8 @@ impl Literal {
         Ok(Self(format!("'{text}'").into()))
     }
 
-    /// Encodes any text for MySQL and MariaDB as a hexadecimal expression, which needs no escaping.
+    /// Converts any text to a hexadecimal SQL expression for MySQL and MariaDB, which needs no
+    /// escaping.
     pub(super) fn my_text(text: &str) -> Self {
         Self(format!("CONVERT(X'{}' USING utf8mb4)", hexadecimal(text.as_bytes())).into())
     }

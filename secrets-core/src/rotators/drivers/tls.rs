@@ -30,7 +30,7 @@ use crate::ports::rotator::{Fault, Target, TargetError};
 /// global one.
 pub(super) struct Tls {
     provider: Arc<CryptoProvider>,
-    /// Verifier with the platform's trust store, loaded on first use.
+    /// Certificate verifier with the platform's trust store, loaded on first use.
     platform: OnceLock<Arc<Verifier>>,
 }
 
@@ -88,7 +88,8 @@ fn authorities(pem: &str) -> Result<RootCertStore, TargetError> {
     if roots.is_empty() { Err(Fault::TlsUntrusted.into()) } else { Ok(roots) }
 }
 
-/// Returns the server name to verify, in the form that certificates use.
+/// Returns the host name to compare with the server's certificate, in the form that certificates
+/// use.
 pub(super) fn server_name(host: &str) -> Result<String, TargetError> {
     let host = match literal(host) {
         Some(IpAddr::V4(address)) => address.to_string(),

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Fields that a step does not need are absent: `test` has only the connection, `lock` also the
-//! user name, `verify` also password and level. A response may be an empty object. `state` is sent
-//! with an error, the other fields with `ok` of `apply`.
+//! user name, and `verify` the user name, the password and the level too. A response may be an
+//! empty object. `state` is sent with an error, the other fields with `ok` of `apply`.
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;

@@ -24,11 +24,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An [`Invoker`] that uses the AWS SDK's default credential chain: environment variables,
 /// profiles, web identities, containers and instances, in this order. `AWS_ENDPOINT_URL` overrides
-/// the service endpoint, and proxy environment variables are honoured.
+/// the URL of the AWS service, and the environment variables for HTTP proxies apply.
 #[derive(Default)]
 pub struct AwsInvoker {
-    /// Lambda clients for each AWS region, created on first use. There is at most one client per
-    /// region.
+    /// Lambda client for each AWS region, created on first use.
     clients: Mutex<HashMap<String, Client>>,
     #[cfg(feature = "testing")]
     endpoint: Option<String>,

@@ -1,5 +1,5 @@
-//! Built-in rules: credentials whose format the issuer documents, and values assigned to a name
-//! that contains key, token, secret or password.
+//! Built-in detection rules: for credentials whose format the issuer documents, and for values
+//! assigned to a name that contains key, token, secret or password.
 
 mod cloud;
 mod code;

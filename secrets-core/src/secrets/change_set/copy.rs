@@ -77,7 +77,7 @@ async fn copy(
     Ok(missing)
 }
 
-/// Returns the secret with this key. `seen` is sorted by key.
+/// Returns the secret with this key; `None` if there is none. `seen` must be sorted by key.
 fn of_key<'a>(seen: &'a [Visible], key: &SecretKey) -> Option<&'a Visible> {
     let place = seen.binary_search_by(|seen| seen.secret.key.cmp(key)).ok()?;
     seen.get(place)

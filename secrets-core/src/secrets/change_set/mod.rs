@@ -28,10 +28,9 @@ pub struct ChangeSecrets {
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "SubmittedChangeSet")]
 pub struct ChangeSet {
-    /// Changes: 1 to 1,000, each secret key of an environment at most once.
+    /// Changes to make: 1 to 1,000, each secret key of an environment at most once.
     pub changes: Vec<KeyChange>,
-    /// True for a dry run: the changes are made and rolled back, and only their results are
-    /// returned.
+    /// True for a dry run: nothing is changed, and only the results of the changes are returned.
     pub dry_run: bool,
 }
 
@@ -53,14 +52,15 @@ pub struct KeyChange {
 /// Kind of change of a secret, with its input.
 #[derive(Debug)]
 pub enum ChangeAction {
-    /// Creates the secret or sets its value.
+    /// Creates the secret, or sets its value if it exists.
     Set {
         /// New value of the secret.
         value: Plaintext,
         /// New description. If absent, an existing secret keeps its description.
         description: Option<Description>,
     },
-    /// Creates the secret or sets its value to the value that the key has in another environment.
+    /// Creates the secret, or sets its value if it exists, to the value that the key has in another
+    /// environment.
     Copy {
         /// Environment from which the value is copied. Inherited values are copied too. The value
         /// is the one before the change set.
@@ -87,7 +87,7 @@ pub enum ChangeAction {
 pub struct ChangeSetResult {
     /// True if nothing was changed, because the request was a dry run.
     pub dry_run: bool,
-    /// Number of secrets created.
+    /// Number of secrets that were created.
     pub created: usize,
     /// Number of secrets that got a new value.
     pub updated: usize,
@@ -95,7 +95,7 @@ pub struct ChangeSetResult {
     pub same: usize,
     /// Number of secrets that were hidden.
     pub hidden: usize,
-    /// Number of secrets deleted.
+    /// Number of secrets that were deleted.
     pub deleted: usize,
     /// Number of secrets whose description changed, but not their value.
     pub described: usize,

@@ -34,17 +34,17 @@ pub struct SubmittedChangeSet {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 struct SubmittedChange {
-    /// Name or ID of the environment.
+    /// Name or ID of the environment in which the secret is changed.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "staging"))]
     environment: EnvironmentRef,
     /// Secret key of the secret.
     #[cfg_attr(feature = "openapi", schema(value_type = SecretKey))]
     key: Checked<SecretKey>,
-    /// `set` creates the secret or sets its value, `copy` takes the value from another environment,
-    /// `hide` hides the secret key, `delete` deletes the environment's own secret, `describe` sets
-    /// its description.
+    /// Kind of change: `set` creates the secret or sets its value, `copy` sets it to the value that
+    /// the key has in another environment, `hide` hides the secret, `delete` deletes the
+    /// environment's own secret, and `describe` sets its description.
     action: ChangeActionName,
-    /// New value, for `set`.
+    /// New value; required for `set`, otherwise absent.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Plaintext>))]
     value: Option<Checked<Plaintext>>,
     /// Name or ID of the environment from which the value is copied, for `copy`. Inherited values

@@ -83,7 +83,7 @@ async fn is_same(
 }
 
 impl ImportResult {
-    /// Creates the result of a dry run.
+    /// Creates the result of a dry run from the planned effects.
     pub(super) fn planned(secrets: Vec<PlannedImport>) -> Self {
         let count = |effect| secrets.iter().filter(|secret| secret.result == effect).count();
         Self {

@@ -180,7 +180,7 @@ impl EnvironmentWrites for Session<Pending> {
 const GONE: StoreError = StoreError::Stale(Subject::Environment);
 
 impl State {
-    /// Deletes the secrets of an environment with their versions.
+    /// Deletes the secrets of an environment with all their versions.
     pub(super) fn erase_secrets(&mut self, environment: EnvironmentId) {
         self.sizes.remove(&environment);
         for secret in self.secrets.remove(&environment).unwrap_or_default().values() {

@@ -109,7 +109,7 @@ impl State {
         })
     }
 
-    /// Returns the stored invitation. Fails with `Stale` if it has been sent a different number of
+    /// Returns the stored invitation. Fails with `Stale` unless it was sent exactly `times_sent`
     /// times.
     fn with_sendings(
         &self,

@@ -150,7 +150,7 @@ impl State {
         replaced.ok_or(GONE)
     }
 
-    /// Deletes all keys of a project.
+    /// Deletes all encryption keys of a project.
     pub(super) fn forget_keys(&mut self, project: ProjectId) {
         let keys = self.project_keys.remove(&project).unwrap_or_default();
         for version in keys.keys() {

@@ -186,7 +186,7 @@ impl State {
         versions.filter(|version| Some(version.version) != kept).cloned().collect()
     }
 
-    /// Deletes a version of a secret. Returns its size.
+    /// Deletes one previous version of a secret. Returns its size in bytes.
     fn forget_version(
         &mut self,
         environment: EnvironmentId,

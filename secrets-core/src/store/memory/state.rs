@@ -1,4 +1,4 @@
-//! The state of the memory store: one value that is cheap to copy.
+//! State of the memory store: a single value that contains all tables and is cheap to copy.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::store::{
 /// row copies no other row.
 pub(super) type Table<K, V> = OrdMap<K, Arc<V>>;
 
-/// All records of the store.
+/// All records of the memory store.
 #[derive(Clone, Default)]
 pub(super) struct State {
     pub(super) instance: Option<Arc<(InstanceRecord, Vec<InstanceKeyRecord>)>>,
@@ -55,7 +55,7 @@ pub(super) struct State {
     pub(super) project_key_request: Option<Time>,
 
     pub(super) environments: Table<EnvironmentId, EnvironmentRecord>,
-    /// Environment IDs by project, then by case-folded name.
+    /// IDs of environments by project, then by case-folded name.
     pub(super) environment_names: OrdMap<ProjectId, OrdMap<String, EnvironmentId>>,
 
     pub(super) permissions: Table<(EnvironmentId, UserId), PermissionRecord>,
@@ -93,7 +93,7 @@ pub(super) struct State {
 
     /// Batches of audit entries that are not in the map `audit` yet.
     pub(super) audit_batches: OrdMap<AuditBatchId, Arc<[AuditRecord]>>,
-    /// Audit entries by team, oldest first.
+    /// Audit entries by team; within a team, oldest first.
     pub(super) audit: OrdMap<Option<TeamId>, Table<(Time, AuditId), AuditRecord>>,
     /// Keys of the map `audit` for a team's audit entries that are not in an audit chain yet,
     /// oldest first.

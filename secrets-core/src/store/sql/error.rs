@@ -73,12 +73,12 @@ pub(super) fn not_migrated(error: MigrateError, passes: fn(&str) -> bool) -> Sto
     }
 }
 
-/// Creates a [`StoreError::Unavailable`] with this text.
+/// Creates a [`StoreError::Unavailable`] with this error text.
 pub(super) fn unavailable(text: impl Into<String>) -> StoreError {
     StoreError::Unavailable(Box::new(Failure(text.into())))
 }
 
-/// Creates a [`StoreError::Corrupt`] with this text.
+/// Creates a [`StoreError::Corrupt`] with this error text.
 pub(super) fn broken(text: impl Into<String>) -> StoreError {
     StoreError::Corrupt(Box::new(Failure(text.into())))
 }

@@ -65,8 +65,8 @@ pub(super) async fn run<C: Migrate>(connection: &mut C) -> Result<(), MigrateErr
     MIGRATOR.run_direct(None, connection, false).await
 }
 
-/// Compares the migrations that have run with the migrations of this program. Changes nothing. The
-/// table of migrations must exist.
+/// Compares the migrations that have run with the migrations of this program, and returns the state
+/// of the schema. Changes nothing. The table that lists the migrations must exist.
 pub(super) async fn state<C: Migrate>(connection: &mut C) -> Result<SchemaState, MigrateError> {
     let applied = connection.list_applied_migrations(TABLE).await?;
     let latest = MIGRATOR.iter().map(|migration| migration.version).max().unwrap_or_default();
@@ -80,7 +80,7 @@ pub(super) async fn state<C: Migrate>(connection: &mut C) -> Result<SchemaState,
     })
 }
 
-/// Returns a fingerprint of all migrations, which differs for each schema version.
+/// Returns a fingerprint of all migrations. Each schema version has a different fingerprint.
 #[cfg(all(feature = "postgres", feature = "testing"))]
 pub(crate) fn fingerprint() -> [u8; 8] {
     use sha2::{Digest, Sha256};

@@ -20,7 +20,7 @@ const BEGIN: &str = "BEGIN";
 /// Query that is true if migrations have run on the database.
 const HAS_TABLES: &str = "SELECT to_regclass('_sqlx_migrations') IS NOT NULL";
 
-/// SQL statement to run before the connections are closed.
+/// SQL statement to run before the connections are closed; none for PostgreSQL.
 const BEFORE_CLOSE: Option<&str> = None;
 
 const CLOCK: &str = "SELECT clock_timestamp()";
@@ -83,8 +83,8 @@ use servers::{Servers, Watch};
 pub use tables::SqlStore;
 use tables::{CurrentPools, Pools};
 
-/// Migrates the database and opens it. Fails if the URL leads to a connection pooler that does not
-/// keep sessions.
+/// Migrates the database, if needed, and opens it. Fails if the URL leads to a connection pooler
+/// that does not keep sessions.
 pub async fn open(url: &str, options: StoreOptions) -> StoreResult<SqlStore> {
     let servers = Servers::parse(url)?;
     let primary = servers.primary().await?;
@@ -146,7 +146,8 @@ fn session_setup(server: &PgConnectOptions) -> String {
     format!("SELECT {}", calls.collect::<Vec<_>>().join(", "))
 }
 
-/// Migrates the database. Nodes that start at the same time wait for each other.
+/// Migrates the database to the schema of this program. Nodes that migrate at the same time wait
+/// for each other.
 pub async fn migrate(url: &str) -> StoreResult<()> {
     let primary = Servers::parse(url)?.primary().await?;
     pooler::refuse_transaction_mode(&primary.options).await?;

@@ -152,7 +152,7 @@ pub async fn inspect(path: &Path) -> StoreResult<SchemaState> {
     tables::schema_state(connection).await
 }
 
-/// Migrates a database file.
+/// Migrates a database file to the schema of this program.
 pub async fn migrate(path: &Path) -> StoreResult<()> {
     open(path, StoreOptions::default()).await.map(drop)
 }

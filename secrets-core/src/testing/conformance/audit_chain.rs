@@ -126,7 +126,7 @@ pub async fn a_chain_with_another_head_is_stale(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.unsealed_teams().await.unwrap(), []);
 }
 
-/// An entry can be appended to an audit chain only once, and a deleted entry cannot be appended.
+/// An entry can be appended to an audit chain only once. A deleted entry cannot be appended.
 pub async fn an_entry_gets_one_position(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = sealed(store, &world, 2).await;

@@ -132,7 +132,7 @@ pub async fn a_token_lists_no_environments_of_a_project_beyond_its_scope(store: 
     }
 }
 
-/// Only direct child environments are listed, ordered by name, upper case before lower case.
+/// `child_environments` lists only direct children, ordered by name, upper case before lower case.
 pub async fn children_are_direct_and_ordered_by_name(store: &dyn Store) {
     let world = World::build(store).await;
     let child = |name, of: &EnvironmentRecord| EnvironmentRecord {

@@ -124,8 +124,8 @@ pub async fn a_deleted_project_leaves_data(store: &dyn Store) {
     assert!(committed(store, tx).await.has_data().await.unwrap());
 }
 
-/// `secret_range` returns the lowest and the highest secret ID. Both are the same if there is one
-/// secret.
+/// `secret_range` returns the lowest and the highest secret ID. If there is only one secret, both
+/// are the same.
 pub async fn the_range_goes_from_the_oldest_secret_to_the_newest(store: &dyn Store) {
     let world = World::build(store).await;
     let [oldest, middle, newest] = three(&world);

@@ -1,8 +1,9 @@
-//! Conformance tests for stores: the contract of [`crate::store`], one rule per test.
+//! Conformance tests for stores: the rules that a store must follow ([`crate::store`]), one rule
+//! per test.
 //!
 //! [`store_conformance!`](crate::store_conformance) creates a test for every rule, each with a new
-//! empty store. The rules are listed in that macro; a rule that is missing there fails the test
-//! `every_rule_is_listed` below.
+//! empty store. The rules are listed in that macro; if a rule is missing there, the test
+//! `every_rule_is_listed` below fails.
 
 use std::fmt::Debug;
 use std::future::poll_fn;
@@ -55,7 +56,7 @@ pub mod users;
 pub mod versions;
 pub mod webhooks;
 
-/// Task of a test that runs concurrently with others.
+/// Task that a test runs concurrently with other tasks.
 pub type TestTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Function that starts a task on the current runtime and returns a future that waits for its end.

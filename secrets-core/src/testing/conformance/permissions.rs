@@ -58,8 +58,8 @@ pub async fn all_fields_of_a_permission_survive(store: &dyn Store) {
     }
 }
 
-/// A new permission replaces the user's existing permission in the environment; the creation time
-/// is kept.
+/// A new permission replaces the existing permission of the user in the environment. The creation
+/// time is kept.
 pub async fn a_new_permission_replaces_the_previous_one(store: &dyn Store) {
     let world = World::build(store).await;
     let first = permission_for(&world, &world.member, &world.staging);
@@ -124,7 +124,7 @@ pub async fn permissions_of_a_user_are_found_by_project(store: &dyn Store) {
     assert_eq!(found, here);
 }
 
-/// Deleting a permission deletes no other permission; deleting a permission that does not exist
+/// Deleting a permission deletes no other permission. Deleting a permission that does not exist
 /// fails with `Stale`.
 pub async fn a_removed_permission_is_gone(store: &dyn Store) {
     let world = World::build(store).await;

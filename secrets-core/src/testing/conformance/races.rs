@@ -11,7 +11,7 @@ use crate::testing::fixtures::{
     World, environment, next_version, project, project_key, sealed, secret, token, user,
 };
 
-/// Number of concurrent tasks.
+/// Number of tasks that run concurrently.
 const MANY: u32 = 64;
 
 /// Concurrent replacements of a secret all succeed if each calls `touch_environment` before it

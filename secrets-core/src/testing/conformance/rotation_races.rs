@@ -8,7 +8,7 @@ use crate::model::Subject;
 use crate::store::{Lease, RotationRecord, Store, StoreError};
 use crate::testing::fixtures::{World, at, attempt, keys, rotation};
 
-/// Number of concurrent tasks.
+/// Number of tasks that run concurrently.
 const MANY: u32 = 64;
 
 /// Only one of many concurrent attempts to take a lease succeeds.

@@ -75,7 +75,7 @@ pub async fn an_unknown_rotation_is_not_found(store: &dyn Store) {
     assert_eq!(seen.rotation_by_name(world.staging.id, &other_case).await.unwrap(), None);
 }
 
-/// Rotations are listed by name, in byte order, whatever the collation of the database.
+/// Rotations are listed by name in byte order, whatever the sort order (collation) of the database.
 pub async fn rotations_come_by_name(store: &dyn Store) {
     let world = World::build(store).await;
     let names = ["B", "a", "A", "a_b", "a-b", "0"];
@@ -361,7 +361,7 @@ pub(super) async fn elsewhere(tx: &mut Box<dyn Tx>, world: &World) -> RotationRe
     elsewhere
 }
 
-/// Returns the rotation with every field set and changed.
+/// Returns a copy of the rotation with every field set and changed.
 fn full(rotation: &RotationRecord) -> RotationRecord {
     RotationRecord {
         id: rotation.id,

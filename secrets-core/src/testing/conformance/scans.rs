@@ -87,7 +87,8 @@ pub async fn a_scan_id_is_unique(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.findings(first.id).await.unwrap(), []);
 }
 
-/// Scans of teams are listed newest first, up to the limit, and can be limited to one project.
+/// Scans of a team are listed newest first, up to the limit. The list can be restricted to one
+/// project.
 pub async fn scans_come_newest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let made = |age, team, user| ScanRecord { created_at: at(age), ..scan(team, user) };

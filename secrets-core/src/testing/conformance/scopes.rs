@@ -177,8 +177,8 @@ pub async fn a_deleted_token_has_no_relation(store: &dyn Store) {
     }
 }
 
-/// A token whose only project is deleted has access to nothing: an empty list of projects never
-/// means all projects.
+/// A service token whose only project is deleted has access to nothing: an empty list of projects
+/// never means all projects.
 pub async fn a_token_outlives_its_projects_with_an_empty_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -215,8 +215,8 @@ pub async fn a_token_outlives_its_environments_without_scope_in_others(store: &d
     assert_eq!((resolved.relation, in_scope(&resolved)), (Relation::Token, vec![false]));
 }
 
-/// Deleting a project or environment removes it from token scopes and leaves the rest of the
-/// scopes.
+/// Deleting a project or environment removes it from the scopes of service tokens, but keeps the
+/// rest of the scopes.
 pub async fn a_deletion_keeps_the_rest_of_a_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -239,7 +239,7 @@ pub async fn a_deletion_keeps_the_rest_of_a_scope(store: &dyn Store) {
     assert_eq!(left, scope(&[world.project.id], &[world.production.id]));
 }
 
-/// Creates an environment that inherits from production.
+/// Creates an environment that inherits from the environment `production` of the test world.
 async fn child(store: &dyn Store, world: &World) -> EnvironmentRecord {
     let child = EnvironmentRecord {
         inherits_from: Some(world.production.id),

@@ -272,7 +272,7 @@ pub async fn a_secret_that_is_gone_is_stale(store: &dyn Store) {
     assert_stale(tx.delete_secret(secret(&world.production, "KEY").id).await, Subject::Secret);
 }
 
-/// The secret key of a deleted secret can be used again; the new secret has no previous versions.
+/// The key of a deleted secret can be used again. The new secret has no previous versions.
 pub async fn the_key_of_a_deleted_secret_is_free(store: &dyn Store) {
     let world = World::build(store).await;
     let (first, second) = (secret(&world.production, "KEY"), secret(&world.production, "KEY"));

@@ -291,7 +291,8 @@ fn rotation(mac: TokenMac, until: Option<i64>) -> NewCredential {
     NewCredential { mac, prefix, previous_until, outlives_session: true, now: at(60) }
 }
 
-/// A rotated token is found by its new and its previous MAC; its other fields stay unchanged.
+/// After a rotation, a token is found by its new MAC and by its previous MAC. Its other fields stay
+/// unchanged.
 pub async fn a_rotated_token_is_found_by_both_hashes(store: &dyn Store) {
     let world = World::build(store).await;
     let old = token(&world.team, &world.owner);
@@ -331,8 +332,8 @@ pub async fn a_rotation_without_grace_leaves_one_hash(store: &dyn Store) {
     assert_eq!(seen.token_by_mac(&mac).await.unwrap().unwrap().previous, None);
 }
 
-/// After a second rotation, the previous MAC is the MAC from the first rotation; the original MAC
-/// is deleted.
+/// After a second rotation, the previous MAC is the one from the first rotation, and the original
+/// MAC is deleted.
 pub async fn a_token_rotation_replaces_the_current_hash(store: &dyn Store) {
     let world = World::build(store).await;
     let old = token(&world.team, &world.owner);

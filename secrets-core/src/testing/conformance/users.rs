@@ -108,7 +108,7 @@ pub async fn absent_profile_fields_stay_absent(store: &dyn Store) {
     assert_eq!(seen.user(empty.id).await.unwrap(), Some(empty));
 }
 
-/// Text of any length and script is stored unchanged.
+/// Texts of any length and script are stored unchanged, such as a user's name.
 pub async fn a_long_name_in_any_script_survives(store: &dyn Store) {
     let name = "Zoë 'O\"Brien' \\ %_; -- 日本語 👩\u{200d}🚀 ".repeat(200);
     let person = UserRecord { name, ..user("alice") };

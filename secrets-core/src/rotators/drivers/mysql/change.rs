@@ -58,7 +58,7 @@ pub(super) async fn apply(
     Ok(Applied { identity, sent_in_clear: secret.is_clear })
 }
 
-/// SQL: disables the login of a user (`ACCOUNT LOCK`).
+/// Disables the login of a database user (`ACCOUNT LOCK`). Does nothing if the user does not exist.
 pub(super) async fn lock(
     session: &mut Session,
     fence: Fence,
@@ -73,10 +73,10 @@ pub(super) async fn lock(
 }
 
 impl Secret {
-    /// Creates the clause that sets the password of `login`. MariaDB accepts a password hash,
-    /// unless a password validation plugin must see every password. MySQL is sent the password,
-    /// which it omits from its own logs; hashing it here would gain nothing, because MySQL asks for
-    /// the password at the next login.
+    /// Creates the clause that sets the password of `login`. MariaDB gets a password hash, unless a
+    /// password validation plugin must see every password. MySQL gets the password itself and omits
+    /// it from its own logs; sending a hash would gain nothing, because MySQL asks for the password
+    /// at the next login.
     async fn of(session: &mut Session, login: &Login, proven: bool) -> Result<Self, TargetError> {
         let password = login.password.reveal();
         if session.server.is_mariadb && !wants_passwords(session).await? {
@@ -101,8 +101,8 @@ async fn wants_passwords(session: &mut Session) -> Result<bool, TargetError> {
     Ok(session.value(query).await?.as_deref() == Some("1"))
 }
 
-/// Prepares the session: limits lock waits, turns off statement logging where permitted, and takes
-/// the named lock of the rotation.
+/// Prepares the session: limits the time of lock waits, turns off statement logging where
+/// permitted, and takes the named lock of the rotation.
 async fn prepare(session: &mut Session, fence: Fence) -> Result<(), TargetError> {
     session
         .run("SET SESSION lock_wait_timeout = 5, SESSION sql_mode = 'STRICT_ALL_TABLES'")
@@ -119,8 +119,8 @@ async fn prepare(session: &mut Session, fence: Fence) -> Result<(), TargetError>
     }
 }
 
-/// Reads the identity of a MySQL server. A changed identity is not an error, because a failover
-/// changes the identity too.
+/// Reads the identity (server ID) of a MySQL server. A changed identity is not an error, because a
+/// failover changes the identity too.
 async fn identity(session: &mut Session) -> Result<Option<String>, TargetError> {
     if session.server.is_mariadb {
         return Ok(None);
@@ -128,7 +128,7 @@ async fn identity(session: &mut Session) -> Result<Option<String>, TargetError> 
     session.value("SELECT @@GLOBAL.server_uuid").await
 }
 
-/// Returns the quoted account name for use in SQL statements.
+/// Returns the account name of a user, quoted for SQL statements.
 fn account(username: &str) -> Result<String, TargetError> {
     Ok(format!("{}@'%'", Literal::my_plain(username)?))
 }

@@ -22,13 +22,13 @@ use crate::rotators::drivers::Who;
 use crate::rotators::drivers::faults::{Stage, of_number};
 use crate::rotators::drivers::tls::fault_of;
 
-/// Required capabilities, which every supported server has: `PROTOCOL_41`, `SECURE_CONNECTION`,
-/// `PLUGIN_AUTH`.
+/// Protocol capabilities that a server must have: `PROTOCOL_41`, `SECURE_CONNECTION` and
+/// `PLUGIN_AUTH`. All supported servers have them.
 const REQUIRED_CAPABILITIES: u32 = 0x0000_0200 | 0x0000_8000 | 0x0008_0000;
 const SSL: u32 = 0x0000_0800;
-/// Capabilities of this client: the required capabilities, `LONG_PASSWORD`, `CONNECT_WITH_DB` and
-/// `TRANSACTIONS`. Without `LOCAL_FILES`, a server's request for a file is a protocol violation.
-/// Without `MULTI_STATEMENTS`, a query is always a single statement.
+/// Protocol capabilities of this client: the required capabilities, `LONG_PASSWORD`,
+/// `CONNECT_WITH_DB` and `TRANSACTIONS`. Without `LOCAL_FILES`, a server's request for a file is a
+/// protocol violation. Without `MULTI_STATEMENTS`, a query is always a single statement.
 const CLIENT_CAPABILITIES: u32 = REQUIRED_CAPABILITIES | 0x0000_0001 | 0x0000_0008 | 0x0000_2000;
 
 /// ID of the collation `utf8mb4_general_ci`, which both MySQL and MariaDB support.
@@ -60,7 +60,7 @@ pub(super) type Protection = Option<(ClientConfig, ServerName<'static>)>;
 
 type Stream = Wire<Box<dyn Transport>>;
 
-/// Authentication plugin.
+/// Authentication plugin that the server requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Plugin {
     Native,
@@ -170,7 +170,7 @@ async fn encrypt(
     .await
 }
 
-/// Builds the `SSLRequest` packet, which is also the first part of the handshake response.
+/// Builds the `SSLRequest` packet, which is also the first part of the handshake response packet.
 fn handshake_prefix(flags: u32) -> Vec<u8> {
     let max_packet: u32 = 1024 * 1024;
     let mut packet = Vec::with_capacity(128);
@@ -181,7 +181,7 @@ fn handshake_prefix(flags: u32) -> Vec<u8> {
     packet
 }
 
-/// Decodes the `HandshakeV10` packet.
+/// Decodes the `HandshakeV10` packet, with which the server starts the connection.
 fn greeting(packet: &[u8], stage: Stage) -> Result<Greeting, TargetError> {
     let mut parts = Parts::of(packet);
     match parts.number(1)? {
@@ -232,7 +232,7 @@ impl Server {
         Some(Self { is_mariadb, version: (number()?, number()?, number()?) })
     }
 
-    /// True for MySQL 8 and MariaDB 10.5, and later versions.
+    /// True for MySQL 8, MariaDB 10.5, and later versions.
     pub(super) fn is_supported(self) -> bool {
         self.version >= if self.is_mariadb { (10, 5, 0) } else { (8, 0, 0) }
     }

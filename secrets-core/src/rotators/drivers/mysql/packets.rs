@@ -90,7 +90,7 @@ impl<'a> Parts<'a> {
         Ok(taken)
     }
 
-    /// Reads a little-endian integer of the given number of bytes.
+    /// Reads a little-endian integer that is `bytes` bytes long.
     pub(super) fn number(&mut self, bytes: usize) -> Result<u64, Fault> {
         Ok(self.take(bytes)?.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
@@ -120,7 +120,8 @@ impl<'a> Parts<'a> {
         taken
     }
 
-    /// Skips the NULL marker of a column value. Returns true if the marker was next.
+    /// Skips the marker of a NULL column value. Returns true if the marker was next, so the value
+    /// is NULL.
     pub(super) fn skip_null(&mut self) -> bool {
         let rest = self.0.strip_prefix(&[0xfb]);
         self.0 = rest.unwrap_or(self.0);

@@ -5,7 +5,7 @@ use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{Fault, TargetError};
 use crate::rotators::drivers::quoting::{Literal, pattern};
 
-/// Privileges that permit changes to rows or tables.
+/// Privileges that allow a user to change rows or tables.
 const WRITE_PRIVILEGES: [&str; 7] =
     ["INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX"];
 

@@ -14,7 +14,7 @@ use crate::rotators::drivers::faults::Stage;
 /// Maximum number of columns in a result. No SQL statement of this driver returns more.
 const MAX_COLUMNS: u64 = 64;
 
-/// Rows of a result, with values as text. A NULL or a value that is not UTF-8 is `None`.
+/// Rows of a result, with all values as text. `None` stands for NULL or a value that is not UTF-8.
 pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
 const QUIT: u8 = 1;
@@ -38,7 +38,7 @@ impl Session {
         Self { wire, server, work, stage }
     }
 
-    /// Runs an SQL statement that precedes the commit, and returns its rows.
+    /// Runs an SQL statement that precedes the commit, and returns the rows of its result.
     pub(crate) async fn run(&mut self, statement: &str) -> Result<Rows, TargetError> {
         let work = self.work;
         work.statement(async {
@@ -58,7 +58,7 @@ impl Session {
         }
     }
 
-    /// Runs a query that returns a single value.
+    /// Runs a query whose result is a single value.
     pub(super) async fn value(&mut self, query: &str) -> Result<Option<String>, TargetError> {
         let mut rows = self.run(query).await?;
         let row = rows.pop().ok_or(Fault::Protocol)?;

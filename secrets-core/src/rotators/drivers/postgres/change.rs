@@ -2,7 +2,7 @@
 //!
 //! User, password, privileges and fencing token are changed in one transaction. The fencing token
 //! is stored in the comment of the role, `kv:<rotation>:<sequence>`; a role without such a comment
-//! of this rotation is not touched.
+//! of this rotation is never changed.
 
 use std::fmt::Write as _;
 
@@ -51,7 +51,7 @@ pub(super) async fn apply(
     Ok(Applied { identity, sent_in_clear })
 }
 
-/// Disables the login of a user (`NOLOGIN`).
+/// Disables the login of a database user (`NOLOGIN`).
 pub(super) async fn lock(
     peer: &Peer,
     work: Work,

@@ -115,8 +115,8 @@ impl PostgresRotator {
         self.deadlines.login(login).await
     }
 
-    /// Runs the TLS handshake, if TLS is required, before any other message. Otherwise the policy
-    /// must permit an unencrypted connection to the address of the server.
+    /// Runs the TLS handshake before any other message, if the TLS mode requires TLS. Otherwise
+    /// fails unless the policy permits an unencrypted connection to the server's address.
     async fn protect(
         &self,
         target: &Target,

@@ -19,8 +19,9 @@ const MAX_MESSAGES: usize = 20_000;
 /// Maximum length of an authentication message in bytes.
 const MAX_AUTHENTICATION: usize = 8 * 1024;
 
-/// Maximum SCRAM iteration count. The server chooses the count, and every iteration takes the
-/// client CPU time (RFC 5802, 9). Servers use 4096; the driver has the same maximum.
+/// Maximum SCRAM iteration count. The server chooses the count, and every iteration costs the
+/// client CPU time (RFC 5802, section 9). Servers use 4096; the client library has the same
+/// maximum.
 const MAX_ITERATIONS: u64 = 100_000;
 
 /// First byte (tag) of an authentication message.
@@ -29,8 +30,8 @@ const AUTHENTICATION: u8 = b'R';
 /// Trust in a server, which determines the authentication requests that the client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// The server was verified by its certificate. It may ask for any proof, for the password
-    /// itself, or for nothing.
+    /// The server was verified by its certificate. It may ask for a proof of the password, for the
+    /// password itself, or for nothing.
     Proven,
     /// TLS without verification of the server. The server may only ask for a proof of the password
     /// with channel binding, which is useless to an attacker between client and server.
@@ -191,7 +192,8 @@ impl Frames {
     }
 }
 
-/// Parses the iteration count `i=` of the server-first-message (RFC 5802, 7).
+/// Parses the iteration count (`i=`) in the first SCRAM message of the server (RFC 5802, section
+/// 7).
 fn iterations(body: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(body).ok()?;
     text.split(',').find_map(|part| part.strip_prefix("i="))?.parse().ok()

@@ -44,7 +44,7 @@ const PRIVILEGE_DIFFERENCES: &str = "SELECT n.nspname::text, \
     FROM pg_namespace n, pg_roles g \
     WHERE g.rolname = $1 AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'";
 
-/// Query for a group's default privileges on objects that the administrator creates.
+/// Query for the default privileges of a group on objects that the administrator creates later.
 const DEFAULTS: &str = "SELECT d.defaclobjtype::text, a.privilege_type \
     FROM pg_default_acl d, aclexplode(d.defaclacl) a, pg_roles g \
     WHERE d.defaclrole = (SELECT oid FROM pg_roles WHERE rolname = current_user) AND d.defaclnamespace = 0 \
@@ -89,7 +89,7 @@ impl Level {
         }
     }
 
-    /// Grants the group exactly the privileges of this level.
+    /// Grants the group exactly the privileges of this level, and revokes all others.
     pub(super) async fn grant(
         &self,
         transaction: &Transaction<'_>,

@@ -54,7 +54,7 @@ impl<'a> Transaction<'a> {
         self.work.statement(answer).await
     }
 
-    /// Runs a query and returns its rows.
+    /// Runs a query and returns the rows of its result.
     pub(super) async fn rows(
         &self,
         query: &str,
@@ -67,7 +67,7 @@ impl<'a> Transaction<'a> {
         self.work.statement(answer).await
     }
 
-    /// Runs a query that returns a single row.
+    /// Runs a query whose result is a single row.
     pub(super) async fn row(
         &self,
         query: &str,

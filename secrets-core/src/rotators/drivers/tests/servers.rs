@@ -100,7 +100,8 @@ impl Server {
         if self.is_postgres() { Ident::pg(name) } else { Ident::my(name) }.unwrap()
     }
 
-    /// Creates a database with the table `things (id)`, which has one row.
+    /// Creates a database with the table `things (id)`, which has one row. Returns it as the target
+    /// of a rotation.
     pub(super) async fn database(&self, name: &str) -> Target {
         let name = format!("{name}{:08x}", u32::from_be_bytes(random()));
         self.admin(&self.target, &format!("CREATE DATABASE {}", self.quoted(&name))).await.unwrap();
@@ -178,7 +179,7 @@ impl Server {
     }
 }
 
-/// Creates the parameters of a first attempt: a new rotation and a new password.
+/// Creates the parameters of the first attempt of a new rotation, with a new password.
 pub(super) fn apply(level: PermissionLevel) -> Apply {
     let rotation = RotationId::from(uuid::Uuid::from_bytes(random()));
     let password = format!("kvc_{}", draw_password().reveal());

@@ -82,7 +82,7 @@ impl Changes {
         }
     }
 
-    /// Marks the start of the commit of the open transaction. Until the commit ends, cached copies
+    /// Marks the start of the open transaction's commit. Until the commit has ended, cached copies
     /// of the records that it changes are not used.
     pub(in crate::store::sql) fn begin_commit(self: &Arc<Self>) -> RunningCommit {
         let stripes = mem::take(&mut *lock(&self.pending));

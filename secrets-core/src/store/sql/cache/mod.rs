@@ -22,7 +22,7 @@ use crate::store::{
     CacheUsage, Relation, ResolvedEnvironment, SecretRecord, Selection, TokenRecord, UserRecord,
 };
 
-/// Default size of the cache, in bytes.
+/// Default maximum size of the cache, in bytes.
 #[cfg(feature = "sqlite")]
 pub(super) const DEFAULT_BYTES: u64 = 24 * 1024 * 1024;
 

@@ -1,9 +1,9 @@
 //! Refusal of connection poolers that do not keep sessions.
 //!
-//! The service needs sessions: settings with timeouts, prepared statements, and the lock of
-//! migrations. A pooler in transaction mode (PgBouncer's `pool_mode = transaction`) gives each
-//! transaction any connection to the server. The failures would appear later, under load, as
-//! missing prepared statements or as locks that are never released.
+//! The service needs sessions: settings for timeouts, prepared statements, and the lock that is
+//! held during migrations. A pooler in transaction mode (PgBouncer's `pool_mode = transaction`)
+//! gives each transaction any connection to the server. The failures would appear later, under
+//! load, as missing prepared statements or as locks that are never released.
 
 use std::time::Duration;
 

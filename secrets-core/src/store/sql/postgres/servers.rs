@@ -19,7 +19,7 @@ use super::tables::{CurrentPools, Pools};
 use super::{error, passes, pools, url};
 use crate::store::{StoreOptions, StoreResult};
 
-/// Interval between two checks of all servers.
+/// Interval between two checks of the servers.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Maximum time to connect to a server, and maximum time until its response.

@@ -1,4 +1,4 @@
-//! URL of a database with one or several hosts, as `libpq` accepts it:
+//! Parsing of the URL of a database with one or several hosts, in the form that `libpq` accepts:
 //! `postgres://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE`.
 
 use zeroize::Zeroizing;

@@ -97,7 +97,7 @@ mod tests {
     use crate::store::StoreOptions;
     use crate::testing::folder;
 
-    /// Tables whose records are not cached.
+    /// Tables whose records are never cached.
     const NOT_CACHED: [&str; 22] = [
         "_sqlx_migrations",
         "audit_batches",

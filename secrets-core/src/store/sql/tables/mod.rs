@@ -82,7 +82,7 @@ macro_rules! columns {
     };
 }
 
-/// `FROM` clause for scans, except scans of deleted projects.
+/// `FROM` clause for scans, without the scans of deleted projects.
 macro_rules! shown_scans {
     () => {
         " FROM scans s LEFT JOIN projects p ON p.id = s.project_id
@@ -174,7 +174,7 @@ pub(super) struct Pools {
     /// writes has. The transactions of [`Store::begin_prioritized`] need no permit, only a
     /// connection.
     turns: Arc<Semaphore>,
-    /// Connections for [`Store::ping`], which must not wait for requests.
+    /// Connections for health checks ([`Store::ping`]), which must not wait for requests.
     pub(super) reserved: Pool<Db>,
     /// Statistics of the waits for connections: for the pools `readers`, `writers` and `reserved`,
     /// in this order.
@@ -333,7 +333,7 @@ impl<C: Connected> Session<C> {
         row.map(|row| read(&Row { table, row: &row })).transpose()
     }
 
-    /// Runs an SQL statement and decodes every row of its result with `read` as it arrives.
+    /// Runs an SQL statement and decodes each row of its result with `read`, as the row arrives.
     async fn all<T: Send>(
         &mut self,
         table: &'static str,
@@ -349,7 +349,7 @@ impl<C: Connected> Session<C> {
         Ok(records)
     }
 
-    /// Runs an SQL statement and passes every row of its result to `take` as it arrives.
+    /// Runs an SQL statement and passes each row of its result to `take`, as the row arrives.
     async fn each(
         &mut self,
         table: &'static str,
@@ -368,7 +368,7 @@ impl<C: Connected> Session<C> {
             .await
     }
 
-    /// Runs an SQL statement that returns a count.
+    /// Runs an SQL statement that returns a count, and returns the count.
     async fn count(&mut self, statement: Statement<'_>) -> StoreResult<u64> {
         let count = self.one("count", statement, |row| row.number("count")).await?;
         count.ok_or_else(|| broken("a count returned no row"))
@@ -376,7 +376,7 @@ impl<C: Connected> Session<C> {
 }
 
 impl Session<Transaction> {
-    /// Runs an SQL statement and returns the number of rows written.
+    /// Runs an SQL statement and returns the number of rows that it wrote.
     async fn write(&mut self, statement: Statement<'_>) -> StoreResult<u64> {
         let (connection, limit) = self.0.pooled().await?.parts();
         let done = async { statement.execute(connection).await.map_err(failed) };

@@ -37,17 +37,17 @@ pub(super) struct Pooled {
     commit: Option<RunningCommit>,
 }
 
-/// Timeout of the SQL statements on a connection.
+/// Timeout with which the SQL statements on a connection are run.
 pub(super) struct StatementLimit {
     timeout: Duration,
-    /// True while an SQL statement runs, and after an SQL statement that did not end.
+    /// True while an SQL statement runs, and after it if the statement was cancelled or timed out.
     is_busy: bool,
 }
 
 /// Access to the connection of a session. Implemented by readers and transactions, so that the read
 /// methods are written only once.
 pub(super) trait Connected: Send {
-    /// Returns the connection.
+    /// Returns the connection; a reader acquires it first if needed.
     fn pooled(&mut self) -> impl Future<Output = StoreResult<&mut Pooled>> + Send;
 
     /// Returns the cache; `None` if the session must not read from it.
@@ -105,7 +105,7 @@ impl Waits {
 }
 
 impl Pooled {
-    /// Acquires a connection whose SQL statements have this timeout.
+    /// Acquires a connection of a pool. `timeout` is the timeout of its SQL statements.
     pub(super) async fn acquire(
         (pool, waits): (&Pool<Db>, &Waits),
         timeout: Duration,
@@ -220,7 +220,7 @@ impl Transaction {
         Ok(transaction)
     }
 
-    /// Commits the transaction.
+    /// Commits the transaction, and then returns the connection to its pool.
     pub(super) async fn commit(mut self) -> StoreResult<()> {
         self.pooled.commit = self.cache.as_ref().map(|cache| cache.changes().begin_commit());
         let (connection, limit) = self.pooled.parts();

@@ -31,11 +31,11 @@ const SAID: &str = "kvc_server_said <script>alert(1)</script> \u{1b}[31m";
 /// Step in the script of a fake server.
 #[derive(Clone)]
 enum Step {
-    /// Sends these bytes.
+    /// Sends these bytes to the client.
     Say(Vec<u8>),
-    /// Sends these bytes again and again.
+    /// Sends these bytes again and again to the client.
     Repeat(Vec<u8>),
-    /// Sends these bytes, one every 200 milliseconds.
+    /// Sends these bytes to the client, one every 200 milliseconds.
     Drip(Vec<u8>),
     /// Waits for data from the client.
     Hear,

@@ -15,7 +15,7 @@ fn packet(number: u8, body: &[u8]) -> Vec<u8> {
     [&[a, b, c, number][..], body].concat()
 }
 
-/// Builds the initial handshake packet.
+/// Builds the initial handshake packet of a MySQL server.
 fn greeting(version: &str, plugin: &str, capabilities: u32) -> Vec<u8> {
     let [a, b, c, d] = capabilities.to_le_bytes();
     packet(
@@ -48,7 +48,7 @@ fn error(number: u8, code: u16, state: &str) -> Step {
     Step::Say(packet(number, &body))
 }
 
-/// Builds an authentication switch request.
+/// Builds the packet with which a MySQL server asks for another authentication plugin.
 fn switch(number: u8, plugin: &str) -> Vec<u8> {
     packet(number, &[&[0xfe], plugin.as_bytes(), b"\x0001234567890123456789\0"].concat())
 }

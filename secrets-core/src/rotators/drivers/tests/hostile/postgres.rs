@@ -197,8 +197,8 @@ fn permissive(username: &str) -> Vec<Step> {
     ])
 }
 
-/// Checks a server that asks for no password: the rotated user's login is accepted, and the
-/// administrator's login is refused.
+/// Checks that a rotated user's login succeeds on a server that asks for no password, and that the
+/// administrator's login is refused there.
 #[tokio::test]
 async fn a_server_without_authentication_accepts_a_user_but_not_the_administrator() {
     let case = case("open", TLS, permissive("kv_x_a"), Fault::TlsUntrusted);
