@@ -105,9 +105,9 @@ pub struct PlanLimit {
     pub quota: Quota,
     /// Name of the team's plan.
     pub plan: PlanName,
-    /// Maximum number that the plan allows.
+    /// Limit of the plan: a number of resources, or a size in bytes.
     pub limit: u64,
-    /// Current number of these resources.
+    /// Current usage: a number of resources, or a size in bytes.
     pub current: u64,
 }
 

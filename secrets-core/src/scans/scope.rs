@@ -42,8 +42,8 @@ pub(super) async fn lock_place(
     }
 }
 
-/// Loads a scan. Fails with "not found" unless the caller is a member of the scan's team and has
-/// access to its project.
+/// Loads a scan. Fails unless the caller is a member of the scan's team and has access to its
+/// project.
 pub(super) async fn scan(cx: &mut Context<'_, Read>, scan: Option<ScanId>) -> Result<ScanRecord> {
     let scan = known(cx, scan).await?;
     cx.team(scan.team, Permission::See, UNKNOWN).await?;
@@ -68,7 +68,7 @@ pub(super) async fn locked_scan(
     Ok(scan)
 }
 
-/// Error for a scan that does not exist or that the caller may not access.
+/// Error for a scan that does not exist.
 const UNKNOWN: Error = Error::NotFound(Subject::Scan);
 
 async fn known<A: Access>(cx: &mut Context<'_, A>, scan: Option<ScanId>) -> Result<ScanRecord> {

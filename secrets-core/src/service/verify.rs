@@ -17,14 +17,14 @@ use crate::store::{Reads, RotationRecord, Sample, SecretRecord, StoreError, Stor
 pub struct VerifiedRecords {
     /// Number of secrets whose value, description and previous values can all be decrypted.
     pub secrets: u64,
-    /// Number of encrypted records of these secrets.
+    /// Number of encrypted records of the secrets counted in `secrets`.
     pub records: u64,
     /// Secrets with at least one record that cannot be decrypted.
     pub unreadable: Vec<SecretId>,
     /// Number of rotations whose connection settings, proxy settings, new password and webhooks can
     /// all be decrypted.
     pub rotations: u64,
-    /// Number of encrypted records of these rotations.
+    /// Number of encrypted records of the rotations counted in `rotations`.
     pub rotation_records: u64,
     /// Rotations with at least one record that cannot be decrypted.
     pub unreadable_rotations: Vec<RotationId>,

@@ -57,9 +57,9 @@ pub struct LimitBody {
     pub resource: &'static str,
     /// Name of the team's plan.
     pub plan: String,
-    /// Maximum number that the plan allows.
+    /// Limit of the plan: a number of resources, or a size in bytes.
     pub limit: u64,
-    /// Current number of these resources.
+    /// Current usage: a number of resources, or a size in bytes.
     pub current: u64,
 }
 

@@ -207,7 +207,8 @@ async fn describe(
     Ok(if is_same { Edit::Nothing } else { Edit::Describe(Box::new(known), description) })
 }
 
-/// Returns the number of secrets that these planned changes create.
+/// Returns the number by which these planned changes increase the number of secrets in their
+/// environment: created minus deleted secrets.
 pub(super) fn additional(steps: &[Step]) -> u64 {
     let new = steps.iter().filter(|step| matches!(step.edit, Edit::Create(..))).count();
     let deleted = steps.iter().filter(|step| matches!(step.edit, Edit::Delete(_))).count();

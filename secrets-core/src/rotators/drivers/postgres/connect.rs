@@ -27,7 +27,7 @@ use crate::rotators::drivers::tls::{fault_of, server_name};
 /// `SSLRequest` message, with which the client asks for TLS: its length and its request code.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
-/// User name, password and database for a login.
+/// Account that logs in (administrator or rotated user), with its user name and password.
 #[derive(Clone, Copy)]
 pub(crate) struct Credentials<'a> {
     pub who: Who,
