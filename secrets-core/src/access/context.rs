@@ -463,8 +463,7 @@ async fn authorize_each(
     Ok(scopes)
 }
 
-/// Error for a request whose secret keys have secrets of more than
-/// [`ResolvedEnvironment::MAX_BYTES`] in total.
+/// Error for a request whose secrets together are larger than [`ResolvedEnvironment::MAX_BYTES`].
 const TOO_MANY_BYTES: Error = Error::Refused {
     code: Code::AnswerTooLarge,
     reason: std::borrow::Cow::Borrowed("the secrets of these keys exceed 64 MiB: name fewer keys"),

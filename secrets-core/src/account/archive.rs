@@ -29,7 +29,7 @@ pub struct ExportAccountSecrets {
     pub passphrase: Passphrase,
 }
 
-/// Last step of [`ExportAccountSecrets`]: reads the secrets and encrypts them.
+/// Last step of [`ExportAccountSecrets`]: reads the secrets and encrypts them into an archive.
 struct SealArchive {
     key: ArchiveKey,
 }

@@ -24,8 +24,8 @@ pub struct InstanceRecord {
     pub wrapped_kek: Vec<u8>,
     /// Ciphertext that only the right instance key decrypts. Checked at startup.
     pub canary: Vec<u8>,
-    /// Number of times that the database was restored from a backup. The canary is bound to this
-    /// number.
+    /// Number of times that the database was restored from a backup. The canary contains this
+    /// number, so that a changed number is detected at startup.
     pub epoch: u64,
     /// Creation time of the instance.
     pub created_at: Time,

@@ -18,7 +18,7 @@ use crate::model::InvitationId;
 
 /// Prefix of a service token.
 const SERVICE_PREFIX: &str = "env_";
-/// Prefix of a CLI credential.
+/// Prefix of the credential of a command-line session.
 const CLI_PREFIX: &str = "cli_";
 /// Prefix of a browser session's credential.
 const BROWSER_PREFIX: &str = "web_";
@@ -42,8 +42,8 @@ impl TokenText {
         Self::from_entropy(&Zeroizing::new(random()))
     }
 
-    /// Generates a random CLI credential. It has the same format as a service token, with another
-    /// prefix.
+    /// Generates a random credential of a command-line session. It has the same format as a service
+    /// token, with another prefix.
     #[must_use]
     pub fn draw_cli() -> Self {
         Self::prefixed(CLI_PREFIX, &Zeroizing::new(random()))

@@ -151,8 +151,8 @@ fn unreadable() -> StoreError {
     StoreError::Corrupt("a batch of audit entries cannot be read".into())
 }
 
-/// Returns the head of a team's audit chain, or the head of an empty chain if the team has none.
-/// Fails if the MAC of the stored head is invalid.
+/// Returns the head (the stored end) of a team's audit chain, or the head of an empty chain if the
+/// team has none. Fails if the MAC of the stored head is invalid.
 pub(crate) async fn head(
     tx: &mut dyn Tx,
     keyring: &Keyring,

@@ -26,7 +26,7 @@ pub struct Counters {
     store_fails: AtomicBool,
 }
 
-/// Number of refused requests for each bound. Clones share their values.
+/// Number of refused requests for each bound (limit of the service). Clones share their values.
 #[derive(Debug, Clone, Default)]
 pub struct RefusalCounters(Arc<[Counter; Bound::ALL.len()]>);
 
@@ -86,7 +86,7 @@ impl Counter {
 }
 
 impl RefusalCounters {
-    /// Counts a request that was refused because of a bound.
+    /// Counts a request that was refused because of this bound (limit of the service).
     pub fn count(&self, bound: Bound) {
         if let Some(counter) = self.0.get(bound as usize) {
             counter.add(1);
@@ -100,8 +100,8 @@ impl RefusalCounters {
 }
 
 impl Counters {
-    /// Counts a failed operation if the error is "unavailable", an internal error, or a refusal by
-    /// a bound. Does nothing for other errors.
+    /// Counts a failed operation if it failed as unavailable, with an internal error, or because a
+    /// limit of the service was reached. Does nothing for other errors.
     pub(crate) fn count_failure(&self, error: &Error) {
         match error {
             Error::Unavailable(_) => self.unavailable.add(1),

@@ -52,8 +52,8 @@ use crate::limits::SharedWindows;
 use crate::model::{Error, Result, Time};
 use crate::store::{AuditRecord, Store, StoreUsage};
 
-/// Engine of a running service: its ports, options and encryption keys, and the state shared by its
-/// operations.
+/// Engine of a running service: its ports (interfaces to external systems), options and encryption
+/// keys, and the state shared by its operations.
 pub struct Engine {
     ports: Ports,
     options: Options,

@@ -50,8 +50,8 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Creates ports with a store, a root key and the system clock. All optional ports are absent,
-    /// and CPU-bound work runs on the calling thread.
+    /// Creates ports with the given store and root key and the system clock. All optional ports are
+    /// absent, and CPU-bound work runs on the calling thread.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, root: Arc<dyn RootKeys>) -> Self {
         Self {

@@ -294,7 +294,7 @@ impl Error {
         matches!(self, Self::Unauthenticated(_) | Self::Expired | Self::AddressNotAllowed(_))
     }
 
-    /// Returns the bound of the service that the request reached; `None` for other errors.
+    /// Returns the bound (limit of the service) that the request reached; `None` for other errors.
     #[must_use]
     pub fn bound(&self) -> Option<Bound> {
         match self {

@@ -27,8 +27,8 @@ pub trait Channel: Send + Sync {
     /// Returns the maximum number of concurrent deliveries on one node.
     fn max_in_flight(&self) -> usize;
 
-    /// True if the port that sends this channel's messages is configured. Otherwise, its deliveries
-    /// wait in the outbox.
+    /// True if the client that sends this channel's messages (such as the mailer) is configured.
+    /// Otherwise, its deliveries wait in the outbox.
     fn is_available(&self, engine: &Engine) -> bool;
 
     /// Acquires a permit to send a delivery. Called before the delivery is claimed. Returns `None`

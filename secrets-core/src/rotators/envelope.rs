@@ -123,7 +123,7 @@ struct Answer {
 }
 
 impl Step {
-    /// Returns the name of the step in messages.
+    /// Returns the name of the step, as used in messages to and from the proxy function.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

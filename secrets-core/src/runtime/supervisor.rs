@@ -10,7 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 use crate::engine::{Engine, Schedule, Worker};
 use crate::model::lock::lock;
 
-/// Maximum time in which a worker must find the jobs of a round.
+/// Maximum time in which a worker must find the jobs of a round (run).
 const ROUND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum delay before a worker whose last round failed runs again. Shorter than the time after
@@ -34,10 +34,10 @@ pub struct Supervisor {
 pub struct WorkerHealth {
     /// Name of the worker.
     pub name: &'static str,
-    /// Time since the worker's last completed round.
+    /// Time since the worker completed its last round (run).
     pub age: Duration,
-    /// True if the worker's last completed round was recent enough: within three intervals, or
-    /// longer for workers with short intervals or long jobs.
+    /// True if the worker's last completed round (run) was recent enough: within three intervals,
+    /// or longer for workers with short intervals or long jobs.
     pub is_running: bool,
 }
 
@@ -92,7 +92,7 @@ impl Supervisor {
         self.workers.iter().map(Supervised::health).collect()
     }
 
-    /// True if the last completed round of every worker was recent enough.
+    /// True if the last completed round (run) of every worker was recent enough.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.workers.iter().all(|worker| worker.health().is_running)

@@ -1,4 +1,4 @@
-//! Creating sessions: the step that device logins and browser sign-ins share.
+//! Creating sessions: used by device logins and by browser sign-ins.
 
 use chrono::TimeDelta;
 

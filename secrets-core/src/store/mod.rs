@@ -111,7 +111,7 @@ pub use usage::{CacheUsage, PoolUsage, StoreUsage};
 pub use users::{UserReads, UserRecord, UserWrites};
 pub use webhooks::{WebhookDeliveryRecord, WebhookReads, WebhookRecord, WebhookWrites};
 
-/// Result of a store method: a value, or a [`StoreError`].
+/// Result of a store method: a value, or a `StoreError`.
 pub type StoreResult<T> = Result<T, StoreError>;
 
 /// A database of records, shared by all requests.

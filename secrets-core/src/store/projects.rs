@@ -77,8 +77,8 @@ pub trait ProjectReads: Send {
     ) -> StoreResult<Option<ProjectRelation>>;
 
     /// Returns the project with this ID if it was deleted after `since`, with the relation of
-    /// `principal` to it. Used only for restoring: all other methods treat a deleted project as
-    /// missing.
+    /// `principal` (a user or service token) to it. Used only for restoring: all other methods
+    /// treat a deleted project as missing.
     async fn deleted_project(
         &mut self,
         project: ProjectId,

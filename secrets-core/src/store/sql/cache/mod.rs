@@ -58,7 +58,7 @@ enum Key {
     Token([u8; 32]),
     /// User, by issuer and subject.
     User(String, String),
-    /// Resolved environment without its secrets, by path and principal.
+    /// Resolved environment without its secrets, by path and by user or service token (principal).
     Environment(EnvironmentPath, Principal),
     /// One secret of an environment, by environment and secret key.
     Secret(EnvironmentId, SecretKey),
@@ -224,7 +224,7 @@ impl Cache {
     }
 
     /// Caches a resolved environment with the selected secrets, loaded at the time `loaded_at`.
-    /// Caches nothing if the principal has no relation to the project.
+    /// Caches nothing if the user or service token has no relation to the project.
     pub(super) fn keep_resolved(
         &self,
         loaded_at: u64,

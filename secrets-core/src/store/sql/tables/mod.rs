@@ -417,8 +417,8 @@ fn push_ids(statement: &mut QueryBuilder<Db>, ids: impl Iterator<Item = Uuid>) {
     statement.push(")");
 }
 
-/// Returns the user ID and the token ID of a principal. One of the two is `None`; in SQL, it
-/// becomes NULL, which equals no ID.
+/// Returns the user ID and the token ID of a principal (a user or service token). One of the two is
+/// `None`; in SQL, it becomes NULL, which equals no ID.
 fn user_or_token(principal: Principal) -> (Option<Uuid>, Option<Uuid>) {
     match principal {
         Principal::User(user) => (Some(user.uuid()), None),

@@ -111,7 +111,7 @@ const NOTHING: &str = resolve!("");
 pub(in super::super) const KEY: &str = resolve!(secrets!("AND s.key = $8"));
 pub(in super::super) const ALL: &str = resolve!(secrets!(""));
 
-/// Loads an environment by its path for `principal`.
+/// Loads an environment by its path for `principal` (a user or service token).
 pub(super) async fn read<C: Connected>(
     session: &mut Session<C>,
     path: &EnvironmentPath,
