@@ -21,7 +21,7 @@ pub struct TeamScope {
 /// A project that the caller is authorized for.
 #[derive(Debug, Clone)]
 pub struct ProjectScope {
-    /// Project.
+    /// Project that the caller is authorized for.
     pub project: ProjectRecord,
     /// Plan of the project's team.
     pub plan: Arc<Plan>,
@@ -32,7 +32,7 @@ pub struct ProjectScope {
 
 /// An environment that the caller is authorized for.
 pub struct EnvironmentScope {
-    /// Project.
+    /// Project of the environment.
     pub project: ProjectRecord,
     /// Plan of the project's team.
     pub plan: Arc<Plan>,

@@ -25,7 +25,7 @@ pub struct Confirmation {
 /// A later sign-in creates a new user.
 #[derive(Debug)]
 pub struct DeleteAccount {
-    /// Confirmation by the caller.
+    /// Confirmation of the deletion by the caller.
     pub confirmation: Confirmation,
 }
 

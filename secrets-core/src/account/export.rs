@@ -21,7 +21,7 @@ pub struct AccountData {
     pub format_version: u32,
     /// Time of the export.
     pub generated_at: Time,
-    /// User record.
+    /// User, with profile and team memberships.
     pub user: User,
     /// Team memberships of the user.
     pub memberships: Vec<AccountTeam>,

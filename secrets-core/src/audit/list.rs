@@ -31,7 +31,7 @@ pub struct ListAudit {
 /// The teams whose audit log is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditTeams {
-    /// All teams the caller manages.
+    /// All teams that the caller manages.
     Managed,
     /// Team with this ID; `None` if the given text is not a valid ID, which is treated as an
     /// unknown team.
@@ -42,7 +42,7 @@ pub enum AuditTeams {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditPage {
-    /// Entries in the requested order.
+    /// Audit entries of the page, in the requested order.
     pub logs: Vec<AuditEntry>,
     /// Cursor of the next page; absent on the last page. A page with a cursor can hold fewer
     /// entries than the limit, or none: each page covers a limited part of the log.
@@ -50,7 +50,7 @@ pub struct AuditPage {
     pub next_cursor: Option<String>,
     /// Maximum number of entries per page.
     pub limit: u32,
-    /// Requested output format.
+    /// Output format that the request asked for.
     #[serde(skip)]
     pub format: AuditFormat,
 }

@@ -16,7 +16,7 @@ pub struct Billing {
     pub team_id: TeamId,
     /// Name of the team's plan.
     pub plan: PlanName,
-    /// Payment status.
+    /// Payment status of the team.
     pub status: PaymentStatus,
     /// Name of the payment provider.
     pub provider: &'static str,

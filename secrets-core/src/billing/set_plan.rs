@@ -24,7 +24,7 @@ pub struct NewPlan {
 pub struct SetPlan {
     /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
     pub team: Option<TeamId>,
-    /// Plan to assign.
+    /// Plan to assign to the team.
     pub plan: NewPlan,
 }
 

@@ -21,7 +21,7 @@ pub struct TeamUse {
     /// Start of the next month, in UTC.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub period_end: Time,
-    /// Usage by resource.
+    /// Usage of each limited resource.
     pub usage: Uses,
 }
 

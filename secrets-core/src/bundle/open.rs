@@ -94,7 +94,7 @@ impl Opener {
         Ok(Opened { metadata, signer, items, chunks, last: None, is_over: false })
     }
 
-    /// Opens a bundle in memory.
+    /// Opens a bundle whose bytes are in memory.
     pub fn open_bytes<'a>(
         &self,
         bundle: &'a [u8],

@@ -17,7 +17,7 @@ use crate::model::{Error, Result, ValidationRule, Violation};
 pub enum NewRecipient {
     /// A random key, generated for this bundle and shown once.
     Raw {},
-    /// A passphrase.
+    /// A passphrase, from which the key that opens the bundle is derived.
     Passphrase {
         /// Passphrase, 12 to 1,024 characters.
         #[cfg_attr(feature = "openapi", schema(

@@ -15,7 +15,7 @@ pub struct BundledSecret {
     /// Decrypted value of the secret.
     #[serde(serialize_with = "crate::crypto::revealed")]
     pub value: Plaintext,
-    /// Description.
+    /// Description of the secret.
     #[serde(
         default,
         deserialize_with = "stated",

@@ -50,7 +50,7 @@ impl Cipher {
         out.extend_from_slice(&tag);
     }
 
-    /// Decrypts data that [`seal_into`](Self::seal_into) encrypted.
+    /// Decrypts data that [`seal_into`](Self::seal_into) returned. Fails if the data was changed.
     pub(super) fn open(
         &self,
         sealed: &[u8],

@@ -82,7 +82,7 @@ pub trait RootKeys: Send + Sync {
     async fn unwrap(&self, wrapped: &[u8], context: &[u8]) -> Result<Key, RootKeyError>;
 }
 
-/// Error from a root key.
+/// Error from wrapping or unwrapping a key with a root key.
 #[derive(Debug)]
 pub enum RootKeyError {
     /// The wrapped key or its context was changed, or another root key wrapped it.

@@ -20,7 +20,7 @@ pub struct InstanceRecord {
     pub root_key: RootKeyId,
     /// ID of the instance key (key-encryption key).
     pub kek_id: u32,
-    /// Wrapped instance key.
+    /// Instance key, wrapped (encrypted) by the root key.
     pub wrapped_kek: Vec<u8>,
     /// Ciphertext that only the right instance key decrypts. Checked at startup.
     pub canary: Vec<u8>,
@@ -231,7 +231,7 @@ impl Keyring {
         ProjectKeyRecord { project, version, kek_id: self.kek_id, wrapped }
     }
 
-    /// Unwraps a project's encryption key.
+    /// Unwraps (decrypts) a project key.
     pub fn project_key(&self, record: &ProjectKeyRecord) -> Result<ProjectKey, Undecryptable> {
         let context = dek_context(self.instance, record.project, record.version);
         let key = unwrap(&self.wrapping, &record.wrapped, &context)?;

@@ -12,7 +12,7 @@ use crate::store::{DeviceLoginRecord, DeviceStatus, StoreError};
 /// Approves or denies the login with this user code. A login can be decided only once.
 #[derive(Debug)]
 pub struct DecideDeviceLogin {
-    /// User code.
+    /// User code of the login.
     pub code: UserCode,
     /// Decision of the user: approve or deny.
     pub decision: Decision,
@@ -21,14 +21,14 @@ pub struct DecideDeviceLogin {
 /// Approves the login with this user code.
 #[derive(Debug)]
 pub struct ApproveDeviceLogin {
-    /// User code.
+    /// User code of the login.
     pub code: UserCode,
 }
 
 /// Denies the login with this user code.
 #[derive(Debug)]
 pub struct DenyDeviceLogin {
-    /// User code.
+    /// User code of the login.
     pub code: UserCode,
 }
 
@@ -37,9 +37,9 @@ pub struct DenyDeviceLogin {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
-    /// Approve the login.
+    /// Approve the login, so that the client gets a session.
     Approve,
-    /// Deny the login.
+    /// Deny the login, so that the client gets no session.
     Deny,
 }
 

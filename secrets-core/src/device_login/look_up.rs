@@ -13,7 +13,7 @@ use crate::model::{DisplayName, Result, Time};
 /// client before approving the login.
 #[derive(Debug)]
 pub struct LookUpDeviceLogin {
-    /// User code.
+    /// User code of the login.
     pub code: UserCode,
 }
 

@@ -15,7 +15,7 @@ pub(super) const CLIENT: &str = "cli";
 
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-/// Maximum poll interval in seconds.
+/// Maximum poll interval in seconds. Polls that come too early do not increase it further.
 const MAX_POLL_SECONDS: u32 = 60;
 
 /// Polls the status of a login (RFC 8628, section 3.4). The fields are optional so that a missing
@@ -36,7 +36,7 @@ pub struct PollDeviceLogin {
     pub client_id: Option<String>,
 }
 
-/// Result of a poll.
+/// Result of a poll for the status of a login.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum PollOutcome {

@@ -52,7 +52,7 @@ pub struct DeviceLogin {
     pub verification_uri_complete: String,
     /// Lifetime of both codes in seconds.
     pub expires_in: u32,
-    /// Minimum poll interval in seconds.
+    /// Minimum time between two polls, in seconds.
     pub interval: u32,
 }
 

@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::policy::{EgressPolicy, literal, name};
 
-/// DNS resolver.
+/// Resolver of host names (DNS).
 #[async_trait]
 pub trait Resolver: Send + Sync {
     /// Resolves a host name to its IP addresses, in the order in which they should be tried.

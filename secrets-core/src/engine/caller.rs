@@ -36,7 +36,7 @@ pub enum Who {
 /// A person with an account.
 #[derive(Debug, Clone)]
 pub struct Person {
-    /// Stored user record.
+    /// Stored record of the user.
     pub user: UserRecord,
     /// Claims of the token that was presented; for a session, the claims that were stored at the
     /// last sign-in.
@@ -145,11 +145,11 @@ impl Caller {
 pub enum Callers {
     /// Everyone: no credential required.
     Public,
-    /// Users and service tokens.
+    /// Users with an account, and service tokens.
     Authenticated,
     /// Callers with any valid credential, including a person who has no account yet.
     AnyCredential,
-    /// Users only.
+    /// Users with an account only.
     People,
     /// Service tokens only.
     Tokens,

@@ -46,7 +46,7 @@ pub enum WorkItem {
     ProjectKey(ProjectId),
     /// Permanent deletion of a deleted project.
     ProjectPurge(ProjectId),
-    /// Processing of a rotation.
+    /// Work on a rotation, such as rotating its credential.
     Rotation(RotationId),
     /// Sending of events to a webhook.
     Webhook(WebhookId),

@@ -82,12 +82,12 @@ impl Ports {
     }
 }
 
-/// Configuration of the service.
+/// Options of the service, such as plans, limits and lifetimes.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Plans that teams can have.
     pub plans: Plans,
-    /// Payment provider.
+    /// Payment provider that manages the subscriptions of teams.
     pub payments: Arc<dyn PaymentProvider>,
     /// E-mail addresses of the operators, who may change the plan of any team.
     pub operators: Vec<String>,

@@ -29,7 +29,7 @@ pub struct NewEnvironment {
 pub struct CreateEnvironment {
     /// ID or slug of the project in which the environment is created.
     pub project: ProjectRef,
-    /// Environment to create.
+    /// Fields of the new environment.
     pub environment: NewEnvironment,
 }
 

@@ -13,7 +13,7 @@ use crate::model::{SecretKey, Violation};
 /// Invalid line of a `.env` file. Never contains the line's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadLine {
-    /// Line number, starting at 1.
+    /// Number of the invalid line, starting at 1.
     pub line: usize,
     /// Reason why the line is invalid.
     pub reason: Reason,

@@ -25,7 +25,7 @@ pub use kubernetes::ObjectName;
 use crate::crypto::Plaintext;
 use crate::model::SecretKey;
 
-/// Format for writing secrets.
+/// Text format in which secrets are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// `.env` file that common readers and a POSIX shell read alike.
@@ -61,7 +61,7 @@ type WriteOne = fn(&mut String, &str, &str) -> Result<(), &'static str>;
 const MAX_UNFIT_KEYS: usize = 100;
 
 impl Format {
-    /// All formats for writing secrets.
+    /// All text formats in which secrets can be written.
     pub const ALL: [Self; 7] = [
         Self::Dotenv,
         Self::Docker,

@@ -65,7 +65,7 @@ pub async fn appoint_owner(
 pub enum NotAppointed {
     /// No team has this ID.
     UnknownTeam,
-    /// No member has this user ID or verified e-mail address.
+    /// No member of the team has this user ID or verified e-mail address.
     UnknownMember,
     /// Several members have this verified e-mail address, from different issuers.
     Ambiguous(Vec<UserId>),

@@ -42,7 +42,7 @@ pub enum Bound {
     ResponseSize,
     /// Open connections from an IP address.
     Connections,
-    /// Quota of a team's plan.
+    /// Limit of a team's plan.
     PlanQuota,
 }
 

@@ -171,13 +171,13 @@ pub enum Code {
     EnvironmentInUse,
     /// The caller lacks permission.
     Forbidden,
-    /// Internal error.
+    /// An internal error occurred.
     Internal,
     /// The credential may not be used from the client's network address.
     IpNotAllowed,
-    /// Invalid secret key.
+    /// The secret key is invalid.
     InvalidKey,
-    /// Invalid request.
+    /// The request is invalid.
     InvalidRequest,
     /// The resource does not exist, or the caller must not learn that it exists.
     NotFound,

@@ -14,7 +14,7 @@ macro_rules! named_enum {
         }
 
         impl $kind {
-            /// All variants.
+            /// All variants of this enum.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// Returns the name of the variant, as stored and as used in JSON.

@@ -30,7 +30,7 @@ pub enum EnvironmentRef {
 /// Path of an environment: a project and an environment of that project.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EnvironmentPath {
-    /// Project.
+    /// Project that contains the environment.
     pub project: ProjectRef,
     /// Environment of the project.
     pub environment: EnvironmentRef,

@@ -126,6 +126,6 @@ pub struct Window {
 pub enum Principal {
     /// User ID.
     User(UserId),
-    /// Service token ID.
+    /// ID of a service token.
     Token(TokenId),
 }

@@ -18,7 +18,7 @@ pub(crate) fn is_retried(code: Option<&str>) -> bool {
 }
 
 named_enum! {
-    /// Kind of database.
+    /// Kind of target database.
     Integration, "must be postgresql or mysql",
     /// PostgreSQL 11 or later.
     Postgresql = "postgresql",

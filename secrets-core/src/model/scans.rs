@@ -8,7 +8,7 @@ use super::{ValidationRule, Violation};
 named_enum! {
     /// Status that a user gives to a scan finding after reviewing it.
     FindingStatus, "must be unresolved, resolved, false_positive or ignored",
-    /// Not reviewed yet.
+    /// Not reviewed by a user yet.
     Unresolved = "unresolved",
     /// The leak was fixed. A later scan that finds the credential again reports it as unresolved.
     Resolved = "resolved",

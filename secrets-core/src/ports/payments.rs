@@ -20,7 +20,7 @@ pub trait PaymentProvider: fmt::Debug + Send + Sync {
 /// A team's subscription at a payment provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscription {
-    /// Payment status.
+    /// Payment status of the team.
     pub status: PaymentStatus,
     /// E-mail address for invoices.
     pub billing_email: Option<String>,

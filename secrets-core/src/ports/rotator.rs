@@ -129,7 +129,7 @@ pub trait DatabaseRotator: Send + Sync {
 /// Error from a target database or its proxy function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetError {
-    /// Kind of error.
+    /// Kind of error at the target database.
     pub fault: Fault,
     /// Error code that the server sent, if any. No other text from the server is ever passed on.
     pub code: Option<ServerCode>,

@@ -41,7 +41,7 @@ impl NewProject {
 /// `production`.
 #[derive(Debug)]
 pub struct CreateProject {
-    /// Project to create.
+    /// Fields of the new project.
     pub project: NewProject,
 }
 

@@ -16,7 +16,7 @@ use crate::scanner::Rules;
 /// compared with. Since secret values are read, an audit entry is always written.
 #[derive(Debug)]
 pub struct PlanScan {
-    /// Content to scan.
+    /// Request for the scan, with the content to scan.
     pub scan: NewScan,
 }
 

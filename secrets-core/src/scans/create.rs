@@ -8,7 +8,7 @@ use crate::model::Result;
 /// values are read only after the scan has a permit to run.
 #[derive(Debug)]
 pub struct CreateScan {
-    /// Content to scan.
+    /// Request for the scan, with the content to scan.
     pub scan: NewScan,
 }
 

@@ -66,7 +66,7 @@ pub struct Scan {
     /// Time when the scan ended.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub completed_at: Time,
-    /// User who created the scan.
+    /// ID of the user who created the scan.
     pub created_by: UserId,
     /// Creation time.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]

@@ -40,7 +40,7 @@ impl NewSecret {
 pub struct CreateSecret {
     /// Environment in which the secret is created.
     pub at: EnvironmentPath,
-    /// Secret to create.
+    /// Fields of the new secret.
     pub secret: NewSecret,
 }
 

@@ -70,7 +70,7 @@ pub struct ImportResult {
 pub struct ImportSecrets {
     /// Environment into which the secrets are imported.
     pub at: EnvironmentPath,
-    /// Secrets to import.
+    /// Secrets to import, and options of the import.
     pub import: Import,
 }
 

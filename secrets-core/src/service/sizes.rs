@@ -28,7 +28,7 @@ pub struct Sizes {
 pub struct NearLimit {
     /// Team ID.
     pub team_id: TeamId,
-    /// Name of the limited quota.
+    /// Name of the quota whose limit is nearly reached.
     pub quota: &'static str,
     /// Amount that counts against the limit.
     pub used: u64,

@@ -143,7 +143,7 @@ pub struct AuditFilter {
     pub actions: Vec<ActionFilter>,
     /// ID of the user or service token that performed the action.
     pub actor: Option<Uuid>,
-    /// Type of the actor.
+    /// Type of the actor: `user`, `service_token`, `system` or `anonymous`.
     pub actor_type: Option<String>,
     /// ID of the project in which the action took place.
     pub project: Option<ProjectId>,
@@ -155,7 +155,7 @@ pub struct AuditFilter {
     pub resource: Option<Uuid>,
     /// Name of the affected resource, such as a secret key.
     pub resource_name: Option<String>,
-    /// Outcome of the action.
+    /// Outcome of the action: `success`, `denied` or `failure`.
     pub outcome: Option<String>,
     /// IP address of the client.
     pub address: Option<IpAddr>,

@@ -46,7 +46,7 @@ pub enum Relation {
 /// A project, and the relation of a user or service token (principal) to it.
 #[derive(Debug, Clone)]
 pub struct ProjectRelation {
-    /// Project.
+    /// Project that was found.
     pub project: ProjectRecord,
     /// Plan of the project's team.
     pub plan: PlanName,

@@ -22,7 +22,7 @@ pub(super) type RotationPermits = QueuePermits<RotationId, RotationPlace>;
 /// Origin of the work on a rotation. Each origin has its own limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PermitKind {
-    /// Scheduled work of the worker.
+    /// Scheduled work: the rotation is due.
     Schedule,
     /// Request of a user who waits for the result.
     Person,

@@ -25,7 +25,7 @@ enum Form {
     Written(&'static str),
 }
 
-/// Definition of a built-in rule.
+/// Definition of a built-in detection rule.
 #[derive(Clone, Copy)]
 struct Definition {
     id: &'static str,

@@ -20,7 +20,7 @@ use crate::model::{EnvironmentName, EnvironmentRef, ProjectRef, SecretKey};
 pub struct ChangeSecrets {
     /// Project ID or slug.
     pub project: ProjectRef,
-    /// Changes to make.
+    /// Change set with the changes to make.
     pub change_set: ChangeSet,
 }
 
@@ -125,7 +125,7 @@ pub struct KeyChangeResult {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeEffect {
-    /// A secret was created.
+    /// The secret was created.
     Created,
     /// The secret got a new value.
     Updated,

@@ -77,7 +77,7 @@ trait Snapshot: Send {
 #[derive(Clone, Default)]
 struct Committed(Arc<RwLock<Arc<State>>>);
 
-/// Uncommitted state of a transaction.
+/// State of a transaction that is not committed yet.
 struct Pending {
     state: Arc<State>,
     committed: Committed,

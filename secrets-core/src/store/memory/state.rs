@@ -43,7 +43,7 @@ pub(super) struct State {
     /// end, a counter by its name.
     pub(super) mail_counts: OrdMap<(Time, String), u64>,
 
-    /// Projects that are not deleted.
+    /// Projects, without deleted ones.
     pub(super) projects: Table<ProjectId, ProjectRecord>,
     /// Deleted projects that can still be restored or purged, each with the time of its deletion.
     pub(super) deleted_projects: Table<ProjectId, (Time, ProjectRecord)>,
@@ -81,7 +81,7 @@ pub(super) struct State {
     pub(super) webhook_deliveries: Table<WebhookDeliveryId, WebhookDeliveryRecord>,
 
     pub(super) scans: Table<ScanId, ScanRecord>,
-    /// Findings by scan.
+    /// Findings of each scan.
     pub(super) findings: OrdMap<ScanId, Table<FindingId, FindingRecord>>,
     pub(super) finding_marks: OrdMap<(TeamId, Fingerprint), FindingStatus>,
 

@@ -52,7 +52,7 @@ pub async fn every_plan_survives(store: &dyn Store) {
     }
 }
 
-/// Team slugs are unique.
+/// A team slug is unique among all teams.
 pub async fn a_team_slug_is_unique(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;

@@ -47,7 +47,7 @@ pub async fn an_unknown_webhook_is_not_found(store: &dyn Store) {
     assert_eq!(seen.webhook_delivery(unknown).await.unwrap(), None);
 }
 
-/// Webhooks are listed oldest first.
+/// Webhooks of a rotation are listed oldest first.
 pub async fn webhooks_come_oldest_first(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
     let [third, first, second] =
