@@ -48,8 +48,8 @@ named_enum! {
 }
 
 named_enum! {
-    /// TLS mode of a database connection. TLS is never optional: `allow` and `prefer` are treated
-    /// as `require`.
+    /// TLS mode of a database connection. No mode falls back to an unencrypted connection: `allow`
+    /// and `prefer` are treated as `require`.
     SslMode, "must be disable, allow, prefer, require, verify-ca or verify-full",
     /// No encryption. Permitted only for destinations that the operator lists.
     Disable = "disable" | "DISABLED",
