@@ -5,7 +5,7 @@
 #[cfg(debug_assertions)]
 pub use armed::{After, arm, reached};
 
-/// Does nothing in release builds.
+/// Marks a failpoint. Does nothing in this build, which has no debug assertions.
 #[cfg(not(debug_assertions))]
 #[inline]
 pub async fn reached(_name: &str) {}
@@ -15,16 +15,16 @@ mod armed {
     use std::future::pending;
     use std::sync::{Mutex, PoisonError};
 
-    /// Action that the hook of a failpoint returns.
+    /// Instruction that the hook of a failpoint returns to the stopped operation.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum After {
-        /// Wait forever: the operation does not continue.
+        /// Wait forever, so that the operation never continues.
         Stay,
-        /// Continue.
+        /// Continue with the operation.
         GoOn,
     }
 
-    /// The armed failpoint and its hook.
+    /// The failpoint that a test has armed, with the hook to call.
     struct Armed {
         name: String,
         hook: fn(&str) -> After,
@@ -32,8 +32,8 @@ mod armed {
 
     static ARMED: Mutex<Option<Armed>> = Mutex::new(None);
 
-    /// Arms the failpoint with this name. When an operation reaches the failpoint, the hook is
-    /// called, and its result tells how to continue. At most one failpoint is armed in the whole
+    /// Arms the failpoint with this name. When an operation reaches the failpoint, `hook` is called
+    /// and decides whether the operation continues. At most one failpoint is armed in the whole
     /// process.
     pub fn arm(name: &str, hook: fn(&str) -> After) {
         let armed = Armed { name: name.to_owned(), hook };

@@ -35,21 +35,21 @@ const MAX_LENGTH: usize = 16 * 1024;
 /// Issuer and audience that a token must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expectations {
-    /// Required `iss`, compared exactly.
+    /// Issuer (`iss` claim) that the token must have, compared exactly.
     pub issuer: String,
-    /// Required `aud`, or member of `aud` if `aud` is a list.
+    /// Audience that the token must have as its `aud` claim or, if that is a list, in the list.
     pub audience: String,
 }
 
 /// Reason why a token is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JwtError {
-    /// The token's key ID is not in the key set, which may be outdated. The caller may load the key
-    /// set again.
+    /// The key with the token's key ID is not in the key set. The key set may be outdated; the
+    /// caller may fetch it again.
     UnknownKey,
     /// The token was valid, but its lifetime has ended.
     Expired,
-    /// The token is not valid, and newer keys would not change that. The reason is for the log.
+    /// The token is not valid, even if the key set is fetched again. The reason is for the log.
     Invalid(&'static str),
 }
 
@@ -65,8 +65,8 @@ pub fn verify(
     claims::read(&signed_claims(token, keys, types)?, expectations, now)
 }
 
-/// Verifies the ID token of a sign-in with a browser (OpenID Connect Core 1.0, section 3.1.3.7)
-/// like [`verify`], and its nonce. The expected audience is the client ID.
+/// Verifies the ID token of a sign-in with a browser like [`verify`], and also its nonce (OpenID
+/// Connect Core 1.0, section 3.1.3.7). The expected audience is the client ID.
 pub fn verify_id_token(
     token: &str,
     keys: &Keys,
@@ -95,7 +95,7 @@ struct Parts<'a> {
     header: &'a str,
     claims: &'a str,
     signature: &'a str,
-    /// Signed text: `header.claims`.
+    /// Text that was signed: `header.claims`.
     signed: &'a str,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Header fields that are checked. Other fields, such as `x5t`, are ignored.
+/// Fields of the token header that are checked. Other fields, such as `x5t`, are ignored.
 #[derive(serde::Deserialize)]
 struct Header {
     alg: String,
@@ -167,12 +167,13 @@ fn decoded(part: &str) -> Result<Vec<u8>, JwtError> {
     URL_SAFE_NO_PAD.decode(part).map_err(|_| JwtError::Invalid("not base64url"))
 }
 
-/// Parses a JSON object. (serde would also accept a list of the field values in order.)
+/// Parses a JSON object. Rejects a JSON array, although serde would accept an array of the field
+/// values in order.
 fn object<'de, T: Deserialize<'de>>(json: &'de [u8]) -> Option<T> {
     json.trim_ascii_start().starts_with(b"{").then(|| serde_json::from_slice(json).ok())?
 }
 
-/// Returns true for any value that is present, even `null`.
+/// Returns true for any value of a field that is present, even `null`.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     IgnoredAny::deserialize(deserializer).map(|_| true)
 }

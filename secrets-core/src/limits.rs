@@ -22,26 +22,27 @@ use crate::model::lock::lock;
 
 const SHARDS: usize = 16;
 
-/// Maximum number of counters per shard in one window, so that a flood of keys uses bounded memory.
+/// Maximum number of counters in one shard of the counter table during one window. Limits the
+/// memory that a flood of different keys uses.
 const KEYS_PER_SHARD: usize = 8_192;
 
-/// Fixed-window request counters: one counter for each `K`, such as an IP address or user ID. All
-/// counters share the same windows, so all are dropped when a window ends.
+/// Request counters in fixed time windows: one counter for each key of type `K`, such as an IP
+/// address or user ID. All counters have the same windows, so all are dropped when a window ends.
 pub struct RateLimiter<K> {
     limit: u32,
-    /// Window length in seconds.
+    /// Length of a window in seconds.
     length: i64,
     overflow: Overflow,
     hasher: RandomState,
     shards: [Mutex<Shard<K>>; SHARDS],
 }
 
-/// Treatment of new keys when the table of counters is full.
+/// Treatment of a new key when the table of counters is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Overflow {
-    /// New keys share one counter per shard.
+    /// New keys share one counter per shard of the table.
     Shared,
-    /// New keys are admitted without being counted.
+    /// New keys are allowed without being counted.
     Admitted,
 }
 
@@ -52,13 +53,13 @@ struct Shard<K> {
 }
 
 impl<K: Eq + Hash> RateLimiter<K> {
-    /// Creates a limiter that allows `limit` requests per minute for each `K`. 0 means unlimited.
+    /// Creates a limiter that allows `limit` requests per minute for each key. 0 means unlimited.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         Self::within(60, limit)
     }
 
-    /// Creates a limiter that allows `limit` requests per hour for each `K`. 0 means unlimited.
+    /// Creates a limiter that allows `limit` requests per hour for each key. 0 means unlimited.
     #[must_use]
     pub fn hourly(limit: u32) -> Self {
         Self::within(3_600, limit)
@@ -71,13 +72,13 @@ impl<K: Eq + Hash> RateLimiter<K> {
         Self { limit, length, overflow: Overflow::Shared, hasher: RandomState::new(), shards }
     }
 
-    /// Admits new keys without counting them when the table of counters is full. By default, such
-    /// keys share one counter.
+    /// Makes the limiter allow new keys without counting them when the table of counters is full.
+    /// By default, such keys share one counter.
     fn admitting_overflow(self) -> Self {
         Self { overflow: Overflow::Admitted, ..self }
     }
 
-    /// Counts a request of `key` and returns the state of its counter; `None` if unlimited.
+    /// Counts a request of `key` and returns the state of the key's counter; `None` if unlimited.
     pub fn count(&self, key: K, now: Time) -> Option<Window> {
         self.at(key, now, 1)
     }
@@ -101,8 +102,8 @@ impl<K: Eq + Hash> RateLimiter<K> {
         })
     }
 
-    /// Raises the counter of `key` to the number of requests that all nodes have counted, so that a
-    /// request over the limit is refused without another access to the shared counters.
+    /// Sets the counter of `key` to at least the number of requests that all nodes have counted, so
+    /// that a request over the limit is refused without another access to the shared counters.
     fn raise(&self, key: K, now: Time, used: u32) {
         let mut shard = self.shard(&key, now);
         // The count of a late request belongs to the previous window.
@@ -111,7 +112,8 @@ impl<K: Eq + Hash> RateLimiter<K> {
         }
     }
 
-    /// Returns the shard of a key, for the window of `now`.
+    /// Locks and returns the shard of the counter table that contains a key. Empties the shard
+    /// first if its counters belong to an older window.
     fn shard(&self, key: &K, now: Time) -> MutexGuard<'_, Shard<K>> {
         let window = self.window(now);
         let index = usize::try_from(self.hasher.hash_one(key) % SHARDS as u64).unwrap_or_default();
@@ -123,7 +125,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         shard
     }
 
-    /// Returns the number of the window that contains `now`.
+    /// Returns the number of the time window that contains `now`.
     fn window(&self, now: Time) -> i64 {
         now.timestamp().div_euclid(self.length)
     }
@@ -135,7 +137,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
 }
 
 impl<K: Eq + Hash> Shard<K> {
-    /// Adds requests to the counter of a key, and returns the counter.
+    /// Adds `more` requests to the counter of a key, and returns the new value.
     fn add(&mut self, key: K, more: u32, overflow: Overflow) -> u32 {
         let full = self.counts.len() >= KEYS_PER_SHARD;
         let count = match (self.counts.get_mut(&key), overflow) {
@@ -149,7 +151,8 @@ impl<K: Eq + Hash> Shard<K> {
         *count
     }
 
-    /// Raises the counter of a key, if the table has room for the key.
+    /// Sets the counter of a key to at least `used`. Does nothing if the key is new and the table
+    /// is full.
     fn raise(&mut self, key: K, used: u32) {
         if self.counts.len() < KEYS_PER_SHARD || self.counts.contains_key(&key) {
             let count = self.counts.entry(key).or_default();

@@ -1,6 +1,7 @@
-//! Retention: deletes records that are older than the time for which the service keeps them.
+//! Retention: deletes records that are older than their retention period, the time for which the
+//! service keeps them.
 //!
-//! Audit log entries have their own retention, which the team's plan sets.
+//! Audit log entries have their own retention period, which the team's plan sets.
 
 use chrono::TimeDelta;
 
@@ -8,27 +9,28 @@ use crate::engine::{Engine, Periodic, Schedule};
 use crate::model::Time;
 use crate::store::{StoreResult, Tx};
 
-/// Retention of finished deliveries to webhooks.
+/// Retention period of finished deliveries to webhooks.
 const DELIVERIES: TimeDelta = TimeDelta::days(30);
 
-/// Retention of scans with their findings, and of concluded rotation attempts. The last attempt of
-/// a rotation is kept.
+/// Retention period of scans with their findings, and of finished rotation attempts. The last
+/// attempt of each rotation is always kept.
 const HISTORY: TimeDelta = TimeDelta::days(365);
 
-/// Maximum number of records deleted in one transaction, so that it is short.
+/// Maximum number of records deleted in one transaction, so that the transaction is short.
 const BATCH: u32 = 200;
 
-/// Maximum number of scans deleted in one transaction. A scan can have 1,000 findings.
+/// Maximum number of scans deleted in one transaction. Smaller than for other records, because a
+/// scan can have 1,000 findings.
 const SCAN_BATCH: u32 = 5;
 
-/// Worker that deletes old records.
+/// Worker that deletes records whose retention period has ended.
 pub const RETENTION: Periodic = Periodic {
     name: "retention",
     schedule: Schedule::hourly(),
     job: |engine| Box::pin(async move { Ok(delete_old(&engine).await?) }),
 };
 
-/// Kind of record with a retention.
+/// Kind of record that has a retention period.
 #[derive(Clone, Copy)]
 enum RecordKind {
     Deliveries,
@@ -37,8 +39,8 @@ enum RecordKind {
     MailCounts,
 }
 
-/// Deletes all records that are older than their retention, in short transactions. If deleting one
-/// kind of record fails, the function continues with the next kind, and returns the first error at
+/// Deletes all records that are older than their retention period, in short transactions. If
+/// deleting one kind of record fails, continues with the next kind, and returns the first error at
 /// the end.
 pub async fn delete_old(engine: &Engine) -> StoreResult<()> {
     let mut result = Ok(());
@@ -62,8 +64,8 @@ impl RecordKind {
         }
     }
 
-    /// Deletes one batch of old records. Returns the number of deleted records, and the maximum
-    /// number in a batch.
+    /// Deletes one batch of old records of this kind. Returns the number of deleted records, and
+    /// the maximum number of records in a batch.
     async fn delete(self, tx: &mut dyn Tx, now: Time) -> StoreResult<(u64, u32)> {
         Ok(match self {
             Self::Deliveries => {

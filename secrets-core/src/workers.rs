@@ -35,17 +35,17 @@ pub fn all() -> Vec<Arc<dyn Worker>> {
     ]
 }
 
-/// Ends all claims of deliveries and leases of rotations that an earlier process has left, so that
-/// its unfinished work continues immediately. Call it at startup, and only if no other process uses
-/// the store.
+/// Ends all claims of deliveries and all leases of rotations that an earlier process has left, so
+/// that its unfinished work continues immediately. Call this function at startup, and only if no
+/// other process uses the store.
 pub async fn take_over(engine: &Engine) -> StoreResult<()> {
     outbox::end_claims(engine).await?;
     rotations::end_rotation_leases(engine).await
 }
 
-/// Writes the data that is still in memory: audit entries of refused requests, and times of the
-/// last use of tokens and sessions. Then appends the remaining audit entries to the audit chains.
-/// Call it before the process ends.
+/// Writes the data that is still in memory to the store: audit entries of refused requests, and
+/// times of the last use of service tokens and sessions. Then appends the remaining audit entries
+/// to the audit chains. Call this function before the process ends.
 pub async fn flush(engine: &Engine) -> StoreResult<()> {
     let written = tokens::write_uses(engine).await;
     let recorded = refusals::write_pending(engine, true).await;

@@ -1,9 +1,11 @@
-//! Methods of [`Context`] that authorize the caller and return a scope. No other function returns
+//! Methods of [`Context`] that authorize the caller and return a scope. No other module creates
 //! scopes.
 //!
 //! A change may wait for a lock, and the caller may lose a permission during the wait. So a change
 //! authorizes the caller, locks the rows, and authorizes the caller again from the data stored at
-//! that time. An operation whose `Access` is [`Write`] can get a scope in no other way.
+//! that time. An operation whose `Access` is [`Write`] gets only scopes whose rows are locked, with
+//! two exceptions: `view_of_keys`, whose callers lock the rows that they write, and
+//! `rotation_environment`, for work of the service itself.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -24,25 +26,26 @@ use crate::store::{
     ResolvedEnvironment, RotationLocation, SecretRecord, Selection, TeamRecord,
 };
 
-/// Rows that a change in an environment locks. A change must lock every row that it writes, so that
-/// the change does not wait for another transaction after the caller was authorized.
+/// Rows that a change of an environment can lock. A change must lock every row that it writes, so
+/// that it does not wait for another transaction after the caller was authorized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockedRow {
-    /// Team. Its members do not change until the end of the transaction.
+    /// Row of the team. While the row is locked, the members of the team do not change.
     Team,
-    /// Project. The permissions, names and parents of its environments do not change until the end
-    /// of the transaction.
+    /// Row of the project. While the row is locked, the permissions, names and parents of the
+    /// project's environments do not change.
     Project,
-    /// Environment.
+    /// Row of the environment.
     Environment,
-    /// Environment, for changes of its secrets: also raises its revision, and locks the size of the
-    /// team's secrets if the plan limits that size.
+    /// Row of the environment, for a change of the environment's secrets. Also increments the
+    /// revision of the environment and, if the plan limits the total size of the team's secrets,
+    /// locks the stored size.
     Secrets,
 }
 
 impl Context<'_, Read> {
-    /// Resolves a team by ID and authorizes the caller. `unknown` is the error for an unknown team:
-    /// 404 if the path names the team, 403 otherwise.
+    /// Loads a team by its ID and authorizes the caller. `unknown` is the error for an unknown
+    /// team: 404 if the URL path names the team, 403 otherwise.
     pub async fn team(
         &mut self,
         team: TeamId,
@@ -113,8 +116,8 @@ impl Context<'_, Read> {
 }
 
 impl Context<'_, Write> {
-    /// Resolves and locks a team, and authorizes the caller. `unknown` is the error for an unknown
-    /// team: 404 if the path names the team, 403 otherwise.
+    /// Loads a team by its ID, locks it and authorizes the caller. `unknown` is the error for an
+    /// unknown team: 404 if the URL path names the team, 403 otherwise.
     pub async fn locked_team(
         &mut self,
         team: TeamId,
@@ -126,10 +129,10 @@ impl Context<'_, Write> {
         self.resolve_team(team, wanted, Error::NotFound(Subject::Team)).await
     }
 
-    /// Resolves and locks any team for an operator of this service, who need not be a member. The
-    /// caller is an operator if the verified e-mail address in the identity provider's token is on
-    /// the list of operators. A session does not suffice, because it lasts longer than such a
-    /// token.
+    /// Resolves and locks any team for an operator of this service, who need not be a member of the
+    /// team. The caller is an operator if the verified e-mail address in the identity provider's
+    /// token is on the list of operators. A session is not accepted, because it is valid longer
+    /// than such a token.
     pub async fn locked_team_as_operator(&mut self, team: Option<TeamId>) -> Result<TeamRecord> {
         let caller = self.caller.as_person()?;
         let email = caller.verified_email().filter(|_| caller.session.is_none());
@@ -167,7 +170,7 @@ impl Context<'_, Write> {
         self.project_scope(found, Permission::Manage).await
     }
 
-    /// Resolves an environment, locks these rows, and authorizes the caller. The rows must be
+    /// Resolves an environment, locks the given rows, and authorizes the caller. The rows must be
     /// listed from the outermost (team) to the innermost (environment).
     pub async fn locked_environment(
         &mut self,
@@ -200,8 +203,8 @@ impl Context<'_, Write> {
         Ok(self.resolve(&path, wanted, Selection::None).await?.0.scope)
     }
 
-    /// Locks environments of a project in the order of their IDs, and authorizes the caller in
-    /// each.
+    /// Locks environments of a project in the order of their IDs, and authorizes the caller in each
+    /// of them.
     pub async fn locked_environments(
         &mut self,
         project: &ProjectRef,
@@ -222,8 +225,8 @@ impl Context<'_, Write> {
     }
 
     /// Resolves an environment that is to become the parent of another environment. The caller must
-    /// be able to read it and all its ancestors, because readers of the child can then read their
-    /// values. The project must be locked.
+    /// have permission to read this environment and all its ancestors, because everyone who can
+    /// read the child will be able to read their values. The project must be locked.
     pub async fn inheritable_chain(&mut self, path: &EnvironmentPath) -> Result<View> {
         let (view, relation) = self.resolve(path, Permission::Read, Selection::None).await?;
         check_chain(&view.chain)?;
@@ -235,8 +238,8 @@ impl Context<'_, Write> {
 }
 
 impl<A: Access> Context<'_, A> {
-    /// Returns the team that is used if a request names no team: the caller's only team, or else
-    /// the caller's personal team.
+    /// Returns the team to use for a request that names no team: the caller's only team or, for a
+    /// caller with several teams, the personal team.
     pub async fn default_team(&mut self) -> Result<TeamId> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
@@ -256,7 +259,8 @@ impl<A: Access> Context<'_, A> {
     }
 
     /// Resolves an environment and authorizes the caller, without a lock. Returns the environment's
-    /// record. A change must authorize the caller again under its locks.
+    /// record. An operation that changes data must later lock the rows and authorize the caller
+    /// again.
     pub(crate) async fn known_environment(
         &mut self,
         path: &EnvironmentPath,
@@ -265,8 +269,9 @@ impl<A: Access> Context<'_, A> {
         Ok(self.resolve(path, wanted, Selection::None).await?.0.scope.environment)
     }
 
-    /// Resolves an environment for reading, with the secrets of these keys in the environment
-    /// and its ancestors. A change must lock its rows first.
+    /// Resolves an environment for reading, with the secrets of the given keys in the environment
+    /// and its ancestors. Locks nothing: a change must lock the rows that it writes before this
+    /// call.
     pub(crate) async fn view_of_keys(
         &mut self,
         path: &EnvironmentPath,
@@ -385,8 +390,8 @@ impl<A: Access> Context<'_, A> {
         Ok((View { scope, chain, restricted }, relation))
     }
 
-    /// Fails unless the caller has the permission in this environment, by the role in the team
-    /// or by access that was granted in the environment.
+    /// Fails unless the caller has the permission in this environment: a member by role, by access
+    /// granted in the environment or by default access, or a service token by its permissions.
     fn allow_in(&self, link: &ChainLink, relation: Relation, wanted: Permission) -> Result<()> {
         let otherwise = self.options().member_access;
         allow_in(&self.caller.who, relation, (link.granted, otherwise), wanted)
@@ -407,14 +412,14 @@ impl<A: Access> Context<'_, A> {
     }
 }
 
-/// Returns the memberships with the role owner or admin.
+/// Returns the memberships in which the user has the role owner or admin.
 fn managed(memberships: &[Membership]) -> impl Iterator<Item = &Membership> {
     memberships.iter().filter(|membership| membership.role.is_some_and(Role::manages))
 }
 
-/// Sets the team and project of the audit entry, which is also written if the caller is refused.
-/// The entry of a caller who is not in the team does not include the caller's name and e-mail
-/// address.
+/// Stores the team and the project for the audit entry, so that the entry of a refused request has
+/// them too. The entry does not include the name and e-mail address of a caller who is not a member
+/// of the team.
 fn set_audit_project<A: Access>(
     cx: &mut Context<'_, A>,
     project: &ProjectRecord,
@@ -437,12 +442,13 @@ async fn deleted_project(
     Ok(cx.reads().deleted_project(id, since, principal).await?)
 }
 
-/// Locks a row. Fails if the row does not exist, with "not found" for this kind of resource.
+/// Locks a row. If the row does not exist, fails with the "not found" error of the given kind of
+/// resource.
 async fn lock(cx: &mut Context<'_, Write>, row: Lock, subject: Subject) -> Result<()> {
     cx.lock(row).await.map_err(|error| error.or_not_found(subject))
 }
 
-/// Authorizes the caller in each of these environments.
+/// Authorizes the caller in each of the given environments and returns their scopes.
 async fn authorize_each(
     cx: &mut Context<'_, Write>,
     project: &ProjectRef,
@@ -457,7 +463,7 @@ async fn authorize_each(
     Ok(scopes)
 }
 
-/// Error if the secrets of the requested keys exceed [`ResolvedEnvironment::MAX_BYTES`] in total.
+/// Error for a request whose secrets together are larger than [`ResolvedEnvironment::MAX_BYTES`].
 const TOO_MANY_BYTES: Error = Error::Refused {
     code: Code::AnswerTooLarge,
     reason: std::borrow::Cow::Borrowed("the secrets of these keys exceed 64 MiB: name fewer keys"),

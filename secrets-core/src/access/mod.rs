@@ -4,7 +4,8 @@
 //! [`ProjectScope`], [`EnvironmentScope`], [`View`]), and there is a scope only for a caller who
 //! has permission. The project is checked before the environment: project unknown, project
 //! forbidden, environment unknown, environment forbidden. An error about the project reveals
-//! nothing about its environments. A change gets a scope only after it has locked its rows.
+//! nothing about its environments. A change gets the scope of the rows that it writes only after it
+//! has locked them.
 
 mod context;
 mod permission;

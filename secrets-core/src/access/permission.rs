@@ -1,5 +1,5 @@
-//! Rules of permissions: the actions that a member, by role, or a service token may perform in a
-//! project or an environment.
+//! Rules of permissions: the actions that a member (depending on the role) or a service token may
+//! perform in a project or an environment.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,8 @@ pub(super) fn allow_in(
     })
 }
 
-/// Fails unless the caller has the permission in a project.
+/// Fails unless the caller has the permission in a project, by role or by the permissions of the
+/// service token.
 pub(super) fn allow(who: &Who, relation: Relation, wanted: Permission) -> Result<()> {
     match (relation, who) {
         (Relation::Member(role), _) => match wanted {

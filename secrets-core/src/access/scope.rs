@@ -10,7 +10,7 @@ use crate::store::{ChainLink, EnvironmentRecord, ProjectRecord, Relation, TeamRe
 /// A team that the caller is authorized for.
 #[derive(Debug, Clone)]
 pub struct TeamScope {
-    /// Team.
+    /// Team that the caller is authorized for.
     pub team: TeamRecord,
     /// Caller's role in the team.
     pub role: Role,
@@ -21,7 +21,7 @@ pub struct TeamScope {
 /// A project that the caller is authorized for.
 #[derive(Debug, Clone)]
 pub struct ProjectScope {
-    /// Project.
+    /// Project that the caller is authorized for.
     pub project: ProjectRecord,
     /// Plan of the project's team.
     pub plan: Arc<Plan>,
@@ -32,17 +32,18 @@ pub struct ProjectScope {
 
 /// An environment that the caller is authorized for.
 pub struct EnvironmentScope {
-    /// Project.
+    /// Project of the environment.
     pub project: ProjectRecord,
     /// Plan of the project's team.
     pub plan: Arc<Plan>,
-    /// Environment.
+    /// Environment that the caller is authorized for.
     pub environment: EnvironmentRecord,
-    /// True if the caller may read secrets.
+    /// True if the caller may read secrets of the environment.
     pub may_read: bool,
-    /// True if the caller may change secrets.
+    /// True if the caller may change secrets of the environment.
     pub may_write: bool,
-    /// True if the caller may manage permissions; always false for service tokens.
+    /// True if the caller may manage permissions in the environment; always false for service
+    /// tokens.
     pub may_grant: bool,
     pub(super) key: ProjectKey,
 }
@@ -54,12 +55,14 @@ impl EnvironmentScope {
     }
 }
 
-/// An environment and its ancestors, with the secrets to read.
+/// An environment and its ancestors, with the secrets that were selected for reading.
 pub struct View {
-    /// The environment itself.
+    /// Environment itself, without its ancestors.
     pub scope: EnvironmentScope,
-    /// Environment and its ancestors, nearest first, each with the selected secrets.
+    /// Inheritance chain: the environment, then its ancestors from parent to root, each with the
+    /// selected secrets.
     pub chain: Vec<ChainLink>,
-    /// Ancestors that the caller may not read. Their secrets are listed without values.
+    /// Ancestors that the caller may not read. Secrets inherited from them are listed without their
+    /// values.
     pub restricted: BTreeSet<EnvironmentId>,
 }

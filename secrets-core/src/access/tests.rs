@@ -1,5 +1,5 @@
-//! Tests of permissions for each relation to a project, role and access, and of the rules of
-//! inheritance chains.
+//! Tests of permissions for each relation to a project, each role and each access level, and of the
+//! rules of inheritance chains.
 
 use std::sync::Arc;
 
@@ -27,7 +27,8 @@ fn service_token(can_read: bool, can_write: bool) -> Who {
     Who::Token(Arc::new(token))
 }
 
-/// Returns, for each of [`PERMISSIONS`], 1 if a check succeeds and 0 if it fails.
+/// Calls `check` with each of [`PERMISSIONS`]. Returns 1 for each permission for which it succeeds,
+/// and 0 for the others.
 fn allowed(check: impl Fn(Permission) -> Result<(), Error>) -> [u8; 6] {
     PERMISSIONS.map(|wanted| u8::from(check(wanted).is_ok()))
 }

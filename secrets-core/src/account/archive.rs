@@ -21,15 +21,15 @@ use crate::secrets::sealing::{reveal, without_value};
 use crate::store::{EnvironmentRecord, ProjectRecord, Selection};
 
 /// Exports the secrets of every environment the caller may read, with values, as an encrypted
-/// archive. Hidden secrets are left out. The export of each environment is recorded in the audit
-/// log of its team.
+/// archive. The archive does not include hidden secrets. The export of each environment is recorded
+/// in the audit log of its team.
 #[derive(Debug)]
 pub struct ExportAccountSecrets {
     /// Passphrase that encrypts the archive.
     pub passphrase: Passphrase,
 }
 
-/// Last step of [`ExportAccountSecrets`]: reads the secrets and encrypts them.
+/// Last step of [`ExportAccountSecrets`]: reads the secrets and encrypts them into an archive.
 struct SealArchive {
     key: ArchiveKey,
 }
@@ -83,7 +83,7 @@ fn agreed() -> utoipa::openapi::Object {
 }
 
 impl NewArchive {
-    /// Returns the passphrase, or an error if `include_secrets` is not `true`.
+    /// Returns the passphrase. Fails if `include_secrets` is not `true`.
     pub fn passphrase(self) -> Result<Passphrase> {
         if !self.include_secrets {
             return Err(Error::invalid("include_secrets", "must be true"));
@@ -145,7 +145,8 @@ impl Operation for SealArchive {
     }
 }
 
-/// Loads an environment with its values. Returns `None` if the caller may not read it.
+/// Loads the secrets of an environment with their values. Returns `None` if the caller may not read
+/// them.
 async fn archived(
     cx: &mut Context<'_, Read>,
     project: &ProjectRecord,

@@ -8,11 +8,11 @@ use crate::members::revoke_invitations;
 use crate::model::{Code, EmailAddress, Error, Result, Role, Subject, TeamId, UserId};
 use crate::store::{Membership, TeamRecord};
 
-/// Confirmation required to delete an account.
+/// Input that confirms the deletion of an account.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Confirmation {
-    /// E-mail address of the account.
+    /// E-mail address of the account, as a confirmation.
     #[cfg_attr(feature = "openapi", schema(example = "alice@example.com"))]
     pub confirm: String,
 }
@@ -20,12 +20,12 @@ pub struct Confirmation {
 /// Deletes the caller's account and all teams in which the caller is the only member, with
 /// everything in them.
 ///
-/// Projects, secrets and service tokens that the user created for other teams stay, and so does the
-/// information that a user created them: the user's record is kept, but without any personal data.
+/// Projects, secrets and service tokens that the user created for other teams are kept. The user's
+/// record is kept too, but without any personal data, so that these objects still refer to a user.
 /// A later sign-in creates a new user.
 #[derive(Debug)]
 pub struct DeleteAccount {
-    /// Confirmation by the caller.
+    /// Confirmation of the deletion by the caller.
     pub confirmation: Confirmation,
 }
 
@@ -72,7 +72,7 @@ impl Operation for DeleteAccount {
     }
 }
 
-/// Locks the user's teams and returns them, each with a flag that is true if the user is the
+/// Locks the user's teams and returns their IDs, each with a flag that is true if the user is the
 /// only member. Returns an error if a team would be left without an owner.
 async fn teams_to_leave(cx: &mut Context<'_, Write>, user: UserId) -> Result<Vec<(TeamId, bool)>> {
     let mut memberships = cx.reads().memberships(user).await?;

@@ -17,21 +17,21 @@ use crate::users::User;
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AccountData {
-    /// Version of this format: always 1.
+    /// Version of the export format: always 1.
     pub format_version: u32,
     /// Time of the export.
     pub generated_at: Time,
-    /// User record.
+    /// User, with profile and team memberships.
     pub user: User,
     /// Team memberships of the user.
     pub memberships: Vec<AccountTeam>,
     /// Pending invitations to the user.
     pub invitations: Vec<InvitationPublicInfo>,
-    /// Projects the user has access to.
+    /// Projects that the user may access.
     pub projects: Vec<Project>,
     /// Service tokens the user created, in the teams they are a member of.
     pub service_tokens: Vec<ServiceToken>,
-    /// The user's audit log entries, newest first: the latest 10,000.
+    /// Newest 10,000 audit log entries of the user, newest first.
     pub audit_logs: Vec<AuditEntry>,
 }
 
@@ -42,10 +42,11 @@ pub struct ExportAccount;
 /// Maximum number of audit log entries in the export.
 const MAX_ENTRIES: u32 = 10_000;
 
-/// Maximum number of exports of an account per hour and node, with or without secret values.
+/// Maximum number of exports of an account per hour, counted by each node. Includes exports with
+/// and without secret values.
 const MAX_EXPORTS_PER_HOUR: u32 = 5;
 
-/// Counter of exports per account.
+/// Counter of the exports of each account in the last hour, used to enforce the maximum.
 pub(super) struct ExportRate(RateLimiter<UserId>);
 
 impl Default for ExportRate {
@@ -55,7 +56,8 @@ impl Default for ExportRate {
 }
 
 impl ExportRate {
-    /// Counts an export. Fails if the limit is reached.
+    /// Counts an export of this user. Fails if the user has reached the maximum number of exports
+    /// per hour.
     pub(super) fn count(&self, user: UserId, now: Time) -> Result<()> {
         Bound::AccountExports.check(self.0.count(user, now))
     }

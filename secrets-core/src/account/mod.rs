@@ -23,7 +23,7 @@ use crate::users::User;
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Account {
-    /// User record.
+    /// User, with profile and team memberships.
     pub user: User,
     /// Team memberships of the user.
     pub teams: Vec<AccountTeam>,

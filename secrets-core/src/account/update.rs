@@ -9,7 +9,7 @@ use crate::model::{DisplayName, Error, Result};
 use crate::store::UserRecord;
 use crate::users::locked_user;
 
-/// Fields to change. At least one is required.
+/// Profile fields to change. At least one field is required.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AccountChange {
@@ -21,7 +21,7 @@ pub struct AccountChange {
 /// Changes the caller's account.
 #[derive(Debug)]
 pub struct UpdateAccount {
-    /// Fields to change.
+    /// Profile fields to change.
     pub change: AccountChange,
 }
 

@@ -1,4 +1,4 @@
-//! Audit chains: the hash chains that the audit log is divided into.
+//! Audit chains: the hash chains that the audit log consists of, one for each team.
 //!
 //! Entries are appended to the audit chain of their team (and get a position and a hash) after they
 //! are written. They are pruned (deleted) when their retention period ends.
@@ -17,8 +17,8 @@ use crate::store::{AuditHead, StoreError, StoreResult};
 /// Maximum number of audit entries pruned from an audit chain in one transaction.
 const MAX_PRUNED: u64 = 1_000;
 
-/// Maximum number of retries in a row to prune an audit chain that another transaction changes
-/// concurrently.
+/// Maximum number of consecutive retries to prune an audit chain that another transaction changes
+/// at the same time.
 const MAX_COLLISIONS: u32 = 10;
 
 /// Result of verifying all audit chains.
@@ -28,9 +28,9 @@ pub struct VerifiedAudit {
     pub chains: u64,
     /// Number of audit entries in audit chains that were verified as unchanged.
     pub entries: u64,
-    /// Number of audit entries that are not in an audit chain yet.
+    /// Number of audit entries that have not been appended to an audit chain yet.
     pub unsealed: u64,
-    /// Audit chains that were modified by anything other than the service.
+    /// Audit chains that failed verification: something other than the service has modified them.
     pub broken: Vec<BrokenChain>,
 }
 
@@ -40,11 +40,12 @@ pub struct BrokenChain {
     /// Team of the audit chain; absent for the chain of entries that belong to no team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<TeamId>,
-    /// First invalid position: an entry was changed, removed or inserted there.
+    /// First position at which the audit chain is invalid, because an entry was changed, removed or
+    /// inserted there.
     pub position: u64,
 }
 
-/// Worker that writes the audit entries of refused requests, and appends new entries to the audit
+/// Worker that stores the audit entries of refused requests, and appends new entries to the audit
 /// chains.
 pub const SEAL: Periodic = Periodic {
     name: "audit seal",
@@ -114,15 +115,15 @@ pub async fn seal(engine: &Engine) -> StoreResult<u64> {
     Ok(sealed)
 }
 
-/// Appends the audit entries of batches to the audit chains of their teams. Returns the number of
-/// entries.
+/// Appends the audit entries of reads, which are stored in batches first, to the audit chains of
+/// their teams. Returns the number of entries.
 async fn seal_batches(engine: &Engine) -> StoreResult<u64> {
     let mut reads = engine.store().read().await?;
     audit_chain::seal_batches(engine, &mut *reads).await
 }
 
-/// Appends the oldest new audit entries of a team to its audit chain. Returns the number of
-/// entries.
+/// Appends the oldest audit entries of a team that are not in the audit chain yet, at most one
+/// batch. Returns the number of entries.
 async fn seal_batch(engine: &Engine, team: Option<TeamId>) -> StoreResult<usize> {
     let entries = engine.store().read().await?.unsealed_audit(team, MAX_SEALED).await?;
     if entries.is_empty() {

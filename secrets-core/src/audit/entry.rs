@@ -14,18 +14,18 @@ use crate::store::AuditRecord;
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditEntry {
-    /// Entry ID.
+    /// ID of the audit log entry.
     pub id: AuditId,
-    /// Team of the affected object.
+    /// Team that the action belongs to; absent if the action belongs to no team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team_id: Option<TeamId>,
-    /// Project of the affected object.
+    /// Project in which the action took place; absent for actions outside projects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_id: Option<ProjectId>,
     /// Name of the project at the time of the action.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_name: Option<String>,
-    /// Environment of the affected object.
+    /// Environment in which the action took place; absent for actions outside environments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment_id: Option<EnvironmentId>,
     /// Name of the environment at the time of the action.
@@ -33,7 +33,7 @@ pub struct AuditEntry {
     pub environment_name: Option<String>,
     /// Type of the actor: `user`, `service_token`, `system` or `anonymous`.
     pub actor_type: String,
-    /// ID of the user or service token.
+    /// ID of the user or service token that performed the action.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor_id: Option<Uuid>,
     /// Name of the actor at the time of the action.
@@ -42,7 +42,7 @@ pub struct AuditEntry {
     /// E-mail address of the user at the time of the action.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor_email: Option<String>,
-    /// Action, such as `secret.created`.
+    /// Name of the action, such as `secret.created`.
     pub action: String,
     /// Type of the affected object, such as `secret`.
     pub resource_type: String,
@@ -61,10 +61,10 @@ pub struct AuditEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub ip_address: Option<IpAddr>,
-    /// User agent of the client.
+    /// `User-Agent` header of the client's request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
-    /// Request ID.
+    /// ID of the HTTP request that caused the action.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<Uuid>,
     /// Time of the action.

@@ -7,7 +7,7 @@ use super::{AuditEntry, AuditPage};
 /// Output format of an audit log page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AuditFormat {
-    /// A single JSON document.
+    /// A single JSON document with all entries of the page.
     #[default]
     Json,
     /// Newline-delimited JSON: each line holds a JSON object.

@@ -12,10 +12,10 @@ use crate::store::{AuditFilter, AuditOrder, AuditRecord, AuditScope};
 /// Maximum number of teams in one query.
 const MAX_TEAMS: usize = 100;
 
-/// Maximum number of audit entries that a query reads for one page, if the query has conditions
-/// other than team and time: 5,000 in total for up to five teams, or 1,000 per team for more teams.
-/// A page can therefore hold fewer matching entries than the limit, or none, and still have a
-/// cursor.
+/// Maximum number of audit entries that are read from the database for one page, for a query with
+/// conditions other than team and time: 5,000 in total for up to five teams, or 1,000 per team for
+/// more teams. A page can therefore hold fewer matching entries than the limit, or none, and still
+/// have a cursor.
 const MAX_READ: u32 = 5_000;
 const MIN_READ: u32 = 1_000;
 
@@ -31,18 +31,18 @@ pub struct ListAudit {
 /// The teams whose audit log is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditTeams {
-    /// All teams the caller manages.
+    /// All teams that the caller manages.
     Managed,
     /// Team with this ID; `None` if the given text is not a valid ID, which is treated as an
     /// unknown team.
     Team(Option<TeamId>),
 }
 
-/// A page of the audit log.
+/// A page of results from the audit log.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditPage {
-    /// Entries in the requested order.
+    /// Audit entries of the page, in the requested order.
     pub logs: Vec<AuditEntry>,
     /// Cursor of the next page; absent on the last page. A page with a cursor can hold fewer
     /// entries than the limit, or none: each page covers a limited part of the log.
@@ -50,7 +50,7 @@ pub struct AuditPage {
     pub next_cursor: Option<String>,
     /// Maximum number of entries per page.
     pub limit: u32,
-    /// Requested output format.
+    /// Output format that the request asked for.
     #[serde(skip)]
     pub format: AuditFormat,
 }
@@ -82,8 +82,9 @@ impl Operation for ListAudit {
     }
 }
 
-/// Reads the next audit entries of several teams (one filter for each team). Also returns the time
-/// and ID up to which the log of all teams was read; `None` if it was read to its end.
+/// Reads the next page of audit entries of several teams; each team has its own filter. Also
+/// returns the time and ID of the entry at which reading stopped in the logs; `None` if all logs
+/// were read to the end.
 async fn read(
     cx: &mut Context<'_, Read>,
     filters: Vec<AuditFilter>,

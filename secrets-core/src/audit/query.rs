@@ -12,7 +12,7 @@ use super::AuditFormat;
 use crate::model::{AuditId, Error, Result, Time, ids};
 use crate::store::{ActionFilter, AuditFilter, AuditOrder, AuditScope};
 
-/// Default and maximum number of audit entries per page.
+/// Number of audit entries per page if the request states none.
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 200;
 
@@ -28,19 +28,19 @@ pub struct AuditQuery {
     /// Actions, at most 20; an entry matches any of them. `secret.*` matches all actions with this
     /// prefix.
     pub action: Vec<String>,
-    /// ID of the user or service token: a UUID.
+    /// ID of the user or service token that performed the action: a UUID.
     pub actor_id: Option<String>,
     /// Type of the actor: `user`, `service_token`, `system` or `anonymous`.
     pub actor_type: Option<String>,
-    /// Project ID: a UUID.
+    /// Project in which the action took place: a UUID.
     pub project_id: Option<String>,
-    /// Environment ID: a UUID.
+    /// Environment in which the action took place: a UUID.
     pub environment_id: Option<String>,
-    /// Type of the affected object.
+    /// Type of the affected object, such as `secret`.
     pub resource_type: Option<String>,
     /// ID of the affected object: a UUID.
     pub resource_id: Option<String>,
-    /// Secret key of the affected secret.
+    /// Secret key, for entries about this secret.
     pub key: Option<String>,
     /// Outcome: `success`, `denied` or `failure`.
     pub outcome: Option<String>,
@@ -61,8 +61,8 @@ pub struct AuditQuery {
 }
 
 impl AuditQuery {
-    /// Builds the store's filter. Requests one entry more than fits on a page, to find out if there
-    /// is another page.
+    /// Builds the filter for the store from these parameters. Its limit is one entry more than a
+    /// page holds, to find out if there is another page.
     pub(super) fn filter(&self, scope: AuditScope, now: Time) -> Result<AuditFilter> {
         let limit = self.page()?;
         let mut wanted = AuditFilter::newest(scope, limit + 1);
@@ -97,7 +97,7 @@ impl AuditQuery {
         Ok(wanted)
     }
 
-    /// Returns the order of the audit entries.
+    /// Returns the requested sort order of the audit entries.
     pub(super) fn order(&self) -> Result<AuditOrder> {
         match self.order.as_deref() {
             None | Some("desc") => Ok(AuditOrder::Newest),
@@ -106,7 +106,7 @@ impl AuditQuery {
         }
     }
 
-    /// Returns the maximum number of audit entries per page.
+    /// Returns the requested maximum number of audit entries per page.
     pub(super) fn page(&self) -> Result<u32> {
         const RULE: &str = "must be a whole number from 1 to 200";
         let limit = parsed("limit", self.limit.as_deref(), RULE)?.unwrap_or(DEFAULT_LIMIT);
@@ -117,7 +117,7 @@ impl AuditQuery {
         }
     }
 
-    /// Returns the output format of the page.
+    /// Returns the requested output format of the page.
     pub(super) fn format(&self) -> Result<AuditFormat> {
         match self.format.as_deref() {
             None | Some("json") => Ok(AuditFormat::Json),
@@ -175,8 +175,8 @@ fn one_of(
     }
 }
 
-/// Replaces NUL characters in a text to search for. Stored texts contain no NUL characters, which
-/// some stores cannot handle.
+/// Replaces NUL characters in a search text. Stored texts contain no NUL characters, and some
+/// stores cannot handle them.
 fn text(given: &str) -> String {
     given.replace('\0', "\u{fffd}")
 }
@@ -188,7 +188,7 @@ fn time(field: &'static str, text: Option<&str>) -> Result<Option<Time>> {
     Ok(Some(time.into()))
 }
 
-/// Encodes the cursor of the page after this entry. Contains only the entry's time and ID.
+/// Encodes the cursor of the page after the entry with this time and ID.
 pub(super) fn cursor((time, id): (Time, AuditId)) -> String {
     let place = [time.timestamp_micros().to_be_bytes().as_slice(), id.uuid().as_bytes()].concat();
     URL_SAFE_NO_PAD.encode(place)

@@ -16,7 +16,7 @@ pub struct Billing {
     pub team_id: TeamId,
     /// Name of the team's plan.
     pub plan: PlanName,
-    /// Payment status.
+    /// Payment status of the team.
     pub status: PaymentStatus,
     /// Name of the payment provider.
     pub provider: &'static str,
@@ -35,9 +35,9 @@ pub struct Billing {
     pub current_period_end: Option<Time>,
     /// True if the subscription ends with the current billing period.
     pub cancel_at_period_end: bool,
-    /// Limits of the plan by quota name; `null` means unlimited.
+    /// Limits of the team's plan, by quota name; `null` means unlimited.
     pub limits: BTreeMap<&'static str, Option<u64>>,
-    /// Invoices. Always empty: invoices are not implemented.
+    /// Placeholder for invoices, which are not implemented. Always an empty list.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
     pub invoices: [(); 0],
 }

@@ -9,7 +9,7 @@ use super::get::billing;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Error, PlanName, Result, Subject, TeamId};
 
-/// The plan to assign.
+/// Plan that the request assigns to the team.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -18,13 +18,13 @@ pub struct NewPlan {
     pub plan: PlanName,
 }
 
-/// Changes a team's plan. Only operators of the service may do this. Existing resources beyond the
-/// new limits stay, but no more can be created.
+/// Changes a team's plan. Only operators of the service may do this. Existing resources that exceed
+/// the new limits are kept, but no more can be created.
 #[derive(Debug)]
 pub struct SetPlan {
     /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
     pub team: Option<TeamId>,
-    /// Plan to assign.
+    /// Plan to assign to the team.
     pub plan: NewPlan,
 }
 

@@ -21,7 +21,7 @@ pub struct TeamUse {
     /// Start of the next month, in UTC.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub period_end: Time,
-    /// Usage by resource.
+    /// Usage of each limited resource.
     pub usage: Uses,
 }
 
@@ -29,15 +29,15 @@ pub struct TeamUse {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Uses {
-    /// Members.
+    /// Number of members.
     pub members: Use,
-    /// Projects.
+    /// Number of projects.
     pub projects: Use,
-    /// Environments. The limit applies to each project, so `used` is the number in the project that
-    /// has the most.
+    /// Number of environments. The limit applies to each project, so `used` is the number in the
+    /// project that has the most.
     pub environments: Use,
-    /// Secrets. The limit applies to each environment, so `used` is the number in the environment
-    /// that has the most.
+    /// Number of secrets. The limit applies to each environment, so `used` is the number in the
+    /// environment that has the most.
     pub secrets: Use,
     /// Size of secrets, in bytes. The limit applies to the encrypted secrets of each environment,
     /// so `used` is the size of the largest environment. `total` includes previous versions.
@@ -45,12 +45,12 @@ pub struct Uses {
     /// Size of all secrets of the team and of their previous versions, in bytes, including those of
     /// deleted projects until they can no longer be restored.
     pub stored_bytes: Use,
-    /// Service tokens.
+    /// Number of service tokens.
     pub service_tokens: Use,
-    /// Credential rotations.
+    /// Number of credential rotations.
     pub rotations: Use,
-    /// API requests. Never counted, so `used` is absent: a count would need a database write for
-    /// each request.
+    /// Number of API requests. They are not counted, so `used` is absent: counting would need a
+    /// database write for each request.
     pub api_requests: Use,
 }
 
@@ -58,10 +58,10 @@ pub struct Uses {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Use {
-    /// Amount that counts against the limit; absent if the resource is not counted.
+    /// Amount that is compared with the limit; absent if the usage of the resource is not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used: Option<u64>,
-    /// Total amount in the team, if the limit applies to each project or environment.
+    /// Total amount in the whole team; absent if the limit already applies to the whole team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
     /// Limit of the plan; `null` means unlimited.
@@ -95,7 +95,7 @@ impl Operation for GetUsage {
 }
 
 impl Uses {
-    /// Returns the resources that plans limit.
+    /// Returns each limited resource with its quota.
     pub(crate) fn limited(&self) -> [(Quota, &Use); 8] {
         [
             (Quota::Members, &self.members),

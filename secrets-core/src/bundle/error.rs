@@ -2,10 +2,12 @@
 
 use std::{fmt, io};
 
-/// Error from opening a bundle. Contains nothing of the bundle's contents.
+/// Error from opening a bundle. Contains nothing of the bundle's contents, so that the error can be
+/// logged.
 #[derive(Debug)]
 pub enum BundleError {
-    /// Not a bundle, or a violation of the format; the text describes the violation.
+    /// Data that is not a bundle, or a bundle that violates the format; the text describes the
+    /// violation.
     Malformed(&'static str),
     /// Unsupported version or option; the text names the option.
     Unsupported(&'static str),
@@ -13,14 +15,14 @@ pub enum BundleError {
     NoRecipient,
     /// The bundle was modified or truncated, or was not created by the signer in its header.
     Tampered,
-    /// The signer is not the expected signer. Also returned if a private key is used without an
-    /// expected signer, because anyone can create bundles for a public key.
+    /// Bundle signed by another signer than the expected one. Also returned if a private key is
+    /// used without an expected signer, because anyone can create bundles for a public key.
     Untrusted,
-    /// The bundle has expired.
+    /// The expiry time of the bundle has passed.
     Expired,
-    /// The sequence number is lower than the required minimum.
+    /// The sequence number of the bundle is lower than the required minimum.
     Stale,
-    /// Reading the source failed.
+    /// An I/O error occurred while the bundle was read.
     Unreadable(io::Error),
 }
 

@@ -21,7 +21,7 @@ use crate::crypto::Key;
 /// it.
 pub(super) struct FileKey(Key);
 
-/// Kind of symmetric secret that wraps a file key.
+/// Kind of shared secret from which the key that wraps a file key is derived.
 #[derive(Clone, Copy)]
 pub(super) enum Shared {
     Raw,
@@ -39,7 +39,7 @@ impl FileKey {
         Self(Key::generate())
     }
 
-    /// Derives the cipher for the payload chunks.
+    /// Derives the cipher that encrypts the payload chunks.
     pub(super) fn cipher(&self, salt: &[u8; 16]) -> Aes256Gcm {
         cipher(&self.0.derive(Some(salt), b"scb1/payload"))
     }
@@ -49,7 +49,8 @@ impl FileKey {
         self.keyed(salt, head).finalize().into_bytes().into()
     }
 
-    /// True if `mac` is the value of [`mac`](Self::mac); compared in constant time.
+    /// True if `mac` equals the MAC that [`mac`](Self::mac) computes for this salt and header.
+    /// Compares in constant time.
     pub(super) fn has_made(&self, mac: &[u8; MAC], salt: &[u8; 16], head: &[u8]) -> bool {
         self.keyed(salt, head).verify_slice(mac).is_ok()
     }
@@ -62,7 +63,7 @@ impl FileKey {
         mac.chain_update(head)
     }
 
-    /// Wraps the file key under a shared secret.
+    /// Wraps (encrypts) the file key with a key derived from a shared secret.
     pub(super) fn wrap(&self, secret: &Key, how: Shared, salt: &[u8; 16]) -> [u8; WRAPPED] {
         let mut wrapped = [0; WRAPPED];
         let (inner, outer) = wrapped.split_at_mut(32);
@@ -75,7 +76,7 @@ impl FileKey {
         wrapped
     }
 
-    /// Unwraps a file key from [`wrap`](Self::wrap); `None` if the secret is wrong.
+    /// Unwraps a file key that [`wrap`](Self::wrap) returned; `None` if the secret is wrong.
     pub(super) fn unwrap(
         wrapped: &[u8; WRAPPED],
         secret: &Key,
@@ -117,7 +118,8 @@ impl FileKey {
         Some((enc, wrapped))
     }
 
-    /// Unwraps a file key from [`wrap_for`](Self::wrap_for); `None` if the private key is wrong.
+    /// Unwraps a file key that [`wrap_for`](Self::wrap_for) returned; `None` if the private key is
+    /// wrong.
     pub(super) fn unwrap_for(
         enc: &[u8; 32],
         wrapped: &[u8; WRAPPED],

@@ -13,7 +13,7 @@ use crate::model::object::{Object, list};
 
 pub(super) const MAGIC: &[u8; 8] = b"SCBUNDLE";
 pub(super) const VERSION: u8 = 1;
-/// Length of the fixed prefix: magic, version and header length.
+/// Length in bytes of the fixed start of a bundle: magic bytes, format version and header length.
 pub(super) const PREFIX: usize = 13;
 /// Maximum length of the header, in bytes.
 pub(super) const HEADER: usize = 16_384;
@@ -21,19 +21,20 @@ pub(super) const MAC: usize = 32;
 pub(super) const SIGNATURE: usize = 64;
 pub(super) const CHUNK: usize = 65_536;
 pub(super) const TAG: usize = 16;
-/// Length of a wrapped file key.
+/// Length of a wrapped file key, in bytes.
 pub(super) const WRAPPED: usize = 48;
-/// Maximum number of recipients.
+/// Maximum number of recipients of a bundle.
 pub(super) const RECIPIENTS: usize = 16;
 
 const SUITE: &str = "A256GCM-HKDF-SHA256";
 /// Largest integer that all JSON parsers represent exactly.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
-/// Nanoseconds per second; chrono uses higher values for leap seconds.
+/// Number of nanoseconds in a second. The time library `chrono` represents a leap second by a
+/// higher number of nanoseconds.
 const NANOS_PER_SECOND: u32 = 1_000_000_000;
 
-/// The header's variable fields. Fields that always have the same value, such as the suite, are
-/// left out.
+/// Header fields whose values differ between bundles. Fields with a constant value, such as the
+/// cipher suite, are not part of this type.
 pub(super) struct Header {
     pub(super) metadata: BundleMetadata,
     pub(super) salt: [u8; 16],
@@ -41,7 +42,7 @@ pub(super) struct Header {
     pub(super) recipients: Vec<Slot>,
 }
 
-/// The file key wrapped for one recipient.
+/// File key, wrapped (encrypted) for one recipient.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Slot {
@@ -57,7 +58,7 @@ pub(super) enum Slot {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Binary<const N: usize>(pub(super) [u8; N]);
 
-/// The header as it is written in JSON.
+/// All fields of the header, as they are written in JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -83,8 +84,8 @@ struct Written {
     recipients: Vec<Slot>,
 }
 
-/// Header fields that determine whether this version can read the header. Other fields are checked
-/// later.
+/// Header fields that determine whether this version of the software can read the header. Parsed
+/// first; the other fields are validated later.
 #[derive(Deserialize)]
 struct Outline {
     v: u64,
@@ -119,7 +120,8 @@ impl Header {
         Ok(Self { metadata, salt, signer, recipients: written.recipients })
     }
 
-    /// Encodes the header as JSON; `None` if a reader would reject it.
+    /// Encodes the header as JSON. Returns `None` if the header is invalid, so that readers would
+    /// reject it.
     pub(super) fn write(self) -> Option<Vec<u8>> {
         check(&self.recipients).ok()?;
         let BundleMetadata { project, environment, seq, created_at, expires_at } = self.metadata;
@@ -170,8 +172,8 @@ fn is_known(json: &[u8]) -> Result<(), BundleError> {
     Ok(())
 }
 
-/// Validates the recipients. At most one raw key and one passphrase are allowed, so that a reader
-/// tries one key and runs one key derivation.
+/// Validates the recipients. Allows at most one raw key and one passphrase, so that opening a
+/// bundle never requires more than one key derivation.
 fn check(recipients: &[Slot]) -> Result<(), BundleError> {
     if !(1..=RECIPIENTS).contains(&recipients.len()) {
         return Err(BundleError::Malformed("it must have 1 to 16 recipients"));
@@ -211,7 +213,7 @@ impl<'de, const N: usize> Deserialize<'de> for Binary<N> {
     }
 }
 
-/// Deserializes an optional field that must not be `null`; for `#[serde(default,
+/// Deserializes an optional field that may be absent but must not be `null`; for `#[serde(default,
 /// deserialize_with)]`.
 pub(super) fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,

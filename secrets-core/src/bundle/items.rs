@@ -8,13 +8,14 @@ use zeroize::Zeroizing;
 use super::BundleError;
 use super::stream::ChunkReader;
 
-/// Maximum size of one object, in bytes. A value of 64 KiB takes 384 KiB if every byte is escaped.
+/// Maximum size of the JSON text of one secret, in bytes. A value of 64 KiB takes 384 KiB if every
+/// byte is escaped.
 const MAX_ITEM: usize = 1 << 20;
 
-/// Reader of the objects in a JSON array.
+/// Reader of the objects in a JSON array, which is the payload of a bundle.
 pub(super) struct Items<R> {
     chunks: ChunkReader<R>,
-    /// Position in the current chunk.
+    /// Index of the next unread byte in the current decrypted chunk.
     at: usize,
     item: Zeroizing<Vec<u8>>,
     place: Place,
@@ -27,7 +28,8 @@ enum Place {
     After,
 }
 
-/// State of the search for the end of an object.
+/// State of the JSON scanner that searches for the end of an object: nesting depth, and position
+/// relative to strings and escapes.
 #[derive(Default)]
 struct Scan {
     depth: u32,
@@ -66,8 +68,8 @@ impl<R: Read> Items<R> {
         Ok(Some(&self.item))
     }
 
-    /// Starts again at the first chunk. The chunks begin at offset `start` of the source and have
-    /// `length` bytes in all.
+    /// Restarts reading at the first chunk. The chunks begin at offset `start` of the source and
+    /// are `length` bytes long in total.
     pub(super) fn restart(&mut self, start: u64, length: u64) -> Result<(), BundleError>
     where
         R: Seek,
@@ -134,8 +136,8 @@ impl<R: Read> Items<R> {
 }
 
 impl Scan {
-    /// Searches for the end of the object in `bytes`. Returns the number of bytes up to the end;
-    /// `None` if the object does not end in `bytes`.
+    /// Scans the next part of an object, `bytes`, for the closing brace of the object. Returns the
+    /// number of bytes up to and including the brace; `None` if the object continues after `bytes`.
     fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         for (at, byte) in bytes.iter().enumerate() {
             match byte {
@@ -157,7 +159,7 @@ impl Scan {
     }
 }
 
-/// Appends bytes to the buffer. If the buffer must grow, the old allocation is wiped.
+/// Appends bytes to a buffer. If the buffer must grow, its old memory is wiped.
 fn append(item: &mut Zeroizing<Vec<u8>>, bytes: &[u8]) {
     let needed = item.len() + bytes.len();
     if needed > item.capacity() {

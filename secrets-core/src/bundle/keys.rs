@@ -44,7 +44,7 @@ pub struct Signer([u8; 32]);
 /// Private Ed25519 key that signs bundles.
 pub struct SigningKey(ed25519_dalek::SigningKey);
 
-/// DHKEM(X25519, HKDF-SHA256) from HPKE.
+/// Key encapsulation DHKEM(X25519, HKDF-SHA256) from HPKE (RFC 9180).
 pub(super) type X25519 = X25519HkdfSha256;
 
 impl BundleKey {
@@ -54,7 +54,7 @@ impl BundleKey {
         Self(Key::generate())
     }
 
-    /// Returns the key as text.
+    /// Returns the bundle key as text. The text must be kept secret.
     #[must_use]
     pub fn reveal(&self) -> Zeroizing<String> {
         checked::write(BUNDLE_KEY, self.0.as_bytes())
@@ -78,7 +78,7 @@ impl RecipientKey {
         PublicKey(bytes)
     }
 
-    /// Returns the private key as text.
+    /// Returns the private key as text. The text must be kept secret.
     #[must_use]
     pub fn reveal(&self) -> Zeroizing<String> {
         checked::write(PRIVATE_KEY, self.0.as_bytes())
@@ -123,7 +123,7 @@ impl SigningKey {
         Self::of(&Key::generate())
     }
 
-    /// Creates the signing key from a seed.
+    /// Creates the signing key from the instance's stored seed.
     pub(crate) fn of(seed: &Key) -> Self {
         Self(ed25519_dalek::SigningKey::from_bytes(seed.as_bytes()))
     }

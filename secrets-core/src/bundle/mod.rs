@@ -75,7 +75,8 @@ pub struct BundleMetadata {
     pub seq: u64,
     /// Creation time.
     pub created_at: Time,
-    /// Expiry time. The bundle cannot be opened at or after this time.
+    /// Expiry time; `None` if the bundle never expires. The bundle cannot be opened at or after
+    /// this time.
     pub expires_at: Option<Time>,
 }
 

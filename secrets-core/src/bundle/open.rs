@@ -53,10 +53,10 @@ pub struct Opened<R> {
     is_over: bool,
 }
 
-/// Everything before the chunks.
+/// Bundle bytes before the chunks, parsed: the header, the MAC and the signature.
 struct Head {
     header: Header,
-    /// All bytes before the MAC.
+    /// All bundle bytes before the MAC.
     bytes: Vec<u8>,
     mac: [u8; MAC],
     signature: [u8; SIGNATURE],
@@ -94,7 +94,7 @@ impl Opener {
         Ok(Opened { metadata, signer, items, chunks, last: None, is_over: false })
     }
 
-    /// Opens a bundle in memory.
+    /// Opens a bundle whose bytes are in memory.
     pub fn open_bytes<'a>(
         &self,
         bundle: &'a [u8],
@@ -164,7 +164,7 @@ impl Head {
     }
 }
 
-/// Hashes the rest of the source. Returns the hash and the number of bytes hashed.
+/// Reads the source to its end and hashes the bytes. Returns the hash and the number of bytes.
 fn hash(source: &mut impl Read) -> Result<([u8; 32], u64), BundleError> {
     let (mut hash, mut length) = (Sha256::new(), 0);
     let mut buffer = vec![0; CHUNK];
@@ -196,7 +196,8 @@ impl<R> Opened<R> {
 }
 
 impl<R: Read + Seek> Opened<R> {
-    /// Goes back to the first secret, so that a second pass needs no secrets kept in memory.
+    /// Restarts at the first secret, so that the secrets can be read a second time without keeping
+    /// them in memory.
     pub fn rewind(&mut self) -> Result<(), BundleError> {
         let (start, length) = self.chunks;
         self.items.restart(start, length)?;

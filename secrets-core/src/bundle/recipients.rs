@@ -17,7 +17,7 @@ use crate::model::{Error, Result, ValidationRule, Violation};
 pub enum NewRecipient {
     /// A random key, generated for this bundle and shown once.
     Raw {},
-    /// A passphrase.
+    /// A passphrase, from which the key that opens the bundle is derived.
     Passphrase {
         /// Passphrase, 12 to 1,024 characters.
         #[cfg_attr(feature = "openapi", schema(
@@ -28,13 +28,13 @@ pub enum NewRecipient {
     },
     /// An X25519 public key. The bundle can be opened with the corresponding private key.
     X25519 {
-        /// Public key, `scbp_…`.
+        /// X25519 public key of the recipient, `scbp_…`.
         public_key: PublicKey,
     },
 }
 
-/// A recipient as it is written in a request. Separate from [`NewRecipient`], so that validation
-/// errors name the field.
+/// A recipient, as in the JSON of a request. Separate from [`NewRecipient`], so that validation
+/// errors name the invalid field.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Submitted {
@@ -52,8 +52,8 @@ enum Kind {
     X25519,
 }
 
-/// Recipients of a bundle; the key of a passphrase is already derived. There are 1 to 16: at most
-/// one raw key, at most one passphrase, and no public key twice.
+/// Recipients of a bundle, with the key of a passphrase already derived. There are 1 to 16
+/// recipients: at most one raw key, at most one passphrase, and no public key twice.
 pub struct Recipients {
     key: Option<Key>,
     passphrase: Option<Derived>,

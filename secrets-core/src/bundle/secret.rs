@@ -12,10 +12,10 @@ use crate::model::{EnvironmentName, SecretKey, Time};
 pub struct BundledSecret {
     /// Secret key.
     pub key: SecretKey,
-    /// Value.
+    /// Decrypted value of the secret.
     #[serde(serialize_with = "crate::crypto::revealed")]
     pub value: Plaintext,
-    /// Description.
+    /// Description of the secret.
     #[serde(
         default,
         deserialize_with = "stated",
@@ -23,13 +23,13 @@ pub struct BundledSecret {
         skip_serializing_if = "Option::is_none"
     )]
     pub description: Option<Plaintext>,
-    /// Version number of the value, starting at 1.
+    /// Version number of the secret, starting at 1.
     pub version: u32,
     /// Name of the ancestor environment that defines the secret; `None` if the bundle's own
     /// environment does.
     #[serde(default, deserialize_with = "stated", skip_serializing_if = "Option::is_none")]
     pub inherited_from: Option<EnvironmentName>,
-    /// Time of the last change to the secret.
+    /// Time of the last change of the secret.
     #[serde(deserialize_with = "canonical_time")]
     pub updated_at: Time,
 }

@@ -23,7 +23,7 @@ pub(super) struct ChunkReader<R> {
     source: R,
     cipher: Aes256Gcm,
     buffer: Zeroizing<Vec<u8>>,
-    /// Number of bytes left in the source.
+    /// Number of encrypted bytes of the source that are not read yet.
     left: u64,
     number: u64,
 }
@@ -34,7 +34,7 @@ impl<'a> ChunkWriter<'a> {
         Self { out, cipher, buffer, number: 0 }
     }
 
-    /// Encrypts the remaining bytes as the last chunk, and marks this chunk as the last.
+    /// Encrypts the remaining bytes as a chunk that is marked as the last one.
     pub(super) fn finish(mut self) {
         self.seal(true);
     }
@@ -73,12 +73,13 @@ impl Write for ChunkWriter<'_> {
 }
 
 impl<R: Read> ChunkReader<R> {
-    /// Creates a reader for the next `left` bytes of the source.
+    /// Creates a reader that decrypts the next `left` bytes of the source.
     pub(super) fn new(source: R, cipher: Aes256Gcm, left: u64) -> Self {
         Self { source, cipher, buffer: Zeroizing::new(Vec::new()), left, number: 0 }
     }
 
-    /// Starts again at offset `start` of the source, with `left` bytes to read.
+    /// Restarts decryption with the first chunk, at offset `start` of the source. The chunks are
+    /// `left` bytes long in total.
     pub(super) fn restart(&mut self, start: u64, left: u64) -> Result<(), BundleError>
     where
         R: Seek,

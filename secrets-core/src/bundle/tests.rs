@@ -37,7 +37,7 @@ fn secrets() -> Vec<BundledSecret> {
     vec![plain, secret("B", "kvc_\u{1}\\\"}]{[é日\n"), secret("C", "")]
 }
 
-/// Enough secrets for several chunks, with values that cross chunk boundaries.
+/// Creates 400 secrets, which fill several chunks and have values that cross chunk boundaries.
 fn many() -> Vec<BundledSecret> {
     let value = |at: usize| format!("kvc_{}", "\"\\{".repeat(at));
     (0..400).map(|at| secret(&format!("KEY_{at:04}"), &value(at))).collect()
@@ -196,8 +196,8 @@ fn the_signer_must_be_the_expected_one() {
     assert_eq!(all(&Opener { signer: None, ..made.opener() }, &made.file), Ok(secrets()));
 }
 
-/// Returns the bundle with another header, signed with a different key. An attacker who cannot open
-/// the bundle can do no more than this.
+/// Returns the bundle with a modified header, signed with a new signing key. This is the most that
+/// an attacker who cannot open the bundle can do.
 fn signed_anew(file: &[u8], change: impl FnOnce(&mut BundleMetadata)) -> Vec<u8> {
     let length = u32::from_be_bytes(file[PREFIX - 4..PREFIX].try_into().unwrap());
     let (head, rest) = file.split_at(PREFIX + usize::try_from(length).unwrap());
@@ -284,7 +284,8 @@ fn secrets_that_are_not_by_key_are_not_sealed() {
 
 #[test]
 fn nothing_is_given_after_an_error() {
-    /// Source that fails in the second pass after a given number of bytes.
+    /// Source of bytes that fails during the second pass, after the number of bytes in the third
+    /// field.
     struct Breaking(Cursor<Vec<u8>>, bool, usize);
     impl Read for Breaking {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {

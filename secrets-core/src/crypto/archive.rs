@@ -65,7 +65,7 @@ impl ArchiveKey {
 }
 
 impl Archive {
-    /// Encrypts `contents` into a file.
+    /// Encrypts `contents` and returns the bytes of an archive file.
     #[must_use]
     pub fn seal(key: &ArchiveKey, contents: &[u8]) -> Vec<u8> {
         let mut file = key.header.to_vec();
@@ -73,8 +73,8 @@ impl Archive {
         file
     }
 
-    /// Decrypts a file. A header with Argon2id parameters above 256 MiB of memory or below the safe
-    /// minimum is rejected before any key derivation.
+    /// Decrypts an archive file. A header with Argon2id parameters above 256 MiB of memory or below
+    /// the safe minimum is rejected before any key derivation.
     pub fn open(file: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>, Undecryptable> {
         let (header, sealed) = file.split_first_chunk::<HEADER>().ok_or(Undecryptable)?;
         let (cost, salt) = parse_header(header).ok_or(Undecryptable)?;
@@ -103,7 +103,7 @@ mod tests {
     use super::super::Key;
     use super::*;
 
-    /// Smallest accepted parameters, so that tests are quick.
+    /// Weakest Argon2id parameters that the format accepts, to keep the tests fast.
     const MIN_COST: Cost = Cost { memory: 19_456, passes: 2, lanes: 1 };
 
     fn passphrase(text: &str) -> Passphrase {

@@ -11,7 +11,8 @@ use super::Keyring;
 pub(crate) struct ChainMac(Hmac<Sha256>);
 
 impl ChainMac {
-    /// Starts a MAC for one purpose, with the instance's MAC key for audit chains.
+    /// Starts the computation of a MAC for one purpose, with the instance's MAC key for audit
+    /// chains.
     pub(crate) fn new(keyring: &Keyring, purpose: &str) -> Self {
         #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
         let mac =
@@ -29,7 +30,7 @@ impl ChainMac {
         self.field(&number.to_be_bytes())
     }
 
-    /// Adds an optional field. `None` and an empty field give different MACs.
+    /// Adds an optional field to the MAC. `None` and an empty field give different MACs.
     pub(crate) fn optional(self, bytes: Option<&[u8]>) -> Self {
         match bytes {
             Some(bytes) => self.number(1).field(bytes),

@@ -10,7 +10,7 @@ const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 const BODY: usize = 43;
 const CHECKSUM: usize = 6;
 
-/// Encodes 256 bits as text.
+/// Encodes a key of 256 bits as text with this prefix.
 pub(crate) fn write(prefix: &str, bits: &[u8; 32]) -> Zeroizing<String> {
     let mut text = Zeroizing::new(String::with_capacity(prefix.len() + BODY + CHECKSUM));
     text.push_str(prefix);
@@ -20,7 +20,8 @@ pub(crate) fn write(prefix: &str, bits: &[u8; 32]) -> Zeroizing<String> {
     text
 }
 
-/// Decodes a text that [`write()`] encoded; `None` if the text is not valid.
+/// Decodes a text that [`write()`] encoded with this prefix. Returns `None` if the text is not
+/// valid.
 pub(crate) fn read(prefix: &str, text: &str) -> Option<Zeroizing<[u8; 32]>> {
     if !is_whole(prefix, text) {
         return None;
@@ -42,7 +43,7 @@ pub(crate) fn read(prefix: &str, text: &str) -> Option<Zeroizing<[u8; 32]>> {
     Some(bits)
 }
 
-/// True if a text has the right prefix, length, digits and checksum.
+/// True if a text has the right prefix, length and digits and a correct checksum.
 pub(crate) fn is_whole(prefix: &str, text: &str) -> bool {
     let is_long = text.len() == prefix.len() + BODY + CHECKSUM;
     let parts = is_long.then(|| text.split_at_checked(prefix.len() + BODY)).flatten();
@@ -69,7 +70,7 @@ pub(super) fn push_base62(out: &mut String, number: &[u8], digits: usize) {
     out.extend(text.iter().map(|byte| char::from(*byte)));
 }
 
-/// Computes the CRC-32 (IEEE 802.3, reflected).
+/// Computes the CRC-32 checksum (IEEE 802.3, reflected bit order) of the bytes.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| {

@@ -23,7 +23,7 @@ impl fmt::Display for Undecryptable {
 
 impl std::error::Error for Undecryptable {}
 
-/// XAES-256-GCM with an encryption key.
+/// Cipher XAES-256-GCM, initialized with one encryption key.
 pub(super) struct Cipher(Xaes256Gcm);
 
 impl Cipher {
@@ -50,7 +50,7 @@ impl Cipher {
         out.extend_from_slice(&tag);
     }
 
-    /// Decrypts the output of [`seal_into`](Self::seal_into).
+    /// Decrypts data that [`seal_into`](Self::seal_into) returned. Fails if the data was changed.
     pub(super) fn open(
         &self,
         sealed: &[u8],

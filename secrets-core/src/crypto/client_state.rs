@@ -1,4 +1,5 @@
-//! State of the service that a client keeps, such as the content of a cookie.
+//! Encryption of data that the service lets a client store and send back, such as the content of a
+//! cookie.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,18 +8,19 @@ use zeroize::Zeroizing;
 use super::cipher::Cipher;
 use super::{Keyring, Undecryptable, random};
 
-/// Maximum length of encrypted state, in bytes. Longer texts are rejected without decoding.
+/// Maximum length of a text with encrypted state, in bytes. Longer texts are rejected without
+/// decoding.
 const MAX_LENGTH: usize = 8 * 1024;
 
-/// Encryption of client state for one purpose. The client can neither read nor change the state,
-/// and every node of the instance can decrypt it.
+/// Encryption of client-side state for one purpose. The client can neither read nor change the
+/// state, and every node of the instance can decrypt it.
 pub(crate) struct ClientState {
     purpose: &'static str,
     cipher: Cipher,
 }
 
 impl ClientState {
-    /// Derives the encryption key of a purpose from the keys of the instance.
+    /// Derives the encryption key for one purpose from the keys of the instance.
     pub(crate) fn of(keyring: &Keyring, purpose: &'static str) -> Self {
         let info = ["secrets-core/v1/client-state/", purpose].concat();
         let key =
@@ -26,14 +28,14 @@ impl ClientState {
         Self { purpose, cipher: Cipher::new(&key) }
     }
 
-    /// Encrypts state and encodes it as base64url text.
+    /// Encrypts the state and encodes the result as base64url text.
     pub(crate) fn seal(&self, state: &[u8]) -> String {
         let mut sealed = Vec::new();
         self.cipher.seal_into(&mut sealed, &random(), self.purpose.as_bytes(), state);
         URL_SAFE_NO_PAD.encode(sealed)
     }
 
-    /// Decrypts a text that [`seal`](Self::seal) returned.
+    /// Decrypts a text that [`seal`](Self::seal) returned. Fails if the text was changed.
     pub(crate) fn open(&self, text: &str) -> Result<Zeroizing<Vec<u8>>, Undecryptable> {
         if text.len() > MAX_LENGTH {
             return Err(Undecryptable);

@@ -17,12 +17,12 @@ use crate::model::{EmailAddress, ProjectId, TeamId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub [u8; 32]);
 
-/// MAC key for fingerprints.
+/// MAC key with which fingerprints are computed.
 pub(crate) struct FingerprintKey(Zeroizing<[u8; 32]>);
 
 impl FingerprintKey {
-    /// Derives the MAC key for a team's findings, separately for each project and for findings
-    /// outside all projects.
+    /// Derives the MAC key for the scan findings of a team: one key for each project, and one for
+    /// findings outside all projects.
     pub(crate) fn of(keyring: &Keyring, team: TeamId, project: Option<ProjectId>) -> Self {
         let (team, project) = (team.uuid(), project.map(ProjectId::uuid).unwrap_or_default());
         let parts: [&[u8]; 3] = [b"secrets-core/v1/finding", team.as_bytes(), project.as_bytes()];
@@ -36,7 +36,7 @@ impl FingerprintKey {
         Self(Zeroizing::new(mac(keyring.pepper().as_bytes(), &parts)))
     }
 
-    /// Generates a random MAC key, for comparing findings within one scan.
+    /// Generates a random MAC key, for comparing the findings within a single scan.
     pub(crate) fn draw() -> Self {
         Self(Zeroizing::new(random()))
     }
@@ -49,7 +49,8 @@ impl FingerprintKey {
 }
 
 impl Fingerprint {
-    /// Computes the MAC of an e-mail address, for counters that must not contain the address.
+    /// Computes the MAC of an e-mail address, for rate-limit counters that must not contain the
+    /// address itself.
     pub(crate) fn of_address(keyring: &Keyring, address: &EmailAddress) -> Self {
         let parts: [&[u8]; 2] = [b"secrets-core/v1/address", address.as_str().as_bytes()];
         Self(mac(keyring.pepper().as_bytes(), &parts))

@@ -78,11 +78,11 @@ pub trait RootKeys: Send + Sync {
     /// Wraps an encryption key. Unwrapping requires the same `context`.
     async fn wrap(&self, key: &Key, context: &[u8]) -> Result<Vec<u8>, RootKeyError>;
 
-    /// Unwraps an encryption key.
+    /// Unwraps (decrypts) an encryption key.
     async fn unwrap(&self, wrapped: &[u8], context: &[u8]) -> Result<Key, RootKeyError>;
 }
 
-/// Error from a root key.
+/// Error from wrapping or unwrapping a key with a root key.
 #[derive(Debug)]
 pub enum RootKeyError {
     /// The wrapped key or its context was changed, or another root key wrapped it.

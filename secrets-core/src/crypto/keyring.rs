@@ -10,7 +10,8 @@ use super::key::{Key, RootKeyError, RootKeyId, RootKeys};
 use super::{Undecryptable, random};
 use crate::model::{InstanceId, ProjectId, Time};
 
-/// Stored record of an instance, which is a database with its cryptographic keys. There is one row.
+/// Stored record of the instance: this installation of the service with one database and its
+/// cryptographic keys. There is exactly one such row.
 #[derive(Debug, Clone)]
 pub struct InstanceRecord {
     /// ID of the instance that owns the database.
@@ -19,11 +20,12 @@ pub struct InstanceRecord {
     pub root_key: RootKeyId,
     /// ID of the instance key (key-encryption key).
     pub kek_id: u32,
-    /// Wrapped instance key.
+    /// Instance key, wrapped (encrypted) by the root key.
     pub wrapped_kek: Vec<u8>,
     /// Ciphertext that only the right instance key decrypts. Checked at startup.
     pub canary: Vec<u8>,
-    /// Number of times the database was restored from a backup; part of the canary.
+    /// Number of times that the database was restored from a backup. The canary contains this
+    /// number, so that a changed number is detected at startup.
     pub epoch: u64,
     /// Creation time of the instance.
     pub created_at: Time,
@@ -37,7 +39,7 @@ pub struct InstanceKeyRecord {
     pub purpose: InstanceKeyPurpose,
     /// ID of the instance key that wrapped this key.
     pub kek_id: u32,
-    /// Wrapped key.
+    /// Cryptographic key, wrapped (encrypted) by the instance key.
     pub wrapped: Vec<u8>,
 }
 
@@ -56,7 +58,7 @@ pub enum InstanceKeyPurpose {
 }
 
 impl InstanceKeyPurpose {
-    /// All purposes.
+    /// All purposes, in the order of their numbers.
     pub const ALL: [Self; 4] = [Self::TokenPepper, Self::Audit, Self::Manifest, Self::Signing];
 
     /// Returns the purpose with this number; `None` if the number is unknown.
@@ -71,11 +73,11 @@ impl InstanceKeyPurpose {
 pub struct ProjectKeyRecord {
     /// Project ID.
     pub project: ProjectId,
-    /// Version of the project key, which is part of a sealed record's header.
+    /// Version of the project key. Each encrypted record names this version in its header.
     pub version: u32,
     /// ID of the instance key that wrapped this key.
     pub kek_id: u32,
-    /// Wrapped key.
+    /// Project key, wrapped (encrypted) by the instance key.
     pub wrapped: Vec<u8>,
 }
 
@@ -88,17 +90,17 @@ pub struct ProjectKey {
 /// Error from loading the cryptographic keys of an instance.
 #[derive(Debug)]
 pub enum KeyringError {
-    /// Another root key wrapped the instance key.
+    /// The configured root key is not the key that wrapped the instance key.
     RootKey {
         /// ID of the root key that wrapped the instance key.
         needed: RootKeyId,
-        /// ID of the root key that was given.
+        /// ID of the configured root key.
         given: RootKeyId,
     },
     /// The root key's ID matches, but the keys cannot be decrypted: rows were changed or are
     /// missing.
     Tampered,
-    /// The root key is unavailable.
+    /// The root key is unavailable, for example because the key service cannot be reached.
     Unavailable(crate::model::Cause),
 }
 
@@ -170,8 +172,9 @@ impl Keyring {
         Self::assemble(record, wrapping_cipher(&kek, record.id), keys)
     }
 
-    /// Returns the record of the instance with its instance key wrapped by another root key. Fails
-    /// if `from` did not wrap the stored instance key, or if `to` cannot unwrap what it wrapped.
+    /// Returns the instance's record after the instance key was wrapped with another root key.
+    /// Fails if `from` did not wrap the stored instance key, or if `to` cannot unwrap the newly
+    /// wrapped key.
     pub async fn rewrap(
         record: &InstanceRecord,
         from: &dyn RootKeys,
@@ -219,7 +222,8 @@ impl Keyring {
         self.instance
     }
 
-    /// Generates a key of a project. Versions begin at 1. The caller stores the returned record.
+    /// Generates a key for a project. The first version is 1. The caller stores the returned
+    /// record.
     #[must_use]
     pub fn draw_project_key(&self, project: ProjectId, version: u32) -> ProjectKeyRecord {
         let context = dek_context(self.instance, project, version);
@@ -227,7 +231,7 @@ impl Keyring {
         ProjectKeyRecord { project, version, kek_id: self.kek_id, wrapped }
     }
 
-    /// Unwraps a project's encryption key.
+    /// Unwraps (decrypts) a project key.
     pub fn project_key(&self, record: &ProjectKeyRecord) -> Result<ProjectKey, Undecryptable> {
         let context = dek_context(self.instance, record.project, record.version);
         let key = unwrap(&self.wrapping, &record.wrapped, &context)?;
@@ -287,7 +291,8 @@ fn canary_text(instance: InstanceId, kek_id: u32, epoch: u64) -> Vec<u8> {
     [instance.uuid().as_bytes().as_slice(), &kek_id.to_be_bytes(), &epoch.to_be_bytes()].concat()
 }
 
-/// Fails if the instance key does not belong to the record.
+/// Fails if the instance key cannot decrypt the canary in the record, and so is not the instance's
+/// key.
 fn check_canary(kek: &Key, record: &InstanceRecord) -> Result<(), KeyringError> {
     let canary = canary_cipher(kek, record.id).open(&record.canary, CANARY).map_err(tampered)?;
     let expected = canary_text(record.id, record.kek_id, record.epoch);
@@ -344,7 +349,7 @@ fn tampered(_: Undecryptable) -> KeyringError {
 
 #[cfg(test)]
 impl Keyring {
-    /// Key ring of a new instance.
+    /// Creates the key ring of a new instance.
     pub(crate) async fn generate() -> Self {
         let root = super::StaticRootKey::new(&Key::generate());
         Self::create(&root, Time::from_timestamp(0, 0).unwrap()).await.unwrap().2

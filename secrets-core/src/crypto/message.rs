@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use super::{Plaintext, Undecryptable};
 
-/// Length of the nonce before the ciphertext.
+/// Length of the nonce before the ciphertext, in bytes.
 pub(crate) const IV: usize = 12;
 const TAG: usize = 16;
 
@@ -32,7 +32,7 @@ impl Shared<'_> {
         key
     }
 
-    /// Returns an identifier of the secret, which reveals nothing about it.
+    /// Computes an identifier of the shared secret that reveals nothing about the secret.
     pub(crate) fn id(self, info: &str) -> [u8; 8] {
         let key = self.key(None, info);
         std::array::from_fn(|place| key[place])
@@ -67,7 +67,7 @@ impl Shared<'_> {
         sealed
     }
 
-    /// Decrypts a message from [`seal`](Self::seal).
+    /// Decrypts a message that [`seal`](Self::seal) returned.
     pub(crate) fn open(
         self,
         salt: &[u8],
@@ -90,12 +90,12 @@ impl Shared<'_> {
     }
 }
 
-/// Input of [`Shared::seal`].
+/// Parts of a message that [`Shared::seal`] encrypts.
 pub(crate) struct Sealing<'a> {
-    /// Nonce, random for each message.
+    /// Nonce; must be random for each message.
     pub(crate) iv: [u8; IV],
-    /// Associated data, required again for decryption.
+    /// Associated data. The same data is required for decryption.
     pub(crate) aad: &'a [u8],
-    /// Plaintext.
+    /// Text to encrypt.
     pub(crate) plaintext: &'a [u8],
 }

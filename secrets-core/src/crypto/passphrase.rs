@@ -12,10 +12,10 @@ use crate::model::{ValidationRule, Violation};
 /// A passphrase that protects a file: 12 to 1,024 characters.
 pub struct Passphrase(Zeroizing<String>);
 
-/// Argon2id parameters.
+/// Argon2id cost parameters: memory, passes and lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cost {
-    /// Memory in KiB.
+    /// Amount of memory in KiB.
     pub(crate) memory: u32,
     pub(crate) passes: u32,
     pub(crate) lanes: u8,
@@ -35,7 +35,7 @@ impl Cost {
 }
 
 impl Passphrase {
-    /// Validates a passphrase.
+    /// Validates a passphrase. Fails if its length is not 12 to 1,024 characters.
     pub fn new(text: String) -> Result<Self, Violation> {
         const RULE: ValidationRule = ValidationRule::of("must be 12 to 1024 characters");
         let text = Zeroizing::new(text);

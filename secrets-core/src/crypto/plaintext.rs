@@ -33,7 +33,7 @@ impl Plaintext {
     /// Maximum size of a value, in bytes.
     pub const LIMIT: usize = 65_536;
 
-    /// Validates a value.
+    /// Validates a secret's value.
     pub fn new(text: String) -> Result<Self, Violation> {
         let text = Zeroizing::new(text);
         if text.len() > Self::LIMIT {
@@ -45,13 +45,14 @@ impl Plaintext {
         Ok(Self(text))
     }
 
-    /// Returns an empty value, as used for a hidden secret.
+    /// Creates an empty value, which is the value of a hidden secret.
     #[must_use]
     pub fn nothing() -> Self {
         Self(Zeroizing::default())
     }
 
-    /// Converts decrypted bytes without copying them.
+    /// Converts decrypted bytes into a value without copying them. Fails if they are not valid
+    /// text.
     pub(super) fn from_opened(mut bytes: Zeroizing<Vec<u8>>) -> Result<Self, Undecryptable> {
         match String::from_utf8(mem::take(&mut *bytes)) {
             Ok(text) => Ok(Self(Zeroizing::new(text))),
@@ -68,14 +69,14 @@ impl Plaintext {
         &self.0
     }
 
-    /// True if both values are equal. Compares in constant time, except for different lengths.
+    /// True if both values are equal. Compares values of the same length in constant time.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.0.as_bytes().ct_eq(other.0.as_bytes()).into()
     }
 }
 
 impl Description {
-    /// Validates a description.
+    /// Validates a secret's description.
     pub fn new(text: String) -> Result<Self, Violation> {
         let text = Zeroizing::new(text);
         if is_summary(&text) { Ok(Self(text)) } else { Err(SUMMARY.violation()) }

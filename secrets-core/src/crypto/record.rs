@@ -42,11 +42,11 @@ pub enum Purpose {
     ProxySecret = 4,
     /// URL and signing secret of a webhook.
     WebhookSecret = 5,
-    /// New credential of a rotation that is not committed yet.
+    /// New credential of a rotation attempt that has not ended.
     PendingCredential = 6,
-    /// Personal data.
+    /// Personal data of a user, such as name and e-mail address.
     PersonalData = 7,
-    /// Scan finding.
+    /// Text that a secret scan found.
     ScanFinding = 8,
 }
 
@@ -79,7 +79,7 @@ impl Purpose {
 pub struct RecordContext<'a> {
     /// Kind of data in the record.
     pub purpose: Purpose,
-    /// True if the record marks a hidden secret. Such a record contains an empty value.
+    /// True if the record belongs to a hidden secret, whose encrypted value is empty.
     pub hidden: bool,
     /// Instance ID.
     pub instance: InstanceId,
@@ -87,7 +87,7 @@ pub struct RecordContext<'a> {
     pub project: ProjectId,
     /// Environment ID; `None` if the record belongs to no environment.
     pub environment: Option<EnvironmentId>,
-    /// ID of the secret or other object.
+    /// ID of the secret or other object that the record belongs to.
     pub object: Uuid,
     /// Secret key; empty for objects that are not secrets.
     pub key: &'a str,
@@ -95,7 +95,7 @@ pub struct RecordContext<'a> {
     pub version: u64,
 }
 
-/// Associated data; on the stack, except for the longest keys.
+/// Buffer for associated data. Only data with very long keys needs a heap allocation.
 type AssociatedData = SmallVec<[u8; 192]>;
 
 impl RecordContext<'_> {
@@ -130,7 +130,7 @@ impl Sealed {
         Self::seal_with_nonce(key, context, value, &random())
     }
 
-    /// Encrypts with a given nonce; only for reproducing published test vectors.
+    /// Encrypts a value with a given nonce; only for reproducing published test vectors.
     #[must_use]
     #[cfg_attr(not(feature = "testing"), doc(hidden))]
     pub fn seal_with_nonce(
@@ -172,7 +172,7 @@ impl Sealed {
         }
     }
 
-    /// Returns the stored bytes.
+    /// Returns the bytes of the record, as they are stored.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -204,7 +204,7 @@ fn pad(value: &[u8]) -> Zeroizing<Vec<u8>> {
     inner
 }
 
-/// Removes the length and the padding, in place.
+/// Removes the length prefix and the padding from a decrypted value, without copying it.
 fn unpad(mut inner: Zeroizing<Vec<u8>>) -> Result<Zeroizing<Vec<u8>>, Undecryptable> {
     let (length, rest) = inner.split_first_chunk::<4>().ok_or(Undecryptable)?;
     let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| Undecryptable)?;

@@ -1,5 +1,5 @@
-//! Serialization of confidential values. Their types do not implement `Serialize`: a field that
-//! discloses such a value in a response must name the function [`revealed`].
+//! Serialization of confidential values. The types of such values do not implement `Serialize`: a
+//! field that discloses one must name the function [`revealed`] in its `serde` attribute.
 
 use serde::Serializer;
 use zeroize::Zeroizing;
@@ -12,7 +12,8 @@ pub trait Revealed {
     fn serialize_text<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
 }
 
-/// Serializes a confidential value into a response; for `#[serde(serialize_with)]`.
+/// Serializes a confidential value as text into a response or into data that is then encrypted; for
+/// `#[serde(serialize_with)]`.
 pub fn revealed<T: Revealed, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     value.serialize_text(serializer)
 }

@@ -18,17 +18,17 @@ use crate::model::InvitationId;
 
 /// Prefix of a service token.
 const SERVICE_PREFIX: &str = "env_";
-/// Prefix of a CLI credential.
+/// Prefix of the credential of a command-line session.
 const CLI_PREFIX: &str = "cli_";
 /// Prefix of a browser session's credential.
 const BROWSER_PREFIX: &str = "web_";
 const LENGTH: usize = 53;
 
-/// Text of a service token. Shown only once, on creation.
+/// Text of a service token. Shown only once, when the token is created.
 pub struct TokenText(Zeroizing<String>);
 
-/// Text of an invitation token. Derived from the pepper, so that the token can be sent again
-/// without being stored.
+/// Text of an invitation token. Derived from the instance's token pepper (a MAC key), so that the
+/// service can send the token again without storing it.
 pub struct InvitationToken(Zeroizing<String>);
 
 /// MAC of a token (HMAC-SHA256), stored and used for lookup instead of the token.
@@ -36,20 +36,21 @@ pub struct InvitationToken(Zeroizing<String>);
 pub struct TokenMac(pub [u8; 32]);
 
 impl TokenText {
-    /// Generates a random service token.
+    /// Generates the text of a new random service token.
     #[must_use]
     pub fn draw() -> Self {
         Self::from_entropy(&Zeroizing::new(random()))
     }
 
-    /// Generates a random CLI credential. It has the same format as a service token, with another
-    /// prefix.
+    /// Generates a random credential of a command-line session. It has the same format as a service
+    /// token, with another prefix.
     #[must_use]
     pub fn draw_cli() -> Self {
         Self::prefixed(CLI_PREFIX, &Zeroizing::new(random()))
     }
 
-    /// Generates a random credential of a browser session, in the same format.
+    /// Generates a random credential of a browser session. It has the same format as a service
+    /// token, with another prefix.
     #[must_use]
     pub fn draw_browser() -> Self {
         Self::prefixed(BROWSER_PREFIX, &Zeroizing::new(random()))
@@ -65,8 +66,9 @@ impl TokenText {
         Self(checked::write(prefix, entropy))
     }
 
-    /// True if `text` may be a token: the prefix is right and, if the text has the length of a
-    /// token, the digits and the checksum are right too. A text of another length is accepted.
+    /// True if `text` may be a service token. The prefix must be right; if the text has the length
+    /// of a token, the digits and the checksum must be right too. A text of another length is not
+    /// checked further.
     #[must_use]
     pub fn is_plausible(text: &str) -> bool {
         let prefixes = [SERVICE_PREFIX, CLI_PREFIX, BROWSER_PREFIX];
@@ -82,7 +84,7 @@ impl TokenText {
         self.0.chars().take(12).collect()
     }
 
-    /// Returns the token's text.
+    /// Returns the text of the token.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -93,7 +95,7 @@ impl TokenText {
 pub struct CodeText(Zeroizing<String>);
 
 impl CodeText {
-    /// Generates a random code.
+    /// Generates a random code of 256 bits.
     #[must_use]
     pub(crate) fn draw() -> Self {
         let entropy = Zeroizing::new(random::<32>());
@@ -102,7 +104,7 @@ impl CodeText {
         Self(text)
     }
 
-    /// Returns the code's text.
+    /// Returns the text of the code.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -121,7 +123,7 @@ impl InvitationToken {
         Self(Zeroizing::new(URL_SAFE_NO_PAD.encode(mac.as_slice())))
     }
 
-    /// Returns the token's text.
+    /// Returns the text of the invitation token.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -135,13 +137,13 @@ impl From<&str> for InvitationToken {
 }
 
 impl TokenMac {
-    /// Computes the MAC of a token with the pepper of the instance.
+    /// Computes the MAC of a token with the instance's token pepper (a MAC key).
     #[must_use]
     pub fn of(keyring: &Keyring, text: &str) -> Self {
         Self::keyed(keyring.pepper().as_bytes(), text)
     }
 
-    /// Computes the MAC of a token with a given pepper.
+    /// Computes the MAC of a token with a given pepper (MAC key).
     #[must_use]
     pub fn keyed(pepper: &[u8; 32], text: &str) -> Self {
         Self(hmac(pepper, &[b"secrets-core/v1/token\0", text.as_bytes()]))

@@ -21,7 +21,7 @@ const SIGNATURE_PREFIX: &str = "v1,";
 pub struct WebhookSecret(Zeroizing<String>);
 
 impl WebhookSecret {
-    /// Generates a random secret.
+    /// Generates a random signing secret.
     #[must_use]
     pub fn draw() -> Self {
         let key = Zeroizing::new(random::<32>());
@@ -29,7 +29,8 @@ impl WebhookSecret {
         Self(Zeroizing::new([PREFIX, &encoded].concat()))
     }
 
-    /// Validates a secret: `whsec_` and 24 to 64 bytes in base64, as Standard Webhooks requires.
+    /// Validates a signing secret: `whsec_` and 24 to 64 bytes in base64, as Standard Webhooks
+    /// requires.
     pub fn new(text: String) -> Result<Self, Violation> {
         const RULE: ValidationRule =
             ValidationRule::of("must be `whsec_` and 24 to 64 bytes in base64");
@@ -37,25 +38,25 @@ impl WebhookSecret {
         if secret.key().is_some() { Ok(secret) } else { Err(RULE.violation()) }
     }
 
-    /// Creates a secret from the text that was stored. Fails if the text is not valid.
+    /// Recreates a webhook secret from its stored text. Fails if the text is not a valid secret.
     pub(crate) fn kept(text: String) -> Result<Self, Undecryptable> {
         Self::new(text).map_err(|_| Undecryptable)
     }
 
-    /// Returns the text of the secret.
+    /// Returns the text of the signing secret.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Signs a message with its send time, as Unix time in seconds: `v1,` and the base64 of
-    /// HMAC-SHA256 over ID, time and body, joined by dots.
+    /// Signs a message for a webhook. Returns `v1,` and the base64 of the HMAC-SHA256 over the
+    /// message ID, the send time (`seconds`, Unix time) and the body, joined by dots.
     pub(crate) fn sign(&self, id: &str, seconds: i64, body: &[u8]) -> String {
         let mac = self.mac(id, seconds, body).finalize();
         format!("{SIGNATURE_PREFIX}{}", STANDARD.encode(mac.into_bytes()))
     }
 
-    /// True if `signature` is valid for this message; compared in constant time.
+    /// True if `signature` is a valid signature of this message. Compares in constant time.
     pub(crate) fn signed(&self, signature: &str, id: &str, seconds: i64, body: &[u8]) -> bool {
         let mac =
             signature.strip_prefix(SIGNATURE_PREFIX).and_then(|mac| STANDARD.decode(mac).ok());
@@ -72,7 +73,7 @@ impl WebhookSecret {
         mac
     }
 
-    /// Decodes the MAC key; `None` if its length is not 24 to 64 bytes.
+    /// Decodes the MAC key from the signing secret; `None` if its length is not 24 to 64 bytes.
     fn key(&self) -> Option<Zeroizing<Vec<u8>>> {
         let encoded = self.0.strip_prefix(PREFIX)?;
         let key = Zeroizing::new(STANDARD.decode(encoded).ok()?);

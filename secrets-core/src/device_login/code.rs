@@ -6,10 +6,12 @@ use serde::Deserialize;
 
 use crate::crypto::{Keyring, TokenMac, random};
 
-/// Consonants that are easy to distinguish and form no words (RFC 8628, section 6.1).
+/// Letters of user codes: consonants that are easy to distinguish and form no words (RFC 8628,
+/// section 6.1).
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 
-/// Number of letters in a code. Of the 20⁸ possible codes, few are valid at any time.
+/// Number of letters in a user code. There are 20⁸ possible codes, and only few of them are valid
+/// at any time.
 const LENGTH: usize = 8;
 
 /// A user code as typed: in any case, with or without the hyphen.
@@ -24,7 +26,7 @@ impl UserCode {
         Self(typed.into())
     }
 
-    /// Generates a random code.
+    /// Generates a random user code.
     pub(super) fn draw() -> Self {
         let mut code = String::with_capacity(LENGTH + 1);
         while code.len() < LENGTH {
@@ -38,7 +40,7 @@ impl UserCode {
         Self(code)
     }
 
-    /// Returns the code as text, with its hyphen.
+    /// Returns the user code as text, with its hyphen.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

@@ -12,38 +12,38 @@ use crate::store::{DeviceLoginRecord, DeviceStatus, StoreError};
 /// Approves or denies the login with this user code. A login can be decided only once.
 #[derive(Debug)]
 pub struct DecideDeviceLogin {
-    /// User code.
+    /// User code of the login.
     pub code: UserCode,
-    /// Decision of the user.
+    /// Decision of the user: approve or deny.
     pub decision: Decision,
 }
 
 /// Approves the login with this user code.
 #[derive(Debug)]
 pub struct ApproveDeviceLogin {
-    /// User code.
+    /// User code of the login.
     pub code: UserCode,
 }
 
 /// Denies the login with this user code.
 #[derive(Debug)]
 pub struct DenyDeviceLogin {
-    /// User code.
+    /// User code of the login.
     pub code: UserCode,
 }
 
-/// A user's decision about a login.
+/// Decision of a user about a device login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
-    /// Approve the login.
+    /// Approve the login, so that the client gets a session.
     Approve,
-    /// Deny the login.
+    /// Deny the login, so that the client gets no session.
     Deny,
 }
 
-/// Status of a login after the decision.
+/// Result of a decision about a device login.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Decided {

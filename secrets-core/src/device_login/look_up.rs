@@ -9,35 +9,36 @@ use super::login_of;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{DisplayName, Result, Time};
 
-/// Reads the login with this user code, so that the user can check the client before approving it.
+/// Reads the details of the pending login with this user code, so that the user can check the
+/// client before approving the login.
 #[derive(Debug)]
 pub struct LookUpDeviceLogin {
-    /// User code.
+    /// User code of the login.
     pub code: UserCode,
 }
 
-/// A client's request to log in.
+/// Login request of a device: details of the client, and the status of the login.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeviceRequest {
-    /// Name given by the client.
+    /// Name of the client, as reported by the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_name: Option<DisplayName>,
-    /// Name of the client's machine, given by the client.
+    /// Name of the client's machine, as reported by the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<DisplayName>,
-    /// Operating system, given by the client.
+    /// Operating system, as reported by the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub os: Option<DisplayName>,
     /// IP address of the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub ip_address: Option<IpAddr>,
-    /// Time the login was started.
+    /// Time at which the device login was started.
     pub created_at: Time,
-    /// Expiry time of the code.
+    /// Expiry time of the device login.
     pub expires_at: Time,
-    /// Status: `pending`, `approved`, `denied` or `redeemed`.
+    /// Status of the login: `pending`, `approved`, `denied` or `redeemed`.
     pub status: &'static str,
 }
 

@@ -1,7 +1,7 @@
 //! Device login, for command-line clients: the OAuth 2.0 device authorization grant (RFC 8628).
 //!
-//! A client starts a login and gets two codes: a device code, which it keeps and polls with, and a
-//! user code, which it shows to the user. The user, signed in elsewhere, reviews the client's
+//! A client starts a login and gets two codes: a device code, with which it polls for the result,
+//! and a user code, which it shows to the user. The user, signed in elsewhere, reviews the client's
 //! details and approves or denies the login. If it is approved, the next poll returns a session: a
 //! credential that acts as the user for 30 days.
 
@@ -40,7 +40,7 @@ const SESSION_DAYS: i64 = 30;
 /// Maximum number of wrong codes per user, and of invalid credentials per IP address, in a minute.
 const ATTEMPTS_PER_MINUTE: u32 = 5;
 
-/// Counters of wrong user codes and invalid credentials.
+/// Counters of wrong user codes for each user, and of invalid credentials for each IP address.
 pub(crate) struct LoginAttempts {
     users: RateLimiter<UserId>,
     addresses: AddressLimiter,
@@ -57,8 +57,8 @@ impl Default for LoginAttempts {
 
 const UNKNOWN: Error = Error::NotFound(Subject::DeviceLogin);
 
-/// Finds the unexpired login with this user code. Wrong codes are counted: after too many of them
-/// in a minute, valid codes are rejected too.
+/// Finds the unexpired device login with this user code, and counts the attempt if the code is
+/// wrong. After too many wrong codes in a minute, fails even for valid codes.
 async fn login_of<A: Access>(
     cx: &mut Context<'_, A>,
     code: &UserCode,
@@ -76,7 +76,7 @@ async fn login_of<A: Access>(
     })
 }
 
-/// Worker that deletes ended device logins and sessions.
+/// Worker that deletes expired device logins and expired sessions an hour after their end.
 pub const CLEAN_UP: Periodic = Periodic {
     name: "device logins",
     schedule: Schedule::every(Duration::from_secs(10)),
@@ -93,8 +93,8 @@ pub async fn delete_ended(engine: &Engine) -> StoreResult<()> {
     tx.commit().await
 }
 
-/// Fails if this IP address has submitted too many invalid credentials in the current minute. For
-/// web pages on which a user enters a credential.
+/// Fails if this IP address has submitted too many invalid credentials in the current minute. Used
+/// by web pages on which a user enters a credential.
 pub fn check_attempts(engine: &Engine, address: IpAddr) -> Result<()> {
     let window = engine.shared::<LoginAttempts>().addresses.peek(address, engine.now());
     let bound = Bound::LoginAttempts;

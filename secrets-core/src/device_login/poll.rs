@@ -15,7 +15,7 @@ pub(super) const CLIENT: &str = "cli";
 
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-/// Maximum poll interval in seconds.
+/// Maximum poll interval in seconds. Polls that come too early do not increase it further.
 const MAX_POLL_SECONDS: u32 = 60;
 
 /// Polls the status of a login (RFC 8628, section 3.4). The fields are optional so that a missing
@@ -36,7 +36,7 @@ pub struct PollDeviceLogin {
     pub client_id: Option<String>,
 }
 
-/// Result of a poll.
+/// Result of a poll for the status of a login.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum PollOutcome {
@@ -58,19 +58,19 @@ pub struct CliGrant {
     pub token_type: &'static str,
     /// Lifetime of the session in seconds.
     pub expires_in: i64,
-    /// User the session acts as.
+    /// User that the session acts as.
     pub user: CliUser,
 }
 
-/// The user a session acts as.
+/// User that the session acts as.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CliUser {
     /// User ID.
     pub id: UserId,
-    /// E-mail address.
+    /// E-mail address of the user.
     pub email: String,
-    /// Name.
+    /// Name of the user.
     pub name: String,
 }
 
@@ -181,7 +181,8 @@ impl PollDeviceLogin {
     }
 }
 
-/// Records the poll, and increases the poll interval if the poll came too early.
+/// Records the time of a poll by a client whose login is not decided yet. Increases the poll
+/// interval if the poll came too early.
 async fn wait(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Result<PollError> {
     let earliest = login.polled_at.map(|last| last + TimeDelta::seconds(login.poll_seconds.into()));
     let is_early = earliest.is_some_and(|earliest| cx.now() < earliest);
@@ -197,7 +198,8 @@ async fn wait(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Resu
     Ok(if is_early { PollError::SlowDown } else { PollError::AuthorizationPending })
 }
 
-/// Creates the session and marks the login as redeemed, so that it can be used only once.
+/// Creates a session for an approved login and marks the login as redeemed, so that it gives no
+/// second session.
 async fn redeem(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Result<PollOutcome> {
     let user = login.user.ok_or_else(|| Error::internal("an approved login has no user"))?;
     login.status = DeviceStatus::Redeemed;

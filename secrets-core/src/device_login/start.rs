@@ -28,7 +28,7 @@ pub struct NewDeviceLogin {
 /// Starts a device login. No credential is required.
 #[derive(Debug)]
 pub struct StartDeviceLogin {
-    /// Details of the client.
+    /// Details of the client that starts the login.
     pub login: NewDeviceLogin,
     /// Base URL of the verification page.
     pub base: BaseUrl,
@@ -38,7 +38,7 @@ pub struct StartDeviceLogin {
 #[derive(Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeviceLogin {
-    /// Device code, which the client keeps and polls with.
+    /// Device code. The client keeps it secret and uses it to poll for the result.
     #[serde(serialize_with = "crate::crypto::revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub device_code: CodeText,
@@ -48,16 +48,16 @@ pub struct DeviceLogin {
     pub user_code: UserCode,
     /// URL of the page on which the user enters the code.
     pub verification_uri: String,
-    /// URL of the same page with the code included.
+    /// URL of the verification page with the user code included.
     pub verification_uri_complete: String,
     /// Lifetime of both codes in seconds.
     pub expires_in: u32,
-    /// Minimum poll interval in seconds.
+    /// Minimum time between two polls, in seconds.
     pub interval: u32,
 }
 
-/// Maximum number of attempts to generate an unused code. With 20⁸ codes, all attempts failing is
-/// practically impossible.
+/// Maximum number of attempts to generate a user code that no other login has. Since there are 20⁸
+/// codes, it is practically impossible that all attempts fail.
 const MAX_ATTEMPTS: usize = 8;
 
 impl Operation for StartDeviceLogin {
@@ -103,7 +103,7 @@ impl Operation for StartDeviceLogin {
     }
 }
 
-/// Stores the login under a user code that no other login has.
+/// Stores the device login with a new user code that no other login has. Returns the user code.
 async fn insert(cx: &mut Context<'_, Write>, record: &mut DeviceLoginRecord) -> Result<UserCode> {
     for _ in 0..MAX_ATTEMPTS {
         let code = UserCode::draw();

@@ -9,19 +9,20 @@ use ipnet::IpNet;
 pub enum Class {
     /// Globally reachable unicast address. Connections are allowed.
     Global,
-    /// Private, loopback, translated or reserved address. Connections are allowed only if the
-    /// operator lists it.
+    /// Special address: private, loopback, translated or reserved. Connections are allowed only if
+    /// the operator lists the address.
     Special,
     /// Link-local or cloud metadata address, multicast, broadcast or unspecified address.
     /// Connections are never allowed.
     Forbidden,
 }
 
-/// IPv4 network: first address and prefix length, which is at least one bit.
+/// IPv4 network: its first address, and the length of its prefix (number of fixed bits, at least
+/// 1).
 type V4 = ([u8; 4], u8);
 type V6 = ([u16; 8], u8);
 
-/// IPv4 networks that are never connected to.
+/// IPv4 networks to which the service never connects.
 const FORBIDDEN_V4: [V4; 7] = [
     ([0, 0, 0, 0], 8),          // "this host"; loopback on Linux
     ([169, 254, 0, 0], 16),     // link-local, and metadata of most clouds
@@ -32,7 +33,7 @@ const FORBIDDEN_V4: [V4; 7] = [
     ([255, 255, 255, 255], 32), // broadcast
 ];
 
-/// IPv4 networks that are not globally reachable.
+/// IPv4 networks that are not globally reachable. Connections need the operator's permission.
 const SPECIAL_V4: [V4; 12] = [
     ([10, 0, 0, 0], 8),
     ([100, 64, 0, 0], 10), // carrier-grade NAT
@@ -48,7 +49,7 @@ const SPECIAL_V4: [V4; 12] = [
     ([240, 0, 0, 0], 4),     // reserved
 ];
 
-/// IPv6 networks that are never connected to.
+/// IPv6 networks to which the service never connects.
 const FORBIDDEN_V6: [V6; 5] = [
     ([0; 8], 128),                                // unspecified
     ([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10),          // link-local
@@ -57,10 +58,10 @@ const FORBIDDEN_V6: [V6; 5] = [
     ([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128),  // metadata of Google Cloud
 ];
 
-/// IPv6 networks that are globally reachable, except [`SPECIAL_V6`].
+/// IPv6 networks that are globally reachable, except for the networks in [`SPECIAL_V6`].
 const GLOBAL_V6: [V6; 1] = [([0x2000, 0, 0, 0, 0, 0, 0, 0], 3)];
 
-/// Exceptions from [`GLOBAL_V6`].
+/// IPv6 networks within [`GLOBAL_V6`] that are not globally reachable.
 const SPECIAL_V6: [V6; 4] = [
     ([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), // protocol assignments, with Teredo
     ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32), // documentation
@@ -68,8 +69,8 @@ const SPECIAL_V6: [V6; 4] = [
     ([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), // documentation
 ];
 
-/// Classifies an address. An IPv6 address that embeds an IPv4 address is at least as restricted as
-/// the IPv4 address.
+/// Classifies an IP address. An IPv6 address that embeds an IPv4 address is at least as restricted
+/// as the IPv4 address.
 #[must_use]
 pub fn classify(address: IpAddr) -> Class {
     match address {
@@ -81,7 +82,7 @@ pub fn classify(address: IpAddr) -> Class {
     }
 }
 
-/// True if all addresses of a network are forbidden.
+/// True if connections to all addresses of a network are forbidden.
 pub(super) fn is_forbidden(network: IpNet) -> bool {
     match network {
         IpNet::V4(network) => {

@@ -1,4 +1,4 @@
-//! Connections to destinations that tenants choose. No other module makes such connections.
+//! Connections to hosts that tenants choose. No other module makes such connections.
 
 use std::fmt;
 use std::io;
@@ -12,10 +12,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::policy::{EgressPolicy, literal, name};
 
-/// DNS resolver.
+/// Resolver of host names (DNS).
 #[async_trait]
 pub trait Resolver: Send + Sync {
-    /// Resolves a name to its addresses, in the order in which they should be tried.
+    /// Resolves a host name to its IP addresses, in the order in which they should be tried.
     async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 
@@ -38,18 +38,18 @@ pub struct Dialer {
 /// confidential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DialError {
-    /// No address responds, or the timeout passed.
+    /// No address responds, or the timeout is reached.
     Unreachable,
-    /// The name has no address.
+    /// The host name has no address.
     Unresolved,
-    /// The policy does not allow the destination.
+    /// The egress policy does not allow the destination.
     NotAllowed,
 }
 
 /// Timeout of one name resolution.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Maximum number of addresses of one name; no legitimate name has more.
+/// Maximum number of addresses of one name. Names in normal use have far fewer.
 const MAX_ADDRESSES: usize = 64;
 
 impl Dialer {
@@ -59,20 +59,20 @@ impl Dialer {
         Self::with_resolver(policy, Arc::new(SystemResolver))
     }
 
-    /// Creates a dialer that uses this resolver.
+    /// Creates a dialer that uses the given resolver.
     #[must_use]
     pub fn with_resolver(policy: EgressPolicy, resolver: Arc<dyn Resolver>) -> Self {
         Self { policy, resolver }
     }
 
-    /// Egress policy.
+    /// Returns the egress policy.
     #[must_use]
     pub fn policy(&self) -> &EgressPolicy {
         &self.policy
     }
 
-    /// Resolves a destination, a name or an IP address, to its addresses. There is at least one,
-    /// and all are allowed. Takes at most five seconds.
+    /// Resolves a destination (a host name or an IP address) to its addresses: at least one, and
+    /// all of them allowed by the policy. Takes at most five seconds.
     pub async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, DialError> {
         // Check literal addresses first: connectors do not call a resolver for them.
         let addresses = match literal(host) {
@@ -88,8 +88,8 @@ impl Dialer {
         Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())
     }
 
-    /// Connects to a destination, which is a name or an IP address. Tries its addresses in order,
-    /// for at most `timeout` in all.
+    /// Connects to a destination, which is a host name or an IP address. Tries its addresses in
+    /// order, for at most `timeout` in total.
     pub async fn dial(
         &self,
         host: &str,
@@ -123,7 +123,7 @@ impl Dialer {
     }
 }
 
-/// Connects to exactly this address, until the deadline.
+/// Connects to exactly this address. Returns `None` if that fails or the deadline is reached.
 async fn connect(address: SocketAddr, deadline: Instant) -> Option<TcpStream> {
     let stream = timeout_at(deadline, TcpStream::connect(address)).await.ok()?.ok()?;
     let peer = stream.peer_addr().ok()?;

@@ -7,7 +7,7 @@
 //! connection goes to one of exactly these ([`Dialer`], with the feature `rotators`).
 //!
 //! Addresses are classified by the IANA registries of special-purpose addresses (RFC 6890). An
-//! address that is not certainly globally reachable counts as not reachable.
+//! address that is not known to be globally reachable is treated as not globally reachable.
 
 mod class;
 #[cfg(feature = "rotators")]

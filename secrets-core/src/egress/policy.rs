@@ -1,4 +1,4 @@
-//! Destinations that an operator allows.
+//! Egress policy: the destinations to which an operator allows connections.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,15 +8,15 @@ use url::Host;
 
 use super::class::{Class, carried, classify, is_forbidden};
 
-/// Destinations that may be connected to. The default list is empty, so only globally reachable
-/// addresses are allowed.
+/// Destinations to which connections are allowed: globally reachable addresses, and the addresses,
+/// networks and host names that the operator lists. The default list is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EgressPolicy {
     networks: Vec<IpNet>,
     names: Vec<String>,
 }
 
-/// Invalid entry in the list of allowed destinations.
+/// Error: an entry in the operator's list of allowed destinations is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadEntry {
     /// Position of the entry in the list, starting at 1.

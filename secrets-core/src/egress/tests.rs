@@ -1,4 +1,4 @@
-//! Tests of the egress policy, case by case.
+//! Tests of the egress policy, each with a table of cases.
 
 use std::net::IpAddr;
 
@@ -152,7 +152,7 @@ mod dialling {
 
     const TIMEOUT: Duration = Duration::from_secs(2);
 
-    /// Resolver that returns these results in order, and then repeats the last result.
+    /// Resolver that returns the given results one after another, and then repeats the last one.
     struct Flipping {
         answers: Vec<Vec<IpAddr>>,
         asked: AtomicUsize,
@@ -166,7 +166,7 @@ mod dialling {
         }
     }
 
-    /// Resolver that never returns.
+    /// Resolver that never answers.
     struct Silent;
 
     #[async_trait]
@@ -181,7 +181,8 @@ mod dialling {
         Arc::new(Flipping { answers: answers.collect(), asked: AtomicUsize::new(0) })
     }
 
-    /// Listener on the loopback address that expects no connection.
+    /// Starts a listener on the loopback address that must receive no connection. Returns the
+    /// listener and its port.
     async fn listener() -> (TcpListener, u16) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();

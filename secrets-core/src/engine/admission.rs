@@ -1,8 +1,8 @@
-//! Admission: a limit on the operations that each account has in progress.
+//! Admission control: a limit on the number of operations that each account has in progress.
 //!
 //! An account is a user together with the service tokens that the user created, so that creating
-//! tokens or teams does not raise the limit. Operations of an account wait for each other; those of
-//! other accounts do not wait for them.
+//! tokens or teams does not raise the limit. If an account is at its limit, its further operations
+//! wait; the operations of other accounts do not wait for them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -17,21 +17,21 @@ use crate::model::{Bound, Result, UserId};
 const MAX_RUNNING: usize = 32;
 const MAX_WRITING: usize = 4;
 
-/// Maximum number of operations of an account, including those that wait.
+/// Maximum number of operations of an account that run or wait at the same time.
 const MAX_PRESENT: usize = 4_096;
 
-/// Operations in progress, by account.
+/// Operations in progress of each account.
 #[derive(Default)]
 pub(super) struct Admission(Mutex<HashMap<UserId, Account>>);
 
 struct Account {
-    /// Number of operations that run or wait.
+    /// Number of operations of the account that run or wait.
     present: usize,
     running: Arc<Semaphore>,
     writing: Arc<Semaphore>,
 }
 
-/// Permission to run an operation, held until the operation has ended.
+/// Permission for one operation to run, held until the operation has ended.
 #[derive(Default)]
 pub(super) struct Admitted<'a> {
     // Fields are dropped, and so released, in this order.
@@ -39,7 +39,8 @@ pub(super) struct Admitted<'a> {
     _present: Option<Present<'a>>,
 }
 
-/// An operation that runs or waits. Counted until it is dropped.
+/// Registration of an operation that runs or waits. The operation is counted until this value is
+/// dropped.
 struct Present<'a> {
     admission: &'a Admission,
     account: UserId,
@@ -107,7 +108,7 @@ mod tests {
         Caller { who: Who::Person(Arc::new(person)), origin: Origin::default() }
     }
 
-    /// Admits operations until one has to wait.
+    /// Admits operations of the caller until the next operation would have to wait.
     fn fill<'a>(admission: &'a Admission, caller: &Caller, is_write: bool) -> Vec<Admitted<'a>> {
         let next = || admission.admit(caller, is_write).now_or_never().map(Result::unwrap);
         std::iter::from_fn(next).collect()

@@ -24,19 +24,19 @@ use crate::store::{
 /// Other writers wait for the transaction.
 pub(crate) const MAX_SEALED: u32 = 500;
 
-/// Maximum number of batches in one transaction.
+/// Maximum number of batches of audit entries that are moved in one transaction.
 const MAX_BATCHES: u32 = 4;
 
-/// Lock that a task holds while it moves batches. Other tasks of this process wait for the lock,
-/// and then find no batches to move.
+/// Lock that a task holds while it moves batches of audit entries. Other tasks of this process wait
+/// for the lock, and then find no batches to move.
 #[derive(Default)]
 struct Moving(Mutex<()>);
 
 /// Appends the entries of all batches committed before this call to the audit chains of their
 /// teams. Returns the number of entries.
 ///
-/// Several nodes may call this function concurrently: each handles the batches that it deleted
-/// itself.
+/// Several nodes may call this function concurrently: each node handles only the batches that it
+/// deleted.
 pub(crate) async fn seal_batches(engine: &Engine, reads: &mut dyn Reads) -> StoreResult<u64> {
     let Some(last) = reads.last_audit_batch().await? else { return Ok(0) };
     let moving = engine.shared::<Moving>();
@@ -151,8 +151,8 @@ fn unreadable() -> StoreError {
     StoreError::Corrupt("a batch of audit entries cannot be read".into())
 }
 
-/// Returns the head of a team's audit chain, or the head of an empty chain if the team has none.
-/// Fails if the MAC of the stored head is invalid.
+/// Returns the head (the stored end) of a team's audit chain, or the head of an empty chain if the
+/// team has none. Fails if the MAC of the stored head is invalid.
 pub(crate) async fn head(
     tx: &mut dyn Tx,
     keyring: &Keyring,
@@ -172,8 +172,8 @@ pub(crate) async fn head(
 }
 
 /// Appends audit entries of a team to the audit chain with this head: `stored` entries, which are
-/// in the log, and `new` entries. Returns the new entries with their positions and hashes; the
-/// caller inserts them.
+/// already in the audit log, and `new` entries, which are not. Returns the new entries with their
+/// positions and hashes; the caller inserts them.
 pub(crate) async fn append(
     tx: &mut dyn Tx,
     keyring: &Keyring,
@@ -212,7 +212,7 @@ fn authentic_head(keyring: &Keyring, head: AuditHead) -> StoreResult<AuditHead> 
     Err(StoreError::Corrupt("the head of an audit log chain was modified".into()))
 }
 
-/// Lets other tasks run, because a store in memory never suspends the current task.
+/// Lets other tasks run. Needed because a store in memory never suspends the current task.
 async fn yield_now() {
     let mut has_yielded = false;
     poll_fn(|cx| {

@@ -7,8 +7,8 @@ use crate::engine::{Caller, Who};
 use crate::model::{AuditId, EnvironmentId, ProjectId, TeamId, Time};
 use crate::store::AuditRecord;
 
-/// Data for the audit entry of one operation. Filled in while paths are resolved, and by the
-/// operation itself.
+/// Data for the audit entry of one operation. Filled in by path resolution and by the operation
+/// itself.
 #[derive(Default)]
 pub(crate) struct AuditContext {
     pub(crate) action: Option<&'static str>,
@@ -17,20 +17,21 @@ pub(crate) struct AuditContext {
     pub(crate) environment: Option<(EnvironmentId, String)>,
     pub(crate) resource: Option<(&'static str, Option<Uuid>, Option<String>)>,
     pub(crate) details: Map<String, Value>,
-    /// True if the operation itself is not recorded: a read that returned no values, or a change
-    /// whose parts have their own entries.
+    /// True if the operation gets no audit entry of its own: a read that returned no values, or a
+    /// batch of changes that each have an entry.
     pub(crate) skips_audit: bool,
-    /// ID of the actor, for a caller whose ID was created during the operation.
+    /// ID of the actor, for a caller that had no ID at the start of the operation.
     pub(crate) actor: Option<Uuid>,
     /// True if the entry must not include the actor's name and e-mail address, only the ID.
     pub(crate) is_anonymized: bool,
-    /// Data for additional audit entries of this operation: for other teams, or for each of its
-    /// parts.
+    /// Data for the operation's additional audit entries: for other affected teams, or for each
+    /// change of a batch.
     pub(crate) others: Vec<Self>,
 }
 
 impl AuditContext {
-    /// Builds all audit entries of an operation performed by `caller`.
+    /// Builds the audit entries of an operation performed by `caller`: its own entry and the
+    /// additional entries.
     pub(crate) fn into_entries(
         mut self,
         caller: &Caller,
@@ -43,7 +44,7 @@ impl AuditContext {
         contexts.map(|context| context.into_entry(caller, action, now)).collect()
     }
 
-    /// Builds the audit entry of an operation performed by `caller`.
+    /// Builds one audit entry of an operation performed by `caller`.
     pub(crate) fn into_entry(
         self,
         caller: &Caller,

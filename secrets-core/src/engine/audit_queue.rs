@@ -32,11 +32,11 @@ struct Waiting {
     stored: oneshot::Sender<bool>,
 }
 
-/// Error: the entry could not be stored.
+/// Error: the audit entry could not be stored.
 pub(crate) struct NotRecorded;
 
 impl AuditQueue {
-    /// Adds an entry to the queue and waits until it is committed.
+    /// Adds an audit entry to the queue and waits until the entry is committed.
     pub(crate) async fn record(
         &self,
         store: &dyn Store,
@@ -58,12 +58,12 @@ impl AuditQueue {
         }
     }
 
-    /// True if the last batch could not be stored.
+    /// True if the last attempt to store a batch failed.
     pub(crate) fn is_failing(&self) -> bool {
         self.failing.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of audit entries that wait for their batch.
+    /// Returns the number of audit entries that wait to be stored with the next batch.
     pub(crate) fn waiting_entries(&self) -> usize {
         self.waiting().len()
     }

@@ -8,22 +8,22 @@ use crate::model::error::NO_ACCOUNT;
 use crate::model::{EmailAddress, Error, Identity, Origin, Principal, Result, SessionId, UserId};
 use crate::store::{SessionRecord, TokenRecord, UserRecord};
 
-/// The caller of an operation: who calls, as authenticated, and the network origin of the request.
+/// Caller of an operation: the authenticated identity and the network origin of the request.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Kind of caller.
+    /// Authenticated identity of the caller.
     pub who: Who,
     /// Network origin of the request.
     pub origin: Origin,
 }
 
-/// Kinds of caller.
+/// Kinds of callers.
 #[derive(Debug, Clone)]
 pub enum Who {
     /// A person with an account.
     Person(Arc<Person>),
-    /// A service token. The MAC in the record is the MAC of the presented text, which is the
-    /// current or the previous one.
+    /// A service token. The MAC in the record is the MAC of the token that was presented: the
+    /// current token or, after a replacement, the previous one.
     Token(Arc<TokenRecord>),
     /// A person with a valid token of the identity provider who has no account yet.
     Unsynced(Arc<Identity>),
@@ -36,11 +36,12 @@ pub enum Who {
 /// A person with an account.
 #[derive(Debug, Clone)]
 pub struct Person {
-    /// Stored user record.
+    /// Stored record of the user.
     pub user: UserRecord,
-    /// Claims of the presented token; for a session, the claims stored at the last sign-in.
+    /// Claims of the token that was presented; for a session, the claims that were stored at the
+    /// last sign-in.
     pub identity: Identity,
-    /// Session used for the request; `None` if a token of the identity provider was used.
+    /// Session that authenticated the request; `None` if a token of the identity provider was used.
     pub session: Option<SessionRecord>,
 }
 
@@ -70,7 +71,7 @@ impl Caller {
         Self { who: Who::System, origin: Origin::default() }
     }
 
-    /// Returns the ID of the session used for the request, if any.
+    /// Returns the ID of the session that authenticated the request; `None` for other credentials.
     #[must_use]
     pub fn session(&self) -> Option<SessionId> {
         match &self.who {
@@ -90,7 +91,8 @@ impl Caller {
         }
     }
 
-    /// Returns the user or token ID, stored as the author of records and in audit entries.
+    /// Returns the ID of the user or service token, which is stored as the author of records and in
+    /// audit entries; `None` for other callers.
     #[must_use]
     pub fn actor(&self) -> Option<Uuid> {
         match &self.who {
@@ -100,8 +102,8 @@ impl Caller {
         }
     }
 
-    /// Returns the account that the caller's work is counted for: the user, or the user who created
-    /// the service token.
+    /// Returns the account against which the caller's operations are counted: the user, or the user
+    /// who created the service token.
     #[must_use]
     pub fn account(&self) -> Option<UserId> {
         match &self.who {
@@ -111,8 +113,8 @@ impl Caller {
         }
     }
 
-    /// Returns the claims of the identity provider about the caller. Fails if the caller is not a
-    /// person, with or without an account.
+    /// Returns the claims that the identity provider made about the caller. Fails if the caller is
+    /// not a person.
     pub fn identity(&self) -> Result<&Identity> {
         match &self.who {
             Who::Person(person) => Ok(&person.identity),
@@ -138,20 +140,21 @@ impl Caller {
     }
 }
 
-/// Kinds of caller an operation allows.
+/// Kinds of callers that an operation allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Callers {
-    /// No credential required.
+    /// Everyone: no credential required.
     Public,
-    /// Users and service tokens.
+    /// Users with an account, and service tokens.
     Authenticated,
-    /// Any valid credential, also of a person without an account.
+    /// Callers with any valid credential, including a person who has no account yet.
     AnyCredential,
-    /// Users only.
+    /// Users with an account only.
     People,
     /// Service tokens only.
     Tokens,
-    /// Users, and people who have a valid token of the identity provider but no account yet.
+    /// Users with an account, and people who have a valid token of the identity provider but no
+    /// account yet.
     Identities,
 }
 
@@ -160,7 +163,8 @@ const PEOPLE_ONLY: &str = "a service token may not do this";
 const TOKENS_ONLY: &str = "only a service token may do this";
 
 impl Callers {
-    /// Fails unless callers of this kind are allowed. Called before anything else is checked.
+    /// Fails unless the operation allows callers of this kind. Called before anything else is
+    /// checked.
     pub fn admit(self, caller: &Caller) -> Result<()> {
         match (self, &caller.who) {
             (Self::Public, _)

@@ -1,4 +1,4 @@
-//! Context of an operation.
+//! Context of an operation: its caller, time, store access and audit entry.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::store::{EnvironmentCounters, Reads, StoreResult, Tx};
 /// Context that an operation runs in: the caller, the time, the store and the audit entry.
 ///
 /// Its methods are defined here and in [`access`](crate::access), which resolves paths and
-/// authorizes the caller. With the access [`Read`], there is no method that writes.
+/// authorizes the caller. A context with [`Read`] access has no method that writes.
 pub struct Context<'a, A: Access> {
     pub(crate) caller: &'a Caller,
     pub(crate) audit: AuditContext,
@@ -23,29 +23,32 @@ pub struct Context<'a, A: Access> {
     engine: &'a Engine,
     session: Box<A::Session>,
     last_lock: Option<Lock>,
-    /// Counters of the environment that [`Lock::Secrets`] locked, as they were at that moment.
+    /// Counters of the environment that [`Lock::Secrets`] locked, as they were when the lock was
+    /// acquired.
     locked_counters: EnvironmentCounters,
-    /// True if the transaction is rolled back after the operation.
+    /// True if the transaction is rolled back after the operation, so that nothing is changed.
     is_dry_run: bool,
 }
 
 /// Row that a transaction locks until its end. Every transaction locks rows in the order of the
-/// variants of this type, so that no two transactions wait for each other.
+/// variants of this type, which prevents deadlocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Lock {
-    /// User who has not deleted their account.
+    /// Row of a user who has not deleted their account.
     User(UserId),
-    /// Team.
+    /// Row of a team.
     Team(TeamId),
-    /// Project that is not deleted.
+    /// Row of a project that is not deleted.
     Project(ProjectId),
-    /// Environment of a project that is not deleted.
+    /// Row of an environment whose project is not deleted.
     Environment(EnvironmentId),
-    /// Size of all secrets of a team. Locked after the environments that are written.
+    /// Stored total size of the secrets of a team. Locked after the rows of the environments to be
+    /// written.
     TeamSize(TeamId),
-    /// Like `Environment`, and the environment gets a new revision.
+    /// Row of an environment, like `Environment`. Locking it also gives the environment a new
+    /// revision.
     Secrets(EnvironmentId),
-    /// Rotation.
+    /// Row of a rotation.
     Rotation(RotationId),
 }
 
@@ -58,7 +61,8 @@ impl<'a, A: Access> Context<'a, A> {
         Ok(Self { caller, audit, now, engine, session, last_lock, locked_counters, is_dry_run })
     }
 
-    /// Returns the time of the operation: its start, or the time of its last lock.
+    /// Returns the time of the operation: the time at which it started or, after it locked a row,
+    /// the time of the last lock.
     #[must_use]
     pub fn now(&self) -> Time {
         self.now
@@ -75,34 +79,34 @@ impl<'a, A: Access> Context<'a, A> {
         self.engine.options()
     }
 
-    /// Returns the ports of the service.
+    /// Returns the interfaces to the external systems that the service uses (ports).
     #[must_use]
     pub fn ports(&self) -> &'a Ports {
         self.engine.ports()
     }
 
-    /// Returns the encryption keys of the instance.
+    /// Returns the key ring of the instance, with its encryption keys.
     pub(crate) fn keyring(&self) -> &'a Keyring {
         self.engine.keyring()
     }
 
-    /// Returns the rate-limit counters that the nodes share.
+    /// Returns the rate-limit counters that all nodes share.
     pub(crate) fn windows(&self) -> &'a SharedWindows {
         self.engine.windows()
     }
 
-    /// Returns the state of type `T` that operations share in this process, such as a counter of
-    /// attempts.
+    /// Returns the value of type `T` that all operations in this process share, such as a counter
+    /// of attempts. Created by `Default` on first use.
     pub(crate) fn shared<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         self.engine.shared()
     }
 
-    /// Sets the resource of the audit entry.
+    /// Sets the resource that the audit entry of this operation names.
     pub fn set_resource(&mut self, kind: &'static str, id: Uuid, name: impl Into<String>) {
         self.audit.resource = Some((kind, Some(id), Some(name.into())));
     }
 
-    /// Adds a detail to the audit entry. The detail must not be a secret value.
+    /// Adds a detail to the audit entry of this operation. The detail must not be a secret value.
     pub fn add_detail(&mut self, name: &'static str, detail: impl Into<Value>) {
         self.audit.details.insert(name.to_owned(), detail.into());
     }
@@ -113,7 +117,7 @@ impl<'a, A: Access> Context<'a, A> {
         self.session
     }
 
-    /// True if the operation changed nothing, although it succeeded.
+    /// True if the operation was a dry run: it succeeded, but its transaction must be rolled back.
     pub(super) fn is_dry_run(&self) -> bool {
         self.is_dry_run
     }
@@ -140,14 +144,14 @@ impl Context<'_, Write> {
         audit_chain::expand_batches(self.tx()).await
     }
 
-    /// Makes the operation a dry run: after its success, the transaction is rolled back instead of
-    /// committed, and no audit entry is written. So a dry run is refused exactly like the
-    /// operation.
+    /// Makes the operation a dry run: if it succeeds, the transaction is rolled back instead of
+    /// committed, and no audit entry is written. A dry run therefore fails in the same cases as a
+    /// real run.
     pub(crate) fn roll_back_afterwards(&mut self) {
         self.is_dry_run = true;
     }
 
-    /// Returns the transaction.
+    /// Returns the open transaction, for reads and writes.
     pub fn tx(&mut self) -> &mut dyn Tx {
         self.session.as_mut()
     }
@@ -214,8 +218,9 @@ async fn check_credential(cx: &mut Context<'_, Write>) -> Result<()> {
     }
 }
 
-/// Returns a random step by which a revision grows. After a restored backup or a failover that lost
-/// the last commits, new revisions and ETags therefore differ from the lost revisions and ETags.
+/// Returns a random number by which the revision of an environment increases. After a restored
+/// backup or a failover that lost the last commits, new revisions and ETags therefore differ from
+/// the lost ones.
 fn revision_step() -> u32 {
     1 + (u32::from_be_bytes(random()) >> 1)
 }

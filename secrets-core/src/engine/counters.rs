@@ -9,8 +9,8 @@ use crate::model::lock::lock;
 use crate::model::rotations::Outcome;
 use crate::model::{Bound, Error, Time};
 
-/// Counters of a running service. The atomics are relaxed, so values that are read together may be
-/// from slightly different times.
+/// Counters of a running service. They are atomics with relaxed ordering, so values that are read
+/// together may be from slightly different times.
 #[derive(Debug, Default)]
 pub struct Counters {
     pub(crate) audit_batches: Counter,
@@ -21,8 +21,8 @@ pub struct Counters {
     pub(crate) refusals: RefusalCounters,
     rotations: [Counter; 3],
     deliveries: [Counter; 3],
-    /// Time of the last round after which all audit entries were in audit chains, as Unix time in
-    /// seconds; 0 before the first such round.
+    /// Time of the last run of the audit worker after which all audit entries were in audit chains,
+    /// as Unix time in seconds; 0 before the first such run.
     sealed_at: AtomicI64,
     /// Time since which the oldest due item of each worker waits, by name of the worker; `None` if
     /// the worker's last round left no due item waiting.
@@ -31,18 +31,18 @@ pub struct Counters {
     store_fails: AtomicBool,
 }
 
-/// Number of refused requests for each bound. Clones share their values.
+/// Number of refused requests for each bound (limit of the service). Clones share their values.
 #[derive(Debug, Clone, Default)]
 pub struct RefusalCounters(Arc<[Counter; Bound::ALL.len()]>);
 
-/// Result of an attempt to send a delivery.
+/// Result of an attempt to send a message of the outbox, such as an e-mail or a webhook event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeliveryEnd {
-    /// The receiver accepted the delivery, or it is no longer needed.
+    /// The receiver accepted the message, or the message is no longer needed.
     Done,
-    /// The delivery is tried again later.
+    /// The attempt failed, and the message will be sent again later.
     Retried,
-    /// The delivery is given up.
+    /// The attempt failed, and the message will not be sent again.
     GivenUp,
 }
 
@@ -53,13 +53,13 @@ pub(crate) struct Counter(AtomicU64);
 /// Values of all [`Counters`], read together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
-    /// Number of stored batches of audit entries.
+    /// Number of batches of audit entries that were stored.
     pub audit_batches: u64,
-    /// Number of audit entries in these batches.
+    /// Number of audit entries in all stored batches.
     pub audit_entries: u64,
     /// Number of batches of audit entries that could not be stored.
     pub audit_failures: u64,
-    /// Number of audit entries that wait for their batch.
+    /// Number of audit entries that wait in memory to be stored with the next batch.
     pub audit_waiting: u64,
     /// Number of operations that failed as unavailable, for example because of a store timeout.
     pub unavailable: u64,
@@ -68,14 +68,14 @@ pub struct Counts {
     pub internal: u64,
     /// True if the store responded to the last health check.
     pub is_store_up: bool,
-    /// Number of attempts to rotate a credential that this process concluded, by result: `success`,
+    /// Number of attempts to rotate a credential that this process finished, by result: `success`,
     /// `failed` or `rolled_back`.
     pub rotations: [(&'static str, u64); 3],
-    /// Number of attempts to send a delivery of the outbox, by result: `done`, `retried` or
+    /// Number of attempts to send a message of the outbox, by result: `done`, `retried` or
     /// `given_up`.
     pub deliveries: [(&'static str, u64); 3],
-    /// Time since the last round of this process after which all audit entries were in audit
-    /// chains. `None` before the first such round.
+    /// Time since the last run of this process's audit worker after which all audit entries were in
+    /// audit chains. `None` before the first such run.
     pub audit_sealed_ago: Option<Duration>,
 }
 
@@ -91,7 +91,7 @@ impl Counter {
 }
 
 impl RefusalCounters {
-    /// Counts a request that a bound refused.
+    /// Counts a request that was refused because of this bound (limit of the service).
     pub fn count(&self, bound: Bound) {
         if let Some(counter) = self.0.get(bound as usize) {
             counter.add(1);
@@ -105,8 +105,8 @@ impl RefusalCounters {
 }
 
 impl Counters {
-    /// Counts an operation that failed as unavailable, failed with an internal error, or was
-    /// refused by a bound. Does nothing for other errors.
+    /// Counts a failed operation if it failed as unavailable, with an internal error, or because a
+    /// limit of the service was reached. Does nothing for other errors.
     pub(crate) fn count_failure(&self, error: &Error) {
         match error {
             Error::Unavailable(_) => self.unavailable.add(1),
@@ -128,7 +128,7 @@ impl Counters {
         }
     }
 
-    /// Counts an attempt to send a delivery. Called after the result was stored.
+    /// Counts an attempt to send a message of the outbox. Called after the result was stored.
     pub(crate) fn count_delivery(&self, end: DeliveryEnd) {
         let [done, retried, given_up] = &self.deliveries;
         match end {
@@ -138,7 +138,8 @@ impl Counters {
         }
     }
 
-    /// Stores the time of a round after which all audit entries were in audit chains.
+    /// Stores the time of a run of the audit worker after which all audit entries were in audit
+    /// chains.
     pub(crate) fn set_sealed(&self, now: Time) {
         self.sealed_at.store(now.timestamp(), Ordering::Relaxed);
     }
@@ -162,8 +163,8 @@ impl Counters {
         self.store_fails.store(!is_up, Ordering::Relaxed);
     }
 
-    /// Returns all values. `audit_waiting` is the number of audit entries that wait for their
-    /// batch.
+    /// Returns the values of all counters. `audit_waiting` is the number of audit entries that wait
+    /// in memory to be stored with the next batch.
     pub(crate) fn counts(&self, audit_waiting: u64, now: Time) -> Counts {
         let [success, failed, rolled_back] = self.rotations.each_ref().map(Counter::value);
         let [done, retried, given_up] = self.deliveries.each_ref().map(Counter::value);

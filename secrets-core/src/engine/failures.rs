@@ -15,37 +15,38 @@ use uuid::Uuid;
 use crate::model::lock::lock;
 use crate::model::{AuditBatchId, ProjectId, RotationId, TeamId, Time, WebhookId};
 
-/// Maximum number of items in the list. Items beyond it are logged, and tried again without a
-/// delay.
+/// Maximum number of failing work items in the list. If the list is full, the failure of another
+/// item is logged, and the item is tried again without a delay.
 const MAX_ITEMS: usize = 1_000;
 
-/// Delay after the first failure. It doubles with each further failure.
+/// Delay before the retry after an item's first failure. The delay doubles with each further
+/// failure.
 const FIRST_DELAY: TimeDelta = TimeDelta::minutes(1);
 
-/// Maximum delay before an item is tried again.
+/// Maximum delay before a failing item is tried again.
 const MAX_DELAY: TimeDelta = TimeDelta::hours(1);
 
-/// Time after which an item without a new failure leaves the list, counted from the end of its
-/// delay. An item that still fails would have failed again by then; otherwise it was deleted, or
-/// another node has done the work.
+/// Time after which an item is removed from the list if it did not fail again, counted from the end
+/// of its delay. An item that still fails would have failed again by then; otherwise the item was
+/// deleted, or another node has done the work.
 const FORGOTTEN_AFTER: TimeDelta = TimeDelta::hours(3);
 
-/// Item of background work.
+/// Item of background work that can fail by itself, such as a project or a rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkItem {
-    /// Moving a batch of audit entries to the audit log.
+    /// Moving of one batch of audit entries to the audit log.
     AuditBatch(AuditBatchId),
-    /// Appending the new entries of a team to its audit chain; `None` for the entries without a
-    /// team.
+    /// Appending of a team's new audit entries to its audit chain; `None` for the entries that
+    /// belong to no team.
     AuditSeal(Option<TeamId>),
-    /// Deleting the old entries of an audit chain; `None` for the chain of the entries without a
-    /// team.
+    /// Deletion of the old entries of a team's audit chain; `None` for the chain of the entries
+    /// that belong to no team.
     AuditPrune(Option<TeamId>),
-    /// Encrypting the records of a project again with its newest key.
+    /// Re-encryption of a project's records with the project's newest key.
     ProjectKey(ProjectId),
-    /// Purging a deleted project.
+    /// Permanent deletion of a deleted project.
     ProjectPurge(ProjectId),
-    /// Running a rotation.
+    /// Work on a rotation, such as rotating its credential.
     Rotation(RotationId),
     /// Reading the stored settings of a webhook.
     Webhook(WebhookId),
@@ -56,13 +57,13 @@ pub enum WorkItem {
 /// An item of background work whose last try failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailingItem {
-    /// Item.
+    /// Item of background work.
     pub item: WorkItem,
-    /// Time of the first failure in a row.
+    /// Time of the first of the consecutive failures.
     pub since: Time,
-    /// Number of failures in a row.
+    /// Number of consecutive failures.
     pub failures: u32,
-    /// Time of the next try.
+    /// Time of the next try of the item.
     retry_at: Time,
 }
 
@@ -77,7 +78,7 @@ pub(crate) struct Failures {
 }
 
 impl WorkItem {
-    /// Returns the kind of work, for logs and the health report.
+    /// Returns the name of the kind of work, for logs and the health report.
     #[must_use]
     pub fn kind(self) -> &'static str {
         match self {
@@ -93,7 +94,7 @@ impl WorkItem {
     }
 
     /// Returns the ID of the batch, team, project, rotation or webhook; `None` for the audit
-    /// entries without a team.
+    /// entries that belong to no team.
     #[must_use]
     pub fn id(self) -> Option<Uuid> {
         match self {
@@ -107,7 +108,7 @@ impl WorkItem {
 }
 
 impl Failures {
-    /// Counts a failure, logs it, and returns the delay before the next try.
+    /// Counts a failure of a work item, logs it, and returns the delay before the next try.
     pub(crate) fn report(
         &self,
         item: WorkItem,
@@ -137,7 +138,7 @@ impl Failures {
         lock(&self.scheduled).remove(&item);
     }
 
-    /// True if an item failed and the delay before its next try has not passed.
+    /// True if the last try of an item failed and the delay before the next try has not ended.
     pub(crate) fn must_wait(&self, item: WorkItem, now: Time) -> bool {
         lock(&self.delayed).get(&item).is_some_and(|failing| now < failing.retry_at)
     }

@@ -52,8 +52,8 @@ use crate::limits::SharedWindows;
 use crate::model::{Error, Result, Time};
 use crate::store::{AuditRecord, Store, StoreUsage};
 
-/// Engine of a running service: its ports, options and encryption keys, and the state shared by its
-/// operations.
+/// Engine of a running service: its ports (interfaces to external systems), options and encryption
+/// keys, and the state shared by its operations.
 pub struct Engine {
     ports: Ports,
     options: Options,
@@ -89,7 +89,7 @@ impl Engine {
         result
     }
 
-    /// Returns the counters of the engine, without a query.
+    /// Returns the current values of the engine's counters. Needs no database query.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counters.counts(self.audit.waiting_entries() as u64, self.now())
@@ -109,19 +109,20 @@ impl Engine {
         &self.counters.refusals
     }
 
-    /// Returns the items of background work that fail on this node, without a query.
+    /// Returns the items of background work whose last try on this node failed. Needs no database
+    /// query.
     #[must_use]
     pub fn failing(&self) -> Vec<FailingItem> {
         self.shared::<Failures>().list(self.now())
     }
 
-    /// Returns the state of the store's connections and cache, without a query.
+    /// Returns the state of the store's connections and cache. Needs no database query.
     #[must_use]
     pub fn store_usage(&self) -> StoreUsage {
         self.store().usage()
     }
 
-    /// Returns the rate-limit counters that the nodes share.
+    /// Returns the rate-limit counters that all nodes share.
     #[must_use]
     pub fn windows(&self) -> &SharedWindows {
         &self.windows
@@ -169,13 +170,14 @@ impl Engine {
         Ok(output)
     }
 
-    /// Stores an audit entry with the next batch. Fails if the batch cannot be committed.
+    /// Stores an audit entry with the next batch of entries. Fails if the batch cannot be
+    /// committed.
     pub(crate) async fn record(&self, entry: AuditRecord) -> Result<()> {
         let stored = self.audit.record(self.store(), &self.counters, entry).await;
         stored.map_err(|_| Error::Unavailable("the audit log cannot be written".into()))
     }
 
-    /// True if the last batch of audit entries was stored.
+    /// True if the last attempt to store a batch of audit entries succeeded.
     pub(crate) fn records(&self) -> bool {
         !self.audit.is_failing()
     }

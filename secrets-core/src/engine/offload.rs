@@ -11,10 +11,11 @@ use super::{Caller, Engine};
 use crate::model::lock::lock;
 use crate::model::{Bound, Error, Result, UserId};
 
-/// Maximum number of callers that wait for a permit, each with its input in memory.
+/// Maximum number of callers that wait for a permit. The input of each is kept in memory.
 const MAX_WAITING: usize = 64;
 
-/// Number of granted permits after which the last permit of an account is forgotten.
+/// Number of permits that are granted after an account's last permit until that permit is
+/// forgotten. The account then counts as one that never had a permit.
 const REMEMBERED_PERMITS: u64 = 256;
 
 /// Permits for CPU-bound work, at most one per account. A free permit goes to the waiting account
@@ -22,25 +23,26 @@ const REMEMBERED_PERMITS: u64 = 256;
 pub(super) struct CpuPermits(Arc<Mutex<Queue>>);
 
 struct Queue {
-    /// Maximum number of jobs that run at the same time.
+    /// Maximum number of CPU-bound jobs that run at the same time.
     limit: usize,
     running: Vec<Uuid>,
     waiting: VecDeque<(Uuid, oneshot::Sender<Permit>)>,
-    /// Sequence number of the last permit of each account, without forgotten accounts.
+    /// Sequence number of the last permit of each account. Contains only accounts that got one of
+    /// the last 256 permits.
     served: HashMap<Uuid, u64>,
     /// Number of permits granted so far.
     granted: u64,
 }
 
-/// Permit to run one job. Dropping the permit lets the next caller run.
+/// Permit to run one CPU-bound job. Dropping the permit lets the next waiting caller run.
 struct Permit {
     queue: Arc<Mutex<Queue>>,
     account: Uuid,
 }
 
 impl Default for CpuPermits {
-    /// Creates half as many permits as there are processors, at least 2 and at most 8, because
-    /// deriving an encryption key takes 64 MiB of memory.
+    /// Creates permits for half as many concurrent jobs as there are processors, at least 2 and at
+    /// most 8. There are not more, because deriving an encryption key takes 64 MiB of memory.
     fn default() -> Self {
         let processors = available_parallelism().map_or(1, usize::from);
         Self::new((processors / 2).clamp(2, 8))
@@ -53,7 +55,7 @@ impl CpuPermits {
         Self(Arc::new(Mutex::new(Queue { limit, running, waiting, served, granted: 0 })))
     }
 
-    /// Waits for a permit. Fails if too many callers wait already.
+    /// Waits for a permit for this account. Fails if too many callers are already waiting.
     async fn acquire(&self, account: Uuid) -> Result<Permit> {
         let (granted, permit) = oneshot::channel();
         {
@@ -73,7 +75,7 @@ fn too_much_work() -> Error {
     Bound::CpuQueue.reached("too much CPU-bound work is waiting")
 }
 
-/// Grants free permits to waiting callers.
+/// Grants the free permits to waiting callers.
 fn admit(queue: &Arc<Mutex<Queue>>) {
     loop {
         let Some((account, caller)) = lock(queue).next() else { return };
@@ -84,9 +86,9 @@ fn admit(queue: &Arc<Mutex<Queue>>) {
 }
 
 impl Queue {
-    /// Makes room in the queue for a caller of `account`: removes the last caller of the account
-    /// with the most waiting callers. Returns false and removes none if that account would then
-    /// have fewer waiting callers than `account`.
+    /// Makes room in the full queue for a caller of `account`: removes the last waiting caller of
+    /// the account that has the most waiting callers. Returns false, and removes nobody, if that
+    /// account would then have fewer waiting callers than `account`.
     fn make_room(&mut self, account: Uuid) -> bool {
         let mut counts = HashMap::<Uuid, usize>::new();
         for (waiting, _) in &self.waiting {
@@ -99,8 +101,9 @@ impl Queue {
         last.is_some_and(|last| self.waiting.remove(last).is_some())
     }
 
-    /// Removes the next caller from the queue, and counts the caller's job as running. `None` if no
-    /// permit is free, or if no waiting caller may have one.
+    /// Removes the next waiting caller from the queue, and counts the caller's job as running.
+    /// Returns `None` if no permit is free, or if each waiting caller's account already has a
+    /// permit.
     fn next(&mut self) -> Option<(Uuid, oneshot::Sender<Permit>)> {
         if self.running.len() >= self.limit {
             return None;
@@ -129,8 +132,9 @@ impl Drop for Permit {
 impl Engine {
     /// Runs CPU-bound work through the [`Offload`](crate::ports::offload::Offload) port, once a
     /// permit is free. The permit is held until the work ends, even if the returned future is
-    /// dropped earlier. Fails with [`Error::Unavailable`] if too many callers wait, unless another
-    /// account has more waiting callers: then the last caller of that account fails instead.
+    /// dropped earlier. Fails with [`Error::Unavailable`] if too many callers are waiting. If
+    /// another account has more waiting callers than this one, the last caller of that account
+    /// fails instead.
     pub(crate) async fn offload<T: Send + 'static>(
         &self,
         caller: &Caller,
@@ -168,12 +172,13 @@ mod tests {
 
     use super::*;
 
-    /// Starts to wait for a permit, for an account.
+    /// Starts to wait for a permit on behalf of an account. The returned future ends when the
+    /// permit is granted.
     fn wait(permits: &CpuPermits, account: u128) -> BoxFuture<'_, Result<Permit>> {
         permits.acquire(Uuid::from_u128(account)).boxed()
     }
 
-    /// Returns the permit, if it was granted.
+    /// Polls a waiting caller. Returns the permit if it has been granted.
     fn granted(waiting: &mut BoxFuture<'_, Result<Permit>>) -> Option<Permit> {
         waiting.now_or_never().map(|permit| permit.ok().unwrap())
     }

@@ -12,11 +12,11 @@ use crate::store::{AuditRecord, Reads, Store, StoreResult, Tx};
 /// A request as a value: its fields are the input, [`run`](Self::run) performs it and returns the
 /// output.
 pub trait Operation: Send + Sized {
-    /// Operation name in logs and bindings: `noun.verb`.
+    /// Name of the operation in logs and bindings: `noun.verb`.
     const NAME: &'static str;
-    /// Kinds of caller allowed. Checked before anything else.
+    /// Kinds of callers that may run the operation. Checked before anything else.
     const CALLERS: Callers;
-    /// Audit log behaviour.
+    /// Audit log behaviour of the operation.
     const AUDIT: Audit;
     /// True if the output can be many megabytes long, such as all secrets of an environment. A host
     /// application should limit how many such outputs it holds.
@@ -27,27 +27,28 @@ pub trait Operation: Send + Sized {
     /// Store access: [`Read`] or [`Write`]. An operation with read access that writes does not
     /// compile.
     type Access: Access;
-    /// Result of a successful run.
+    /// Type of the result of a successful run.
     type Output: Serialize + Send;
 
-    /// Runs the operation.
+    /// Runs the operation and returns its output.
     fn run(
         self,
         cx: &mut Context<'_, Self::Access>,
     ) -> impl Future<Output = Result<Self::Output>> + Send;
 }
 
-/// Audit log behaviour of an operation. The text is the action name in the audit entry.
+/// Audit log behaviour of an operation. The text in a variant is the action name in the audit
+/// entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audit {
-    /// No audit entry.
+    /// No audit entry is written.
     Nothing,
-    /// Audit entries that are written in the same transaction as the change.
+    /// Audit entries of a change, written in the same transaction as the change.
     Change(&'static str),
-    /// Audit entries that are written before the output is returned; if they cannot be written, the
-    /// operation fails. The operator can turn off the recording of reads.
+    /// Audit entries of a read, written before the output is returned. If they cannot be written,
+    /// the operation fails. The operator can turn off the recording of reads.
     Read(&'static str),
-    /// Like [`Read`](Audit::Read), but always recorded.
+    /// Audit entries like those of [`Read`](Audit::Read), but always recorded.
     Export(&'static str),
 }
 
@@ -58,7 +59,7 @@ pub trait Access: Send + 'static {
     /// Type of the store access: a reader or a transaction.
     type Session: ?Sized + Send;
 
-    /// Opens a reader or begins a transaction.
+    /// Opens a reader, or begins a transaction.
     fn open(store: &dyn Store) -> impl Future<Output = StoreResult<Box<Self::Session>>> + Send;
 
     /// Returns the read methods of the reader or transaction.
@@ -78,7 +79,7 @@ pub trait Access: Send + 'static {
 #[derive(Debug, Clone, Copy)]
 pub enum Read {}
 
-/// Read and write access in one transaction.
+/// Read and write access, in one transaction.
 #[derive(Debug, Clone, Copy)]
 pub enum Write {}
 

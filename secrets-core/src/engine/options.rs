@@ -1,4 +1,4 @@
-//! Ports and options of the service.
+//! Ports (interfaces to external systems) and options of the service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,31 +27,31 @@ pub struct Ports {
     pub store: Arc<dyn Store>,
     /// Clock: the source of the current time.
     pub clock: Arc<dyn Clock>,
-    /// Root key, which encrypts the encryption keys of the instance.
+    /// Root key, which wraps (encrypts) the instance key.
     pub root: Arc<dyn RootKeys>,
-    /// Previous root key, accepted until [`rotate_root`](crate::keys::rotate_root) has replaced it
-    /// in the store.
+    /// Previous root key, accepted until [`rotate_root`](crate::keys::rotate_root) has re-wrapped
+    /// the stored instance key with the current root key.
     pub previous_root: Option<Arc<dyn RootKeys>>,
     /// Verifier of the identity provider's tokens. Without it, users sign in only with identities
     /// that the host application has verified itself.
     pub identity: Option<Arc<dyn IdentityVerifier>>,
     /// Mailer. Without it, the inviter gets the link of an invitation and must send it.
     pub mail: Option<Mail>,
-    /// Drivers that rotate credentials. Without them, rotations do not run.
+    /// Drivers that rotate credentials. Without them, no rotations are performed.
     pub rotators: Option<Rotators>,
-    /// HTTP client for webhooks. Without it, deliveries wait in the outbox.
+    /// HTTP client that sends webhook events. Without it, events wait in the outbox.
     pub webhooks: Option<Arc<dyn WebhookSender>>,
     /// Runner of CPU-bound work, for example a thread pool.
     pub offload: Arc<dyn Offload>,
-    /// Timer for the time limit of operations. Without it, they have no limit.
+    /// Timer for the time limit of operations. Without it, operations have no time limit.
     pub timer: Option<Arc<dyn Timer>>,
-    /// Counters of rate limits that the nodes share. Without them, each node counts by itself.
+    /// Rate-limit counters that the nodes share. Without them, each node counts by itself.
     pub counters: Option<Arc<dyn SharedCounters>>,
 }
 
 impl Ports {
-    /// Creates ports with a store, a root key and the system clock. All optional ports are absent,
-    /// and CPU-bound work runs on the calling thread.
+    /// Creates ports with the given store and root key and the system clock. All optional ports are
+    /// absent, and CPU-bound work runs on the calling thread.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, root: Arc<dyn RootKeys>) -> Self {
         Self {
@@ -82,22 +82,22 @@ impl Ports {
     }
 }
 
-/// Configuration of the service.
+/// Options of the service, such as plans, limits and lifetimes.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Plans that teams can be on.
+    /// Plans that teams can have.
     pub plans: Plans,
-    /// Payment provider.
+    /// Payment provider that manages the subscriptions of teams.
     pub payments: Arc<dyn PaymentProvider>,
     /// E-mail addresses of the operators, who may change the plan of any team.
     pub operators: Vec<String>,
-    /// Access of team members to environments for which neither a permission nor a project default
-    /// is set.
+    /// Access level of team members in environments for which neither a permission nor a project
+    /// default is set.
     pub member_access: MemberAccess,
     /// True if reads of values are recorded in the audit log. Exports are always recorded.
     pub audit_reads: bool,
-    /// Maximum requests per minute for a team, from all its members and service tokens together; 0
-    /// for no limit.
+    /// Maximum number of requests per minute for a team, summed over all its members and service
+    /// tokens; 0 means no limit.
     pub rate_limit_per_team: u32,
     /// Time limit of an operation, from its start to its commit, including the waits for a
     /// connection and for other operations of the account. Needs [`Ports::timer`].
@@ -116,7 +116,7 @@ pub struct Options {
 /// Lifetimes of browser sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// Time from the sign-in to the expiry.
+    /// Time from the sign-in to the expiry of the session.
     pub absolute: TimeDelta,
     /// Time without a request after which a session ends. The last use is recorded once a minute,
     /// so a session can end up to a minute earlier.

@@ -1,11 +1,11 @@
-//! Encrypted records of secrets: their associated data, and decryption with the right version of
-//! the encryption key.
+//! Encrypted records of secrets: the context (associated data) that each record is encrypted with,
+//! and decryption with the right version of the project key.
 
 use crate::crypto::{Keyring, Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
 use crate::model::{Error, InstanceId, ProjectId, Result};
 use crate::store::{Reads, SealedRow, SecretRecord};
 
-/// Returns the associated data of a secret's value.
+/// Returns the context (associated data) for the encryption of a secret's value.
 pub(crate) fn value_context(
     instance: InstanceId,
     project: ProjectId,
@@ -23,8 +23,8 @@ pub(crate) fn value_context(
     }
 }
 
-/// Returns the associated data for the encryption of a secret's description. It is the same for all
-/// versions.
+/// Returns the context (associated data) for the encryption of a secret's description. The context
+/// is the same for all versions of the secret.
 pub(crate) fn description_context(
     instance: InstanceId,
     project: ProjectId,
@@ -38,7 +38,8 @@ pub(crate) fn description_context(
     }
 }
 
-/// Returns the associated data of a value or description of a secret.
+/// Returns the context (associated data) for the encryption of a value or description, from a
+/// stored row.
 pub(crate) fn row_context(
     instance: InstanceId,
     project: ProjectId,

@@ -1,4 +1,4 @@
-//! Audit entries of refused requests: for each caller and resource, at most one entry per minute.
+//! Audit entries of refused requests: at most one entry per minute for each caller and resource.
 //!
 //! The first refusal is recorded immediately. Further refusals of the same kind are counted in
 //! memory and recorded as one entry, when the next minute has begun or when the process stops.
@@ -14,53 +14,54 @@ use crate::model::lock::lock;
 use crate::model::{AuditId, Error, Time, UserId};
 use crate::store::{AuditRecord, Store, StoreResult};
 
-/// Maximum number of kinds of refusals that are counted separately for an account, which is a user
-/// with the service tokens that the user created. Refusals of further kinds are counted together,
-/// by team and action.
+/// Maximum number of kinds of refusals that are counted separately for one account (a user together
+/// with the service tokens that the user created). Refusals of further kinds are counted together,
+/// one counter for each team and action.
 const MAX_KINDS_PER_ACCOUNT: usize = 64;
 
-/// Maximum number of kinds of refusals of an account, including kinds that are counted together.
-/// Refusals of further kinds are not recorded in the audit log, only counted in the service's own
-/// log.
+/// Maximum number of kinds of refusals that are counted for one account, including those counted
+/// together by team and action. Refusals of further kinds are not recorded in the audit log, only
+/// counted in the service's own log.
 const MAX_MERGED_KINDS: usize = 128;
 
-/// Maximum number of kinds of refusals of all accounts. Refusals of further kinds are only counted
-/// in the service's own log.
+/// Maximum number of kinds of refusals that are counted for all accounts together. Refusals of
+/// further kinds are only counted in the service's own log.
 const MAX_KINDS: usize = 8_192;
 
 /// Maximum number of audit entries written in one transaction.
 const MAX_BATCH: usize = 64;
 
-/// Refusals of the current minute, and earlier refusals that are not recorded yet.
+/// Refused requests of the current minute, and earlier refused requests that have no audit entry
+/// yet.
 #[derive(Default)]
 pub(crate) struct Refusals(Mutex<Kinds>);
 
 #[derive(Default)]
 struct Kinds {
     by_account: HashMap<UserId, Vec<Kind>>,
-    /// Number of kinds of all accounts.
+    /// Number of kinds of refusals that are counted for all accounts together.
     len: usize,
-    /// Number of refusals that were dropped, because there were too many kinds.
+    /// Number of refusals that were not counted by kind, because there were too many kinds.
     dropped: u64,
-    /// Audit entries that could not be written, at most [`MAX_KINDS`].
+    /// Audit entries that could not be stored and will be stored later: at most [`MAX_KINDS`].
     unwritten: Vec<AuditRecord>,
 }
 
-/// Kind of refusals: refusals of one caller that differ only in time.
+/// Refusals of one kind: refused requests of one caller that differ only in time.
 struct Kind {
-    /// Audit entry of the latest refusal.
+    /// Audit entry of the most recent refusal of this kind. The next stored entry is built from it.
     entry: AuditRecord,
-    /// Minute of the last recorded entry.
+    /// Minute of the last stored audit entry of this kind, counted since 1970.
     recorded: i64,
-    /// Number of refusals since the last recorded entry.
+    /// Number of refusals of this kind since the last stored audit entry.
     count: u64,
-    /// Time of the first refusal since the last recorded entry.
+    /// Time of the first refusal of this kind since the last stored audit entry.
     since: Time,
 }
 
 impl Kinds {
-    /// Counts a refusal. Returns an entry to record immediately, if no entry of this kind was
-    /// recorded in the current minute.
+    /// Counts a refused request. Returns an audit entry to store immediately, if no entry of this
+    /// kind was stored in the current minute.
     fn count(&mut self, account: UserId, entry: AuditRecord) -> Option<AuditRecord> {
         let now = entry.created_at;
         if self.len >= MAX_KINDS && !self.by_account.contains_key(&account) {
@@ -93,8 +94,9 @@ impl Kinds {
         (kind.recorded < minute(now)).then(|| kind.take(now))
     }
 
-    /// Takes the audit entries to record: entries of earlier minutes and, if `all`, of the current
-    /// minute. Removes the kinds without a refusal since the previous minute.
+    /// Returns the audit entries to store now: for refusals before the current minute and, if
+    /// `all`, also for refusals in the current minute. Removes kinds that had no refusal since the
+    /// previous minute.
     fn take(&mut self, now: Time, all: bool) -> Vec<AuditRecord> {
         let mut due = std::mem::take(&mut self.unwritten);
         self.by_account.retain(|_, kinds| {
@@ -108,14 +110,15 @@ impl Kinds {
         due
     }
 
-    /// Puts back audit entries that could not be written, to be written later.
+    /// Puts back audit entries that could not be stored, so that a later call stores them.
     fn put_back(&mut self, entries: Vec<AuditRecord>) {
         let room = MAX_KINDS.saturating_sub(self.unwritten.len());
         self.dropped += entries.len().saturating_sub(room) as u64;
         self.unwritten.extend(entries.into_iter().take(room));
     }
 
-    /// Removes the name and e-mail address of a user from all audit entries in memory.
+    /// Removes the name and e-mail address of a user from all audit entries that are still in
+    /// memory.
     fn forget(&mut self, user: UserId) {
         let kinds = self.by_account.get_mut(&user).into_iter().flatten();
         let unwritten = self.unwritten.iter_mut();
@@ -136,7 +139,8 @@ impl Refusals {
 }
 
 impl Kind {
-    /// Returns one entry for all refusals since the last recorded entry, and starts counting again.
+    /// Returns one audit entry for all refusals of this kind since the last entry, and resets the
+    /// count.
     fn take(&mut self, now: Time) -> AuditRecord {
         let mut details: Map<String, Value> =
             serde_json::from_str(&self.entry.metadata).unwrap_or_default();
@@ -153,7 +157,7 @@ fn minute(time: Time) -> i64 {
     time.timestamp().div_euclid(60)
 }
 
-/// True if two refusals of an account are counted together.
+/// True if two refusals of an account are of the same kind, and so are counted together.
 fn is_same_kind(one: &AuditRecord, other: &AuditRecord) -> bool {
     let key = |entry: &AuditRecord| {
         let network = entry.address.map(network_of);
@@ -163,8 +167,8 @@ fn is_same_kind(one: &AuditRecord, other: &AuditRecord) -> bool {
     one.action == other.action && one.metadata == other.metadata && key(one) == key(other)
 }
 
-/// Returns the entry without caller, resource and address, so that it can stand for refusals of
-/// several kinds.
+/// Returns the entry without the caller, the resource and the IP address, so that it can represent
+/// refusals of several kinds.
 fn without_resource(entry: AuditRecord) -> AuditRecord {
     AuditRecord {
         project: None,
@@ -181,8 +185,9 @@ fn without_resource(entry: AuditRecord) -> AuditRecord {
     }
 }
 
-/// Records a refused request of an authenticated caller, alone or together with others of its kind.
-/// If it cannot be recorded, the response stays the same: the request is refused anyway.
+/// Records a refused request of an authenticated caller in the audit log: immediately, or later in
+/// one entry together with other refusals of the same kind. An error of the audit log does not
+/// change the response, because the request is refused anyway.
 pub(crate) async fn record(
     engine: &Engine,
     caller: &Caller,
@@ -221,8 +226,8 @@ pub(super) async fn record_denied<O: Operation>(
     record(engine, caller, action, context).await;
 }
 
-/// Records refusals of earlier minutes that are not recorded yet and, if `all`, refusals of the
-/// current minute.
+/// Stores the audit entries of refusals before the current minute and, if `all`, also of refusals
+/// in the current minute.
 pub(crate) async fn write_pending(engine: &Engine, all: bool) -> StoreResult<()> {
     let refusals = engine.shared::<Refusals>();
     let (due, dropped) = {
@@ -261,7 +266,8 @@ mod tests {
     use std::sync::Arc;
     use uuid::Uuid;
 
-    /// Creates the audit entry of a refused request of a service token, with its creator.
+    /// Creates an example audit entry: a refused request of a service token, from this IP address
+    /// and at this time. Returns it with the user who created the token.
     fn refusal(address: &str, seconds: i64) -> (UserId, AuditRecord) {
         let creator = user("alice");
         let token = token(&team(&creator, "ops"), &creator);

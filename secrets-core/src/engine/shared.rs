@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::model::lock::lock;
 
-/// Map from a type to its only value, such as the counters of a feature. Bounded by the number of
-/// types in the code.
+/// Map from a type to the only value of that type, such as the counters of a feature. The number of
+/// types in the code limits its size.
 #[derive(Default)]
 pub(super) struct Shared(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
 

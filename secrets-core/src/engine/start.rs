@@ -12,30 +12,30 @@ use crate::engine::Ports;
 use crate::model::{SecretId, Subject};
 use crate::store::{Reads, Sample, StoreError};
 
-/// Reason why the service does not start.
+/// Reason why the service cannot start.
 #[derive(Debug)]
 pub enum StartError {
-    /// No root key was given.
+    /// No root key was configured.
     NoRootKey,
     /// The encryption keys of the instance cannot be decrypted.
     Keys(KeyringError),
     /// The database has data but no encryption keys: it was restored without its keys.
     OrphanData,
-    /// Too many records do not decrypt.
+    /// Too many of the sampled records cannot be decrypted.
     Unreadable {
-        /// Number of records that startup tried to decrypt.
+        /// Number of sampled records that startup tried to decrypt.
         tried: usize,
-        /// Number of records that could not be decrypted.
+        /// Number of sampled records that could not be decrypted.
         failed: usize,
     },
-    /// The store failed.
+    /// The store returned an error.
     Store(StoreError),
 }
 
 /// Number of randomly chosen records decrypted at startup.
 const SAMPLES: usize = 16;
 
-/// Maximum number of records decrypted before startup is refused.
+/// Maximum number of records that startup tries to decrypt before it fails.
 const MORE_SAMPLES: usize = 64;
 
 /// Loads the encryption keys of the instance. On the first start, creates the instance and its
@@ -77,8 +77,8 @@ async fn load(ports: &Ports) -> Result<Option<Keyring>, StartError> {
     Ok(Some(keyring))
 }
 
-/// Decrypts randomly chosen records. A few failures are logged; many mean that the encryption keys
-/// do not belong to this data, and startup fails.
+/// Decrypts randomly chosen records. A few failures are only logged. If many records fail, the
+/// encryption keys do not belong to this data, and startup fails.
 async fn try_records(keyring: &Keyring, reads: &mut dyn Reads) -> Result<(), StartError> {
     let Some((oldest, newest)) = reads.secret_range().await? else { return Ok(()) };
     let mut tried = BTreeMap::new();
@@ -110,7 +110,7 @@ fn failures(tried: &BTreeMap<SecretId, bool>) -> usize {
     tried.values().filter(|opens| !**opens).count()
 }
 
-/// True if more than a quarter of the records cannot be decrypted.
+/// True if more than a quarter of the sampled records cannot be decrypted.
 fn is_unreadable(tried: &BTreeMap<SecretId, bool>) -> bool {
     failures(tried) * 4 > tried.len()
 }

@@ -11,20 +11,20 @@ use crate::model::Result;
 /// A request that the host application runs: one [`Operation`], or several operations with waits
 /// between them. Every operation is also a task.
 pub trait Task: Send + Sized + 'static {
-    /// Task name in logs and bindings: `noun.verb`.
+    /// Name of the task in logs and bindings: `noun.verb`.
     const NAME: &'static str;
-    /// Kinds of caller allowed. Checked before anything else.
+    /// Kinds of callers that may run the task. Checked before anything else.
     const CALLERS: Callers;
     /// True if the output can be large ([`Operation::HAS_LARGE_OUTPUT`]).
     const HAS_LARGE_OUTPUT: bool = false;
     /// True if the task can take long ([`Operation::IS_LONG`]). A task of several operations counts
     /// as long.
     const IS_LONG: bool = true;
-    /// Result of a successful run.
+    /// Type of the result of a successful run.
     type Output: Serialize + Send + 'static;
 
-    /// Runs the task. Run the future to its end, so that a disconnecting client does not stop the
-    /// task halfway.
+    /// Runs the task. The caller must run the future to its end, so that a client that disconnects
+    /// does not stop the task halfway.
     fn run(
         self,
         engine: &Engine,

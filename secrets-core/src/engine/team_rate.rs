@@ -9,15 +9,15 @@ use crate::model::lock::lock;
 use crate::model::{Bound, Result, TeamId, UserId};
 use crate::store::TeamRecord;
 
-/// Maximum number of teams for which the creating account is remembered.
+/// Maximum number of teams whose creator is kept in memory.
 const MAX_TEAMS: usize = 65_536;
 
-/// Rate limiter for teams. All teams that one account created share a counter, because an account
-/// can create any number of teams.
+/// Rate limiter for the requests of each team. All teams that one account created share a counter,
+/// because an account can create any number of teams.
 #[derive(Default)]
 pub(crate) struct TeamRates {
     limiter: OnceLock<RateLimiter<UserId>>,
-    /// Account that created each team. It never changes.
+    /// Account that created each team, as a cache. The creator of a team never changes.
     accounts: Mutex<HashMap<TeamId, UserId>>,
 }
 

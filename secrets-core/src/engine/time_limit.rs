@@ -9,12 +9,12 @@ use futures_util::future::{Either, select};
 use crate::model::{Bound, Result};
 use crate::ports::timer::Timer;
 
-/// Factor of the time limit for operations that can take long
+/// Factor by which the time limit is multiplied for operations that can take long
 /// ([`Operation::IS_LONG`](super::Operation)).
 const LONG_FACTOR: u32 = 8;
 
-/// Runs an operation, without its commit, until the time limit. At the limit, the operation is
-/// dropped and its transaction rolled back, so that nothing is changed.
+/// Runs an operation, but not its commit, until the time limit. At the limit, the operation is
+/// cancelled and its transaction rolled back, so that nothing is changed.
 pub(super) async fn run<T>(
     timer: Option<&dyn Timer>,
     (limit, is_long): (Duration, bool),
@@ -47,7 +47,7 @@ mod tests {
     use crate::store::{MemoryStore, Store};
     use crate::testing::fixtures::user;
 
-    /// Timer whose waits end immediately. Records the requested durations.
+    /// Timer whose waits end immediately, and that records the requested durations.
     #[derive(Default)]
     struct Hurried(Mutex<Vec<Duration>>);
 
@@ -58,7 +58,7 @@ mod tests {
         }
     }
 
-    /// Operation that creates a user, and then never ends.
+    /// Operation that inserts a user and then never ends. `LONG` is the value of `IS_LONG`.
     struct Endless<const LONG: bool>;
 
     impl<const LONG: bool> Operation for Endless<LONG> {

@@ -1,4 +1,4 @@
-//! Workers: the interface of background work, which runs without a request.
+//! Workers: the interface of background work, which runs without a caller's request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,52 +9,54 @@ use futures_util::future::BoxFuture;
 use super::Engine;
 use crate::model::Result;
 
-/// Future of one job of background work.
+/// Future that performs one job of a worker.
 pub type Job = BoxFuture<'static, Result<()>>;
 
-/// Background work of one kind, done in rounds. The host application runs all
+/// Background work of one kind, such as sending e-mail. A worker runs repeatedly: each run (round)
+/// finds the work that is due and performs it in jobs. The host application runs all
 /// [`workers`](crate::workers) of a service, usually under the supervisor in `runtime`.
 #[async_trait]
 pub trait Worker: Send + Sync {
     /// Name of the worker in logs and in the health report.
     fn name(&self) -> &'static str;
 
-    /// Returns the timing of the rounds and the limits of the jobs.
+    /// Returns the intervals at which the worker runs, and the limits of its jobs.
     fn schedule(&self) -> Schedule;
 
-    /// Runs one round: finds the work that is due, and returns at most `room` jobs that do it.
+    /// Performs one run (round) of the worker: finds the work that is due, and returns jobs that do
+    /// it, at most `room`.
     async fn jobs(&self, engine: &Arc<Engine>, room: usize) -> Result<Vec<Job>>;
 }
 
-/// Timing of a worker's rounds, and limits of its jobs.
+/// Intervals at which a worker runs, and limits of its jobs. One run of a worker is a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
-    /// Delay before the first round.
+    /// Delay between the start of the process and the first round.
     pub first: Duration,
-    /// Interval between rounds.
+    /// Interval between two rounds.
     pub interval: Duration,
-    /// Timeout of each job.
+    /// Maximum duration of each job.
     pub timeout: Duration,
-    /// Maximum number of concurrent jobs.
+    /// Maximum number of jobs of the worker that run at the same time.
     pub max_jobs: usize,
-    /// Time without a completed round after which the worker counts as stopped.
+    /// Time without a completed round after which the health report shows the worker as stopped.
     pub stale_after: Duration,
 }
 
-/// A worker that runs the same single job in every round, such as pruning.
+/// Worker that performs the same single job in every round, such as deleting old records.
 #[derive(Clone, Copy)]
 pub struct Periodic {
     /// Name of the worker in logs and in the health report.
     pub name: &'static str,
-    /// Times at which the job runs.
+    /// Intervals at which the job runs, and its timeout.
     pub schedule: Schedule,
-    /// Function that returns the job to run.
+    /// Function that creates the future that performs the job.
     pub job: fn(Arc<Engine>) -> Job,
 }
 
 impl Schedule {
-    /// Returns a schedule whose first round starts immediately and the next rounds at each
-    /// interval. One job at a time, with a timeout of a minute.
+    /// Returns a schedule whose first round starts immediately, and each further round after
+    /// `interval`. Only one job runs at a time, with a timeout of one minute.
     #[must_use]
     pub const fn every(interval: Duration) -> Self {
         let timeout = Duration::from_mins(1);
@@ -63,8 +65,8 @@ impl Schedule {
         Self { first: Duration::ZERO, interval, timeout, max_jobs: 1, stale_after }
     }
 
-    /// Returns a schedule whose first round starts after a minute and the next rounds every hour.
-    /// One job at a time, with a timeout of half an hour.
+    /// Returns a schedule whose first round starts after one minute, and each further round after
+    /// an hour. Only one job runs at a time, with a timeout of half an hour.
     #[must_use]
     pub const fn hourly() -> Self {
         Self {

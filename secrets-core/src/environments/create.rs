@@ -15,7 +15,7 @@ use crate::store::EnvironmentRecord;
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewEnvironment {
-    /// Name, unique within the project.
+    /// Name of the environment, unique within the project.
     pub name: EnvironmentName,
     /// Environment of the same project to inherit secrets from, by ID or name.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "staging"))]
@@ -27,9 +27,9 @@ pub struct NewEnvironment {
 /// Creates an environment in a project.
 #[derive(Debug)]
 pub struct CreateEnvironment {
-    /// Project ID or slug.
+    /// ID or slug of the project in which the environment is created.
     pub project: ProjectRef,
-    /// Environment to create.
+    /// Fields of the new environment.
     pub environment: NewEnvironment,
 }
 
@@ -78,9 +78,9 @@ impl Operation for CreateEnvironment {
     }
 }
 
-/// Loads the environment to inherit from and its ancestors, nearest first. The caller must have
-/// read access to all of them, because everyone with access to the child can then read their
-/// values.
+/// Loads the future parent of an environment and the parent's ancestors, nearest first. The caller
+/// must have read access to all of them, because everyone with access to the child can then read
+/// their values.
 pub(super) async fn parent_of(
     cx: &mut Context<'_, Write>,
     project: &ProjectRef,

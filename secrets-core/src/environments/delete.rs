@@ -5,8 +5,8 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Code, EnvironmentName, EnvironmentPath, Error, Permission, Result, Subject};
 
 /// Permanently deletes an environment and all its secrets. Default environments and environments
-/// that others inherit from cannot be deleted, so that a child never loses inherited secrets
-/// silently.
+/// that others inherit from cannot be deleted, so that no environment silently loses inherited
+/// secrets.
 #[derive(Debug)]
 pub struct DeleteEnvironment {
     /// Environment to delete.

@@ -4,10 +4,11 @@ use super::Environment;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{Permission, ProjectRef, Result};
 
-/// Lists a project's environments in display order. For a service token, only those in its scope.
+/// Lists a project's environments in display order. For a service token, lists only those in the
+/// token's scope.
 #[derive(Debug)]
 pub struct ListEnvironments {
-    /// Project ID or slug.
+    /// ID or slug of the project whose environments are listed.
     pub project: ProjectRef,
 }
 

@@ -1,4 +1,4 @@
-//! Environments.
+//! Environments of projects: creating, reading, changing, deleting and watching them.
 
 mod create;
 mod delete;
@@ -28,7 +28,7 @@ pub struct Environment {
     pub id: EnvironmentId,
     /// ID of the project that contains the environment.
     pub project_id: ProjectId,
-    /// Name, unique within the project.
+    /// Name of the environment, unique within the project.
     pub name: EnvironmentName,
     /// Description of the environment.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +36,7 @@ pub struct Environment {
     /// ID of the environment this one inherits secrets from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inherits_from: Option<EnvironmentId>,
-    /// Position in lists.
+    /// Position of the environment in lists of the project's environments.
     pub order: u32,
     /// Creation time.
     pub created_at: Time,

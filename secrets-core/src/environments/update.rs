@@ -13,7 +13,7 @@ use crate::model::{
 };
 use crate::store::EnvironmentRecord;
 
-/// Fields to change. At least one is required.
+/// Fields of the environment to change. At least one is required.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(example = json!({
@@ -27,20 +27,20 @@ pub struct EnvironmentChange {
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "staging"))]
     pub inherits_from: Parent,
-    /// New description.
+    /// New description of the environment.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Summary>))]
     pub description: Option<Summary>,
 }
 
-/// A change to the parent an environment inherits from.
+/// Change of the parent from which an environment inherits secrets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Parent {
-    /// Keep the current parent.
+    /// Keeps the current parent.
     #[default]
     Same,
-    /// No parent: the environment inherits nothing.
+    /// Removes the parent: the environment then inherits nothing.
     Nothing,
-    /// Inherit from this environment of the same project.
+    /// Sets this environment of the same project as the parent.
     Environment(EnvironmentRef),
 }
 
@@ -51,7 +51,7 @@ pub enum Parent {
 pub struct UpdateEnvironment {
     /// Environment to change.
     pub at: EnvironmentPath,
-    /// Fields to change.
+    /// Fields of the environment to change.
     pub change: EnvironmentChange,
 }
 
@@ -142,8 +142,8 @@ async fn inherit(
     Ok(())
 }
 
-/// Returns the number of environments in the longest inheritance chain from a descendant to
-/// `environment`, including both.
+/// Returns the length of the longest inheritance chain that goes from a descendant up to
+/// `environment`, counting both.
 fn height(all: &[EnvironmentRecord], environment: EnvironmentId) -> usize {
     let parents: BTreeMap<_, _> =
         all.iter().map(|record| (record.id, record.inherits_from)).collect();

@@ -14,23 +14,23 @@ use crate::model::{
 use crate::secrets::chain_etag;
 use crate::store::{EnvironmentRecord, Selection};
 
-/// Returns the current revision of an environment's effective secrets. Used to start a watch, and
-/// to check that the caller may still read the environment.
+/// Returns the current revision of an environment's effective secrets. Used when a client starts to
+/// watch, and to check that the caller may still read the environment.
 #[derive(Debug, Clone)]
 pub struct WatchEnvironment {
     /// Environment to watch.
     pub at: EnvironmentPath,
 }
 
-/// Returns the current revisions of the environments of a project that the caller may read. Used to
-/// start a watch, and to find the environments that have changed since.
+/// Returns the current revisions of the environments of a project that the caller may read. Used
+/// when a client starts to watch, and later to find the environments that have changed.
 #[derive(Debug, Clone)]
 pub struct WatchProject {
     /// Project to watch.
     pub project: ProjectRef,
 }
 
-/// The current revision of an environment.
+/// Current revision of a watched environment.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Watched {
@@ -38,25 +38,25 @@ pub struct Watched {
     pub environment: EnvironmentId,
     /// Environment name.
     pub name: EnvironmentName,
-    /// Team of the environment.
+    /// Team that owns the environment's project.
     #[serde(skip)]
     pub team: TeamId,
     /// Revision: a value that changes whenever the environment, or an environment from which it
-    /// inherits, changes. Compare revisions for equality only.
+    /// inherits, changes. Revisions have no order: only compare them for equality.
     pub revision: Tag,
 }
 
-/// The current revisions of the environments of a project.
+/// Current revisions of a watched project and its environments.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WatchedProject {
     /// Project ID.
     pub project: ProjectId,
-    /// Team of the project.
+    /// Team that owns the project.
     #[serde(skip)]
     pub team: TeamId,
-    /// Revision: a value that changes with the revision of each environment, and with the set of
-    /// environments. Compare revisions for equality only.
+    /// Revision: a value that changes whenever the revision of an environment or the set of
+    /// environments changes. Revisions have no order: only compare them for equality.
     pub revision: Tag,
     /// Environments that the caller may read, in display order.
     pub environments: Vec<Watched>,
@@ -65,7 +65,7 @@ pub struct WatchedProject {
 /// Resource whose revision is polled for its watchers: clients with an open event stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WatchTarget {
-    /// Environment, together with the environments from which it inherits.
+    /// Environment, including the secrets that it inherits.
     Environment(EnvironmentId),
     /// All environments of a project.
     Project(ProjectId),
@@ -75,19 +75,21 @@ pub enum WatchTarget {
 /// team, or of the process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WatchPlace {
-    /// User or service token, with at most [`WatchPlace::PER_PRINCIPAL`] watchers.
+    /// Limit for one user or service token: [`WatchPlace::PER_PRINCIPAL`] watchers.
     Principal(Uuid),
-    /// Team, with its maximum number of watchers: a quarter of the maximum of the process.
+    /// Limit for one team, with the maximum number of watchers: a quarter of the maximum of the
+    /// process.
     Team(TeamId, usize),
-    /// Process, with its maximum number of watchers.
+    /// Limit for this process, with the maximum number of watchers.
     Process(usize),
 }
 
 impl WatchPlace {
-    /// Maximum number of watchers of a user or service token.
+    /// Maximum number of concurrent watchers of a user or service token.
     pub const PER_PRINCIPAL: usize = 5;
 
-    /// Returns the limits that apply to a watcher, in a process with at most `limit` watchers.
+    /// Returns the limits that apply to one watcher. `limit` is the maximum number of watchers in
+    /// the process.
     #[must_use]
     pub fn of(principal: Uuid, team: TeamId, limit: usize) -> Vec<Self> {
         let per_team = limit.div_ceil(4);
@@ -104,11 +106,11 @@ impl Place for WatchPlace {
     }
 }
 
-/// Response name in the ETags of a watched environment. The name makes them differ from the ETags
+/// Name that is included in the ETags of a watched environment, so that they differ from the ETags
 /// of other responses for the environment.
 const ETAG_NAME: &str = "watch";
 
-/// Response name in the ETags of a watched project.
+/// Name that is included in the ETags of a watched project, so that they differ from other ETags.
 const PROJECT_ETAG_NAME: &str = "watch project";
 
 impl Operation for WatchEnvironment {
@@ -169,8 +171,8 @@ fn project_etag(keyring: &Keyring, project: ProjectId, environments: &[Watched])
 }
 
 impl WatchTarget {
-    /// Loads the current revision. `runtime::WatchRegistry` polls it to notify watchers. Returns
-    /// `None` if the resource no longer exists.
+    /// Loads the current revision of this resource. `runtime::WatchRegistry` calls this function
+    /// regularly to notify watchers. Returns `None` if the resource no longer exists.
     pub async fn revision(self, engine: &Engine) -> Result<Option<Tag>> {
         let mut reads = engine.store().read().await?;
         let (name, environments) = match self {

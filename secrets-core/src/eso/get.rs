@@ -1,4 +1,4 @@
-//! Reading one value for ESO.
+//! Reading one secret value for the External Secrets Operator (ESO).
 
 use serde::Serialize;
 
@@ -9,20 +9,20 @@ use crate::secrets::KeyRef;
 use crate::secrets::reading::effective_secret;
 use crate::secrets::sealing::open_value;
 
-/// Reads the effective value of a secret key in an environment.
+/// Reads the effective value (own or inherited) of one secret key in an environment.
 #[derive(Debug)]
 pub struct GetEsoSecret {
-    /// Environment to read.
+    /// Environment to read from.
     pub at: EnvironmentPath,
-    /// Secret key.
+    /// Secret key to read.
     pub key: KeyRef,
 }
 
-/// The value of one secret.
+/// Value of one secret.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EsoSecret {
-    /// Decrypted value.
+    /// Decrypted value of the secret.
     #[serde(serialize_with = "crate::crypto::revealed")]
     pub value: Plaintext,
 }

@@ -1,4 +1,4 @@
-//! Reading all values of an environment for ESO.
+//! Reading all secret values of an environment for the External Secrets Operator (ESO).
 
 use serde::{Serialize, Serializer};
 
@@ -9,20 +9,20 @@ use crate::secrets::etag::view_if_changed;
 use crate::secrets::reading::{effective_secrets, values};
 use crate::secrets::{Precondition, WithETag};
 
-/// Reads all effective values of an environment. Hidden secrets are left out.
+/// Reads all effective secret values of an environment. Hidden secrets are not included.
 #[derive(Debug)]
 pub struct GetEsoSecrets {
-    /// Environment to read.
+    /// Environment to read from.
     pub at: EnvironmentPath,
     /// Precondition (`If-None-Match`): ETags of the responses that the caller already has.
     pub precondition: Precondition,
 }
 
-/// Secret values by secret key.
+/// Values of all secrets of an environment, by secret key.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EsoSecrets {
-    /// Map of secret key to value, sorted by key.
+    /// Secret keys and their decrypted values, sorted by key.
     #[serde(serialize_with = "revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = std::collections::BTreeMap<String, String>))]
     pub secrets: Vec<(SecretKey, Plaintext)>,

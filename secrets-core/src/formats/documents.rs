@@ -1,4 +1,4 @@
-//! JSON and YAML: one flat object with string values.
+//! Reading and writing of secrets as JSON or YAML: a single object with string values.
 
 use std::fmt::{self, Write as _};
 
@@ -10,31 +10,32 @@ use super::room;
 use crate::crypto::Plaintext;
 use crate::model::{SecretKey, ValidationRule, Violation};
 
-/// Error of a document that is not an object of secrets. Never contains the document's text, except
+/// Error in a document from which secrets are imported. Never contains the document's text, except
 /// for a valid secret key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadDocument {
-    /// The document cannot be parsed, or is not one object without nested objects.
+    /// The document cannot be parsed, or is not a single object without nested objects.
     NoObject,
     /// The YAML document is so large or so nested that parsing would take too long.
     TooMuch,
-    /// An entry violates a rule.
+    /// A secret in the document has an invalid key or value.
     Entry {
-        /// Index of the entry, starting at 0.
+        /// Index of the secret in the document, starting at 0.
         index: usize,
-        /// Secret key, if it is valid.
+        /// Secret key, if the key is valid.
         key: Option<SecretKey>,
         /// True if the secret key violates the rule, false if the value does.
         is_key: bool,
-        /// Violated rule.
+        /// Validation rule that was violated.
         broken: Violation,
     },
 }
 
-/// Numbers, `true` and `null` are rejected: their text form depends on the reader.
+/// Validation rule for values that are not strings. Numbers, `true` and `null` are rejected,
+/// because programs convert them to different texts.
 const NOT_A_STRING: ValidationRule = ValidationRule::of("must be a string: put it in quotes");
 
-/// Writes the secrets as a JSON object.
+/// Writes the secrets as one JSON object.
 #[expect(clippy::expect_used, reason = "strings written to memory cannot fail to serialize")]
 pub(super) fn json(secrets: &[(SecretKey, Plaintext)]) -> String {
     let mut bytes = Vec::with_capacity(room(secrets));
@@ -89,9 +90,9 @@ pub fn parse_json(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument
     entries.into_secrets()
 }
 
-/// Maximum size of a YAML document in bytes, and maximum number of opening brackets. The YAML
-/// library needs time proportional to the number of open brackets for each token: a hundred
-/// thousand open brackets take a minute.
+/// Maximum size of a YAML document in bytes; `MAX_YAML_BRACKETS` is the maximum number of opening
+/// brackets. For each token, the YAML library needs time proportional to the number of open
+/// brackets: a hundred thousand open brackets take a minute.
 const MAX_YAML_BYTES: usize = 1024 * 1024;
 const MAX_YAML_BRACKETS: usize = 256;
 
@@ -106,10 +107,10 @@ pub fn parse_yaml(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument
     entries.into_secrets()
 }
 
-/// Entries of an object, including entries with the same key.
+/// Key and value pairs of an object, including pairs with the same key.
 struct Entries(Vec<(String, Entry)>);
 
-/// Value of an entry: a string, or anything else.
+/// Value of a key in an object: a string, or any other JSON or YAML value.
 enum Entry {
     Text(Zeroizing<String>),
     Other,

@@ -13,22 +13,22 @@ use crate::model::{SecretKey, Violation};
 /// Invalid line of a `.env` file. Never contains the line's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadLine {
-    /// Line number, starting at 1.
+    /// Number of the invalid line, starting at 1.
     pub line: usize,
-    /// Reason.
+    /// Reason why the line is invalid.
     pub reason: Reason,
 }
 
 /// Reason why a line is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// No `=`.
+    /// The line contains no `=`.
     NoAssignment,
-    /// Invalid secret key, or value too long.
+    /// The secret key is invalid, or the value is too long.
     Violation(Violation),
-    /// Missing closing quote.
+    /// The closing quote is missing.
     OpenQuote,
-    /// Text after the closing quote.
+    /// There is text after the closing quote.
     AfterQuote,
 }
 
@@ -43,10 +43,10 @@ pub fn parse(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadLine> {
     Ok(secrets)
 }
 
-/// Writes one assignment; it spans several lines if the value does. The output means the same to
-/// `dotenv` for Node.js, to `python-dotenv`, to a POSIX shell that sources the file, and to
-/// [`parse`]. These readers treat escapes differently, so no escapes are written, and a value that
-/// needs one is an error.
+/// Writes one assignment, which has several lines if the value has several lines. The output means
+/// the same to `dotenv` for Node.js, to `python-dotenv`, to a POSIX shell that sources the file,
+/// and to [`parse`]. These readers treat escapes differently, so no escapes are written, and a
+/// value that needs one is an error.
 pub(super) fn write(text: &mut String, key: &str, value: &str) -> Result<(), &'static str> {
     is_variable(key)?;
     if value.contains('\r') {
@@ -74,9 +74,9 @@ pub(super) fn write(text: &mut String, key: &str, value: &str) -> Result<(), &'s
     Ok(())
 }
 
-/// True if every reader takes the backslashes of a single-quoted value literally. False if the
-/// value contains two backslashes in a row, which python-dotenv reads as one, or ends a line with a
-/// backslash.
+/// True if every reader of `.env` files takes the backslashes of this single-quoted value
+/// literally. False if the value contains two backslashes in a row, which python-dotenv reads as
+/// one, or if a line of the value ends with a backslash.
 fn keeps_backslashes(value: &str) -> bool {
     let mut after = value.split('\\').skip(1);
     after.all(|after| !after.is_empty() && !after.starts_with('\n'))
@@ -171,8 +171,8 @@ fn push_escaped(value: &mut String, escaped: char) {
     }
 }
 
-/// Returns an unquoted value without its comment, which begins at a `#` that is first on the line
-/// or follows whitespace.
+/// Returns an unquoted value without its comment. A comment begins at a `#` that is the first
+/// character or follows whitespace.
 fn unquoted(line: &str) -> &str {
     let comment = line.char_indices().find(|(at, c)| {
         *c == '#' && line[..*at].chars().next_back().is_none_or(char::is_whitespace)

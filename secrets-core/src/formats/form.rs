@@ -1,4 +1,4 @@
-//! Reading and writing of text formats. All host applications get the same errors.
+//! Reading and writing of text formats, with the same errors for all host applications.
 
 use std::str::FromStr;
 
@@ -8,20 +8,20 @@ use super::{BadDocument, Format, ObjectName, Unfit, dotenv, parse_json, parse_ya
 use crate::crypto::Plaintext;
 use crate::model::{Code, Error, FieldError, Result, SecretKey};
 
-/// Format of a text from which secrets are read.
+/// Format of a text from which secrets are imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// `.env` file.
+    /// A `.env` file.
     Dotenv,
-    /// JSON object.
+    /// A JSON object.
     Json,
-    /// YAML mapping.
+    /// A YAML mapping.
     Yaml,
 }
 
 impl Form {
-    /// Reads the secrets of a text, in their order. Errors name the request field `field`, which
-    /// holds the text.
+    /// Reads the secrets from a text, in the order of the text. Errors name the request field
+    /// `field`, which contained the text.
     pub fn read(self, text: &str, field: &'static str) -> Result<Vec<(SecretKey, Plaintext)>> {
         match self {
             Self::Dotenv => {
@@ -34,7 +34,7 @@ impl Form {
 }
 
 impl Format {
-    /// Writes secrets as [`Format::write`] does. The error names the secret keys that the format
+    /// Writes secrets like [`Format::write`]. The error names the secret keys that the format
     /// cannot represent and the violated rules, but no values.
     pub fn render(
         self,

@@ -1,4 +1,4 @@
-//! Manifest of a Kubernetes Secret.
+//! Manifest of a Kubernetes Secret: a YAML document that creates the Secret.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,7 +19,7 @@ const OBJECT_NAME: ValidationRule = ValidationRule::of(
     "must be 1 to 253 lower-case letters, digits, hyphens and dots, and each part between dots begin and end with a letter or digit",
 );
 
-/// Maximum length of a key in the manifest.
+/// Maximum length of a key in the manifest's `data` field, in characters.
 const MAX_KEY_LENGTH: usize = 253;
 
 /// Maximum total size of the values of one Secret, in bytes.
@@ -72,7 +72,8 @@ impl FromStr for ObjectName {
 }
 
 impl From<&EnvironmentName> for ObjectName {
-    /// Converts to lower case and replaces underscores by hyphens; trailing hyphens are removed.
+    /// Converts an environment name to lower case, replaces underscores by hyphens, and removes
+    /// trailing hyphens.
     fn from(name: &EnvironmentName) -> Self {
         let name = name.as_str().to_ascii_lowercase().replace('_', "-");
         Self(name.trim_end_matches('-').to_owned())

@@ -1,4 +1,4 @@
-//! Formats with one line per secret that are written by hand, without a library.
+//! Text formats with one line per secret. The code writes them without a library.
 
 use std::fmt::Write as _;
 
@@ -7,8 +7,8 @@ use super::is_variable;
 /// Maximum line length in bytes: Docker reads lines of at most 64 KiB, including the line break.
 const MAX_DOCKER_LINE: usize = 64 * 1024 - 1;
 
-/// Writes `KEY=value`. Docker takes everything after `=` literally: values cannot be quoted, so a
-/// line break cannot be written.
+/// Writes the line `KEY=value` of an environment file for Docker. Docker takes everything after `=`
+/// literally: values cannot be quoted, so a line break cannot be written.
 pub(super) fn docker(text: &mut String, key: &str, value: &str) -> Result<(), &'static str> {
     if value.contains(['\n', '\r']) {
         return Err("must be one line in this format: Docker cannot read line breaks from a file");
@@ -21,7 +21,7 @@ pub(super) fn docker(text: &mut String, key: &str, value: &str) -> Result<(), &'
     Ok(())
 }
 
-/// Writes `export KEY=value`, quoted for a POSIX shell.
+/// Writes the line `export KEY=value`, with the value quoted for a POSIX shell.
 pub(super) fn shell(text: &mut String, key: &str, value: &str) -> Result<(), &'static str> {
     is_variable(key)?;
     let quoted = shlex::try_quote(value).map_err(|_| "must not contain the character NUL")?;

@@ -1,5 +1,5 @@
-//! Text formats for importing and exporting secrets, the same in the service, in a browser and in
-//! Python.
+//! Text formats for importing and exporting secrets. The same code runs in the service, in browsers
+//! and in Python.
 //!
 //! Text that is written can be read back as exactly the same values, by every common reader of the
 //! format. A key or value that a format cannot represent is an error that names the key and the
@@ -25,7 +25,7 @@ pub use kubernetes::ObjectName;
 use crate::crypto::Plaintext;
 use crate::model::SecretKey;
 
-/// Format for writing secrets.
+/// Text format in which secrets are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// `.env` file that common readers and a POSIX shell read alike.
@@ -49,18 +49,19 @@ pub enum Format {
 pub struct Unfit {
     /// Secret key; `None` if the problem concerns all secrets together.
     pub key: Option<SecretKey>,
-    /// Rule that is violated.
+    /// Rule of the format that the secret violates.
     pub rule: &'static str,
 }
 
-/// Function that writes one secret key and value, or returns the rule that forbids them.
+/// Function that writes one secret key and value, or returns the rule of the format that the key or
+/// value violates.
 type WriteOne = fn(&mut String, &str, &str) -> Result<(), &'static str>;
 
-/// Maximum number of errors in one report.
+/// Maximum number of secrets in one error report.
 const MAX_UNFIT_KEYS: usize = 100;
 
 impl Format {
-    /// All formats.
+    /// All text formats in which secrets can be written.
     pub const ALL: [Self; 7] = [
         Self::Dotenv,
         Self::Docker,
@@ -71,7 +72,7 @@ impl Format {
         Self::Kubernetes,
     ];
 
-    /// Returns the name used in requests.
+    /// Returns the name of the format, as used in requests.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -127,14 +128,14 @@ fn write_each(secrets: &[(SecretKey, Plaintext)], write: WriteOne) -> Result<Str
     Err(unfit)
 }
 
-/// Estimates the capacity of the output, in bytes. If the text grew while being written, copies of
-/// values would stay in freed memory.
+/// Estimates the size of the output in bytes, to allocate the buffer once. If the buffer grew
+/// during writing, copies of values would remain in freed memory.
 fn room(secrets: &[(SecretKey, Plaintext)]) -> usize {
     secrets.iter().map(|(key, value)| key.as_str().len() + 2 * value.reveal().len() + 32).sum()
 }
 
-/// Variables that a shell sets itself or that are read-only: an assignment either stops the script
-/// that sources the file, or has no effect.
+/// Names of variables that a shell sets itself or that are read-only: assigning one either stops
+/// the script that sources the file, or has no effect.
 const SHELL_VARIABLES: [&str; 24] = [
     "BASHOPTS",
     "BASHPID",
@@ -162,7 +163,7 @@ const SHELL_VARIABLES: [&str; 24] = [
     "_",
 ];
 
-/// Checks that a secret key is an ordinary shell variable name.
+/// Checks that a secret key is a valid name of a shell variable that is not reserved.
 fn is_variable(key: &str) -> Result<(), &'static str> {
     if SHELL_VARIABLES.contains(&key) {
         return Err("must not be a variable that shells set themselves, in this format");

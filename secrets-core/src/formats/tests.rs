@@ -84,7 +84,7 @@ fn value() -> impl Strategy<Value = String> {
     vec(pieces, 0..6).prop_map(|pieces| pieces.concat())
 }
 
-/// Secret keys that are reserved words in some format.
+/// Secret keys that are reserved words in at least one format.
 const WORDS: [&str; 11] =
     ["NO", "y", "null", "TRUE", "_", "a.b", "a-b", "export_", "PATH2", "Key", "KEY"];
 
@@ -112,8 +112,8 @@ fn given(secrets: &Secrets) -> Vec<(String, String)> {
     secrets.iter().map(|(key, value)| (key.to_string(), value.reveal().to_owned())).collect()
 }
 
-/// Asserts that secrets that the format can represent are read back unchanged. For other secrets,
-/// asserts that the error names exactly those that the format cannot represent one by one.
+/// Asserts that all secrets that the format can represent are read back unchanged. If there are
+/// other secrets, also asserts that the error names exactly those.
 fn holds(
     format: Format,
     secrets: &Secrets,
@@ -138,7 +138,7 @@ fn holds(
     Ok(())
 }
 
-/// Reads a file like Docker: split at line breaks, and each line at the first `=`.
+/// Reads a file as Docker does: splits the text into lines, and each line at the first `=`.
 fn docker_reads(text: &str) -> Vec<(String, String)> {
     let lines = text.split('\n').filter(|line| !line.is_empty());
     lines.map(|line| line.strip_suffix('\r').unwrap_or(line)).map(pair).collect()

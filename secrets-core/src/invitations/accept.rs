@@ -12,7 +12,7 @@ use crate::teams::Team;
 /// used once. If the caller is already a member of the team, their membership does not change.
 #[derive(Debug)]
 pub struct AcceptInvitation {
-    /// Invitation token.
+    /// Token of the invitation.
     pub token: InvitationToken,
 }
 

@@ -21,9 +21,10 @@ use crate::teams::TeamMember;
     "email": "bob@example.com", "role": "member",
 })))]
 pub struct NewInvitation {
-    /// E-mail address to invite. To accept, the person must prove that the address is theirs.
+    /// E-mail address of the invited person. To accept, the person must prove that the address is
+    /// theirs.
     pub email: EmailAddress,
-    /// Role of the person after joining; defaults to `member`.
+    /// Role that the person gets in the team; defaults to `member`.
     pub role: Option<InvitedRole>,
 }
 
@@ -33,10 +34,10 @@ pub struct NewInvitation {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase", try_from = "String")]
 pub enum InvitedRole {
-    /// Member: works in the team's projects.
+    /// Role `member`: works in the team's projects.
     #[default]
     Member,
-    /// Admin: manages the team.
+    /// Role `admin`: manages the team.
     Admin,
 }
 
@@ -45,9 +46,9 @@ pub enum InvitedRole {
 pub struct InviteMember {
     /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
     pub team: Option<TeamId>,
-    /// Invitation to create.
+    /// Fields of the new invitation.
     pub invitation: NewInvitation,
-    /// Base URL of links to accept the invitation.
+    /// Base URL of the link with which the invitation is accepted.
     pub links: BaseUrl,
 }
 
@@ -82,13 +83,13 @@ impl Operation for InviteMember {
     }
 }
 
-/// Returns the error for an e-mail address that has a pending invitation.
+/// Creates the error for an e-mail address that already has a pending invitation.
 fn invited() -> Error {
     Error::taken("email", "is invited to the team already")
 }
 
-/// Returns an error if the address belongs to a member or has a pending invitation. Deletes
-/// expired invitations of the team first.
+/// Fails if the address belongs to a member of the team or has a pending invitation. Deletes the
+/// team's expired invitations first.
 async fn check_new(cx: &mut Context<'_, Write>, team: TeamId, email: &EmailAddress) -> Result<()> {
     let members = cx.reads().members(&[team]).await?;
     if members.iter().any(|member| member.email == email.as_str()) {

@@ -11,7 +11,7 @@ use crate::model::{BaseUrl, Permission, Result, TeamId};
 pub struct ListInvitations {
     /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
     pub team: Option<TeamId>,
-    /// Base URL of links to accept an invitation.
+    /// Base URL of the links with which invitations are accepted.
     pub links: BaseUrl,
 }
 

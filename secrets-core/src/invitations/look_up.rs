@@ -9,7 +9,7 @@ use crate::model::Result;
 /// Reads the pending invitation with this token if it is addressed to the caller.
 #[derive(Debug)]
 pub struct LookUpInvitation {
-    /// Invitation token.
+    /// Token of the invitation.
     pub token: InvitationToken,
 }
 

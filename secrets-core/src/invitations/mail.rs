@@ -13,26 +13,28 @@ use crate::outbox::{self, Channel, settle_attempt};
 use crate::ports::mail::{DeliveryError, Email, Mail};
 use crate::store::{DeliveryRecord, InvitationRecord, StoreResult};
 
-/// Outbox payload of an invitation e-mail. It does not contain the token, which is derived from
-/// these fields when the e-mail is sent.
+/// Outbox payload of an invitation e-mail. Contains no token: the token is derived from these
+/// fields when the e-mail is sent.
 #[derive(Serialize, Deserialize)]
 struct Sending {
     invitation: InvitationId,
     number: u32,
 }
 
-/// Outbox channel of invitation e-mails.
+/// Outbox channel that sends invitation e-mails.
 #[derive(Debug, Clone, Copy)]
 pub struct InvitationMail;
 
-/// Maximum number of invitations that one user can send by e-mail in a day (UTC), over all teams.
+/// Maximum number of invitations that one user can send by e-mail in a day (UTC), for all teams
+/// together.
 const DAILY_OF_SENDER: u64 = 100;
 
-/// Maximum number of invitations that one address can receive in a day (UTC), from all users.
+/// Maximum number of invitations that one e-mail address can receive in a day (UTC), from all users
+/// together.
 const DAILY_TO_RECIPIENT: u64 = 10;
 
-/// Enqueues the e-mail of an invitation, if e-mail is configured. Fails if the caller or the
-/// recipient has reached the daily limit.
+/// Enqueues the e-mail of an invitation, if the service is configured to send e-mail. Fails if the
+/// caller or the recipient has reached the daily limit.
 pub(super) async fn enqueue(
     cx: &mut Context<'_, Write>,
     invitation: &InvitationRecord,
@@ -94,8 +96,8 @@ impl Channel for InvitationMail {
     }
 }
 
-/// Builds the e-mail of an outbox payload; `None` if the invitation is no longer pending or was
-/// sent again.
+/// Builds the e-mail for an outbox delivery. Returns `None` if the invitation is no longer pending
+/// or was sent again since.
 async fn email(engine: &Engine, mail: &Mail, payload: &str) -> Result<Option<Email>> {
     let sending: Sending = serde_json::from_str(payload).map_err(Error::internal)?;
     let invitation = engine.store().read().await?.invitation(sending.invitation).await?;
@@ -131,7 +133,7 @@ fn message(invitation: InvitationRecord, link: &str) -> Email {
     }
 }
 
-/// Returns a name in which mail programs recognize no link and no address: `.`, `/`, `:` and `@`
+/// Returns a name changed so that mail programs do not turn it into a link: `.`, `/`, `:` and `@`
 /// are followed by a space.
 fn unlinked(name: &str) -> String {
     let mut text = String::with_capacity(name.len());

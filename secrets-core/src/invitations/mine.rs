@@ -6,7 +6,7 @@ use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::Result;
 
 /// Lists the pending invitations to the caller's verified e-mail address, oldest first. Each
-/// includes the token to accept it.
+/// invitation includes the token with which it is accepted.
 #[derive(Debug)]
 pub struct ListMyInvitations;
 

@@ -34,7 +34,7 @@ use crate::model::{
 };
 use crate::store::InvitationRecord;
 
-/// Lifetime of an invitation, counted from the last time that it was sent.
+/// Lifetime of an invitation, counted from the last time that it was sent or sent again.
 const LIFETIME: TimeDelta = TimeDelta::days(7);
 
 /// An invitation, as returned to owners and admins of the team.
@@ -45,11 +45,11 @@ pub struct TeamInvitation {
     pub id: InvitationId,
     /// Team ID.
     pub team_id: TeamId,
-    /// Invited e-mail address.
+    /// E-mail address of the invited person.
     pub email: EmailAddress,
-    /// Role of the invited person after joining.
+    /// Role that the invited person gets in the team.
     pub role: Role,
-    /// Status: always `pending`.
+    /// Status of the invitation: always `pending`.
     pub status: &'static str,
     /// User ID of the inviter.
     pub invited_by: UserId,
@@ -58,12 +58,12 @@ pub struct TeamInvitation {
     pub invited_by_email: String,
     /// Expiry time.
     pub expires_at: Time,
-    /// Time the invitation was last sent.
+    /// Time at which the invitation was last sent.
     pub last_sent_at: Time,
     /// Creation time.
     pub created_at: Time,
-    /// URL to accept the invitation. Present only if the service sends no e-mail; the inviter must
-    /// then send it to the invited person.
+    /// URL of the page to accept the invitation. Present only if the service sends no e-mail; the
+    /// inviter must then send the URL to the invited person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accept_url: Option<String>,
 }
@@ -74,7 +74,8 @@ pub struct TeamInvitation {
 pub struct InvitationPublicInfo {
     /// Invitation ID.
     pub id: InvitationId,
-    /// Token to accept the invitation; only in the list of the caller's own invitations.
+    /// Token with which the invitation is accepted. Present only in the list of the caller's own
+    /// invitations.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub token: Option<InvitationToken>,
@@ -82,16 +83,16 @@ pub struct InvitationPublicInfo {
     pub team_id: TeamId,
     /// Name of the team.
     pub team_name: DisplayName,
-    /// Invited e-mail address.
+    /// E-mail address of the invited person.
     pub email: EmailAddress,
-    /// Role of the invited person after joining.
+    /// Role that the invited person gets in the team.
     pub role: Role,
     /// Name of the inviter.
     pub invited_by_name: String,
     /// E-mail address of the inviter.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub invited_by_email: String,
-    /// Status: always `pending`.
+    /// Status of the invitation: always `pending`.
     pub status: &'static str,
     /// Expiry time.
     pub expires_at: Time,
@@ -157,7 +158,7 @@ async fn invitation_of_caller<A: Access>(
     if is_theirs { Ok(found) } else { Err(UNKNOWN) }
 }
 
-/// Loads the pending invitation with this ID if it belongs to the team.
+/// Loads the pending invitation with this ID. Fails if it belongs to another team.
 async fn invitation_of_team<A: Access>(
     cx: &mut Context<'_, A>,
     team: TeamId,
@@ -175,8 +176,8 @@ fn invitation_token<A: Access>(
     InvitationToken::derive(cx.keyring(), invitation.id, invitation.times_sent)
 }
 
-/// Returns the URL to accept an invitation, if the service sends no e-mail. The inviter then sends
-/// the URL.
+/// Returns the URL of the page to accept an invitation, if the service sends no e-mail. The inviter
+/// must then send the URL to the invited person.
 fn accept_url<A: Access>(
     cx: &Context<'_, A>,
     invitation: &InvitationRecord,

@@ -9,7 +9,7 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Bound, Error, InvitationId, Permission, Result, Subject, TeamId};
 use crate::store::InvitationRecord;
 
-/// Sends an invitation again with a new token. The previous token is no longer valid.
+/// Sends an invitation again, with a new token. The previous token is then no longer valid.
 #[derive(Debug)]
 pub struct ResendInvitation {
     /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
@@ -19,7 +19,7 @@ pub struct ResendInvitation {
     pub invitation: Option<InvitationId>,
 }
 
-/// Minimum time between two resends of an invitation.
+/// Minimum time before an invitation can be sent again.
 const RESEND_INTERVAL: TimeDelta = TimeDelta::minutes(1);
 
 impl Operation for ResendInvitation {

@@ -15,7 +15,7 @@ const LEEWAY: u64 = 60;
 /// Last second of the year 9999, as Unix time.
 const LAST_SECOND: u64 = 253_402_300_799;
 
-/// Maximum length of `sub`, set by OpenID Connect Core 1.0, section 2.
+/// Maximum length of the `sub` claim, in characters (OpenID Connect Core 1.0, section 2).
 const MAX_SUBJECT_LENGTH: usize = 255;
 
 /// Validates the claims of a token whose signature was verified.
@@ -42,7 +42,7 @@ pub(super) fn read(
     }))
 }
 
-/// Validates the additional claims of an ID token that [`read`] has accepted: the nonce, and the
+/// Validates the claims of an ID token that [`read`] does not validate: the nonce, and the
 /// authorized party, which is required if there are several audiences.
 pub(super) fn admit_id_token(json: &[u8], client: &str, nonce: &str) -> Result<(), JwtError> {
     let mistyped = JwtError::Invalid("a claim of the ID token is missing or mistyped");
@@ -59,7 +59,7 @@ pub(super) fn admit_id_token(json: &[u8], client: &str, nonce: &str) -> Result<(
     }
 }
 
-/// Claims that are validated in ID tokens only.
+/// Claims that are validated only in ID tokens.
 #[derive(Deserialize)]
 struct IdTokenClaims {
     aud: Audience,
@@ -67,7 +67,7 @@ struct IdTokenClaims {
     azp: Option<String>,
 }
 
-/// Claims that are validated.
+/// Claims that are validated in every token.
 #[derive(Deserialize)]
 struct Claims {
     iss: String,
@@ -77,7 +77,7 @@ struct Claims {
     exp: u64,
     #[serde(default, deserialize_with = "seconds")]
     nbf: u64,
-    /// Issue time. Not used, but must be a valid time if present.
+    /// Issue time (`iat`). Not used, but must be a valid time if present.
     #[serde(default, deserialize_with = "seconds")]
     #[serde(rename = "iat")]
     _iat: u64,
@@ -125,8 +125,8 @@ impl Audience {
     }
 }
 
-/// Profile of a user, in a token or from the issuer's userinfo endpoint. All fields are optional; a
-/// field with a wrong type counts as missing.
+/// Profile of a user, from the claims of a token or from the issuer's userinfo endpoint. All fields
+/// are optional; a field with a wrong type counts as missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Profile {
@@ -145,8 +145,8 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Fills in the missing fields of an identity from this profile. `email_verified` is always
-    /// taken from the same source as the e-mail address.
+    /// Fills in the missing fields of an identity from this profile. If the e-mail address is taken
+    /// from the profile, so is `email_verified`.
     #[must_use]
     pub fn complete(self, identity: Identity) -> Identity {
         let (email, email_verified) = match identity.email {
@@ -185,7 +185,7 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D:
     })
 }
 
-/// Reads a boolean, which some issuers write as a string.
+/// Reads a boolean, or a string that contains a boolean, as some issuers send.
 fn truth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::Bool(truth) => truth,

@@ -1,4 +1,4 @@
-//! Built-in issuer of the development mode: one signing key, and tokens signed with this key.
+//! Built-in token issuer of the development mode, with one signing key.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use zeroize::Zeroizing;
 use super::{Expectations, Keys, VerificationKey};
 use crate::model::{Identity, Time};
 
-/// `iss` of the tokens a [`DevKey`] signs.
+/// `iss` claim of the tokens that a [`DevKey`] signs.
 pub const DEV_ISSUER: &str = "secrets-dev";
 
-/// `aud` of the tokens a [`DevKey`] signs.
+/// `aud` claim of the tokens that a [`DevKey`] signs.
 pub const DEV_AUDIENCE: &str = "secrets";
 
-/// Token lifetime in seconds: one day.
+/// Lifetime of a token in seconds: one day.
 const LIFETIME: i64 = 24 * 60 * 60;
 
 /// PKCS#8 prefix of a 32 byte Ed25519 seed (RFC 8410, section 7).
@@ -30,19 +30,20 @@ pub struct DevKey {
     public: VerificationKey,
 }
 
-/// Error: the cryptographic library rejected the key, or no random bytes were available.
+/// Error: the cryptographic library rejected the signing key, or the operating system provided no
+/// random bytes.
 #[derive(Debug)]
 pub struct UnusableKey(Box<dyn std::error::Error + Send + Sync>);
 
 impl DevKey {
-    /// Generates a new key.
+    /// Generates a new signing key.
     pub fn generate() -> Result<Self, UnusableKey> {
         let mut seed = Zeroizing::new([0; 32]);
         getrandom::fill(seed.as_mut_slice()).map_err(|error| UnusableKey(error.into()))?;
         Self::from_seed(seed)
     }
 
-    /// Restores a key from its seed.
+    /// Restores a signing key from its seed.
     pub fn from_seed(seed: Zeroizing<[u8; 32]>) -> Result<Self, UnusableKey> {
         let mut pkcs8 = Zeroizing::new([0; 48]);
         let (prefix, rest) = pkcs8.split_at_mut(PKCS8_PREFIX.len());
@@ -62,19 +63,19 @@ impl DevKey {
         &self.seed
     }
 
-    /// Returns the public keys that verify this issuer's tokens.
+    /// Returns the public keys that verify the tokens of the development issuer.
     #[must_use]
     pub fn keys(&self) -> Keys {
         Keys::One(self.public.clone())
     }
 
-    /// Returns the issuer and audience of this issuer's tokens.
+    /// Returns the issuer and audience in the tokens of the development issuer.
     #[must_use]
     pub fn expectations() -> Expectations {
         Expectations { issuer: DEV_ISSUER.to_owned(), audience: DEV_AUDIENCE.to_owned() }
     }
 
-    /// Returns the identity in the tokens for a user with this e-mail address.
+    /// Returns the identity that a token for the user with this e-mail address contains.
     #[must_use]
     pub fn identity(email: &str) -> Identity {
         Identity::new(DEV_ISSUER, email, email)

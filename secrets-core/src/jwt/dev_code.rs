@@ -18,26 +18,26 @@ use super::DevKey;
 use crate::crypto::{Key, random};
 use crate::model::Time;
 
-/// Lifetime of a code, in minutes.
+/// Lifetime of a one-time code, in minutes.
 const LIFETIME: i64 = 5;
 
-/// Maximum length of a code. Longer texts are rejected without decoding.
+/// Maximum length of a one-time code, in characters. Longer texts are rejected without decoding.
 const MAX_LENGTH: usize = 1024;
 
-/// Contents of a one-time code. The ID must be remembered when the code is accepted, so that the
-/// code works only once.
+/// Contents of a one-time code. The host application must remember the ID when it accepts the code,
+/// so that the code works only once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DevCode {
-    /// Random ID.
+    /// Random ID of the code.
     pub id: [u8; 16],
-    /// Time of issue.
+    /// Time at which the code was created.
     pub issued_at: Time,
     /// E-mail address of the user.
     pub email: String,
 }
 
 impl DevCode {
-    /// Returns the time at which the code expires.
+    /// Returns the time at which the one-time code expires.
     #[must_use]
     pub fn expires_at(&self) -> Time {
         self.issued_at + TimeDelta::minutes(LIFETIME)
@@ -45,7 +45,8 @@ impl DevCode {
 }
 
 impl DevKey {
-    /// Creates a code for a user with this e-mail address, valid for five minutes from `now`.
+    /// Creates a one-time code for a user with this e-mail address, valid for five minutes from
+    /// `now`.
     #[must_use]
     pub fn code(&self, email: &str, now: Time) -> String {
         let issued = u64::try_from(now.timestamp_millis()).unwrap_or(0).to_be_bytes();
@@ -54,7 +55,8 @@ impl DevKey {
         URL_SAFE_NO_PAD.encode([&mac[..16], contents.as_slice()].concat())
     }
 
-    /// Reads a code; `None` if the code is invalid or has expired.
+    /// Decodes a one-time code and checks its MAC. Returns `None` if the code is invalid or has
+    /// expired.
     #[must_use]
     pub fn read_code(&self, code: &str, now: Time) -> Option<DevCode> {
         if code.len() > MAX_LENGTH {

@@ -1,4 +1,4 @@
-//! A verifier with a fixed key.
+//! Token verifier with a fixed key.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::{Expectations, JwtError, Keys, verify};
 use crate::model::{Clock, Identity};
 use crate::ports::identity::{IdentityVerifier, Unverified};
 
-/// Verifies tokens with a fixed key.
+/// Verifies tokens with a fixed key or key set.
 pub struct FixedVerifier {
     keys: Keys,
     expectations: Expectations,
@@ -16,7 +16,7 @@ pub struct FixedVerifier {
 }
 
 impl FixedVerifier {
-    /// Creates a verifier for tokens signed with this key.
+    /// Creates a verifier for tokens that are signed with one of these keys.
     pub fn new(keys: Keys, expectations: Expectations, clock: Arc<dyn Clock>) -> Self {
         Self { keys, expectations, clock }
     }
@@ -31,8 +31,8 @@ impl IdentityVerifier for FixedVerifier {
 }
 
 impl JwtError {
-    /// Logs the reason for the operator and removes it from the error for the caller. The most
-    /// common reason is a wrong audience in the configuration.
+    /// Converts the error for the caller, who learns no reason. The reason is logged for the
+    /// operator; the most common one is a wrong audience in the configuration.
     #[must_use]
     pub fn into_unverified(self) -> Unverified {
         let (reason, unverified) = match self {

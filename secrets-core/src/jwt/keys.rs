@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{JwtError, object};
 
-/// Maximum number of keys in a set; more than any known issuer has.
+/// Maximum number of keys in a key set. Known issuers publish far fewer.
 const MAX_KEYS: usize = 50;
 
 /// Minimum length of a shared secret in bytes. A shorter secret could be found by brute force from
@@ -33,7 +33,7 @@ pub enum Keys {
 #[derive(Debug)]
 pub struct KeySet(Vec<VerificationKey>);
 
-/// Verification key, with the only algorithm it may be used with.
+/// Verification key, with the only algorithm that it may be used with.
 #[derive(Clone)]
 pub struct VerificationKey {
     id: Option<String>,
@@ -41,16 +41,16 @@ pub struct VerificationKey {
     material: DecodingKey,
 }
 
-/// Error of a document that is not a key set.
+/// Error: a document is not a valid key set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadKeySet {
-    /// Not JSON of the expected structure.
+    /// The document is not JSON of the expected structure.
     Malformed,
-    /// More than 50 keys.
+    /// The key set has more than 50 keys.
     TooMany,
 }
 
-/// Error of a shared secret that has fewer than 32 bytes.
+/// Error: a shared secret has fewer than 32 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WeakSecret;
 
@@ -85,13 +85,13 @@ impl KeySet {
         Ok(Self(keys.into_iter().filter_map(VerificationKey::published).collect()))
     }
 
-    /// Returns the number of usable keys.
+    /// Returns the number of usable keys in the set.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True if there are no usable keys.
+    /// True if the set has no usable keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -44,7 +44,7 @@ fn ed(seed: u8) -> EncodingKey {
     EncodingKey::from_ed_der(&pkcs8)
 }
 
-/// Public part of a key, as an issuer publishes it.
+/// Returns the public part of a key as a JSON Web Key, as an issuer publishes it.
 fn jwk(id: &str, key: &EncodingKey, algorithm: Algorithm) -> Value {
     let mut jwk = serde_json::to_value(Jwk::from_encoding_key(key, algorithm).unwrap()).unwrap();
     jwk["kid"] = json!(id);
@@ -57,7 +57,7 @@ fn key_set(keys: &[Value]) -> Keys {
     Keys::Set(std::sync::Arc::new(set))
 }
 
-/// Public keys of an issuer, one of each kind.
+/// Returns the public keys of the test issuer, one of each kind.
 fn published() -> Keys {
     key_set(&[
         jwk("rsa", &rsa(), Algorithm::RS256),
@@ -77,7 +77,7 @@ fn claims() -> Value {
     })
 }
 
-/// Valid claims with one field changed, or removed if `null`.
+/// Returns valid claims with one claim replaced, or removed if the value is `null`.
 fn claiming(name: &str, value: Value) -> Value {
     let mut claims = claims();
     if value.is_null() {
@@ -92,7 +92,7 @@ fn part(json: &Value) -> String {
     URL_SAFE_NO_PAD.encode(json.to_string())
 }
 
-/// Token with a valid signature over any header and claims.
+/// Creates a token with a valid signature from any header and claims.
 fn signed(header: &Value, claims: &Value, key: &EncodingKey, algorithm: Algorithm) -> String {
     let message = format!("{}.{}", part(header), part(claims));
     let signature = jsonwebtoken::crypto::sign(message.as_bytes(), key, algorithm).unwrap();
@@ -107,7 +107,7 @@ fn header() -> Value {
     json!({ "alg": "RS256", "kid": "rsa", "typ": "JWT" })
 }
 
-/// Valid header with one parameter changed.
+/// Returns a valid token header with one parameter replaced.
 fn heading(name: &str, value: Value) -> Value {
     let mut header = header();
     header[name] = value;

@@ -19,18 +19,18 @@ use crate::store::{
     ProjectKeyCounts, ReplacedKey, SealedColumn, SealedRow, Store, StoreError, StoreResult, Tx,
 };
 
-/// Maximum number of records encrypted again in one transaction.
+/// Maximum number of records re-encrypted in one transaction.
 const MAX_ROWS: u32 = 200;
 
 /// Maximum number of project keys loaded at a time.
 const MAX_KEYS: u32 = 16;
 
-/// Minimum time between the replacement of a key and its retirement. Operations that began before
-/// the replacement, and may still use the old key, have ended by then.
+/// Minimum time between the replacement of a project key and its retirement. By then, operations
+/// that began before the replacement and may still use the old key have ended.
 const SETTLING_TIME: TimeDelta = TimeDelta::minutes(10);
 
-/// Worker that replaces project keys after a request, and encrypts the records of replaced keys
-/// again.
+/// Worker that replaces the project keys after a request, and re-encrypts the records of replaced
+/// keys.
 pub const PROJECT_KEYS: Periodic = Periodic {
     name: "project keys",
     schedule: Schedule {
@@ -41,18 +41,19 @@ pub const PROJECT_KEYS: Periodic = Periodic {
     job: |engine| Box::pin(async move { replace_project_keys(&engine).await }),
 };
 
-/// State of the encryption keys of an instance.
+/// State of the encryption keys of an instance, as reported to an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyStatus {
-    /// ID of the root key.
+    /// ID of the root key that wraps the instance key.
     pub root: String,
-    /// Number of project keys by state.
+    /// Number of project keys in each state.
     pub projects: ProjectKeyCounts,
     /// Time of the pending request to replace project keys; `None` if no request is pending.
     pub requested_at: Option<Time>,
 }
 
-/// Requests the replacement of all project keys. The running service does it in the background.
+/// Requests the replacement of all project keys. The running service replaces them in the
+/// background.
 pub async fn request_project_keys(store: &dyn Store, now: Time) -> StoreResult<()> {
     let mut tx = store.begin().await?;
     tx.request_project_keys(now).await?;
@@ -70,9 +71,9 @@ pub async fn status(store: &dyn Store) -> StoreResult<KeyStatus> {
     })
 }
 
-/// Replaces the project keys that are older than the last request, and encrypts records of replaced
-/// keys again, in short transactions. If a project fails, the failure is reported and tried again
-/// later, and other projects continue.
+/// Replaces the project keys that are older than the last request, and re-encrypts the records of
+/// replaced keys, in short transactions. If a project fails, the failure is reported and retried
+/// later, and the other projects continue.
 pub async fn replace_project_keys(engine: &Arc<Engine>) -> Result<()> {
     add_keys(engine).await?;
     let failures = engine.shared::<Failures>();
@@ -97,7 +98,7 @@ pub async fn replace_project_keys(engine: &Arc<Engine>) -> Result<()> {
     }
 }
 
-/// Adds a new key to every project whose newest key is older than the last request.
+/// Adds a new key to every project whose newest key is older than the last request to replace keys.
 async fn add_keys(engine: &Engine) -> Result<()> {
     let Some(before) = engine.store().read().await?.project_key_request().await? else {
         return Ok(());
@@ -127,8 +128,8 @@ async fn add_keys(engine: &Engine) -> Result<()> {
     Ok(())
 }
 
-/// Encrypts all records of a replaced key again. Retires the key if it has no records and no
-/// running operation can still use it.
+/// Re-encrypts all records that a replaced key encrypted. Deletes the key's material (retires it)
+/// if no record uses the key and no running operation can still use it.
 async fn encrypt_again(engine: &Engine, replaced: &ReplacedKey) -> Result<()> {
     let keys = Keys::of(engine, replaced)?;
     let mut seen = Seen::default();
@@ -147,16 +148,17 @@ async fn encrypt_again(engine: &Engine, replaced: &ReplacedKey) -> Result<()> {
     Ok(())
 }
 
-/// Counts of one round over the records of a replaced key.
+/// Result of one pass over the records of a replaced key: the number of records, and the first
+/// error.
 #[derive(Default)]
 struct Seen {
     rows: u64,
-    /// First error. A record that cannot be decrypted stays as it is, and the other records
-    /// continue.
+    /// First error. A record that cannot be decrypted stays unchanged, and the pass continues with
+    /// the other records.
     error: Option<Error>,
 }
 
-/// A replaced key, and the newest key of the same project.
+/// A replaced project key (`old`), and the newest key of the same project (`new`).
 struct Keys {
     project: ProjectId,
     old: ProjectKey,
@@ -170,9 +172,9 @@ impl Keys {
         Ok(Self { project: replaced.key.project, old, new })
     }
 
-    /// Encrypts the next records of a column again, in one transaction, and counts them. Returns
-    /// the position of the last record, or `None` if no record was left. Nodes that work on the
-    /// same key take turns.
+    /// Re-encrypts the next batch of records in a column, in one transaction, and counts them in
+    /// `seen`. Returns the position of the last record of the batch; `None` if there was no record.
+    /// If several nodes re-encrypt records of the same key, only one runs a batch at a time.
     async fn encrypt_batch(
         &self,
         engine: &Engine,
@@ -207,7 +209,7 @@ impl Keys {
     }
 
     /// Locks the environments of these secrets in the order of their IDs. Operations that change
-    /// several secrets lock in the same order, so that no two transactions wait for each other.
+    /// several secrets lock in the same order, which prevents deadlocks.
     async fn lock_environments(
         &self,
         tx: &mut dyn Tx,
@@ -228,7 +230,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Encrypts a record with the newest key.
+    /// Decrypts a record with the replaced key and encrypts it with the newest key.
     fn encrypted(&self, engine: &Engine, column: SealedColumn, row: &SealedRow) -> Result<Sealed> {
         let context = context(engine, self.project, column, row);
         let text = row.sealed.open(&self.old, &context).map_err(Error::internal)?;
@@ -242,7 +244,7 @@ impl Keys {
     }
 }
 
-/// Returns the associated data of a record.
+/// Returns the context (associated data) with which a record is encrypted.
 fn context<'a>(
     engine: &Engine,
     project: ProjectId,

@@ -1,12 +1,12 @@
-//! Rate limits of client addresses.
+//! Rate limits for each client IP address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{NamedWindows, RateLimiter, Window};
 use crate::model::Time;
 
-/// Limit of an IPv6 /48 network, as a multiple of the limit of a /64 network. Providers assign /48
-/// networks to sites and /64 or /56 networks to customers.
+/// Limit of an IPv6 /48 network, as a multiple of the limit of a /64 network. Internet providers
+/// assign /48 networks to organizations, and /64 or /56 networks to customers.
 const WIDE_FACTOR: u32 = 16;
 
 /// Rate limiter for client addresses: IPv4 addresses, IPv6 /64 networks, and IPv6 /48 networks with
@@ -33,8 +33,9 @@ impl AddressLimiter {
         }
     }
 
-    /// Counts a request from an address and returns the state of its counter, or of its /48 network
-    /// if that exceeds its limit; `None` if unlimited.
+    /// Counts a request from an address. Returns the state of the address's counter or, if the /48
+    /// network of the address is over its limit, the state of the network's counter; `None` if
+    /// unlimited.
     pub fn count(&self, address: IpAddr, now: Time) -> Option<Window> {
         let (network, wide) = match address.to_canonical() {
             IpAddr::V4(address) => return self.v4.count(address, now),
@@ -46,7 +47,7 @@ impl AddressLimiter {
         around.filter(|around| !around.admitted).or_else(|| self.v6.count(network, now))
     }
 
-    /// Counts a request from an address like [`count`](Self::count), together with the requests
+    /// Counts a request from an address like [`count`](Self::count), but also includes the requests
     /// that the other nodes have counted.
     pub async fn count_shared(
         &self,
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
     use chrono::DateTime;
 
-    /// Number of addresses in the floods below, more than a table holds.
+    /// Number of addresses in the tests with many addresses, more than a table holds.
     const FLOOD: u32 = 200_000;
 
     fn now() -> Time {
@@ -127,7 +128,8 @@ mod tests {
         limiter.peek(ip(address), now()).unwrap().admitted
     }
 
-    /// Counts 20 requests from each of 200,000 networks below `2001:db8::/32`.
+    /// Creates a limiter that has counted 20 requests from each of 200,000 networks in
+    /// `2001:db8::/32`.
     fn flooded() -> AddressLimiter {
         let limiter = AddressLimiter::new(20);
         for number in 0..FLOOD {

@@ -6,33 +6,33 @@ use std::sync::{Arc, Mutex};
 
 use crate::model::lock::lock;
 
-/// Maximum number of waiting jobs that are remembered.
+/// Maximum number of waiting jobs that are kept in memory.
 const MAX_WAITING: usize = 16_384;
 
 /// A resource that a limited number of concurrent jobs may use, such as a host, a team or the
 /// process.
 pub trait Place: Clone + Ord {
-    /// Returns the maximum number of concurrent jobs.
+    /// Returns the maximum number of concurrent jobs that may use this resource.
     fn limit(&self) -> usize;
 }
 
-/// Number of permits in use for each resource.
+/// Number of permits that are in use, for each resource.
 #[derive(Debug)]
 pub struct Permits<P>(Arc<Mutex<BTreeMap<P, usize>>>);
 
-/// Permit to run one job. Dropping it releases the permit.
+/// Permit to run one job. Dropping the permit releases it.
 #[derive(Debug)]
 pub struct Permit<P: Place> {
     permits: Permits<P>,
     places: Vec<P>,
 }
 
-/// Permits for the jobs of a queue. A job is identified by an ID, and tried again until it gets a
-/// permit.
+/// Permits for the jobs of a queue. Each job has an ID. A job that gets no permit stays in the
+/// queue and is tried again.
 #[derive(Debug)]
 pub(crate) struct QueuePermits<I, P> {
     permits: Permits<P>,
-    /// Waiting jobs that got no permit, each with its resources.
+    /// Jobs that got no permit yet, each with the resources that it needs.
     waiting: Mutex<BTreeMap<I, Vec<P>>>,
 }
 
@@ -49,8 +49,8 @@ impl<P> Clone for Permits<P> {
 }
 
 impl<P: Place> Permits<P> {
-    /// Acquires a permit for a job that uses all these resources, without waiting. Fails with the
-    /// first resource whose limit is reached.
+    /// Acquires a permit for a job that uses all the given resources, without waiting. Fails with
+    /// the first resource whose limit is reached.
     pub fn acquire(&self, places: Vec<P>) -> Result<Permit<P>, P> {
         let mut counts = lock(&self.0);
         if let Some(full) = first_full(&counts, &places) {
@@ -68,7 +68,7 @@ impl<P: Place> Permits<P> {
         lock(&self.0).get(place).copied().unwrap_or_default()
     }
 
-    /// True if a job that uses these resources would get a permit.
+    /// True if a job that uses these resources would get a permit now.
     pub(crate) fn are_free(&self, places: &[P]) -> bool {
         first_full(&lock(&self.0), places).is_none()
     }
@@ -99,8 +99,8 @@ impl<I, P> Default for QueuePermits<I, P> {
 }
 
 impl<I: Ord, P: Place> QueuePermits<I, P> {
-    /// Acquires a permit for a job that uses these resources. `None` if there is none; the job is
-    /// then remembered as waiting.
+    /// Acquires a permit for the job `work`, which uses these resources. If a limit is reached,
+    /// returns `None` and stores the job as waiting.
     pub(crate) fn acquire(&self, work: I, places: Vec<P>) -> Option<Permit<P>> {
         let permit = self.permits.acquire(places.clone()).ok();
         let mut waiting = lock(&self.waiting);
@@ -110,13 +110,13 @@ impl<I: Ord, P: Place> QueuePermits<I, P> {
         permit
     }
 
-    /// Acquires a permit for a job that is not in the queue.
+    /// Acquires a permit for a job that is not in the queue, and so is not stored as waiting.
     pub(crate) fn acquire_once(&self, places: Vec<P>) -> Option<Permit<P>> {
         self.permits.acquire(places).ok()
     }
 
-    /// True if a job was refused and would be refused again. Saves looking up the resources of a
-    /// waiting job in every round.
+    /// True if the job was refused a permit and would be refused again. Saves a worker from loading
+    /// the resources of a waiting job in every round.
     pub(crate) fn must_wait(&self, work: &I) -> bool {
         let mut waiting = lock(&self.waiting);
         let must_wait = waiting.get(work).is_some_and(|places| !self.permits.are_free(places));
@@ -126,13 +126,13 @@ impl<I: Ord, P: Place> QueuePermits<I, P> {
         must_wait
     }
 
-    /// Forgets the waiting jobs that are not among these candidates.
+    /// Removes the waiting jobs that are not among these candidates.
     pub(crate) fn forget_others(&self, candidates: impl IntoIterator<Item = I>) {
         let candidates: BTreeSet<_> = candidates.into_iter().collect();
         lock(&self.waiting).retain(|work, _| candidates.contains(work));
     }
 
-    /// True if a job that uses these resources would get a permit.
+    /// True if a job that uses these resources would get a permit now.
     pub(crate) fn are_free(&self, places: &[P]) -> bool {
         self.permits.are_free(places)
     }

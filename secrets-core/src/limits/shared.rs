@@ -17,31 +17,32 @@ use super::{RateLimiter, Window};
 use crate::crypto::{FingerprintKey, Keyring};
 use crate::model::{Time, UserId};
 
-/// Time for which a counter is kept after the end of its window, because the clocks of nodes
+/// Time for which a counter is kept after the end of its window, in case the clocks of the nodes
 /// differ.
 const GRACE: Duration = Duration::from_mins(1);
 
 /// Counters that several nodes share, for example on a Redis server.
 #[async_trait]
 pub trait SharedCounters: Send + Sync {
-    /// Adds one to each of these counters, unless one of the counters has reached its limit: then
-    /// no counter is changed. Returns the value of each counter plus one, in the same order, even
-    /// if the counters were not changed. Returns `None` if the counters cannot be reached in time.
+    /// Increments each of these counters by one, unless one of the counters has reached its limit:
+    /// then no counter is changed. Returns the value of each counter plus one, in the same order,
+    /// even if the counters were not changed. Returns `None` if the counters cannot be reached in
+    /// time.
     async fn add(&self, counters: &[SharedCounter]) -> Option<Vec<u32>>;
 
-    /// True if the last access to the counters succeeded.
+    /// True if the last access to the shared counters succeeded.
     fn is_available(&self) -> bool;
 
-    /// Returns the number of failed accesses.
+    /// Returns the number of failed accesses to the shared counters since the start.
     fn failures(&self) -> u64;
 }
 
-/// Counter to which a request is added.
+/// Description of one counter to which a request is added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedCounter {
-    /// Keyed hash of the purpose, the window and the key of the counter.
+    /// ID of the counter: a keyed hash of its purpose, its time window and its key.
     pub id: [u8; 16],
-    /// Maximum number of requests in the window.
+    /// Maximum number of requests in the time window.
     pub limit: u32,
     /// Time after which the counter can be deleted.
     pub expires_in: Duration,
@@ -52,14 +53,14 @@ pub struct SharedCounter {
 pub enum SharedState {
     /// There are no shared counters: each node counts by itself.
     Absent,
-    /// The nodes count together.
+    /// The shared counters can be reached: the nodes count together.
     Available,
     /// The shared counters cannot be reached: this node counts by itself.
     Unavailable,
 }
 
-/// Shared counters of an instance, if configured, and the MAC key that hides the counted addresses
-/// and IDs.
+/// Shared rate-limit counters of an instance, if configured, and the MAC key that hides the counted
+/// addresses and IDs.
 pub struct SharedWindows {
     counters: Option<Arc<dyn SharedCounters>>,
     key: FingerprintKey,
@@ -73,28 +74,30 @@ pub struct NamedWindows<'a> {
     table: &'static str,
 }
 
-/// Key of a counter that converts to the same bytes on every node.
+/// Key of a rate-limit counter, such as an IP address, that converts to the same bytes on every
+/// node.
 pub trait SharedKey {
-    /// Bytes of the key.
+    /// Bytes that the key is converted to.
     type Bytes: AsRef<[u8]>;
 
-    /// Returns the bytes of the key.
+    /// Converts the key to bytes.
     fn to_bytes(&self) -> Self::Bytes;
 }
 
 impl SharedWindows {
-    /// Creates the counters of an instance.
+    /// Creates the shared counters of an instance. `counters` is `None` if each node counts by
+    /// itself.
     pub(crate) fn new(counters: Option<Arc<dyn SharedCounters>>, keyring: &Keyring) -> Self {
         Self { counters, key: FingerprintKey::of_rate_limits(keyring) }
     }
 
-    /// Returns the counters of a purpose.
+    /// Returns the shared counters for one purpose, such as the requests from each IP address.
     #[must_use]
     pub fn named(&self, purpose: &'static str) -> NamedWindows<'_> {
         NamedWindows { windows: self, purpose, table: "" }
     }
 
-    /// Returns the state of the counters, without accessing them.
+    /// Returns the state of the shared counters, without accessing them.
     #[must_use]
     pub fn state(&self) -> SharedState {
         match &self.counters {
@@ -104,13 +107,13 @@ impl SharedWindows {
         }
     }
 
-    /// Returns the number of failed accesses.
+    /// Returns the number of failed accesses to the shared counters since the start.
     #[must_use]
     pub fn failures(&self) -> u64 {
         self.counters.as_ref().map_or(0, |counters| counters.failures())
     }
 
-    /// Computes a keyed hash, which is the same on every node.
+    /// Computes a keyed hash of the parts. All nodes of an instance compute the same hash.
     #[must_use]
     pub fn hash(&self, parts: &[&[u8]]) -> [u8; 16] {
         let mut hash = [0; 16];
@@ -120,12 +123,15 @@ impl SharedWindows {
 }
 
 impl NamedWindows<'_> {
-    /// Returns the counters of one table of the purpose.
+    /// Returns the counters of one table, such as the table for IPv4 addresses, of the same
+    /// purpose.1413 Re-encrypts all records that a replaced key encrypted. Marks the key as retired
+    /// if no record uses it and no running operation can still use it.
     pub(super) fn table(self, table: &'static str) -> Self {
         Self { table, ..self }
     }
 
-    /// Adds a request to these counters.
+    /// Adds a request to these shared counters. Returns the value of each counter including this
+    /// request; `None` if there are no shared counters or they cannot be reached.
     pub(super) async fn add<const N: usize>(
         self,
         counters: [SharedCounter; N],
@@ -148,8 +154,8 @@ impl NamedWindows<'_> {
 }
 
 impl<K: Eq + Hash + Copy + SharedKey> RateLimiter<K> {
-    /// Counts a request of `key` like [`count`](Self::count), together with the requests that the
-    /// other nodes have counted.
+    /// Counts a request of `key` like [`count`](Self::count), but also includes the requests that
+    /// the other nodes have counted.
     pub async fn count_shared(
         &self,
         shared: NamedWindows<'_>,
@@ -182,7 +188,7 @@ impl<K: Eq + Hash + Copy + SharedKey> RateLimiter<K> {
 }
 
 impl Window {
-    /// Returns the window after the nodes have counted `used` requests together.
+    /// Returns the state of the window after all nodes together have counted `used` requests.
     pub(super) fn with_used(self, used: u32) -> Self {
         let remaining = self.remaining.min(self.limit.saturating_sub(used));
         Self { remaining, admitted: used <= self.limit, ..self }
@@ -232,7 +238,7 @@ mod tests {
     use super::*;
     use crate::model::lock::lock;
 
-    /// Counters in memory, which can be made unavailable.
+    /// Shared counters in memory for tests. They can be made unavailable.
     #[derive(Default)]
     struct MemoryCounters {
         counts: Mutex<HashMap<[u8; 16], u32>>,
@@ -269,7 +275,7 @@ mod tests {
         Time::from_timestamp(seconds, 0).unwrap()
     }
 
-    /// Creates the windows of two nodes that share counters.
+    /// Creates the counters of two nodes that share one set of shared counters.
     async fn two_nodes() -> (Arc<MemoryCounters>, [SharedWindows; 2]) {
         let (counters, keyring) = (Arc::new(MemoryCounters::default()), Keyring::generate().await);
         let node = || SharedWindows::new(Some(counters.clone()), &keyring);

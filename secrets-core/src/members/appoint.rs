@@ -1,5 +1,4 @@
-//! Appointing an owner of a team, by the operator of the service, if the owners of the team have
-//! left.
+//! Appointing an owner of a team by the operator of the service, for a team whose owners have left.
 
 use std::fmt;
 
@@ -7,9 +6,9 @@ use crate::engine::{AuditContext, Caller};
 use crate::model::{Clock, Role, TeamId, UserId, ids};
 use crate::store::{MemberRecord, Store, StoreError};
 
-/// Makes a member of a team an owner. For an operator with access to the database; the audit log of
-/// the team records the change. Does nothing if the member is an owner already. `member` is the
-/// user ID or the verified e-mail address of the member.
+/// Makes a member of a team an owner. Used by an operator with access to the database; the audit
+/// log of the team records the change. Does nothing if the member is an owner already. `member` is
+/// the user ID or the verified e-mail address of the member.
 ///
 /// # Errors
 ///
@@ -66,11 +65,11 @@ pub async fn appoint_owner(
 pub enum NotAppointed {
     /// No team has this ID.
     UnknownTeam,
-    /// No member has this user ID or verified e-mail address.
+    /// No member of the team has this user ID or verified e-mail address.
     UnknownMember,
     /// Several members have this verified e-mail address, from different issuers.
     Ambiguous(Vec<UserId>),
-    /// The store failed.
+    /// The store returned an error.
     Store(StoreError),
 }
 

@@ -15,14 +15,14 @@ use crate::store::{MemberRecord, StoreError};
 
 const OWNERS_ONLY: Error = Error::forbidden("only an owner of the team may do this to an owner");
 
-/// Returns the member with this user ID.
+/// Returns the member with this user ID. Fails if there is none.
 fn member(members: &[MemberRecord], user: Option<UserId>) -> Result<&MemberRecord> {
     let found = members.iter().find(|member| Some(member.user) == user);
     found.ok_or(Error::NotFound(Subject::User))
 }
 
-/// Revokes the pending invitations of a team that `inviter` sent, because that user may no longer
-/// invite people. Returns their number. The team must be locked.
+/// Revokes the pending invitations to a team that `inviter` sent, because that user may no longer
+/// invite people. Returns the number of revoked invitations. The team must be locked.
 pub(crate) async fn revoke_invitations(
     cx: &mut Context<'_, Write>,
     team: TeamId,
@@ -40,8 +40,8 @@ pub(crate) async fn revoke_invitations(
     Ok(invitations.len())
 }
 
-/// Returns an error if the team would lose its last owner. The team must be locked; otherwise two
-/// owners could remove each other at the same time.
+/// Fails if the team would lose its last owner. The team must be locked; otherwise two owners could
+/// remove each other at the same time.
 fn ensure_owner_remains(members: &[MemberRecord], leaving: &MemberRecord) -> Result<()> {
     let is_owner = |member: &&MemberRecord| member.role == Role::Owner;
     let mut others = members.iter().filter(is_owner).filter(|member| member.user != leaving.user);

@@ -4,7 +4,8 @@ use super::{OWNERS_ONLY, ensure_owner_remains, member, revoke_invitations};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Error, Permission, Result, Role, Subject, TeamId, UserId};
 
-/// Removes a member from a team. Members can remove themselves, except for the last owner.
+/// Removes a member from a team. Members may also remove themselves. The last owner cannot be
+/// removed.
 #[derive(Debug)]
 pub struct RemoveMember {
     /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.

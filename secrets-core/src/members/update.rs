@@ -9,11 +9,11 @@ use crate::model::{Permission, Result, Role, Subject, TeamId, UserId};
 use crate::store::MemberRecord;
 use crate::teams::TeamMember;
 
-/// A change to a member.
+/// Change of a team member.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MemberChange {
-    /// New role.
+    /// New role of the member.
     pub role: Role,
 }
 
@@ -24,7 +24,7 @@ pub struct UpdateMember {
     pub team: Option<TeamId>,
     /// User ID; `None` if the given text is not a valid ID, which is treated as an unknown user.
     pub user: Option<UserId>,
-    /// Change to apply.
+    /// Change of the member's role.
     pub change: MemberChange,
 }
 

@@ -1,24 +1,26 @@
-//! Bounds: limits of the service that refuse requests.
+//! Bounds: limits of the service that cause it to refuse requests.
 
 use std::fmt;
 
 use super::{Error, Result, Window};
 
-/// Limit that refuses requests. Refusals are counted by bound, for metrics.
+/// Limit that causes the service to refuse requests. Metrics count the refused requests for each
+/// bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Bound {
-    /// Requests per minute from an IP address without a valid credential.
+    /// Requests per minute from an IP address that carry no valid credential.
     Address,
     /// Invalid credentials per minute from an IP address.
     Failures,
     /// Requests per minute of a user or service token.
     Principal,
-    /// Requests per minute for all teams that one account created.
+    /// Requests per minute for a team, counted together for all teams that the same account
+    /// created.
     Team,
     /// Wrong user codes per minute of a user, and invalid credentials per minute from an IP address
     /// on the device page.
     LoginAttempts,
-    /// Exports per hour of an account.
+    /// Account exports per hour.
     AccountExports,
     /// Invitation e-mails per day from a sender or to a recipient.
     InvitationMail,
@@ -26,21 +28,21 @@ pub enum Bound {
     WebhookTests,
     /// Open event streams of the process, a team, or a user or service token.
     Watchers,
-    /// Running and waiting operations of an account.
+    /// Operations of an account that run or wait.
     AccountOperations,
-    /// Duration of an operation.
+    /// Maximum duration of an operation.
     OperationTime,
-    /// Callers that wait for CPU-bound work.
+    /// Number of callers that wait for CPU-bound work.
     CpuQueue,
-    /// Memory for large request and response bodies.
+    /// Total memory for large request and response bodies.
     Memory,
-    /// Size of a request body.
+    /// Maximum size of a request body.
     RequestSize,
-    /// Total size of the secrets that one request reads.
+    /// Maximum total size of the secrets that one request reads.
     ResponseSize,
     /// Open connections from an IP address.
     Connections,
-    /// Quota of a team's plan.
+    /// Limit of a team's plan.
     PlanQuota,
 }
 
@@ -66,7 +68,7 @@ impl Bound {
         Self::PlanQuota,
     ];
 
-    /// Returns the name used in metrics.
+    /// Returns the name of the bound in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -90,7 +92,7 @@ impl Bound {
         }
     }
 
-    /// Fails with [`Error::RateLimited`] if the request exceeds this rate-limit window.
+    /// Fails with [`Error::RateLimited`], naming this bound, if the rate-limit window is exceeded.
     pub fn check(self, window: Option<Window>) -> Result<()> {
         match window {
             Some(Window { admitted: false, resets_at, .. }) => {
@@ -100,14 +102,15 @@ impl Bound {
         }
     }
 
-    /// Creates an error for a caller who may retry soon. `reason` is for the log.
+    /// Creates the "unavailable" error for a request that reached this bound; the caller may retry
+    /// soon. `reason` is for the log.
     #[must_use]
     pub fn reached(self, reason: &'static str) -> Error {
         Error::Unavailable(Box::new(BoundReached { bound: self, reason }))
     }
 }
 
-/// Cause of [`Error::Unavailable`] if a bound was reached.
+/// Cause of an [`Error::Unavailable`] that was returned because a bound was reached.
 #[derive(Debug)]
 pub(super) struct BoundReached {
     pub(super) bound: Bound,

@@ -38,7 +38,7 @@ impl ManualClock {
         Self(Mutex::new(start.trunc_subsecs(6)))
     }
 
-    /// Advances the clock.
+    /// Advances the clock by the given time.
     pub fn advance(&self, by: TimeDelta) {
         let mut now = lock(&self.0);
         *now += by;

@@ -1,11 +1,12 @@
-//! Parsing of JSON documents from callers.
+//! Parsing of JSON documents that callers send.
 
 use serde::de::DeserializeOwned;
 
 use crate::model::object::Object;
 use crate::model::{Code, Error, FieldError, Result, ValidationRule};
 
-/// Parses a JSON object. Errors name the field and the rule, and never repeat the input.
+/// Parses a JSON object. Errors name the invalid field and the violated rule, and never repeat the
+/// input.
 pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     let mut document = serde_json::Deserializer::from_slice(bytes);
     let Object(value) =
@@ -18,8 +19,8 @@ fn not_json() -> Error {
     Error::invalid("body", "must be a JSON document")
 }
 
-/// Converts a decoder error to a field error. The message is replaced, because the decoder's
-/// message repeats the input.
+/// Converts an error of the JSON decoder to a field error. The decoder's message is not used,
+/// because it repeats the input.
 fn malformed(error: &serde_path_to_error::Error<serde_json::Error>) -> Error {
     let path = error.path().to_string();
     let inner = error.inner();

@@ -18,48 +18,51 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Cause of a failure that is not the caller's fault. It is logged and never sent to the caller.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Error of an operation. `Display` is for the caller; `source()` is for the log.
+/// Error of an operation. The `Display` text is for the caller; `source()` is for the log.
 #[derive(Debug)]
 pub enum Error {
     /// The input violates validation rules, listed by field.
     Invalid(Vec<FieldError>),
     /// The current state does not allow the operation for any caller.
     Refused {
-        /// Error code, for programs.
+        /// Error code for programs.
         code: Code,
-        /// Reason, for people.
+        /// Reason for people.
         reason: Cow<'static, str>,
     },
-    /// Missing or invalid credential. The text never reveals the reason.
+    /// Missing or invalid credential. The text never reveals why a credential is not valid, except
+    /// for the claims of a verified identity token.
     Unauthenticated(&'static str),
     /// The credential was valid, but its lifetime has ended.
     Expired,
-    /// The caller is authenticated, but the credential may not be used from this network address.
+    /// The caller is authenticated, but the credential may not be used from the client's network
+    /// address.
     AddressNotAllowed(&'static str),
     /// The caller is authenticated, but lacks permission.
     Forbidden(Cow<'static, str>),
-    /// The caller has permission, but needs a session that was approved recently.
+    /// The caller has permission, but the operation requires a session that the user approved
+    /// recently.
     ApprovalRequired(&'static str),
-    /// The resource does not exist, or the caller may not know that it exists.
+    /// The resource does not exist, or the caller must not learn that it exists.
     NotFound(Subject),
     /// A resource with this name already exists.
     Conflict(Subject),
-    /// The record is not at the version the caller expected.
+    /// The record has changed: it is not at the version that the caller expected.
     Stale(Subject),
-    /// Secrets of a change set are not at the versions the caller expected.
+    /// Secrets of a change set are not at the versions that the caller expected.
     Outdated(Vec<VersionConflict>),
     /// A limit of the team's plan would be exceeded.
     PlanLimit(PlanLimit),
-    /// Too many requests.
+    /// The caller has sent too many requests.
     RateLimited {
-        /// Limit that refused the request.
+        /// Rate limit that refused the request.
         bound: Bound,
-        /// Time from which requests are accepted again.
+        /// Earliest time at which the service accepts requests again.
         until: Time,
     },
-    /// A dependency cannot be reached now; a later retry may succeed.
+    /// A system that the service depends on cannot be reached now; a later retry may succeed.
     Unavailable(Cause),
-    /// Internal error, or data that does not decrypt.
+    /// An internal error occurred, or stored data cannot be decrypted.
     Internal(Cause),
 }
 
@@ -68,46 +71,47 @@ pub enum Error {
 pub struct FieldError {
     /// Path of the field in the request, such as `secrets[3].key`.
     pub field: String,
-    /// Error code, for programs.
+    /// Error code for programs.
     pub code: Code,
-    /// Rule that the field violates, for people.
+    /// Text of the rule that the field violates, for people.
     pub message: Cow<'static, str>,
-    /// Secret key of the entry, in an import or a change set.
+    /// Secret key of the invalid item, in an import or a change set.
     pub key: Option<String>,
 }
 
-/// Secret of a change set that is not at the version the caller expected.
+/// A change of a change set whose secret is not at the version that the caller expected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct VersionConflict {
-    /// Index of the change in the change set.
+    /// Index of the conflicting change in the change set, starting at 0.
     pub index: usize,
-    /// Environment name.
+    /// Name of the environment that the change applies to.
     pub environment: EnvironmentName,
-    /// Secret key.
+    /// Secret key that the change applies to.
     pub key: SecretKey,
-    /// Version that the change expected. Absent for a change of an existing secret that expected no
-    /// version.
+    /// Version that the request stated. Absent if the request stated no version, although the
+    /// secret already exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_version: Option<u32>,
-    /// Version of the environment's own secret; 0 if there is none.
+    /// Stored version of the secret in this environment; 0 if the environment has no secret of its
+    /// own with this key.
     pub version: u32,
 }
 
-/// Quota that would be exceeded.
+/// Error: a limit of the team's plan would be exceeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanLimit {
-    /// Limited resource.
+    /// Kind of resource that is limited.
     pub quota: Quota,
-    /// Plan name.
+    /// Name of the team's plan.
     pub plan: PlanName,
-    /// Limit of the plan.
+    /// Limit of the plan: a number of resources, or a size in bytes.
     pub limit: u64,
-    /// Current number of these resources.
+    /// Current usage: a number of resources, or a size in bytes.
     pub current: u64,
 }
 
-/// Kind of resource an error is about.
+/// Kind of resource that an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// Account of a person, created by the first sign-in.
@@ -126,13 +130,13 @@ pub enum Subject {
     Permission,
     /// Project.
     Project,
-    /// Path that matches no resource.
+    /// Unknown resource: the request path matches no resource of the API.
     Resource,
-    /// Rotation.
+    /// Rotation of database credentials.
     Rotation,
-    /// Scan.
+    /// Scan for leaked credentials.
     Scan,
-    /// Secret. Also used for a hidden secret.
+    /// Secret. Also used if the secret is hidden.
     Secret,
     /// Session of a command-line client or a browser.
     Session,
@@ -144,58 +148,58 @@ pub enum Subject {
     User,
     /// Previous version of a secret.
     Version,
-    /// Webhook.
+    /// Webhook of a rotation.
     Webhook,
-    /// Event delivery to a webhook.
+    /// Delivery of an event to a webhook.
     WebhookDelivery,
 }
 
-/// Error code for programs: the `code` of a response. Stable.
+/// Error code for programs: the `code` in the body of an error response. The codes never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// Name already taken.
+    /// A resource with this name already exists.
     AlreadyExists,
-    /// Output larger than the maximum of one response.
+    /// The response would be larger than the maximum size.
     AnswerTooLarge,
-    /// Session not approved recently.
+    /// The operation requires a session that the user approved recently.
     ApprovalRequired,
-    /// Inheritance cycle between environments.
+    /// Environments would inherit from each other in a cycle.
     CircularInheritance,
     /// Attempt to delete or rename a default environment.
     DefaultEnvironment,
     /// Attempt to delete an environment that another environment inherits from.
     EnvironmentInUse,
-    /// Permission missing.
+    /// The caller lacks permission.
     Forbidden,
-    /// Internal error.
+    /// An internal error occurred.
     Internal,
-    /// Credential not allowed from this network address.
+    /// The credential may not be used from the client's network address.
     IpNotAllowed,
-    /// Invalid secret key.
+    /// The secret key is invalid.
     InvalidKey,
-    /// Invalid request.
+    /// The request is invalid.
     InvalidRequest,
-    /// Resource not found.
+    /// The resource does not exist, or the caller must not learn that it exists.
     NotFound,
-    /// Plan limit exceeded.
+    /// A limit of the team's plan is exceeded.
     PlanLimitExceeded,
-    /// Rate limit exceeded.
+    /// The rate limit is exceeded.
     RateLimited,
-    /// Secret key reserved for paths of the API.
+    /// The secret key is reserved, because it is also a path of the API.
     ReservedKey,
-    /// Team would be left without an owner.
+    /// The team would be left without an owner.
     SoleOwner,
-    /// No valid credential.
+    /// The request has no valid credential.
     Unauthorized,
-    /// Expired credential.
+    /// The credential has expired.
     TokenExpired,
-    /// Service unavailable; retry later.
+    /// The service is unavailable; retry later.
     Unavailable,
     /// Secret value larger than 64 KiB.
     ValueTooLarge,
-    /// Record not at the expected version.
+    /// The record is not at the expected version.
     VersionConflict,
-    /// Attempt to change a secret that is managed by a rotation.
+    /// Attempt to change a secret that a rotation manages.
     ManagedKey,
 }
 
@@ -236,20 +240,21 @@ impl Error {
         Self::Invalid(vec![FieldError::new(field, Code::InvalidRequest, message)])
     }
 
-    /// Creates an error for a name that is already taken, where the API reports this as a field
-    /// error.
+    /// Creates a field error for a name that is already taken. Used where the API reports this as
+    /// an invalid field and not as a conflict.
     #[must_use]
     pub fn taken(field: &'static str, message: &'static str) -> Self {
         Self::Invalid(vec![FieldError::new(field, Code::AlreadyExists, message)])
     }
 
-    /// Creates an error for a caller who lacks permission.
+    /// Creates an error for a caller who lacks permission, with this reason.
     #[must_use]
     pub const fn forbidden(reason: &'static str) -> Self {
         Self::Forbidden(Cow::Borrowed(reason))
     }
 
-    /// Returns "not found" for a record that was deleted meanwhile, and other errors unchanged.
+    /// Converts the error for a missing row (`Stale`, a record that was deleted meanwhile) to "not
+    /// found" of this kind of resource. Returns other errors unchanged.
     pub(crate) fn or_not_found(self, subject: Subject) -> Self {
         match self {
             Self::Stale(_) => Self::NotFound(subject),
@@ -257,13 +262,13 @@ impl Error {
         }
     }
 
-    /// Creates an internal error.
+    /// Creates an internal error with this cause.
     pub fn internal(cause: impl Into<Cause>) -> Self {
         Self::Internal(cause.into())
     }
 
-    /// Returns the kind of the error, for host applications with one exception class per kind.
-    /// Stable.
+    /// Returns the name of this kind of error. Language bindings define one exception class for
+    /// each. The names never change.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -282,13 +287,14 @@ impl Error {
         }
     }
 
-    /// True if the caller's credential is not accepted for any request.
+    /// True if the error is about the caller's credential, so that every other request with the
+    /// same credential would fail too.
     #[must_use]
     pub fn refuses_credential(&self) -> bool {
         matches!(self, Self::Unauthenticated(_) | Self::Expired | Self::AddressNotAllowed(_))
     }
 
-    /// Returns the bound that was reached, if the error is a refusal by a bound of the service.
+    /// Returns the bound (limit of the service) that the request reached; `None` for other errors.
     #[must_use]
     pub fn bound(&self) -> Option<Bound> {
         match self {
@@ -302,7 +308,7 @@ impl Error {
         }
     }
 
-    /// Returns the error code, for programs.
+    /// Returns the error code for programs.
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
@@ -327,7 +333,7 @@ impl Error {
 }
 
 impl FieldError {
-    /// Creates a field error.
+    /// Creates a validation error of one field.
     pub fn new(
         field: impl Into<String>,
         code: Code,
@@ -380,7 +386,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Message for people who have not signed in yet.
+/// Error message for people with a valid identity token who have not signed in yet.
 pub(crate) const NO_ACCOUNT: &str = "no account yet: call POST /api/v1/auth/sync once to sign in";
 
 impl std::error::Error for Error {

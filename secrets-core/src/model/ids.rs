@@ -51,7 +51,7 @@ ids! {
     AuditBatchId
     /// ID of an audit log entry.
     AuditId
-    /// ID of an outbox delivery.
+    /// ID of a delivery in the outbox: a message to be sent, such as an e-mail or a webhook event.
     DeliveryId
     /// ID of a device login of a command-line client.
     DeviceLoginId
@@ -59,7 +59,7 @@ ids! {
     EnvironmentId
     /// ID of a scan finding.
     FindingId
-    /// ID of an instance: a database and its encryption keys.
+    /// ID of an instance: an installation of the service with its database and encryption keys.
     InstanceId
     /// ID of an invitation to a team.
     InvitationId
@@ -78,7 +78,7 @@ ids! {
     SessionId
     /// ID of a team.
     TeamId
-    /// ID of a service token; rotating the token keeps it.
+    /// ID of a service token. Rotating the token does not change its ID.
     TokenId
     /// ID of a user.
     UserId
@@ -89,12 +89,12 @@ ids! {
 }
 
 impl ProjectId {
-    /// Placeholder for a record that belongs to the instance and not to a project.
+    /// Placeholder for records that belong to the whole instance and not to a project.
     pub const NIL: Self = Self(Uuid::nil());
 }
 
 impl AuditBatchId {
-    /// Lowest ID: it precedes the IDs of all batches.
+    /// Lowest possible batch ID: it sorts before the ID of every batch.
     pub const NIL: Self = Self(Uuid::nil());
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Base URL of links: `https://secrets.example.com`, or such a URL with a path. Contains no
+/// Base URL of links, such as `https://secrets.example.com`, with or without a path. Contains no
 /// credentials and no query, and does not end with a slash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl(String);
@@ -11,27 +11,28 @@ pub struct BaseUrl(String);
 const RULE: &str = "must be a URL such as https://secrets.example.com, optionally with a path";
 
 impl BaseUrl {
-    /// Returns the URL of a path, which must begin with a slash.
+    /// Returns the base URL followed by a path, which must begin with a slash.
     #[must_use]
     pub fn to(&self, path: &str) -> String {
         format!("{}{path}", self.0)
     }
 
-    /// Returns the path of the URL: empty, or beginning with a slash.
+    /// Returns the path of the base URL: empty, or beginning with a slash.
     #[must_use]
     pub fn path(&self) -> &str {
         let (_, rest) = self.0.split_once("://").unwrap_or(("", &self.0));
         rest.find('/').map_or("", |start| &rest[start..])
     }
 
-    /// Returns the URL as text.
+    /// Returns the base URL as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Default address of the server, used if the operator configures no base URL.
+/// Default base URL: the default address of the server. Used if the operator configures no base
+/// URL.
 impl Default for BaseUrl {
     fn default() -> Self {
         Self("http://localhost:8080".to_owned())

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks a mutex and ignores poisoning. Use this function only for data that is consistent at every
-/// moment, such as counters and maps, so that a panic cannot leave the data inconsistent.
+/// Locks a mutex and ignores poisoning by a panic. Use this function only for data that is
+/// consistent at every moment, such as counters and maps.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

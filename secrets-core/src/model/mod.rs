@@ -1,6 +1,6 @@
 //! Basic types: IDs, names, roles, statuses, quotas, validation rules and errors.
 //!
-//! All other modules depend on this one; it depends on none of them.
+//! All other modules depend on this module; it depends on none of them.
 
 pub mod bound;
 pub mod clock;

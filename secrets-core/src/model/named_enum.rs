@@ -1,4 +1,5 @@
-//! Enums with fixed names, such as statuses. The names are the same in the store and in JSON.
+//! Enums whose variants have fixed names, such as statuses. The names are the same in the database
+//! and in JSON.
 
 /// Defines an enum with a name for each variant, used in JSON and in the database. The literal
 /// after the type is the validation error for any other name; a name after `|` is accepted as well.
@@ -13,16 +14,16 @@ macro_rules! named_enum {
         }
 
         impl $kind {
-            /// All variants.
+            /// All variants of this enum.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// Returns the name, as stored and as used in JSON.
+            /// Returns the name of the variant, as stored and as used in JSON.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }
 
-            /// Returns the variant with this name.
+            /// Returns the variant with this name; `None` if there is none.
             #[must_use]
             pub fn from_name(name: &str) -> Option<Self> {
                 match name {

@@ -1,4 +1,5 @@
-//! Names given by users, validated once when parsed. A clone shares the text.
+//! Names given by users. Each is validated once, when it is parsed. Cloning a name does not copy
+//! its text.
 
 use std::fmt;
 use std::str::FromStr;
@@ -62,8 +63,8 @@ names! {
         pattern = "^[^\\x00-\\x1f\\x7f-\\x9f\\u00ad\\u034f\\u061c\\u115f-\\u1160\\u17b4-\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufeff\\uffa0]*[^\\s\\x00-\\x1f\\x7f-\\x9f\\u00ad\\u034f\\u061c\\u115f-\\u1160\\u17b4-\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufeff\\uffa0][^\\x00-\\x1f\\x7f-\\x9f\\u00ad\\u034f\\u061c\\u115f-\\u1160\\u17b4-\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufeff\\uffa0]*$",
     ))]
     DisplayName
-    /// Normalized e-mail address: lower case, at most 254 bytes. Whether the mailbox exists is not
-    /// checked.
+    /// Normalized e-mail address: lower case, at most 254 bytes. The service does not check whether
+    /// the mailbox exists.
     #[cfg_attr(feature = "openapi", schema(max_length = 254, format = "email"))]
     EmailAddress
     /// Environment name: 1 to 64 letters, digits, `_` or `-`; never a UUID.
@@ -118,7 +119,7 @@ impl TryFrom<String> for DisplayName {
 }
 
 impl DisplayName {
-    /// Returns the name of a personal team whose owner's name is not a valid display name.
+    /// Returns the name for a personal team if its owner's name is not a valid display name.
     #[must_use]
     pub(crate) fn personal() -> Self {
         Self("Personal Team".into())
@@ -228,13 +229,14 @@ impl TryFrom<String> for Slug {
 }
 
 impl EnvironmentName {
-    /// Returns the names of the default environments of a new project, in order.
+    /// Returns the names of the default environments of a new project, in display order.
     #[must_use]
     pub fn defaults() -> [Self; 3] {
         ["development", "staging", "production"].map(|name| Self(name.into()))
     }
 
-    /// Returns the case-folded name, which is unique within a project.
+    /// Returns the name in a form without upper and lower case. This form is unique within a
+    /// project.
     #[must_use]
     pub fn folded(&self) -> String {
         self.0.to_ascii_lowercase()
@@ -242,9 +244,9 @@ impl EnvironmentName {
 }
 
 impl Slug {
-    /// Derives a slug from a name: ASCII, lower case, words joined by `-`, at most 59 characters so
-    /// that [`Slug::with_suffix`] still fits. A name without any ASCII letter or digit gives
-    /// `otherwise`.
+    /// Derives a slug from a display name: ASCII, lower case, words joined by `-`, at most 59
+    /// characters so that [`Slug::with_suffix`] can still append a suffix. Returns `otherwise` for
+    /// a name without any ASCII letter or digit.
     #[must_use]
     pub fn suggested(name: &DisplayName, otherwise: &'static str) -> Self {
         let mut slug = String::new();
@@ -260,13 +262,15 @@ impl Slug {
         Self(if slug.is_empty() { otherwise.into() } else { slug.into() })
     }
 
-    /// True if the slug is a UUID, which a lookup would treat as an ID.
+    /// True if the slug is also a valid UUID. Such a slug could not be used to find the project,
+    /// because it would be treated as an ID.
     #[must_use]
     pub fn is_uuid(&self) -> bool {
         ids::parse(&self.0).is_some()
     }
 
-    /// Appends `-` and four random letters. Used if the slug without a suffix is taken.
+    /// Appends `-` and four random letters to the slug. Used if another project or team already has
+    /// the slug.
     #[must_use]
     pub fn with_suffix(&self, random: [u8; 4]) -> Self {
         let letters: String = random.map(|byte| char::from(b'a' + byte % 26)).iter().collect();
@@ -274,15 +278,16 @@ impl Slug {
     }
 }
 
-/// True if a text is a valid description.
+/// True if the text is valid as a description.
 pub(crate) fn is_summary(text: &str) -> bool {
     text.chars().count() <= 500
         && !text.chars().any(|c| is_invisible(c) && !matches!(c, '\n' | '\r' | '\t'))
 }
 
-/// True for control characters, characters that are not shown, and characters that reorder the text
-/// around them (Unicode TR 36; properties `Default_Ignorable_Code_Point` and `Bidi_Control`, and
-/// the empty Braille pattern). Variation selectors of emoji are permitted.
+/// True for control characters, characters that are not shown, and characters that change the
+/// direction of the text around them (Unicode TR 36; properties `Default_Ignorable_Code_Point` and
+/// `Bidi_Control`, and the empty Braille pattern). Returns false for the variation selectors of
+/// emoji.
 pub(crate) fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c,

@@ -1,5 +1,5 @@
-//! Deserialization of structs from JSON objects only. By default, serde also accepts a list of the
-//! field values in their order.
+//! Deserialization of structs from JSON objects only. By default, serde also accepts a JSON array
+//! with the field values in order.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,11 +7,11 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-/// Value that deserializes from a JSON object only.
+/// Wrapper for a value of type `T` that deserializes from a JSON object only.
 #[derive(Debug)]
 pub struct Object<T>(pub T);
 
-/// Deserializes a list of objects; for `#[serde(deserialize_with)]`.
+/// Deserializes a list whose elements must be JSON objects; for `#[serde(deserialize_with)]`.
 pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {

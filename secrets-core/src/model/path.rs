@@ -11,7 +11,7 @@ use crate::model::{EnvironmentId, ProjectId, ids};
 pub enum ProjectRef {
     /// Project ID.
     Id(ProjectId),
-    /// Project slug. May be a text that is not a valid slug; then no project matches.
+    /// Project slug. A text that is not a valid slug is accepted, but matches no project.
     Slug(String),
 }
 
@@ -22,17 +22,17 @@ pub enum ProjectRef {
 pub enum EnvironmentRef {
     /// Environment ID.
     Id(EnvironmentId),
-    /// Environment name, matched exactly. May be a text that is not a valid name; then no
-    /// environment matches.
+    /// Environment name, matched exactly. A text that is not a valid name is accepted, but matches
+    /// no environment.
     Name(String),
 }
 
 /// Path of an environment: a project and an environment of that project.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EnvironmentPath {
-    /// Project.
+    /// Project that contains the environment.
     pub project: ProjectRef,
-    /// Environment in the project.
+    /// Environment of the project.
     pub environment: EnvironmentRef,
 }
 
@@ -45,7 +45,7 @@ impl EnvironmentPath {
 }
 
 impl ProjectRef {
-    /// Returns the ID if the reference is an ID.
+    /// Returns the project ID; `None` if the reference is a slug.
     #[must_use]
     pub fn id(&self) -> Option<ProjectId> {
         match self {
@@ -54,7 +54,7 @@ impl ProjectRef {
         }
     }
 
-    /// Returns the slug if the reference is a slug.
+    /// Returns the project slug; `None` if the reference is an ID.
     #[must_use]
     pub fn slug(&self) -> Option<&str> {
         match self {
@@ -65,7 +65,7 @@ impl ProjectRef {
 }
 
 impl EnvironmentRef {
-    /// Returns the ID if the reference is an ID.
+    /// Returns the environment ID; `None` if the reference is a name.
     #[must_use]
     pub fn id(&self) -> Option<EnvironmentId> {
         match self {
@@ -74,7 +74,7 @@ impl EnvironmentRef {
         }
     }
 
-    /// Returns the name if the reference is a name.
+    /// Returns the environment name; `None` if the reference is an ID.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         match self {

@@ -6,28 +6,30 @@ use std::sync::Arc;
 
 use crate::model::{Error, PlanLimit, PlanName, Result};
 
-/// Plan of a team.
+/// Plan of a team, with the limits on its resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// Plan name.
     pub name: PlanName,
-    /// Retention of audit log entries, in days.
+    /// Time for which audit log entries are kept, in days.
     pub audit_days: u32,
-    /// Maximum size of the previous versions of an environment's secrets, in bytes. The oldest
-    /// versions are deleted when it is exceeded.
+    /// Maximum total size of the previous versions of an environment's secrets, in bytes. If the
+    /// size is exceeded, the oldest versions are deleted.
     pub history_bytes: u64,
-    /// Maximum number of previous versions of a secret. The oldest are deleted when it is exceeded.
+    /// Maximum number of previous versions of a secret. If the number is exceeded, the oldest
+    /// versions are deleted.
     pub versions: u32,
     limits: BTreeMap<Quota, u64>,
 }
 
-/// Default retention of audit log entries, in days.
+/// Default time for which audit log entries are kept, in days.
 const DEFAULT_AUDIT_DAYS: u32 = 365;
 
-/// Default maximum size of an environment's secrets: 16 MiB.
+/// Default maximum total size of an environment's secrets, in bytes: 16 MiB.
 const DEFAULT_BYTES: u64 = 16 << 20;
 
-/// Default maximum size of the previous versions of an environment's secrets: 64 MiB.
+/// Default maximum total size of the previous versions of an environment's secrets, in bytes: 64
+/// MiB.
 const DEFAULT_HISTORY_BYTES: u64 = 64 << 20;
 
 /// Default maximum number of previous versions of a secret.
@@ -42,13 +44,14 @@ pub enum Quota {
     Environments,
     /// Number of members of a team, including pending invitations.
     Members,
-    /// Number of an environment's own secrets, including hidden secrets.
+    /// Number of secrets that an environment itself defines, including hidden secrets but not
+    /// inherited ones.
     Secrets,
-    /// Size of an environment's own secrets, in bytes: encrypted values and descriptions. Every
-    /// plan limits it: to 16 MiB by default.
+    /// Total size in bytes of the secrets that an environment itself defines: encrypted values and
+    /// descriptions. Every plan limits it: to 16 MiB by default.
     Bytes,
-    /// Size of all secrets of a team and of their previous versions, in bytes, including those of
-    /// deleted projects that can still be restored.
+    /// Total size in bytes of all secrets of a team and of their previous versions, including those
+    /// of deleted projects that can still be restored.
     StoredBytes,
     /// Number of service tokens of a team.
     ServiceTokens,
@@ -69,7 +72,7 @@ impl Quota {
         Self::Rotations,
     ];
 
-    /// Returns the name used in JSON.
+    /// Returns the name of the quota in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -84,8 +87,8 @@ impl Quota {
         }
     }
 
-    /// Returns the lowest limit that a plan may set: 3 environments, because a project is created
-    /// with three, and 1 member, because a team is created with its owner.
+    /// Returns the lowest limit that a plan may set: 3 environments, because a new project has
+    /// three, and 1 member, because a new team has an owner.
     #[must_use]
     pub fn least(self) -> u64 {
         match self {
@@ -102,8 +105,9 @@ impl Quota {
 }
 
 impl Plan {
-    /// Creates a plan with these limits. [`Quota::Bytes`] is 16 MiB by default, other quotas are
-    /// unlimited. Returns the quota as an error if its limit is below [`Quota::least`].
+    /// Creates a plan with the given limits. A quota without a given limit is unlimited, except
+    /// [`Quota::Bytes`], which is then 16 MiB. If a limit is below [`Quota::least`], returns its
+    /// quota as the error.
     pub fn new(
         name: PlanName,
         limits: impl IntoIterator<Item = (Quota, u64)>,
@@ -127,9 +131,9 @@ impl Plan {
         self.limits.get(&quota).copied()
     }
 
-    /// Checks that `more` can be added to `current` within the limit. Count `current` while the row
-    /// of the containing team, project or environment is locked; otherwise two concurrent requests
-    /// could both pass and exceed the limit.
+    /// Fails if adding `more` resources to the `current` ones would exceed the limit. The caller
+    /// must hold the lock on the row of the containing team, project or environment before counting
+    /// `current`; otherwise two concurrent requests could together exceed the limit.
     pub fn admit(&self, quota: Quota, current: u64, more: u64) -> Result<()> {
         match self.limit(quota) {
             Some(limit) if current.saturating_add(more) > limit => {
@@ -148,7 +152,7 @@ pub struct Plans {
     default: Arc<Plan>,
 }
 
-/// Error: no plan has this name.
+/// Error: there is no plan with this name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoSuchPlan;
 
@@ -165,13 +169,13 @@ impl Plans {
         Self { known, default }
     }
 
-    /// Sets the plan of new teams.
+    /// Sets the plan of new teams. Fails if there is no plan with this name.
     pub fn by_default(mut self, name: &str) -> std::result::Result<Self, NoSuchPlan> {
         self.default = Arc::clone(self.find(name).ok_or(NoSuchPlan)?);
         Ok(self)
     }
 
-    /// Returns the plan with this name.
+    /// Returns the plan with this name; `None` if there is none.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Arc<Plan>> {
         self.known.values().find(|plan| plan.name.as_str() == name)
@@ -183,8 +187,8 @@ impl Plans {
         &self.default
     }
 
-    /// Returns the plan with this name, as stored with a team; the default plan if there is no such
-    /// plan any more.
+    /// Returns the plan with this name, which was stored with a team. Returns the default plan if
+    /// no plan has this name any more.
     #[must_use]
     pub fn of_team(&self, name: &PlanName) -> Arc<Plan> {
         Arc::clone(self.known.get(name).unwrap_or(&self.default))

@@ -1,4 +1,5 @@
-//! Data about callers: identity claims, origin of a request, principal.
+//! Data about callers: identity claims, network origin of a request, and the ID used for
+//! authorization.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,39 +14,39 @@ use super::{Time, TokenId, UserId};
 /// application has verified itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// `iss` claim: the identity provider.
+    /// `iss` claim: identifier (usually the URL) of the identity provider.
     pub issuer: String,
     /// `sub` claim: the user's ID at the identity provider. Unique per issuer.
     pub subject: String,
-    /// `email` claim, unchanged.
+    /// `email` claim, as sent by the identity provider.
     pub email: Option<String>,
     /// `email_verified` claim; false if the claim is absent.
     pub email_verified: bool,
-    /// `name` claim.
+    /// `name` claim: the user's full name.
     pub name: Option<String>,
-    /// `given_name` claim.
+    /// `given_name` claim: the user's first name.
     pub given_name: Option<String>,
-    /// `family_name` claim.
+    /// `family_name` claim: the user's last name.
     pub family_name: Option<String>,
-    /// `picture` claim: URL of an image.
+    /// `picture` claim: URL of an image of the user.
     pub picture: Option<String>,
     /// Token that contained these claims. Kept only if the claims have no e-mail address: at
     /// sign-in, the token is used to ask the identity provider for the address.
     pub token: Option<IdentityToken>,
 }
 
-/// Token of an identity provider.
+/// Text of a token of an identity provider, wiped on drop.
 #[derive(Clone, PartialEq, Eq)]
 pub struct IdentityToken(Arc<Zeroizing<String>>);
 
 impl IdentityToken {
-    /// Wraps the text of a token.
+    /// Creates a token from its text.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self(Arc::new(Zeroizing::new(text.to_owned())))
     }
 
-    /// Returns the text.
+    /// Returns the text of the token.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -59,7 +60,7 @@ impl fmt::Debug for IdentityToken {
 }
 
 impl Identity {
-    /// Creates an identity with a verified e-mail address and no other optional claims.
+    /// Creates an identity with a verified e-mail address and without other optional claims.
     pub fn new(
         issuer: impl Into<String>,
         subject: impl Into<String>,
@@ -79,41 +80,42 @@ impl Identity {
     }
 }
 
-/// Network origin of a request. Stored with every audit entry.
+/// Network origin of a request: client address, user agent and request ID. Stored with every audit
+/// entry.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
-    /// Client IP address.
+    /// IP address of the client.
     pub address: Option<IpAddr>,
-    /// User agent, truncated to 128 characters.
+    /// `User-Agent` header of the client, truncated to 128 characters.
     pub agent: Option<String>,
-    /// Request ID.
+    /// ID of the request.
     pub request: Option<Uuid>,
-    /// Rate-limit window of the team that the request is for. All clones of an origin share this
-    /// window.
+    /// Rate-limit window of the team that the request is for, once known. All clones of an origin
+    /// share this value.
     pub team_window: TeamWindow,
 }
 
-/// Rate-limit window of a team. Empty until the request was counted for a team: a request is
-/// counted once, for the first team that it is authorized for.
+/// Rate-limit window of the team that a request was counted for. Empty until then: each request is
+/// counted only once, for the first team that the caller is authorized for.
 #[derive(Debug, Clone, Default)]
 pub struct TeamWindow(pub(crate) Arc<OnceLock<Option<Window>>>);
 
 impl TeamWindow {
-    /// Returns the window, if the request was counted for a team.
+    /// Returns the window; `None` if the request was not counted for a team.
     #[must_use]
     pub fn get(&self) -> Option<Window> {
         self.0.get().copied().flatten()
     }
 }
 
-/// State of a rate-limit counter in the current window.
+/// State of a rate-limit counter in the current time window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// Requests allowed per window.
+    /// Maximum number of requests per window.
     pub limit: u32,
-    /// Requests left in this window.
+    /// Number of requests left in the current window.
     pub remaining: u32,
-    /// Start of the next window, in which the count starts again.
+    /// Start of the next window, in which counting starts again at 0.
     pub resets_at: Time,
     /// True if this request was within the limit.
     pub admitted: bool,
@@ -124,6 +126,6 @@ pub struct Window {
 pub enum Principal {
     /// User ID.
     User(UserId),
-    /// Service token ID.
+    /// ID of a service token.
     Token(TokenId),
 }

@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{ValidationRule, Violation};
 
-/// Role of a user in a team.
+/// Role of a user in a team. A higher role includes the rights of the lower ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase", try_from = "String")]
 pub enum Role {
-    /// Works in the projects of the team.
+    /// Member of the team: works in the team's projects.
     Member,
-    /// Manages the team.
+    /// Admin of the team: manages the team.
     Admin,
-    /// Manages the team and its owners.
+    /// Owner of the team: manages the team and its owners.
     Owner,
 }
 
@@ -26,31 +26,33 @@ pub enum Role {
 #[serde(rename_all = "lowercase", try_from = "String")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum MemberAccess {
-    /// No access.
+    /// No access to the environment.
     None,
-    /// Read secrets.
+    /// Permission to read secrets.
     Read,
-    /// Read and change secrets.
+    /// Permission to read and change secrets.
     #[default]
     Write,
-    /// Read and change secrets, and manage permissions.
+    /// Permission to read and change secrets, and to manage the permissions of others.
     Admin,
 }
 
-/// Permission required for an action.
+/// Permission that an action requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
-    /// Know that the project or environment exists.
+    /// Permission to know that the project or environment exists.
     See,
-    /// Read secrets.
+    /// Permission to read secrets.
     Read,
-    /// Change secrets.
+    /// Permission to change secrets.
     Write,
-    /// Manage permissions of an environment: team owners and admins, and admins of the environment.
+    /// Permission to manage permissions of an environment. Team owners, team admins and admins of
+    /// the environment have this permission.
     Grant,
-    /// Create resources in a project or team: all members.
+    /// Permission to create resources in a project or team. All members have this permission.
     Contribute,
-    /// Rename, delete and manage: team owners and admins.
+    /// Permission to rename, delete and manage a project or team. Team owners and admins have this
+    /// permission.
     Manage,
 }
 
@@ -65,13 +67,13 @@ impl Role {
         }
     }
 
-    /// Parses a role name.
+    /// Returns the role with this name; `None` if there is none.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Member, Self::Admin, Self::Owner].into_iter().find(|role| role.as_str() == name)
     }
 
-    /// True for roles that manage the team: admin and owner.
+    /// True for the roles that may manage the team: admin and owner.
     #[must_use]
     pub fn manages(self) -> bool {
         self >= Self::Admin

@@ -1,24 +1,24 @@
-//! Enumerations used by rotations.
+//! Enumerations for rotations: kinds of database, statuses, results and events.
 
 use serde::{Deserialize, Serialize};
 
 use super::named_enum::named_enum;
 use super::{ValidationRule, Violation};
 
-/// Error code of a rotation that is being revoked: its secrets are deleted, and the logins of its
-/// database users are being disabled.
+/// Error code of a rotation that is being revoked: the rotation's secrets are deleted, and the
+/// logins of its database users are being disabled.
 pub(crate) const REVOKING: &str = "revoking";
 
-/// Error codes that require action by a user.
+/// Error codes of rotations after which a user must fix a problem before the service continues.
 const NEEDS_USER: [&str; 3] = ["identity_changed", "fenced", "crashed"];
 
-/// True if the service retries by itself after an error with this code.
+/// True if the service retries a rotation by itself after an error with this code.
 pub(crate) fn is_retried(code: Option<&str>) -> bool {
     code.is_none_or(|code| !NEEDS_USER.contains(&code))
 }
 
 named_enum! {
-    /// Kind of database.
+    /// Kind of target database.
     Integration, "must be postgresql or mysql",
     /// PostgreSQL 11 or later.
     Postgresql = "postgresql",
@@ -29,28 +29,29 @@ named_enum! {
 named_enum! {
     /// Connection method: direct, or through a proxy function.
     ConnectionMethod, "must be direct or proxied",
-    /// The service connects directly.
+    /// The service connects to the database itself.
     Direct = "direct",
-    /// An AWS Lambda function in the database's network connects on behalf of the service.
+    /// An AWS Lambda function in the database's network connects to the database on behalf of the
+    /// service.
     Proxied = "proxied",
 }
 
 named_enum! {
-    /// Privileges of the rotated user in the database.
+    /// Privileges of the rotated database users.
     PermissionLevel, "must be read, read_write or admin",
-    /// Read all tables.
+    /// Privilege to read all tables.
     Read = "read" | "read_only",
-    /// Read all tables and change their rows.
+    /// Privileges to read all tables and change their rows.
     ReadWrite = "read_write",
-    /// Like `read_write`, and also create, alter and drop tables.
+    /// Same privileges as `read_write`, and also the privileges to create, alter and drop tables.
     Admin = "admin",
 }
 
 named_enum! {
-    /// TLS mode of a database connection. Never opportunistic: `allow` and `prefer` are treated as
-    /// `require`.
+    /// TLS mode of a database connection. No mode falls back to an unencrypted connection: `allow`
+    /// and `prefer` are treated as `require`.
     SslMode, "must be disable, allow, prefer, require, verify-ca or verify-full",
-    /// No encryption; only for destinations that the operator allows.
+    /// No encryption. Permitted only for destinations that the operator lists.
     Disable = "disable" | "DISABLED",
     /// Same as `require`.
     Allow = "allow",
@@ -58,8 +59,8 @@ named_enum! {
     Prefer = "prefer" | "PREFERRED",
     /// TLS without verification of the server certificate.
     Require = "require" | "REQUIRED",
-    /// TLS; the server certificate must be signed by a trusted authority. Its host name is not
-    /// checked.
+    /// TLS; the server certificate must be signed by a trusted authority. The host name in the
+    /// certificate is not checked.
     VerifyCa = "verify-ca" | "VERIFY_CA",
     /// TLS; the server certificate must be signed by a trusted authority and match the host name of
     /// the database server.
@@ -69,96 +70,99 @@ named_enum! {
 named_enum! {
     /// Status of a rotation.
     RotationStatus, "must be active, paused, disabled or error",
-    /// Rotates when due.
+    /// The service rotates the credential when the rotation is due.
     Active = "active",
-    /// Paused by a user.
+    /// A user paused the rotation, so that no scheduled rotation happens.
     Paused = "paused",
-    /// Disabled: its project or environment was deleted, it was revoked, the plan does not include
-    /// it, or it was in error for too long.
+    /// The rotation is disabled: its project or environment was deleted, it was revoked, the plan
+    /// does not include it, or it was in status `error` for too long.
     Disabled = "disabled",
-    /// A user must fix a problem with the database.
+    /// The rotation failed, and a user must fix a problem with the database.
     Error = "error",
 }
 
 named_enum! {
-    /// Slot of a rotation: one of its two database users. The credential of one user is served; the
-    /// other user is changed next.
+    /// Slot of a rotation: one of the two database users that the rotation alternates between. The
+    /// secrets contain the credential of one user; the next attempt changes the password of the
+    /// other.
     Slot, "must be a or b",
-    /// First database user.
+    /// First of the two database users that the rotation alternates between.
     A = "a",
-    /// Second database user.
+    /// Second of the two database users that the rotation alternates between.
     B = "b",
 }
 
 named_enum! {
     /// Reason why a rotation attempt was started.
     TriggerType, "must be scheduled or manual",
-    /// The rotation was due.
+    /// The scheduled time of the rotation was reached.
     Scheduled = "scheduled",
-    /// A user requested it.
+    /// A user requested the rotation.
     Manual = "manual",
 }
 
 named_enum! {
     /// Result of a rotation attempt.
     Outcome, "must be success, failed or rolled_back",
-    /// The new credential is stored in the secrets and served from now on.
+    /// The new credential was stored in the secrets, and clients get it from now on.
     Success = "success",
-    /// The attempt failed. The served credential is unchanged.
+    /// The attempt failed. The credential in the secrets is unchanged.
     Failed = "failed",
-    /// The new credential was set but could not be used, so the login of its database user was
-    /// disabled again. The served credential is unchanged.
+    /// The new password was set but could not be used, so the login of its database user was
+    /// disabled again. The credential in the secrets is unchanged.
     RolledBack = "rolled_back",
 }
 
 named_enum! {
-    /// Progress of a rotation attempt. Each state is stored before the next external effect, such
-    /// as a call to the target.
+    /// Progress of a rotation attempt. Each state is stored before the next external action, such
+    /// as a command to the target database.
     AttemptState, "must be a state of an attempt",
-    /// A password is generated and stored; the target database has not been contacted.
+    /// A new password is generated and stored; the target database has not been contacted.
     Planned = "planned",
-    /// The password is being set, or may have been set, at the target database.
+    /// The new password is being set in the target database, or may already be set.
     Applying = "applying",
-    /// The target database accepted the password.
+    /// The target database has accepted the new password.
     Applied = "applied",
-    /// A login to the target database with the password succeeded.
+    /// A login to the target database with the new password has succeeded.
     Verified = "verified",
-    /// The login of the changed database user is being disabled again.
+    /// The login of the changed database user is being disabled again, because its new password
+    /// cannot be used.
     RollingBack = "rolling_back",
-    /// The attempt is finished.
+    /// The attempt has ended.
     Concluded = "concluded",
 }
 
 named_enum! {
-    /// Event that a webhook can subscribe to.
+    /// Event of a rotation that a webhook can subscribe to.
     WebhookEvent, "must be rotation.started, rotation.completed or rotation.failed",
-    /// An attempt started.
+    /// An attempt to rotate the credential started.
     Started = "rotation.started",
-    /// A new credential is served.
+    /// The attempt succeeded, and the secrets contain the new credential.
     Completed = "rotation.completed",
-    /// An attempt failed or was rolled back.
+    /// The attempt failed or was rolled back.
     Failed = "rotation.failed",
 }
 
 named_enum! {
     /// Status of a webhook delivery.
     DeliveryStatus, "must be pending, delivered or failed",
-    /// Not delivered yet; will be tried or retried.
+    /// Not delivered yet; the service will try or retry to deliver the event.
     Pending = "pending",
-    /// Accepted by the receiver.
+    /// Accepted by the webhook's receiver.
     Delivered = "delivered",
-    /// Given up; will not be retried automatically.
+    /// Not delivered; the service will not try again by itself.
     Failed = "failed",
 }
 
 impl SslMode {
-    /// True if the connection is encrypted.
+    /// True if connections with this TLS mode are encrypted.
     #[must_use]
     pub fn encrypts(self) -> bool {
         self != Self::Disable
     }
 
-    /// Returns the mode that is in effect: `require` for `allow` and `prefer`.
+    /// Returns the TLS mode that is actually used: `require` for `allow` and `prefer`, otherwise
+    /// the same mode.
     #[must_use]
     pub fn effective(self) -> Self {
         match self {
@@ -167,7 +171,7 @@ impl SslMode {
         }
     }
 
-    /// True if the server certificate is verified.
+    /// True if this TLS mode verifies the server certificate.
     #[must_use]
     pub fn verifies(self) -> bool {
         matches!(self, Self::VerifyCa | Self::VerifyFull)
@@ -175,7 +179,7 @@ impl SslMode {
 }
 
 impl Slot {
-    /// Returns the other slot.
+    /// Returns the other one of the two slots.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -185,15 +189,15 @@ impl Slot {
     }
 }
 
-/// Properties of a kind of database that code outside of the driver needs.
+/// Properties of a kind of database that code outside of the database driver needs.
 #[derive(Debug, Clone, Copy)]
 pub struct DatabaseKind {
     /// Default port of the database server.
     pub default_port: u16,
-    /// Scheme of database URLs.
+    /// URL scheme of database URLs, such as `postgres`.
     pub url_scheme: &'static str,
-    /// Parameter of database URLs for the TLS mode; `None` if clients of this kind of database
-    /// share no parameter.
+    /// Name of the parameter for the TLS mode in database URLs; `None` if the clients of this kind
+    /// of database have no common parameter.
     pub url_tls_parameter: Option<&'static str>,
 }
 

@@ -1,14 +1,14 @@
 //! Validation rules for single values, so that every host application reports the same errors.
 //!
-//! A value type returns [`Violation`] for an invalid value, which carries the rule's text and never
-//! the value. If a decoder in between keeps only the text (as serde does),
+//! A value type returns [`Violation`] for an invalid value. The violation contains the rule's text
+//! and error code, but never the value. If a decoder passes on only the text (as serde does),
 //! [`ValidationRule::code_of`] finds the code again.
 
 use std::fmt;
 
 use crate::model::{Code, FieldError};
 
-/// Validation rule for one value.
+/// Validation rule for one value: a text for people and an error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValidationRule {
     code: Code,
@@ -19,13 +19,13 @@ pub struct ValidationRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Violation(ValidationRule);
 
-/// Validation rule for secret keys.
+/// Validation rule for the characters and length of secret keys.
 pub(crate) const SECRET_KEY: ValidationRule = ValidationRule {
     code: Code::InvalidKey,
     text: "must be 1 to 255 letters, digits, underscores, dots and hyphens, and begin with a letter or underscore",
 };
 
-/// Validation rule that rejects secret keys that are also paths of the API.
+/// Validation rule that rejects secret keys that are equal to paths of the API.
 pub(crate) const RESERVED_KEY: ValidationRule = ValidationRule {
     code: Code::ReservedKey,
     text: "must not be `export` or `bulk`, which the interface uses itself",
@@ -35,25 +35,25 @@ pub(crate) const RESERVED_KEY: ValidationRule = ValidationRule {
 pub(crate) const VALUE_SIZE: ValidationRule =
     ValidationRule { code: Code::ValueTooLarge, text: "must be at most 65536 bytes of UTF-8" };
 
-/// Validation rule for descriptions.
+/// Validation rule for the length and characters of descriptions.
 pub(crate) const SUMMARY: ValidationRule =
     ValidationRule::of("must be at most 500 characters without control characters");
 
 impl ValidationRule {
-    /// Creates a rule with the general code [`Code::InvalidRequest`].
+    /// Creates a validation rule with this text and the general code [`Code::InvalidRequest`].
     #[must_use]
     pub const fn of(text: &'static str) -> Self {
         Self { code: Code::InvalidRequest, text }
     }
 
-    /// Returns the violation of this rule.
+    /// Returns a violation of this rule, as an error.
     #[must_use]
     pub const fn violation(self) -> Violation {
         Violation(self)
     }
 
-    /// Finds the error code of the rule whose text is contained in an error text;
-    /// [`Code::InvalidRequest`] if there is none.
+    /// Returns the code of the validation rule whose text occurs in an error text;
+    /// [`Code::InvalidRequest`] if no rule's text occurs.
     #[must_use]
     pub fn code_of(text: &str) -> Code {
         [SECRET_KEY, RESERVED_KEY, VALUE_SIZE]
@@ -64,7 +64,7 @@ impl ValidationRule {
 }
 
 impl Violation {
-    /// Converts the violation to an error of the named field.
+    /// Converts the violation to a field error that names this field.
     pub fn at(self, field: impl Into<String>) -> FieldError {
         FieldError::new(field, self.0.code, self.0.text)
     }

@@ -1,4 +1,4 @@
-//! Statuses and kinds of scans.
+//! Statuses of findings, kinds of scan input, and severities.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,38 +6,37 @@ use super::named_enum::named_enum;
 use super::{ValidationRule, Violation};
 
 named_enum! {
-    /// Triage status of a finding.
+    /// Status that a user gives to a scan finding after reviewing it.
     FindingStatus, "must be unresolved, resolved, false_positive or ignored",
-    /// Not triaged yet.
+    /// Not reviewed by a user yet.
     Unresolved = "unresolved",
-    /// Fixed. A later scan that finds the credential again reports it as unresolved.
+    /// The leak was fixed. A later scan that finds the credential again reports it as unresolved.
     Resolved = "resolved",
-    /// Not a credential. Applies to later scans as well.
+    /// The finding is not a credential. Later scans keep this status.
     FalsePositive = "false_positive",
-    /// Accepted. Applies to later scans as well.
+    /// The finding is a credential, but the leak is accepted. Later scans keep this status.
     Ignored = "ignored",
 }
 
 named_enum! {
-    /// Kind of input of a scan.
+    /// Kind of input that is scanned.
     SourceKind, "must be text, files or findings",
-    /// A text.
+    /// Text in the request.
     Text = "text",
-    /// Files.
+    /// Files in the request.
     Files = "files",
-    /// Findings of another scanner.
+    /// Findings that another scanner reported.
     Findings = "findings",
 }
 
 impl FindingStatus {
-    /// Returns the status itself if it also applies to later scans (false positive, ignored),
-    /// otherwise `None`.
+    /// Returns the status if later scans keep it (false positive or ignored); otherwise `None`.
     pub(crate) fn lasting(self) -> Option<Self> {
         matches!(self, Self::FalsePositive | Self::Ignored).then_some(self)
     }
 }
 
-/// Severity of a leaked credential.
+/// Severity of a scan finding.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -46,10 +45,10 @@ impl FindingStatus {
 pub enum Severity {
     /// The credential gives access to something important.
     High,
-    /// The credential gives access to something, or may do so.
+    /// The credential gives access to something less important, or may give access.
     #[default]
     Medium,
-    /// The match may not be a credential.
+    /// The match may not be a credential at all.
     Low,
 }
 
@@ -57,7 +56,7 @@ impl Severity {
     /// All severities, highest first.
     pub const ALL: [Self; 3] = [Self::High, Self::Medium, Self::Low];
 
-    /// Returns the name, as stored and as used in JSON.
+    /// Returns the name of the severity, as stored and as used in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -67,7 +66,7 @@ impl Severity {
         }
     }
 
-    /// Returns the severity with this name.
+    /// Returns the severity with this name; `None` if there is none.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|severity| severity.as_str() == name)

@@ -8,8 +8,8 @@ use crate::model::{ValidationRule, Violation};
 named_enum! {
     /// Kind of client that a session was created for.
     SessionKind, "must be cli or browser",
-    /// Command-line client, signed in by a device login (RFC 8628).
+    /// Command-line client that was signed in by a device login (RFC 8628).
     Cli = "cli",
-    /// Browser, signed in at the identity provider.
+    /// Browser that was signed in at the identity provider.
     Browser = "browser",
 }

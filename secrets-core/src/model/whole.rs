@@ -1,11 +1,11 @@
-//! Deserialization of whole numbers. JSON has one number type, and JSON Schema counts `1.0` as an
-//! integer. So a whole number may be written with a fraction of zero.
+//! Deserialization of whole numbers. JSON has only one number type, and JSON Schema regards `1.0`
+//! as an integer. So a whole number may be written with a fraction of zero.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 
-/// A whole number.
+/// A whole number, which may be written with a fraction of zero, such as `3.0`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Whole(pub i64);
 

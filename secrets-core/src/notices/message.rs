@@ -1,4 +1,4 @@
-//! Texts of notices.
+//! Texts of notices (e-mails about rotations and tokens).
 
 use zeroize::Zeroizing;
 
@@ -8,7 +8,7 @@ use crate::model::{AttemptId, BaseUrl, EmailAddress, TeamId, Time, TokenId};
 use crate::ports::mail::Email;
 use crate::store::{Reads, StoreResult};
 
-/// A notice without its recipient.
+/// Subject and text of a notice, without a recipient.
 pub(super) struct Message {
     /// Team whose owners and admins get the notice.
     pub(super) team: TeamId,
@@ -17,13 +17,13 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// Returns the e-mail to one recipient.
+    /// Creates the e-mail to one recipient.
     pub(super) fn to(self, to: EmailAddress) -> Email {
         Email { to, subject: self.subject, text: Zeroizing::new(self.text) }
     }
 }
 
-/// Builds the message about a topic. `None` if there is no reason for the notice any more.
+/// Builds the message about a topic. Returns `None` if the reason for the notice no longer exists.
 pub(super) async fn message(
     reads: &mut dyn Reads,
     topic: Topic,

@@ -27,31 +27,31 @@ const MAX_RECIPIENTS: usize = 20;
 /// Minimum time between two notices about the same rotation.
 const MIN_NOTICE_INTERVAL: TimeDelta = TimeDelta::days(1);
 
-/// Outbox payload: the topic of a notice. With a recipient, once the notice was replaced by one for
-/// each recipient.
+/// Outbox payload of a notice: its topic and, after the notice was replaced by one notice for each
+/// recipient, the recipient.
 #[derive(Serialize, Deserialize)]
 struct Notice {
     topic: Topic,
     to: Option<UserId>,
 }
 
-/// Topic of a notice.
+/// Event or object that a notice is about.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Topic {
-    /// A rotation whose status became `error` or `disabled` through this attempt.
+    /// Rotation whose status became `error` or `disabled` because of this attempt.
     FailedAttempt(AttemptId),
-    /// A token that expires soon.
+    /// Service token that expires soon.
     ExpiringToken(TokenId),
 }
 
-/// Outbox channel of notices.
+/// Outbox channel that sends notices.
 #[derive(Debug, Clone, Copy)]
 pub struct NoticeMail;
 
-/// Enqueues a notice about a rotation that has begun to fail. The notice is due immediately, or a
-/// day after the previous notice. Does nothing if e-mail is not configured, or if an earlier notice
-/// is not due yet. The caller stores the rotation afterwards.
+/// Enqueues a notice about a rotation whose status has become `error` or `disabled`. The notice is
+/// due immediately, or a day after the previous notice. Does nothing if e-mail is not configured,
+/// or if an earlier notice is not due yet. The caller stores the rotation afterwards.
 pub(crate) async fn announce_failure(
     engine: &Engine,
     tx: &mut dyn Tx,
@@ -98,7 +98,7 @@ impl Channel for NoticeMail {
 enum Progress {
     /// The notice was replaced by one notice for each recipient.
     Replaced,
-    /// The notice was sent to its recipient, or is no longer needed.
+    /// The notice was sent, failed to be sent, or is no longer needed.
     Sent(Result<(), DeliveryError>),
 }
 
@@ -129,8 +129,8 @@ async fn send(engine: &Engine, mail: &Mail, delivery: &DeliveryRecord) -> StoreR
     }))
 }
 
-/// Lists the members of a team who get notices: owners first, then admins, each with a verified
-/// e-mail address.
+/// Lists the members of a team who get notices: owners first, then admins. Only members with a
+/// verified e-mail address get notices.
 async fn recipients(reads: &mut dyn Reads, team: TeamId) -> StoreResult<Vec<MemberRecord>> {
     let mut members = reads.members(&[team]).await?;
     members.retain(|member| member.role >= Role::Admin && !member.email.is_empty());

@@ -7,21 +7,22 @@ use crate::engine::{Engine, Periodic, Schedule};
 use crate::model::Time;
 use crate::store::{StoreError, StoreResult};
 
-/// Time before the expiry of a token at which its notice is sent.
+/// Time before the expiry of a token at which the notice about it is sent.
 const NOTICE_PERIOD: TimeDelta = TimeDelta::days(7);
 
-/// Maximum number of tokens handled in one transaction, to keep the transaction short.
+/// Maximum number of service tokens handled in one transaction, to keep the transaction short.
 const BATCH: u32 = 200;
 
-/// Worker that enqueues a notice for each token that expires soon.
+/// Worker that enqueues a notice for each service token that expires within a week.
 pub const EXPIRING_TOKENS: Periodic = Periodic {
     name: "expiring tokens",
     schedule: Schedule::hourly(),
     job: |engine| Box::pin(async move { Ok(announce_expiring_tokens(&engine).await?) }),
 };
 
-/// Enqueues a notice for each token that expires within a week, once per token. Does nothing if
-/// e-mail is not configured. Several nodes may call this function concurrently.
+/// Enqueues a notice for each service token that expires within a week; each token gets only one
+/// notice. Does nothing if e-mail is not configured. Several nodes may call this function
+/// concurrently.
 pub async fn announce_expiring_tokens(engine: &Engine) -> StoreResult<()> {
     if engine.ports().mail.is_none() {
         return Ok(());
@@ -50,7 +51,8 @@ pub async fn announce_expiring_tokens(engine: &Engine) -> StoreResult<()> {
     }
 }
 
-/// True if a new token lives for at most a week. Its creator knows that it expires soon.
+/// True if a new token lives for at most a week. A notice is then unnecessary, because the token's
+/// creator knows that it expires soon.
 pub(crate) fn needs_no_announcement(now: Time, expires_at: Option<Time>) -> bool {
     expires_at.is_some_and(|at| at - now <= NOTICE_PERIOD)
 }

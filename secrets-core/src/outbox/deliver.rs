@@ -1,4 +1,4 @@
-//! Delivery: claims due deliveries, sends them and records the outcomes.
+//! Delivery of outbox messages: claims due messages, sends them and records the results.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -15,28 +15,29 @@ use crate::model::{DeliveryId, Error, Time};
 use crate::ports::mail::DeliveryError;
 use crate::store::{DeliveryRecord, StoreError, StoreResult, Tx};
 
-/// Maximum number of due deliveries that one call considers. Larger than the number of concurrent
-/// deliveries, because many deliveries may have to wait for the same receiver. If more are due, the
+/// Maximum number of due deliveries that one call examines. Larger than the number of concurrent
+/// deliveries, because many of them may have to wait for the same receiver. If more are due, the
 /// next call continues after the last one.
 const MAX_CANDIDATES: u32 = 4_096;
 
-/// Last considered delivery of each kind, if more are due after it.
+/// Last delivery that was examined for each kind of delivery, if more deliveries are due after it.
 #[derive(Default)]
 struct Positions(Mutex<HashMap<&'static str, (Time, DeliveryId)>>);
 
-/// Duration of a claim. Longer than a delivery may take.
+/// Duration of a claim on a delivery. Longer than the maximum time that sending takes.
 const CLAIM_DURATION: TimeDelta = TimeDelta::minutes(2);
 
-/// Delays after failed attempts, in seconds. A delivery whose last retry fails is given up.
+/// Delays in seconds before each retry of a failed delivery. If the last retry fails too, the
+/// delivery is not tried again.
 const RETRY_DELAYS: [i64; 7] = [5, 60, 300, 1_800, 7_200, 18_000, 36_000];
 
-/// A claimed delivery. No other node sends it until the claim ends.
+/// A delivery that this node has claimed. No other node sends it until the claim ends.
 pub struct Claimed {
     delivery: DeliveryRecord,
     _permit: DeliveryPermit,
 }
 
-/// Worker that sends the deliveries of a channel.
+/// Worker that claims and sends the deliveries of one channel.
 pub struct DeliveryWorker<C>(pub C);
 
 #[async_trait]
@@ -62,8 +63,8 @@ impl<C: Channel + Clone + 'static> Worker for DeliveryWorker<C> {
     }
 }
 
-/// Sends the due deliveries of a channel and returns their number. Several nodes may call this
-/// function concurrently.
+/// Sends the due deliveries of a channel. Returns the number of deliveries. Several nodes may call
+/// this function concurrently.
 pub async fn deliver_due(engine: &Engine, channel: &dyn Channel) -> StoreResult<usize> {
     let claimed = claim_due(engine, channel, channel.max_in_flight()).await?;
     let number = claimed.len();
@@ -72,8 +73,8 @@ pub async fn deliver_due(engine: &Engine, channel: &dyn Channel) -> StoreResult<
     Ok(number)
 }
 
-/// Claims the due deliveries of a channel that can be sent now: at most `limit`, longest overdue
-/// first. Claims nothing if the channel is not available.
+/// Claims due deliveries of a channel that can be sent now, at most `limit`. The deliveries that
+/// have been due for the longest time come first. Claims nothing if the channel is not available.
 pub async fn claim_due(
     engine: &Engine,
     channel: &dyn Channel,
@@ -135,13 +136,13 @@ pub async fn claim_due(
     Ok(claimed)
 }
 
-/// Sends a claimed delivery and records the outcome.
+/// Sends a claimed delivery and records the result.
 pub async fn deliver(engine: &Engine, channel: &dyn Channel, claimed: Claimed) -> StoreResult<()> {
     channel.deliver(engine, &claimed.delivery).await
 }
 
-/// Ends all claims, so that the deliveries claimed by a process that died can be sent immediately.
-/// Call it only if no other process uses the store.
+/// Ends all claims, so that deliveries claimed by a process that crashed can be sent immediately.
+/// Call this function only if no other process uses the store.
 pub async fn end_claims(engine: &Engine) -> StoreResult<()> {
     let now = engine.now();
     let mut tx = engine.store().begin().await?;
@@ -149,7 +150,8 @@ pub async fn end_claims(engine: &Engine) -> StoreResult<()> {
     tx.commit().await
 }
 
-/// Records the outcome of an attempt: done, to be retried after a delay, or given up.
+/// Records the result of an attempt to send a delivery: sent, to be retried after a delay, or
+/// failed permanently.
 pub(crate) async fn settle_attempt(
     engine: &Engine,
     delivery: &DeliveryRecord,
@@ -179,9 +181,9 @@ pub(crate) async fn settle_attempt(
     Ok(())
 }
 
-/// Ends a claim and commits the transaction. Sets `again` as the time of the next attempt, or
-/// deletes the delivery if `again` is `None`. Commits nothing if another node has claimed the
-/// delivery meanwhile.
+/// Ends a claim on a delivery and commits the transaction. If `again` is a time, the next attempt
+/// happens then; if `again` is `None`, the delivery is deleted. Commits nothing if another node has
+/// claimed the delivery in the meantime.
 pub(crate) async fn settle(
     mut tx: Box<dyn Tx>,
     delivery: &DeliveryRecord,

@@ -1,4 +1,5 @@
-//! Outbox: deliveries that must happen after a commit, and therefore at least once.
+//! Outbox: messages that are sent after a commit. A message may be sent more than once, but is
+//! never lost.
 //!
 //! An operation enqueues a row in the transaction of its change. A worker claims due rows of each
 //! [`Channel`] ([`claim_due`]), sends the messages and records the outcomes ([`Channel::deliver`]).
@@ -16,22 +17,22 @@ use crate::engine::Engine;
 use crate::model::{DeliveryId, Time};
 use crate::store::{DeliveryRecord, StoreResult, Tx};
 
-/// A kind of delivery, such as e-mail or webhooks. Channels are independent: a slow channel does
+/// A kind of delivery, such as e-mail or webhooks. Channels work independently: a slow channel does
 /// not delay other channels.
 #[async_trait]
 pub trait Channel: Send + Sync {
-    /// Returns the value of `kind` in the outbox rows of this channel.
+    /// Returns the value of the column `kind` in the outbox rows of this channel.
     fn kind(&self) -> &'static str;
 
     /// Returns the maximum number of concurrent deliveries on one node.
     fn max_in_flight(&self) -> usize;
 
-    /// True if the port that sends these messages is configured. Otherwise, deliveries wait in the
-    /// outbox.
+    /// True if the client that sends this channel's messages (such as the mailer) is configured.
+    /// Otherwise, its deliveries wait in the outbox.
     fn is_available(&self, engine: &Engine) -> bool;
 
-    /// Acquires a permit to send a delivery. Called before the delivery is claimed. `None` if the
-    /// delivery must wait for others, for example to the same receiver.
+    /// Acquires a permit to send a delivery. Called before the delivery is claimed. Returns `None`
+    /// if the delivery must wait for other deliveries, for example to the same receiver.
     async fn admit(
         &self,
         _engine: &Engine,
@@ -40,20 +41,21 @@ pub trait Channel: Send + Sync {
         Ok(Some(Box::new(())))
     }
 
-    /// Receives all due deliveries before they are admitted, so that the channel can discard the
-    /// state that it keeps for other deliveries. Not called if there are more due deliveries than
-    /// one call considers.
+    /// Receives all due deliveries before any is sent, so that the channel can discard state that
+    /// it keeps for deliveries no longer due. Not called if more deliveries are due than one call
+    /// examines.
     fn consider(&self, _engine: &Engine, _due: &[DeliveryRecord]) {}
 
-    /// Sends a claimed delivery once and records the outcome: done, to be retried, or given up.
-    /// Ends within a minute, however slow the receiver is.
+    /// Sends a claimed delivery once and records the result: sent, to be retried, or failed
+    /// permanently. Ends within a minute, even if the receiver is slow.
     async fn deliver(&self, engine: &Engine, delivery: &DeliveryRecord) -> StoreResult<()>;
 }
 
-/// Permit to send a delivery. Released when dropped.
+/// Permit to send a delivery. Dropping the value releases the permit.
 pub type DeliveryPermit = Box<dyn Any + Send>;
 
-/// Enqueues a delivery, to be sent once the transaction is committed and `due` has passed.
+/// Enqueues a delivery in the transaction of a change. The delivery is sent after the commit, once
+/// the time `due` has passed.
 pub(crate) async fn enqueue(
     tx: &mut dyn Tx,
     kind: &'static str,

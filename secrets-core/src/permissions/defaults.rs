@@ -14,14 +14,14 @@ use crate::model::{
 };
 use crate::store::{EnvironmentDefault, PermissionDefault};
 
-/// Name that stands for all environments of a project without a default of their own.
+/// Placeholder name `*`, for all environments of a project without a default of their own.
 const OTHERS: &str = "*";
 
 /// Default access of team members to an environment, for members without a permission of their own.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DefaultPermission {
-    /// ID of the default, stable across requests.
+    /// ID of the default permission, stable across requests.
     pub id: Uuid,
     /// Project ID.
     pub project_id: ProjectId,
@@ -31,7 +31,7 @@ pub struct DefaultPermission {
     pub environment_name: String,
     /// Default access level.
     pub default_role: MemberAccess,
-    /// Time the default was set.
+    /// Time at which the default permission was set.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
 }
@@ -41,8 +41,8 @@ pub struct DefaultPermission {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewDefaults {
-    /// Defaults, each environment at most once. Environments without an entry get the default of
-    /// the entry `*`, or else the default of the instance.
+    /// Defaults to set, each environment at most once. Environments that are not listed get the
+    /// default for `*` or, if that is not given, the default of the instance.
     pub defaults: Vec<NewDefault>,
 }
 
@@ -51,7 +51,7 @@ pub struct NewDefaults {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewDefault {
-    /// Name of an environment, or `*` for all environments without an entry.
+    /// Name of an environment, or `*` for all environments that are not listed.
     #[cfg_attr(feature = "openapi", schema(
         value_type = String, pattern = "^([*]|[A-Za-z0-9][A-Za-z0-9_-]{0,63})$",
         example = "production",
@@ -61,13 +61,13 @@ pub struct NewDefault {
     pub default_role: MemberAccess,
 }
 
-/// Environments to which a default applies.
+/// Environments to which a default permission applies.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub enum DefaultScope {
     /// All environments without a default of their own.
     Others,
-    /// The environment with this name.
+    /// Environment with this name.
     Environment(EnvironmentName),
 }
 
@@ -83,11 +83,11 @@ pub struct GetPermissionDefaults {
 pub struct PutPermissionDefaults {
     /// Project ID or slug.
     pub project: ProjectRef,
-    /// Defaults to set.
+    /// Default permissions to set. They replace all previous ones of the project.
     pub defaults: NewDefaults,
 }
 
-/// Removes all default permissions of a project. The default of the instance applies again.
+/// Removes all default permissions of a project, so that the default of the instance applies again.
 #[derive(Debug)]
 pub struct DeletePermissionDefaults {
     /// Project ID or slug.
@@ -149,7 +149,7 @@ impl Operation for DeletePermissionDefaults {
     }
 }
 
-/// Returns the names and IDs of a project's environments.
+/// Returns the names of a project's environments with their IDs.
 async fn environments<A: Access>(
     cx: &mut Context<'_, A>,
     project: ProjectId,
@@ -159,7 +159,7 @@ async fn environments<A: Access>(
     Ok(environments.into_iter().map(|environment| (environment.name, environment.id)).collect())
 }
 
-/// Fails if an environment is unknown or named twice.
+/// Fails if a default names an unknown environment, or if two defaults name the same environment.
 fn check(
     wanted: &[NewDefault],
     environments: &BTreeMap<EnvironmentName, EnvironmentId>,
@@ -178,7 +178,7 @@ fn check(
     Ok(())
 }
 
-/// Deletes the defaults of a project. Returns false if the project has none.
+/// Deletes the default permissions of a project. Returns false if the project has none.
 async fn clear(cx: &mut Context<'_, Write>, project: ProjectId) -> Result<bool> {
     let has_project_default = cx.reads().permission_default(project).await?.is_some();
     let has_others = !cx.reads().environment_defaults(project).await?.is_empty();
@@ -210,8 +210,8 @@ async fn set(
     Ok(())
 }
 
-/// Lists the defaults of a project: first the default for all other environments, then the defaults
-/// of single environments by name.
+/// Lists the default permissions of a project: first the default for `*`, then the defaults of
+/// single environments by name.
 async fn stored<A: Access>(
     cx: &mut Context<'_, A>,
     project_id: ProjectId,

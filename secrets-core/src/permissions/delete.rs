@@ -3,18 +3,18 @@
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Error, Permission, Result, Subject, UserId};
 
-/// Removes the permission of a user in an environment. The default permission applies to them
-/// again.
+/// Removes the permission that was set for a user in an environment. The default permission then
+/// applies to the user again.
 #[derive(Debug)]
 pub struct DeletePermission {
-    /// Environment of the permission.
+    /// Environment in which the permission is removed.
     pub at: EnvironmentPath,
     /// User ID; `None` if the given text is not a valid ID, which is treated as an unknown user.
     pub user: Option<UserId>,
 }
 
-/// Error for a caller who tries to change their own permission: callers could raise their own
-/// access, or lose it by mistake.
+/// Error for callers who try to change their own permission. This is not allowed, because they
+/// could raise their own access, or lose it by mistake.
 pub(super) const NOT_ONES_OWN: Error =
     Error::forbidden("you cannot change your own permission: ask another admin");
 

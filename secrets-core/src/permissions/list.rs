@@ -1,4 +1,4 @@
-//! Listing permissions.
+//! Listing the permissions that are set in an environment.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::model::{EnvironmentPath, MemberAccess, Permission, Result};
 /// Lists the permissions set for members in an environment, oldest first.
 #[derive(Debug)]
 pub struct ListPermissions {
-    /// Environment to list.
+    /// Environment whose permissions are listed.
     pub at: EnvironmentPath,
 }
 

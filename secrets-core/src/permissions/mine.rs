@@ -1,4 +1,4 @@
-//! Permissions of the caller.
+//! Reading the caller's own permissions.
 
 use std::collections::HashMap;
 
@@ -9,11 +9,11 @@ use crate::engine::{Audit, Callers, Context, Operation, Read, Who};
 use crate::model::{MemberAccess, Permission, ProjectId, ProjectRef, Result, Role};
 use crate::store::{EnvironmentRecord, Relation, TokenRecord};
 
-/// The caller's access to each environment of a project.
+/// Caller's access to each environment of a project.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MyPermissions {
-    /// Permission for each environment, in display order.
+    /// Caller's access to each environment, in display order.
     pub permissions: Vec<EnvironmentPermission>,
     /// True if the caller is an owner or admin of the team, and so has full access. Always false
     /// for service tokens.
@@ -21,8 +21,8 @@ pub struct MyPermissions {
 }
 
 /// Reads the caller's effective permission for each environment of a project. A user's permission
-/// comes from the role, the user's own permissions and the defaults; a service token's permission
-/// is part of the token.
+/// depends on the team role, on the permissions set for the user and on the defaults; a service
+/// token's permissions are part of the token.
 #[derive(Debug)]
 pub struct GetMyPermissions {
     /// Project ID or slug.
@@ -53,7 +53,8 @@ impl Operation for GetMyPermissions {
     }
 }
 
-/// Returns the effective permissions of the calling member.
+/// Returns the effective permissions of the caller, who is a member of the team, in each
+/// environment.
 async fn of_member(
     cx: &mut Context<'_, Read>,
     project: ProjectId,
@@ -79,7 +80,8 @@ async fn of_member(
     Ok(permissions.collect())
 }
 
-/// Returns the permission of the calling service token in an environment of its scope.
+/// Returns the permission of the caller, which is a service token, in an environment that is in the
+/// token's scope.
 fn of_token(environment: &EnvironmentRecord, token: &TokenRecord) -> EnvironmentPermission {
     let access = match (token.can_read, token.can_write) {
         (_, true) => MemberAccess::Write,

@@ -23,12 +23,12 @@ use crate::access::LockedRow;
 use crate::model::{EnvironmentId, EnvironmentName, MemberAccess, Time, UserId};
 use crate::store::{EnvironmentRecord, PermissionRecord};
 
-/// A member's access to an environment.
+/// Access of a member to an environment.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EnvironmentPermission {
-    /// ID of the permission, stable across requests: a UUID of version 8 (RFC 9562), computed from
-    /// the SHA-256 of the IDs of environment and user.
+    /// ID of the permission, stable across requests: a UUID of version 8 (RFC 9562), derived from
+    /// the IDs of the environment and the user with SHA-256.
     pub id: Uuid,
     /// Environment ID.
     pub environment_id: EnvironmentId,
@@ -40,7 +40,7 @@ pub struct EnvironmentPermission {
     pub user_email: String,
     /// Name of the user or the service token.
     pub user_name: String,
-    /// Access level.
+    /// Access level of the user.
     pub role: MemberAccess,
     /// True if the user may read secrets.
     pub can_read: bool,
@@ -51,25 +51,27 @@ pub struct EnvironmentPermission {
     /// ID of the user who set the permission; absent if no permission is set for this user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub granted_by: Option<Uuid>,
-    /// Time the permission was first set. If none is set, the creation time of the environment.
+    /// Time at which the permission was first set or, if none is set, the creation time of the
+    /// environment.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
-    /// Time the permission was last set. If none is set, the creation time of the environment.
+    /// Time at which the permission was last set or, if none is set, the creation time of the
+    /// environment.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub updated_at: Time,
 }
 
 /// Rows that a change of permissions locks, so that neither members of the team nor the environment
-/// are deleted meanwhile. The environment's own row is not locked: revoking access must not wait
-/// for writes of the user who loses access.
+/// are deleted at the same time. The environment's own row is not locked: revoking access must not
+/// wait for writes of the user who loses access.
 const LOCKED: [LockedRow; 2] = [LockedRow::Team, LockedRow::Project];
 
 /// ID, e-mail address and name of a user.
 type UserSummary<'a> = (UserId, &'a str, &'a str);
 
 impl EnvironmentPermission {
-    /// Builds the response for a user with `access` to an environment. `record` is the permission
-    /// set for the user there, if any.
+    /// Builds the permission of a user with access level `access` in an environment, for the
+    /// response. `record` is the stored permission of the user, if one was set.
     fn new(
         environment: &EnvironmentRecord,
         (user, email, name): UserSummary<'_>,
@@ -94,7 +96,7 @@ impl EnvironmentPermission {
     }
 }
 
-/// Derives an ID from two others (UUID version 8, RFC 9562).
+/// Derives a stable ID from two other IDs (UUID version 8, RFC 9562).
 fn derived_id(first: Uuid, second: Uuid) -> Uuid {
     let mut hash = Sha256::new();
     hash.update(first);

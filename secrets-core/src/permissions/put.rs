@@ -16,40 +16,40 @@ use crate::store::{MemberRecord, PermissionRecord};
 /// Maximum number of permissions in one request.
 const LIMIT: usize = 100;
 
-/// Access level to set.
+/// Access level to set for one member.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewPermission {
-    /// Access level: `none`, `read`, `write` or `admin`.
+    /// Access level to set: `none`, `read`, `write` or `admin`.
     pub role: MemberAccess,
 }
 
-/// Permissions to set for several members.
+/// Access levels to set for several members.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewPermissions {
-    /// Permissions to set: 1 to 100, each user at most once.
+    /// Users and their access levels: 1 to 100, each user at most once.
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 100))]
     pub permissions: Vec<Granted>,
 }
 
-/// A user and the access level to set for them.
+/// A user, and the access level to set for this user.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Granted {
     /// User ID of a member of the team.
     pub user_id: UserId,
-    /// Access level.
+    /// Access level to set: `none`, `read`, `write` or `admin`.
     pub role: MemberAccess,
 }
 
 /// Sets a member's permission in an environment, replacing any previous one.
 #[derive(Debug)]
 pub struct PutPermission {
-    /// Environment of the permission.
+    /// Environment in which the permission is set.
     pub at: EnvironmentPath,
     /// User ID; `None` if the given text is not a valid ID, which is treated as an unknown user.
     pub user: Option<UserId>,
@@ -61,7 +61,7 @@ pub struct PutPermission {
 /// set or none.
 #[derive(Debug)]
 pub struct PutPermissions {
-    /// Environment of the permissions.
+    /// Environment in which the permissions are set.
     pub at: EnvironmentPath,
     /// Users and their access levels.
     pub permissions: NewPermissions,
@@ -109,8 +109,8 @@ impl Operation for PutPermissions {
     }
 }
 
-/// Sets the permissions. Returns an error if the caller is among the users, or if a user is an
-/// owner or admin of the team.
+/// Sets the permissions. Fails if the caller is among the users, or if a user is an owner or admin
+/// of the team, who always has full access.
 async fn grant(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -155,7 +155,7 @@ async fn grant(
     Ok(permissions)
 }
 
-/// Loads the members of the team.
+/// Loads the members of the team that owns the project.
 async fn members(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,

@@ -4,14 +4,14 @@ use async_trait::async_trait;
 
 use crate::model::{Cause, Error, Identity};
 
-/// Verifies tokens of an identity provider.
+/// Verifier of tokens from an identity provider.
 #[async_trait]
 pub trait IdentityVerifier: Send + Sync {
-    /// Checks a token's signature, issuer, audience and lifetime.
+    /// Verifies a token's signature, issuer, audience and lifetime, and returns its claims.
     async fn verify(&self, token: &str) -> Result<Identity, Unverified>;
 
-    /// Adds the claims of the issuer's userinfo endpoint, if the issuer has one. Called only when a
-    /// user signs in with a token without an e-mail address.
+    /// Adds the claims that the issuer's userinfo endpoint returns, if the issuer has one. Called
+    /// only when a user signs in with a token that contains no e-mail address.
     async fn enrich(&self, _token: &str, identity: Identity) -> Result<Identity, Unverified> {
         Ok(identity)
     }
@@ -23,7 +23,7 @@ pub enum Unverified {
     /// The token is malformed, wrongly signed, not valid yet, or from another issuer or
     /// for another audience.
     Invalid,
-    /// The lifetime of the token has ended. Its signature, issuer and audience are valid.
+    /// The token is valid, except that its lifetime has ended.
     Expired,
     /// The issuer did not answer, so the token could not be checked.
     Unavailable(Cause),
@@ -39,6 +39,6 @@ impl From<Unverified> for Error {
     }
 }
 
-/// Error for every invalid credential, except expired ones. The text is always the same, so that it
-/// does not reveal the reason.
+/// Error for every invalid credential that has not merely expired. The text is always the same, so
+/// that it does not reveal the reason.
 pub(crate) const INVALID_CREDENTIAL: Error = Error::Unauthenticated("invalid credential");

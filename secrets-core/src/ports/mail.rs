@@ -12,26 +12,26 @@ use crate::model::{BaseUrl, EmailAddress};
 /// request: a client could put any host name into the request, and recipients would trust the link.
 #[derive(Clone)]
 pub struct Mail {
-    /// Mailer.
+    /// Client that sends e-mail.
     pub mailer: Arc<dyn Mailer>,
-    /// Base URL of links.
+    /// Base URL of the links in e-mails.
     pub links: BaseUrl,
 }
 
-/// Sends e-mail.
+/// Client that sends e-mail through a mail server.
 #[async_trait]
 pub trait Mailer: Send + Sync {
-    /// Sends a message once, within a minute. The outbox handles retries.
+    /// Sends a message once. Ends within a minute. Retries are done by the outbox.
     async fn send(&self, email: &Email) -> Result<(), DeliveryError>;
 }
 
 /// An e-mail message. `Debug` does not show its content, because the text may contain a token.
 pub struct Email {
-    /// Recipient.
+    /// E-mail address of the recipient.
     pub to: EmailAddress,
-    /// Subject, one line.
+    /// Subject of the message: one line.
     pub subject: String,
-    /// Plain text body.
+    /// Body of the message, as plain text.
     pub text: Zeroizing<String>,
 }
 
@@ -41,12 +41,12 @@ impl fmt::Debug for Email {
     }
 }
 
-/// Reason why a delivery failed. The text is for the log and contains no address, name or content
-/// of the message.
+/// Reason why a message was not delivered. The text is for the log and contains no address, name or
+/// content of the message.
 #[derive(Debug)]
 pub enum DeliveryError {
-    /// Permanent failure: a retry would not help.
+    /// Permanent failure, such as an unknown address: a retry would not help.
     Refused(String),
-    /// Temporary failure: a retry may succeed.
+    /// Temporary failure, such as a network error: a retry may succeed.
     Failed(String),
 }

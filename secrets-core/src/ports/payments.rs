@@ -1,4 +1,4 @@
-//! Payment providers: the interface to the subscriptions of teams.
+//! Payment providers: the interface to the service that manages the subscriptions of teams.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::model::{Result, TeamId, Time};
 /// A payment provider that manages the subscriptions of teams.
 #[async_trait]
 pub trait PaymentProvider: fmt::Debug + Send + Sync {
-    /// Returns the name of the provider.
+    /// Returns the name of the payment provider.
     fn name(&self) -> &'static str;
 
     /// Loads the subscription of a team.
@@ -20,7 +20,7 @@ pub trait PaymentProvider: fmt::Debug + Send + Sync {
 /// A team's subscription at a payment provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscription {
-    /// Payment status.
+    /// Payment status of the team.
     pub status: PaymentStatus,
     /// E-mail address for invoices.
     pub billing_email: Option<String>,
@@ -43,11 +43,11 @@ pub enum PaymentStatus {
     PastDue,
     /// The subscription was canceled.
     Canceled,
-    /// No payments are required.
+    /// The team needs no payments.
     None,
 }
 
-/// No payment provider: no team pays.
+/// Implementation without a payment provider: no team pays.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoProvider;
 

@@ -8,7 +8,7 @@ use super::rotator::{DatabaseRotator, Fault, Target, TargetError};
 use super::timer::Timer;
 use crate::model::rotations::{ConnectionMethod, Integration};
 
-/// Drivers that change credentials on databases, with the timer and the timings of rotations.
+/// Drivers that change credentials in databases, with the timer and the timings of rotations.
 #[derive(Clone)]
 pub struct Rotators {
     /// Drivers for direct connections. A kind of database without a driver cannot be rotated
@@ -16,46 +16,47 @@ pub struct Rotators {
     pub direct: BTreeMap<Integration, Arc<dyn DatabaseRotator>>,
     /// Driver for databases that are reached through a proxy function.
     pub proxied: Option<Arc<dyn DatabaseRotator>>,
-    /// Timer.
+    /// Timer for delays and timeouts of rotations.
     pub timer: Arc<dyn Timer>,
-    /// Timeouts and intervals.
+    /// Timeouts and intervals of rotations.
     pub timings: Timings,
 }
 
-/// Timeouts and intervals of rotations. All are configurable so that tests with debug builds can be
-/// fast.
+/// Timeouts and intervals of rotations. All can be set, so that tests can be fast.
 #[derive(Debug, Clone, Copy)]
 pub struct Timings {
-    /// Duration of a node's lease on a rotation.
+    /// Duration of the lease with which a node claims a rotation.
     pub lease: Duration,
-    /// Interval at which the lease is renewed during work.
+    /// Interval at which a node renews its lease while it works on a rotation.
     pub heartbeat: Duration,
-    /// Minimum time left on the lease before a command is sent to a target.
+    /// Minimum time that must be left on the lease when a command is sent to a target database.
     pub margin: Duration,
-    /// Delays before retries of an unreachable target.
+    /// Delays before each of the three retries if the target database is unreachable.
     pub retries: [Duration; 3],
-    /// Maximum time after a password change until a login with the new credential must succeed.
+    /// Maximum time that may pass after a password change until a login with the new credential
+    /// succeeds.
     pub verify: Duration,
-    /// Maximum time a manual rotation takes before the caller gets a result.
+    /// Maximum time that a caller waits for the result of a manual rotation.
     pub budget: Duration,
-    /// Delay before the next attempt after the first failure; doubled after each further failure,
-    /// up to `max_backoff`.
+    /// Delay before the next attempt after a rotation's first failure. The delay doubles with each
+    /// further failure, up to `max_backoff`.
     pub backoff: Duration,
-    /// Maximum delay before the next attempt after a failure.
+    /// Maximum delay before the next attempt after a failed one.
     pub max_backoff: Duration,
-    /// Retry interval of rotations in status `error`.
+    /// Interval between attempts to rotate a credential in status `error`.
     pub probe: Duration,
-    /// Grace period during which the previous credential still works. `None` means a day, or half
-    /// the rotation interval if that is shorter.
+    /// Time during which the previous credential still works after a rotation. `None` means a day,
+    /// or half the rotation interval if that is shorter.
     pub grace: Option<Duration>,
-    /// Retry interval for disabling the login of the previous credential.
+    /// Interval between attempts to disable the login of the previous credential.
     pub retire: Duration,
-    /// Delays between checks of the served credential after a rotation. The last delay is repeated.
+    /// Delays after a rotation before each check that the credential in the secrets can log in. The
+    /// last delay is repeated.
     pub checks: [Duration; 4],
-    /// Maximum jitter of the next rotation, so that rotations are not all due together. Never more
-    /// than a tenth of the interval.
+    /// Maximum random delay of the next rotation, so that not all rotations are due at the same
+    /// time. Never more than a tenth of the rotation interval.
     pub jitter: Duration,
-    /// Length of a day of `rotation_interval_days`; shorter in tests.
+    /// Duration that counts as one day in `rotation_interval_days`; shorter in tests.
     pub day: Duration,
 }
 
@@ -95,7 +96,7 @@ impl Rotators {
         self
     }
 
-    /// Returns the driver for a target, by its kind of database and its connection method.
+    /// Returns the driver for a target: by its connection method and its kind of database.
     pub(crate) fn driver(
         &self,
         method: ConnectionMethod,

@@ -1,10 +1,10 @@
-//! Timers: waiting for a duration, independent of the runtime.
+//! Timers: waiting for a duration, independent of the async runtime.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 
-/// Source of delays.
+/// Timer that waits for a duration.
 #[async_trait]
 pub trait Timer: Send + Sync {
     /// Waits for the duration.

@@ -1,4 +1,4 @@
-//! Webhook URLs.
+//! URLs of webhooks: parsing and validation.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub struct WebhookUrl {
     url: Url,
 }
 
-/// Maximum length of a URL in characters.
+/// Maximum length of a webhook URL, in characters.
 const MAX_LENGTH: usize = 2_048;
 
 const RULE: ValidationRule = ValidationRule::of(
@@ -26,44 +26,45 @@ const RULE: ValidationRule = ValidationRule::of(
 );
 
 impl WebhookUrl {
-    /// Returns the URL as it was submitted. It may contain a token, so do not log it.
+    /// Returns the URL as it was submitted. Do not log the URL, because it may contain a token.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.text
     }
 
-    /// True for `https://` URLs.
+    /// True if the scheme is `https`.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.url.scheme() == "https"
     }
 
-    /// Returns the host: a lower-case name, an IPv4 address, or an IPv6 address in brackets.
+    /// Returns the host of the URL: a lower-case name, an IPv4 address, or an IPv6 address in
+    /// brackets.
     #[must_use]
     pub fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default()
     }
 
-    /// Returns the port.
+    /// Returns the port of the URL, or the default port of its scheme.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.url.port_or_known_default().unwrap_or_default()
     }
 
-    /// Returns the host, with the port unless it is the default port.
+    /// Returns the host of the URL, with the port unless it is the default port.
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.url[Position::BeforeHost..Position::AfterPort]
     }
 
-    /// Returns the path and query, as sent in a request.
+    /// Returns the path and query, in the form used in an HTTP request.
     #[must_use]
     pub fn path_and_query(&self) -> &str {
         &self.url[Position::BeforePath..Position::AfterQuery]
     }
 
-    /// Checks the URL against the egress policy before it is stored. A host name is only checked
-    /// when a connection is made.
+    /// Fails if the egress policy does not allow the URL. Called before the URL is stored. The
+    /// addresses of a host name are checked only when a connection is made.
     pub(crate) fn check(&self, policy: &EgressPolicy) -> Result<()> {
         if !self.is_encrypted() && !policy.admits_plaintext(self.host()) {
             let message =

@@ -10,38 +10,38 @@ use crate::ports::webhook_url::WebhookUrl;
 #[async_trait]
 pub trait WebhookSender: Send + Sync {
     /// Sends one POST request and returns the receiver's response. Ends within 15 seconds, follows
-    /// no redirect, and connects only to addresses that the egress policy allows at that moment.
-    /// The outbox handles retries.
+    /// no redirect, and connects only to addresses that the egress policy allows at that time.
+    /// Retries are done by the outbox.
     async fn send(&self, request: &WebhookRequest) -> Result<WebhookAnswer, SendError>;
 }
 
-/// A signed webhook delivery, as an HTTP request.
+/// A signed webhook event, as an HTTP request.
 pub struct WebhookRequest {
     /// URL of the receiver.
     pub url: WebhookUrl,
-    /// Headers, with lower-case names.
+    /// HTTP headers, with lower-case names.
     pub headers: Vec<(&'static str, String)>,
-    /// JSON body.
+    /// Body of the request, as JSON.
     pub body: String,
 }
 
-/// A receiver's response.
+/// HTTP response of a webhook's receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookAnswer {
-    /// HTTP status.
+    /// HTTP status of the response.
     pub status: u16,
-    /// Unparsed `Retry-After` header.
+    /// Value of the `Retry-After` header, unparsed; absent if the response has none.
     pub retry_after: Option<String>,
 }
 
-/// Reason why there is no response. Never contains a part of the URL.
+/// Reason why the receiver's response is missing. Never contains a part of the URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendError {
     /// The host name has no address, no address responds, or the response is not valid HTTP.
     Unreachable,
     /// The egress policy forbids the address, or forbids it without TLS.
     NotAllowed,
-    /// No complete response in time.
+    /// The receiver sent no complete response in time.
     TimedOut,
     /// The receiver does not offer TLS, or its certificate cannot be verified.
     Tls,
@@ -66,7 +66,7 @@ impl fmt::Display for SendError {
 
 impl std::error::Error for SendError {}
 
-/// Shows nothing: the URL may contain a token.
+/// Formats no field, because the URL may contain a token.
 impl fmt::Debug for WebhookRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("WebhookRequest(…)")

@@ -25,7 +25,7 @@ pub struct NewProject {
     pub team_id: Option<TeamId>,
     /// Description of the project.
     pub description: Option<Summary>,
-    /// Short name used in URLs; derived from the name if not given.
+    /// Short name of the project in URLs; derived from its name if absent.
     pub slug: Option<Slug>,
 }
 
@@ -41,12 +41,12 @@ impl NewProject {
 /// `production`.
 #[derive(Debug)]
 pub struct CreateProject {
-    /// Project to create.
+    /// Fields of the new project.
     pub project: NewProject,
 }
 
-/// Maximum number of attempts to find a free slug. With a random suffix of four letters, all
-/// attempts failing is practically impossible.
+/// Maximum number of attempts to find a free slug. Each retry uses a new random suffix of four
+/// letters, so it is practically impossible that all attempts fail.
 const MAX_ATTEMPTS: usize = 8;
 
 impl Operation for CreateProject {
@@ -91,8 +91,8 @@ impl Operation for CreateProject {
     }
 }
 
-/// Inserts the project under its slug. A slug given by the caller is used unchanged, and an error
-/// is returned if it is already taken. A derived slug gets a random suffix if it is taken.
+/// Inserts the project under its slug. If the slug is already taken: fails if the caller gave the
+/// slug, or else appends a random suffix.
 async fn insert(
     cx: &mut Context<'_, Write>,
     mut project: ProjectRecord,

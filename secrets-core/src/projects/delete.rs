@@ -3,7 +3,8 @@
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Permission, ProjectRef, Result, Subject};
 
-/// Status code and message set on the project's rotations, visible if the project is restored.
+/// Error code and message that are set on the rotations of a deleted project. Users see them if the
+/// project is restored.
 const DELETED: (&str, &str) =
     ("deleted", "the project was deleted; set the status to active to rotate again");
 

@@ -18,10 +18,11 @@ pub struct GetProject {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ProjectWithEnvironments {
-    /// The project.
+    /// Project without its environments.
     #[serde(flatten)]
     pub project: Project,
-    /// Environments of the project, in display order. For a service token, only those in its scope.
+    /// Environments of the project, in display order. For a service token, only those in the
+    /// token's scope.
     pub environments: Vec<Environment>,
 }
 

@@ -4,7 +4,7 @@ use super::Project;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::Result;
 
-/// Lists the projects the caller has access to through team membership or a token's scope, oldest
+/// Lists the projects that the caller can access through team membership or a token's scope, oldest
 /// first.
 #[derive(Debug)]
 pub struct ListProjects;

@@ -1,4 +1,4 @@
-//! Projects.
+//! Projects: creating, reading, changing, deleting, restoring and purging them.
 
 mod create;
 mod delete;
@@ -32,9 +32,9 @@ pub struct Project {
     pub team_id: TeamId,
     /// Display name.
     pub name: DisplayName,
-    /// Short name used in URLs. Does not change when the project is renamed.
+    /// Short name of the project in URLs. Does not change when the project is renamed.
     pub slug: Slug,
-    /// Description of the project.
+    /// Description of the project; absent if none is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// ID of the user who created the project.

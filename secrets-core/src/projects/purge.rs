@@ -9,27 +9,27 @@ use crate::engine::{AuditContext, Caller, Engine, Failures, Periodic, Schedule, 
 use crate::model::{Error, Result, Time};
 use crate::store::{ProjectRecord, PurgeProgress};
 
-/// Safety margin added to the restore period. Because the clocks of nodes differ, one node could
-/// otherwise delete a project that another node still restores.
+/// Safety margin added to the restore period. The clocks of nodes differ; without the margin, one
+/// node could delete a project that another node is still restoring.
 const MARGIN: TimeDelta = TimeDelta::hours(1);
 
-/// Maximum number of projects loaded at a time.
+/// Maximum number of deleted projects loaded at a time.
 const MAX_PROJECTS: u32 = 16;
 
-/// Maximum number of rows deleted per transaction.
+/// Maximum number of rows deleted in one transaction.
 const MAX_ROWS: u32 = 500;
 
-/// Worker that purges deleted projects.
+/// Worker that permanently deletes projects whose restore period has ended.
 pub const PURGE: Periodic = Periodic {
     name: "project purge",
     schedule: Schedule::hourly(),
     job: |engine| Box::pin(async move { purge(&engine).await.map(drop) }),
 };
 
-/// Deletes the secrets, versions, environments and keys of all projects that can no longer be
-/// restored, in short transactions, so that other writers do not wait long. Returns the number of
-/// purged projects. A row without a name remains for each project, so that its slug is never
-/// reused.
+/// Permanently deletes the secrets, versions, environments and keys of all projects that can no
+/// longer be restored. Uses short transactions, so that other writers do not wait long. Returns the
+/// number of purged projects. A row without a name remains for each project, so that its slug is
+/// never reused.
 ///
 /// If a project cannot be purged, the failure is reported and the next call tries again. Other
 /// projects continue.

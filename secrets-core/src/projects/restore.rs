@@ -5,11 +5,11 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{ProjectRef, Quota, Result, Subject};
 
 /// Restores a project that was deleted less than 30 days ago, with its environments and secrets.
-/// Service tokens that named the project do not regain access; tokens for all projects of the team
-/// do.
+/// Service tokens that were limited to this project do not regain access; tokens for all projects
+/// of the team do.
 #[derive(Debug)]
 pub struct RestoreProject {
-    /// Project ID. A slug does not match a deleted project.
+    /// ID of the deleted project. A slug does not match a deleted project.
     pub project: ProjectRef,
 }
 

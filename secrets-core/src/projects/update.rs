@@ -6,7 +6,7 @@ use super::Project;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{DisplayName, Error, Permission, ProjectRef, Result, Subject, Summary};
 
-/// Fields to change. At least one is required.
+/// Fields of the project to change. At least one is required.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ProjectChange {
@@ -21,7 +21,7 @@ pub struct ProjectChange {
 pub struct UpdateProject {
     /// Project ID or slug.
     pub project: ProjectRef,
-    /// Fields to change.
+    /// Fields of the project to change.
     pub change: ProjectChange,
 }
 

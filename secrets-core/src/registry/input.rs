@@ -1,4 +1,4 @@
-//! Input of a call by name: a JSON object.
+//! Input of an operation that is called by name: a JSON object.
 
 use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
@@ -10,12 +10,12 @@ use crate::model::whole::Whole;
 use crate::model::{EnvironmentPath, Error, ProjectRef, Result, document, ids};
 use crate::secrets::KeyRef;
 
-/// A JSON object whose fields are consumed one by one: first the fields that the HTTP API takes
-/// from the path or query, then the rest, which it takes from the body.
+/// JSON input whose fields are removed one by one as they are read. The fields that the HTTP API
+/// takes from the path or query are read first; the remaining fields correspond to the HTTP body.
 pub(super) struct Input(Map<String, Value>);
 
 impl Input {
-    /// Creates the input from a JSON value. Fails unless the value is an object.
+    /// Creates the input from a JSON value. Fails if the value is not an object.
     pub(super) fn new(given: Value) -> Result<Self> {
         match given {
             Value::Object(fields) => Ok(Self(fields)),
@@ -23,7 +23,7 @@ impl Input {
         }
     }
 
-    /// Fails if fields are left, so that a misspelled field name is an error.
+    /// Fails if any fields have not been read, so that a misspelled field name causes an error.
     pub(super) fn end(self) -> Result<()> {
         match self.0.keys().next() {
             None => Ok(()),
@@ -32,12 +32,12 @@ impl Input {
         }
     }
 
-    /// Takes a required string.
+    /// Reads and removes a required string field.
     pub(super) fn text(&mut self, name: &str) -> Result<String> {
         self.text_if_any(name)?.ok_or_else(|| Error::invalid(name, "is required"))
     }
 
-    /// Takes an optional string. Null counts as absent.
+    /// Reads and removes an optional string field. Null counts as absent.
     pub(super) fn text_if_any(&mut self, name: &str) -> Result<Option<String>> {
         match self.0.remove(name) {
             None | Some(Value::Null) => Ok(None),
@@ -46,7 +46,7 @@ impl Input {
         }
     }
 
-    /// Takes a string or an array of strings.
+    /// Reads and removes a field that is a string or an array of strings.
     pub(super) fn texts(&mut self, name: &str) -> Result<Vec<String>> {
         let Some(Value::Array(items)) = self.0.get_mut(name) else {
             return Ok(self.text_if_any(name)?.into_iter().collect());
@@ -61,7 +61,7 @@ impl Input {
         texts.ok_or_else(|| Error::invalid(name, "must be strings"))
     }
 
-    /// Takes an optional string and parses it with `parse`.
+    /// Reads and removes an optional string field, and parses the string with `parse`.
     pub(super) fn parsed<T>(
         &mut self,
         name: &str,
@@ -70,42 +70,44 @@ impl Input {
         self.text_if_any(name)?.map(|text| parse(&text)).transpose()
     }
 
-    /// Takes a required ID; `None` if the given text is not a valid ID, which is treated as an
-    /// unknown resource.
+    /// Reads and removes a required ID field. Returns `None` if the text is not a valid ID, which
+    /// is treated as an unknown resource.
     pub(super) fn id<T: From<Uuid>>(&mut self, name: &str) -> Result<Option<T>> {
         Ok(ids::parse(&self.text(name)?).map(Into::into))
     }
 
-    /// Takes an optional ID, used as a filter. Fails if the text is not a valid ID.
+    /// Reads and removes an optional ID field, used as a filter. Fails if the text is not a valid
+    /// ID.
     pub(super) fn id_if_any<T: From<Uuid>>(&mut self, name: &str) -> Result<Option<T>> {
         self.parsed(name, |text| {
             ids::parse(text).map(Into::into).ok_or_else(|| Error::invalid(name, "must be a UUID"))
         })
     }
 
-    /// Takes a project reference from the field `project`.
+    /// Reads and removes the field `project`, which is the ID or slug of a project.
     pub(super) fn project(&mut self) -> Result<ProjectRef> {
         Ok(self.text("project")?.into())
     }
 
-    /// Takes an environment path from the fields `project` and `environment`.
+    /// Reads and removes the fields `project` and `environment`, and returns the path of the
+    /// environment.
     pub(super) fn environment(&mut self) -> Result<EnvironmentPath> {
         self.environment_as("environment")
     }
 
-    /// Takes an environment path: the project from the field `project`, the environment from the
-    /// field `name`.
+    /// Reads and removes the field `project` and the field with this name, which refers to an
+    /// environment of the project. Returns the path of the environment.
     pub(super) fn environment_as(&mut self, name: &str) -> Result<EnvironmentPath> {
         Ok(EnvironmentPath::new(self.project()?, self.text(name)?))
     }
 
-    /// Takes a secret key from the field `key`. Any text is accepted: an invalid key matches no
-    /// secret.
+    /// Reads and removes the field `key`, which is a secret key. Accepts any text: an invalid key
+    /// matches no secret.
     pub(super) fn key(&mut self) -> Result<KeyRef> {
         Ok(KeyRef::new(&self.text("key")?))
     }
 
-    /// Takes an optional Boolean.
+    /// Reads and removes an optional Boolean field.
     pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>> {
         match self.0.remove(name) {
             None | Some(Value::Null) => Ok(None),
@@ -114,7 +116,7 @@ impl Input {
         }
     }
 
-    /// Takes an optional unsigned integer.
+    /// Reads and removes an optional field that is an unsigned integer.
     pub(super) fn number(&mut self, name: &str) -> Result<Option<u32>> {
         let number = match self.0.remove(name) {
             None | Some(Value::Null) => return Ok(None),
@@ -124,13 +126,14 @@ impl Input {
         number.map(Some).ok_or_else(|| Error::invalid(name, "must be a whole number"))
     }
 
-    /// Takes all remaining fields and deserializes them like an HTTP body.
+    /// Removes all remaining fields and deserializes them like an HTTP body.
     pub(super) fn rest<T: DeserializeOwned>(&mut self) -> Result<T> {
         let rest = serde_json::to_vec(&std::mem::take(&mut self.0)).map(Zeroizing::new);
         document::read(&rest.map_err(Error::internal)?)
     }
 
-    /// Takes all remaining fields, or returns the default if there are none.
+    /// Removes all remaining fields and deserializes them like an HTTP body. Returns the default
+    /// value if no fields remain.
     pub(super) fn rest_if_any<T: DeserializeOwned + Default>(&mut self) -> Result<T> {
         if self.0.is_empty() { Ok(T::default()) } else { self.rest() }
     }

@@ -1,8 +1,9 @@
-//! Registry: every operation by name, with JSON input and output. Used by language bindings.
+//! Registry: calls every operation by its name, with JSON input and output. Used by language
+//! bindings.
 //!
-//! The input is one flat object. Names from the endpoint's path (`project`, `environment`, `team`,
-//! `key`) are fields next to those that HTTP takes from the query or the body. The output is the
-//! operation's output, without the wrapping object that HTTP adds.
+//! The input is one flat object. It contains the parameters of the HTTP endpoint's path (`project`,
+//! `environment`, `team`, `key`) as well as those that the endpoint takes from the query or the
+//! body. The output is the operation's output, without the enclosing object that the HTTP API adds.
 
 mod input;
 
@@ -60,18 +61,19 @@ use crate::teams::{CreateTeam, GetTeam, ListTeams};
 use crate::tokens::{CreateToken, DeleteToken, ListTokens, RotateToken};
 use crate::users::{ReadMe, SyncUser};
 
-/// Future that returns the output of a call.
+/// Future that returns the JSON output of an operation.
 type Called<'a> = Pin<Box<dyn Future<Output = Result<Value>> + Send + 'a>>;
 
-/// Defines the table of operations: each with the expression that builds it from the input.
+/// Generates the table of operations from a list: each operation with the expression that builds it
+/// from the input.
 macro_rules! operations {
     (|$input:ident, $engine:ident| $($task:ident $make:tt)*) => {
         /// Names of all operations.
         pub const NAMES: &[&str] = &[$(<$task as Task>::NAME),*];
 
-        /// True if the named operation can take long ([`Task::IS_LONG`]). A language binding runs
-        /// such an operation on a separate thread, so that its event loop stays free and signals
-        /// are handled.
+        /// True if the named operation can take long ([`Task::IS_LONG`]). Language bindings run
+        /// such operations on a separate thread, so that they do not block the event loop or the
+        /// handling of signals.
         #[must_use]
         pub fn is_long(name: &str) -> bool {
             $(if name == <$task as Task>::NAME {
@@ -98,8 +100,8 @@ macro_rules! operations {
     };
 }
 
-/// Performs the named operation for the caller. Fails with [`Error::NotFound`] if there is no such
-/// operation.
+/// Performs the named operation for the caller. Fails with [`Error::NotFound`] if no operation has
+/// this name.
 pub async fn call(service: &Service, caller: &Caller, name: &str, input: Value) -> Result<Value> {
     match find(service.engine(), caller, name, input) {
         Some(outcome) => outcome.await,

@@ -1,5 +1,5 @@
-//! Connections to databases: validation of submitted connection settings, and their storage as one
-//! encrypted record.
+//! Connection settings of databases: validation of submitted settings, and their encryption for
+//! storage.
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -13,36 +13,38 @@ use crate::model::{Code, Error, FieldError, Result, RotationId, whole};
 use crate::ports::rotator::{Proxy, Target};
 use crate::store::{Reads, RotationRecord};
 
-/// Connection to a database.
+/// Connection settings of a database whose credentials are rotated.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Connection {
-    /// Host name or IP address, at most 253 characters.
+    /// Host name or IP address of the database server, at most 253 characters.
     #[cfg_attr(
         feature = "openapi",
         schema(pattern = "^[A-Za-z0-9._:\\[\\]-]{1,253}$", example = "db.example.com",)
     )]
     pub host: String,
-    /// Port, 1 to 65535. Defaults to the usual port of the database, such as 5432 for PostgreSQL.
+    /// Port of the database server, 1 to 65535. Defaults to the usual port of this kind of
+    /// database, such as 5432 for PostgreSQL.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 65_535, example = 5432))]
     #[serde(default, deserialize_with = "whole::optional")]
     pub port: Option<u16>,
-    /// Database name, 1 to 63 bytes of visible characters.
+    /// Name of the database, 1 to 63 bytes of visible characters.
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 63, example = "orders"))]
     pub database: String,
-    /// Administrator who may create users, 1 to 63 bytes of visible characters.
+    /// User name of a database administrator who may create users: 1 to 63 bytes of visible
+    /// characters.
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 63, example = "rotator"))]
     pub admin_username: String,
-    /// Administrator's password.
+    /// Password of the database administrator.
     #[cfg_attr(feature = "openapi", schema(
         value_type = String, min_length = 1, max_length = 65_536, example = "a-long-password",
     ))]
     pub admin_password: Plaintext,
     /// TLS mode of the connection. Defaults to `verify-full`.
     pub ssl_mode: Option<SslMode>,
-    /// Trusted certificate authorities as PEM, at most 32 KiB. Defaults to the trust store of the
-    /// machine.
+    /// Certificates of the trusted authorities as PEM, at most 32 KiB. Defaults to the trust store
+    /// of the machine.
     #[cfg_attr(
         feature = "openapi",
         schema(max_length = 32_768, pattern = "-----BEGIN CERTIFICATE-----",)
@@ -55,7 +57,7 @@ pub struct Connection {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ProxyConnection {
-    /// ARN of the function.
+    /// ARN of the AWS Lambda function.
     #[cfg_attr(
         feature = "openapi",
         schema(
@@ -64,7 +66,7 @@ pub struct ProxyConnection {
         )
     )]
     pub lambda_arn: String,
-    /// Region of the function; must be the region in `lambda_arn`.
+    /// AWS region of the function; must be the same as in `lambda_arn`.
     #[cfg_attr(feature = "openapi", schema(example = "eu-central-1"))]
     pub region: String,
     /// Secret used to sign and encrypt messages to and from the function: 32 to 512 visible ASCII
@@ -78,10 +80,10 @@ pub struct ProxyConnection {
 
 const INVALID_NAME: &str = "must be 1 to 63 bytes of visible characters";
 
-/// Maximum length of a certificate in bytes.
+/// Maximum length of the PEM text with trusted certificates, in bytes.
 const MAX_CERTIFICATE_BYTES: usize = 32 * 1024;
 
-/// Connection settings as stored, before encryption.
+/// Connection settings in the form in which they are encrypted and stored.
 #[derive(Serialize, Deserialize)]
 struct StoredConnection {
     host: String,
@@ -95,7 +97,7 @@ struct StoredConnection {
     ca_certificate: Option<String>,
 }
 
-/// Settings of a proxy function as stored, before encryption.
+/// Settings of a proxy function in the form in which they are encrypted and stored.
 #[derive(Serialize, Deserialize)]
 struct StoredProxy {
     lambda_arn: String,
@@ -104,7 +106,7 @@ struct StoredProxy {
     shared_secret: Plaintext,
 }
 
-/// Validates a connection and builds the target from it.
+/// Validates the connection settings of a request and builds the target database from them.
 pub(super) fn target(
     policy: &EgressPolicy,
     integration: Integration,
@@ -145,7 +147,7 @@ impl Connection {
         self.ssl_mode.unwrap_or(SslMode::VerifyFull)
     }
 
-    /// Returns the violations of rules that apply to every connection method.
+    /// Returns the violations of the rules that apply to both connection methods.
     fn violations(&self) -> Vec<FieldError> {
         let is_pem = |text: &String| {
             text.len() <= MAX_CERTIFICATE_BYTES && text.contains("-----BEGIN CERTIFICATE-----")
@@ -171,7 +173,7 @@ impl Connection {
     }
 
     /// Returns the violations of the egress policy. The policy applies to connections that this
-    /// service makes itself, not to connections of a proxy function.
+    /// service itself makes, and not to those that a proxy function makes.
     fn egress_violations(&self, policy: &EgressPolicy) -> Vec<FieldError> {
         let mut violations = Vec::new();
         if !policy.admits(&self.host) {
@@ -241,7 +243,7 @@ pub(super) fn seal(
     Ok((connection, proxy))
 }
 
-/// Loads and decrypts the connection settings of a rotation.
+/// Loads and decrypts the connection settings of a rotation's target database.
 pub(super) async fn open(
     sealer: &Sealer<'_>,
     reads: &mut dyn Reads,

@@ -16,7 +16,7 @@ use crate::model::{
 };
 use crate::store::{RotationRecord, RotationSettings, StoreError};
 
-/// A rotation to create.
+/// Fields of a new rotation.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(example = json!({
@@ -36,25 +36,26 @@ use crate::store::{RotationRecord, RotationSettings, StoreError};
 })))]
 #[serde(deny_unknown_fields)]
 pub struct NewRotation {
-    /// Name, unique within the environment.
+    /// Name of the rotation, unique within the environment.
     pub name: RotationName,
     /// Kind of database.
     pub integration_type: Integration,
-    /// Connection method: direct, or through a function.
+    /// Connection method: direct, or through a proxy function.
     pub connection_method: ConnectionMethod,
-    /// Connection to the database.
+    /// Connection settings of the database.
     pub connection: Connection,
-    /// Function that connects to the database. Required if `connection_method` is `proxied`.
+    /// Proxy function that connects to the database. Required if `connection_method` is `proxied`.
     pub proxy: Option<ProxyConnection>,
-    /// Days between rotations, 1 to 365.
+    /// Number of days between rotations: 1 to 365.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 365))]
     #[serde(deserialize_with = "whole::number")]
     pub rotation_interval_days: u32,
-    /// Privileges of the rotated users. Defaults to `read_write`.
+    /// Privileges of the rotated database users. Defaults to `read_write`.
     pub permission_level: Option<PermissionLevel>,
-    /// Secret keys to write the credential to, in place of the default secret keys.
+    /// Secret keys under which the parts of the credential are stored, in place of the default
+    /// secret keys.
     pub secret_mapping: Option<SecretMapping>,
-    /// True to rotate as soon as the rotation is created.
+    /// True to rotate the credential immediately after the rotation is created.
     #[serde(default)]
     pub rotate_immediately: bool,
 }
@@ -62,9 +63,9 @@ pub struct NewRotation {
 /// Creates a rotation. Does not connect to the database: use a connection test for that.
 #[derive(Debug)]
 pub struct CreateRotation {
-    /// Environment.
+    /// Environment in which the rotation is created.
     pub at: EnvironmentPath,
-    /// Rotation to create.
+    /// Fields of the new rotation.
     pub rotation: NewRotation,
 }
 
@@ -115,7 +116,7 @@ impl Operation for CreateRotation {
     }
 }
 
-/// Fails if the plan's limit of rotations is reached.
+/// Fails if another rotation would exceed the limit of the team's plan.
 async fn check_rotation_quota(cx: &mut Context<'_, Write>, scope: &EnvironmentScope) -> Result<()> {
     if scope.plan.limit(Quota::Rotations).is_none() {
         return Ok(());
@@ -125,8 +126,8 @@ async fn check_rotation_quota(cx: &mut Context<'_, Write>, scope: &EnvironmentSc
     scope.plan.admit(Quota::Rotations, current, 1)
 }
 
-/// Inserts the rotation and reserves its secret keys. Fails if a secret with such a key already
-/// exists. The caller must have touched the environment's row before.
+/// Inserts the rotation and reserves the secret keys that it writes. Fails if a secret with one of
+/// these keys already exists. The caller must have locked the environment's row before.
 async fn insert_with_keys(
     cx: &mut Context<'_, Write>,
     record: &RotationRecord,
@@ -160,7 +161,7 @@ fn key_exists(key: &str) -> Error {
     }
 }
 
-/// Checks the bounds of the rotation interval.
+/// Fails unless the rotation interval is 1 to 365 days.
 pub(super) fn check_interval(days: u32) -> Result<()> {
     if (1..=365).contains(&days) {
         return Ok(());

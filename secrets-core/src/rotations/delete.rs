@@ -12,39 +12,39 @@ use crate::engine::{Audit, Caller, Callers, Context, Engine, Operation, Task, Wr
 use crate::model::rotations::{REVOKING, RotationStatus, Slot};
 use crate::model::{EnvironmentPath, Result, RotationId, Subject};
 
-/// Deletes a rotation with its history and webhooks. The users in the database remain, and the
-/// secrets remain as ordinary secrets.
+/// Deletes a rotation with its history and webhooks. The users in the database are not changed, and
+/// the rotation's secrets remain as ordinary secrets.
 #[derive(Debug)]
 pub struct ConcludeDeletion {
-    /// Environment.
+    /// Environment of the rotation.
     pub at: EnvironmentPath,
     /// Rotation name.
     pub name: String,
 }
 
-/// First step of a deletion with `revoke`: deletes the rotation's secrets and disables the
+/// First step of deleting a rotation with `revoke`: deletes the rotation's secrets and disables the
 /// rotation. [`DeleteRotation`] performs all steps.
 #[derive(Debug)]
 pub struct PlanRevocation {
-    /// Environment.
+    /// Environment of the rotation.
     pub at: EnvironmentPath,
     /// Rotation name.
     pub name: String,
 }
 
-/// Task that deletes a rotation. With `revoke`, it also deletes the secrets and disables the logins
-/// of the database users; otherwise it performs [`ConcludeDeletion`].
+/// Task that deletes a rotation. With `revoke`, it also deletes the rotation's secrets and disables
+/// the logins of its database users; without, it only performs [`ConcludeDeletion`].
 #[derive(Debug)]
 pub struct DeleteRotation {
-    /// Environment.
+    /// Environment of the rotation.
     pub at: EnvironmentPath,
     /// Rotation name.
     pub name: String,
-    /// True to delete the rotation's secrets and disable the logins of its database users too.
+    /// True to also delete the rotation's secrets and disable the logins of its database users.
     pub revoke: bool,
 }
 
-/// A rotation whose database logins are to be disabled.
+/// A rotation whose secrets are deleted and whose database logins must still be disabled.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct PlannedRevocation {
     /// Rotation ID.
@@ -121,8 +121,8 @@ impl Task for DeleteRotation {
     }
 }
 
-/// Deletes a rotation and its secrets, and disables the logins of its database users. If the
-/// database fails, the rotation stays, disabled, and the call can be repeated.
+/// Deletes a rotation and its secrets, and disables the logins of its database users. If disabling
+/// the logins fails, the rotation is kept in status `disabled`, and the call can be repeated.
 pub(super) async fn revoke_rotation(
     engine: &Engine,
     caller: &Caller,

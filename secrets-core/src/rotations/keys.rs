@@ -1,4 +1,4 @@
-//! Secret keys and values that a rotation writes.
+//! Secret keys under which a rotation stores the parts of a credential, and their values.
 
 use std::collections::BTreeSet;
 
@@ -9,27 +9,27 @@ use crate::crypto::Plaintext;
 use crate::model::{Error, Result, RotationName, SecretKey};
 use crate::ports::rotator::{Login, Target};
 
-/// Secret keys for the parts of a credential. `None` uses the default secret key, such as
-/// `MAIN_DB_USERNAME` for the rotation `main-db`.
+/// Secret keys under which the parts of a credential are stored. `None` means the default secret
+/// key, such as `MAIN_DB_USERNAME` for the rotation `main-db`.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SecretMapping {
-    /// Secret key for the user name.
+    /// Secret key under which the user name is stored.
     pub username: Option<SecretKey>,
-    /// Secret key for the password.
+    /// Secret key under which the password is stored.
     pub password: Option<SecretKey>,
-    /// Secret key for the database host.
+    /// Secret key under which the host of the database server is stored.
     pub host: Option<SecretKey>,
-    /// Secret key for the port.
+    /// Secret key under which the port of the database server is stored.
     pub port: Option<SecretKey>,
-    /// Secret key for the database name.
+    /// Secret key under which the database name is stored.
     pub database: Option<SecretKey>,
-    /// Secret key for the connection URL.
+    /// Secret key under which the connection URL is stored.
     pub url: Option<SecretKey>,
 }
 
-/// Secret keys that a rotation writes.
+/// Secret keys under which a rotation stores the parts of its credential.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InjectedKeys {
     pub(crate) username: SecretKey,
@@ -41,8 +41,8 @@ pub(crate) struct InjectedKeys {
 }
 
 impl InjectedKeys {
-    /// Creates the secret keys of a rotation: `main-db` writes `MAIN_DB_USERNAME` and so on, unless
-    /// the mapping gives another secret key.
+    /// Determines the secret keys of a rotation: the rotation `main-db` uses `MAIN_DB_USERNAME` and
+    /// so on, unless the mapping names another secret key.
     pub(crate) fn new(name: &RotationName, mapping: SecretMapping) -> Result<Self> {
         let mut prefix = name.as_str().to_ascii_uppercase().replace('-', "_");
         if prefix.starts_with(|first: char| first.is_ascii_digit()) {
@@ -67,23 +67,24 @@ impl InjectedKeys {
         Ok(keys)
     }
 
-    /// Returns all secret keys.
+    /// Returns the six secret keys of the rotation.
     pub(crate) fn all(&self) -> [SecretKey; 6] {
         [&self.username, &self.password, &self.host, &self.port, &self.database, &self.url]
             .map(SecretKey::clone)
     }
 
-    /// Encodes the secret keys for storage.
+    /// Encodes the secret keys as a JSON text for storage.
     pub(crate) fn to_text(&self) -> Result<String> {
         serde_json::to_string(self).map_err(Error::internal)
     }
 
-    /// Decodes stored secret keys.
+    /// Decodes secret keys from the stored JSON text.
     pub(crate) fn from_text(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(Error::internal)
     }
 
-    /// Returns the value of each secret key for a credential.
+    /// Returns the values to store under the secret keys: the parts of the new credential and of
+    /// the connection.
     pub(crate) fn values(
         &self,
         target: &Target,

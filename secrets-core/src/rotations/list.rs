@@ -6,20 +6,20 @@ use crate::engine::{Access, Audit, Callers, Context, Lock, Operation, Read, Writ
 use crate::model::{EnvironmentPath, Error, Permission, Result, Subject};
 use crate::store::RotationRecord;
 
-/// Maximum number of history entries returned.
+/// Maximum number of history entries in a response.
 const MAX_HISTORY: u32 = 200;
 
 /// Lists an environment's rotations, ordered by name.
 #[derive(Debug)]
 pub struct ListRotations {
-    /// Environment.
+    /// Environment whose rotations are listed.
     pub at: EnvironmentPath,
 }
 
 /// Reads a rotation.
 #[derive(Debug)]
 pub struct GetRotation {
-    /// Environment.
+    /// Environment of the rotation.
     pub at: EnvironmentPath,
     /// Rotation name.
     pub name: String,
@@ -28,7 +28,7 @@ pub struct GetRotation {
 /// Reads the last 200 finished attempts of a rotation, newest first.
 #[derive(Debug)]
 pub struct ReadRotationHistory {
-    /// Environment.
+    /// Environment of the rotation.
     pub at: EnvironmentPath,
     /// Rotation name.
     pub name: String,
@@ -76,7 +76,7 @@ impl Operation for ReadRotationHistory {
     }
 }
 
-/// Loads a rotation of an environment by name.
+/// Loads the rotation with this name in an environment. Fails if there is none.
 pub(super) async fn named_rotation<A: Access>(
     cx: &mut Context<'_, A>,
     environment: crate::model::EnvironmentId,
@@ -87,8 +87,8 @@ pub(super) async fn named_rotation<A: Access>(
     cx.reads().rotation_by_name(environment, &name).await?.ok_or_else(unknown)
 }
 
-/// Locks a rotation and its environment, authorizes the caller to change them, and loads the
-/// rotation.
+/// Locks a rotation and its environment, authorizes the caller for changes of rotations, and loads
+/// the rotation.
 pub(super) async fn locked_rotation(
     cx: &mut Context<'_, Write>,
     at: &EnvironmentPath,

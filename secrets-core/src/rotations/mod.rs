@@ -1,5 +1,5 @@
 //! Rotations: database credentials that the service changes automatically, without downtime: the
-//! served credential can log in at any time.
+//! credential in the secrets (the served credential) can log in at any time.
 //!
 //! Each rotation has two database users, the slots `a` and `b`. The served slot is the slot whose
 //! credential is stored in the secrets; an attempt to rotate changes the password of the other

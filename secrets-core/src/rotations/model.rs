@@ -12,23 +12,23 @@ use crate::model::{
 };
 use crate::store::{AttemptRecord, RotationRecord};
 
-/// A rotation. The connection to its database is never returned.
+/// A rotation. The connection settings of its database are never returned.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Rotation {
     /// Rotation ID.
     pub id: RotationId,
-    /// Environment whose secrets the rotation writes.
+    /// ID of the environment whose secrets the rotation writes.
     pub environment_id: EnvironmentId,
     /// Rotation name.
     pub name: RotationName,
     /// Kind of database.
     pub integration_type: Integration,
-    /// Days between rotations.
+    /// Number of days between rotations.
     pub rotation_interval_days: u32,
-    /// Connection method: direct, or through a function.
+    /// Connection method: direct, or through a proxy function.
     pub connection_method: ConnectionMethod,
-    /// Status.
+    /// Status of the rotation.
     pub status: RotationStatus,
     /// Time of the last successful rotation.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,10 +38,10 @@ pub struct Rotation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub next_rotation_at: Option<Time>,
-    /// Current error or warning.
+    /// Current error or warning; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
-    /// Secret keys the rotation has written; empty before the first success.
+    /// Secret keys that the rotation has written; empty before the first successful rotation.
     pub injected_secrets: Vec<SecretKey>,
     /// Creation time.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
@@ -51,7 +51,7 @@ pub struct Rotation {
     pub updated_at: Time,
 }
 
-/// A finished attempt to rotate.
+/// An attempt to rotate a credential that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = RotationHistory))]
 pub struct ConcludedAttempt {
@@ -59,22 +59,22 @@ pub struct ConcludedAttempt {
     pub id: AttemptId,
     /// Rotation ID.
     pub rotation_config_id: RotationId,
-    /// Number of the attempt within the rotation, starting at 1.
+    /// Number of the attempt among all attempts of the rotation, starting at 1.
     pub version: u64,
-    /// ID of the user who started the attempt; absent if it was scheduled.
+    /// ID of the user who requested the attempt; absent for a scheduled attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub triggered_by: Option<Uuid>,
-    /// Reason for the attempt.
+    /// Reason why the attempt was started: scheduled or manual.
     pub trigger_type: TriggerType,
     /// Result of the attempt.
     pub status: Outcome,
-    /// Start time.
+    /// Time when the attempt started.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub started_at: Time,
-    /// End time.
+    /// Time when the attempt ended.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub completed_at: Time,
-    /// Error or warning.
+    /// Error or warning of the attempt; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
 }

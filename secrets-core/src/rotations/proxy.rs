@@ -13,8 +13,8 @@ const SHARED_SECRET: ValidationRule = ValidationRule::of(
     "must be 32 to 512 visible ASCII characters: a random text that the function also knows",
 );
 
-/// AWS regions (partitions of the AWS SDK 1.156, including the isolated partitions). The region
-/// becomes part of a host name, so only regions in this list are accepted.
+/// AWS regions that are accepted (from the partitions of the AWS SDK 1.156, including the isolated
+/// partitions). The region becomes part of a host name, so no other text is accepted.
 const REGIONS: &[&str] = &[
     "af-south-1",
     "ap-east-1",

@@ -1,4 +1,4 @@
-//! Manual rotation.
+//! Manual rotation: a user requests that a credential is rotated now.
 
 use std::time::Duration;
 
@@ -16,30 +16,30 @@ use crate::engine::{Audit, Caller, Callers, Context, Operation, Task, Write};
 use crate::model::rotations::{RotationStatus, TriggerType};
 use crate::model::{AttemptId, EnvironmentPath, Error, Result, RotationId, Subject};
 
-/// Poll interval while another worker is working on the attempt.
+/// Interval between checks of an attempt's status while another worker is working on it.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Starts an attempt to rotate, or joins the attempt in progress, without waiting for its end.
-/// [`RotateNow`] also waits for the end.
+/// Starts an attempt to rotate a credential, without waiting for its end. If an attempt is already
+/// in progress, returns that attempt. [`RotateNow`] also waits for the end.
 #[derive(Debug)]
 pub struct PlanRotation {
-    /// Environment.
+    /// Environment of the rotation.
     pub at: EnvironmentPath,
     /// Rotation name.
     pub name: String,
 }
 
-/// Task that rotates now and returns the result, within 45 seconds. Joins an attempt that is
-/// already in progress.
+/// Task that rotates a credential now and returns the result, within 45 seconds. If an attempt is
+/// already in progress, waits for that attempt.
 #[derive(Debug)]
 pub struct RotateNow {
-    /// Environment.
+    /// Environment of the rotation.
     pub at: EnvironmentPath,
     /// Rotation name.
     pub name: String,
 }
 
-/// An attempt in progress.
+/// A rotation attempt that is in progress.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct PlannedRotation {
     /// Rotation ID.
@@ -91,8 +91,9 @@ impl Task for RotateNow {
     }
 }
 
-/// Rotates now and returns the result, within 45 seconds. Joins an attempt that is already in
-/// progress. Must be spawned, so that a disconnecting client does not stop it halfway.
+/// Rotates a credential now and returns the result, within 45 seconds. If an attempt is already in
+/// progress, waits for that attempt. The future must run in a task of its own, so that a
+/// disconnecting client does not stop it halfway.
 pub(super) async fn rotate(
     engine: &Engine,
     caller: &Caller,
@@ -113,7 +114,7 @@ pub(super) async fn rotate(
     }
 }
 
-/// Waits for the end of an attempt, and works on it if no other worker does.
+/// Waits for the end of an attempt. Performs the attempt itself if no other worker does.
 async fn wait(engine: &Engine, begun: PlannedRotation) -> Result<ConcludedAttempt> {
     let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
     loop {
@@ -127,7 +128,7 @@ async fn wait(engine: &Engine, begun: PlannedRotation) -> Result<ConcludedAttemp
     }
 }
 
-/// Returns the result of an attempt, or `None` while it is in progress.
+/// Returns the result of an attempt; `None` while the attempt is in progress.
 pub(super) async fn history_entry(
     engine: &Engine,
     attempt: AttemptId,
@@ -137,7 +138,7 @@ pub(super) async fn history_entry(
     attempt.completed_at.is_some().then(|| ConcludedAttempt::new(attempt)).transpose()
 }
 
-/// Creates the error returned if no rotators are configured.
+/// Creates the error for rotations on a service that is configured without drivers.
 pub(super) fn no_rotators() -> Error {
     Error::Unavailable("no rotators are configured on this host".into())
 }

@@ -1,4 +1,4 @@
-//! Schedule: the times at which a rotation has work.
+//! Schedule: the times at which a worker must work on a rotation.
 
 use std::time::Duration;
 
@@ -10,11 +10,12 @@ use crate::model::rotations::{RotationStatus, is_retried};
 use crate::ports::rotators::Timings;
 use crate::store::RotationRecord;
 
-/// Maximum time in status `error`. After that, the rotation is disabled.
+/// Maximum time that a rotation stays in status `error`. After that, the rotation is disabled.
 pub(super) const MAX_TIME_IN_ERROR: TimeDelta = TimeDelta::days(30);
 
-/// Returns the time at which the rotation next has work: to continue an open attempt, to rotate, to
-/// disable the previous credential, or to check the served credential. `None` if there is no work.
+/// Returns the time at which a worker must next work on the rotation: to continue an unfinished
+/// attempt, to start a rotation, to disable the previous credential, or to check the credential in
+/// the secrets. `None` if there is nothing to do.
 pub(super) fn work_at(
     rotation: &RotationRecord,
     has_open_attempt: bool,
@@ -40,34 +41,36 @@ pub(super) fn span(duration: Duration) -> TimeDelta {
 }
 
 impl Timings {
-    /// Returns the time between rotations.
+    /// Returns the time between two rotations.
     pub(super) fn interval(&self, rotation: &RotationRecord) -> TimeDelta {
         span(self.day * rotation.settings.interval_days)
     }
 
-    /// Returns the time of the next rotation: `from` plus the interval plus a random jitter, so
-    /// that rotations created together are not due together.
+    /// Returns the time of the next rotation: `from` plus the rotation interval plus a random
+    /// jitter, so that rotations created together are not all due together.
     pub(super) fn next(&self, rotation: &RotationRecord, from: Time) -> Time {
         let interval = self.interval(rotation);
         let max = (interval / 10).min(span(self.jitter));
         with_jitter(from + interval, max, u16::from_be_bytes(random()))
     }
 
-    /// Returns the time of the next retry after this number of consecutive failures.
+    /// Returns the time of the next attempt after this number of consecutive failures.
     pub(super) fn retry_at(&self, failures: u32, now: Time) -> Time {
         let doubled = self.backoff.saturating_mul(1 << failures.saturating_sub(1).min(16));
         let pause = span(doubled.min(self.max_backoff));
         with_jitter(now + pause, pause / 10, u16::from_be_bytes(random()))
     }
 
-    /// Returns the grace period during which the previous credential still works.
+    /// Returns the grace period: the time during which the previous credential still works after a
+    /// rotation.
     pub(super) fn grace(&self, rotation: &RotationRecord) -> TimeDelta {
         let usual = || span(self.day).min(self.interval(rotation) / 2);
         self.grace.map_or_else(usual, span)
     }
 }
 
-/// Moves a time by up to `max` in either direction: 0 gives the earliest time.
+/// Shifts a time by up to `max` in either direction. `draw` is a random number; 0 gives the
+/// earliest time.
 fn with_jitter(time: Time, max: TimeDelta, draw: u16) -> Time {
     let steps = 2 * i64::from(draw) - i64::from(u16::MAX);
     let milliseconds = max.num_milliseconds().saturating_mul(steps) / i64::from(u16::MAX);
@@ -82,7 +85,7 @@ mod tests {
     use super::*;
     use crate::testing::fixtures::{at, rotation_in};
 
-    /// Creates an active rotation that is due at 100 seconds.
+    /// Creates an active rotation that is due at Unix time 100.
     fn rotation(interval_days: u32) -> RotationRecord {
         let mut rotation = rotation_in(Uuid::from_u128(1).into(), "db", at(100));
         rotation.settings.interval_days = interval_days;

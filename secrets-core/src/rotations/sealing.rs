@@ -1,4 +1,4 @@
-//! Encryption and decryption of the records of rotations. Only this module builds the encryption
+//! Encryption and decryption of the records of rotations. No other module builds the encryption
 //! context of these records.
 
 use uuid::Uuid;
@@ -11,16 +11,17 @@ use crate::model::{
 };
 use crate::store::{Reads, RotationLocation};
 
-/// An encrypted record of a rotation. Its kind and ID are part of the encryption context.
+/// Kind of an encrypted record of a rotation, with the ID of the object it belongs to. Both are
+/// part of the encryption context.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SealedField {
-    /// Settings of the connection to the database.
+    /// Connection settings of the database, with the rotation's ID.
     Connection(RotationId),
-    /// Settings of the proxy function.
+    /// Settings of the proxy function, with the rotation's ID.
     Proxy(RotationId),
-    /// New password of an attempt, with the attempt's number.
+    /// New password of an attempt, with the attempt's ID and number.
     Pending(AttemptId, u64),
-    /// URL and signing secret of a webhook.
+    /// URL and signing secret of a webhook, with the webhook's ID.
     Webhook(WebhookId),
 }
 
@@ -34,7 +35,7 @@ impl SealedField {
         }
     }
 
-    /// Returns the encryption context of a record in this environment.
+    /// Returns the encryption context (associated data) of a record in this environment.
     pub(crate) fn context(
         self,
         instance: InstanceId,
@@ -63,7 +64,7 @@ impl SealedField {
     }
 }
 
-/// Encrypts and decrypts records of one environment.
+/// Encryption and decryption of the records of one environment.
 pub(crate) struct Sealer<'a> {
     pub(crate) keyring: &'a Keyring,
     pub(crate) project: ProjectId,
@@ -73,7 +74,8 @@ pub(crate) struct Sealer<'a> {
 }
 
 impl<'a> Sealer<'a> {
-    /// Creates a sealer for an environment that the caller is authorized for.
+    /// Creates a sealer (which encrypts and decrypts records) for an environment that the caller is
+    /// authorized for.
     pub(crate) fn of<A: Access>(cx: &Context<'a, A>, scope: &'a EnvironmentScope) -> Self {
         Self {
             keyring: cx.keyring(),
@@ -85,12 +87,13 @@ impl<'a> Sealer<'a> {
 }
 
 impl Sealer<'_> {
-    /// Encrypts a record with the newest encryption key of the project.
+    /// Encrypts the plaintext of a record with the newest encryption key of the project.
     pub(crate) fn seal(&self, kept: SealedField, text: &Plaintext) -> Sealed {
         Sealed::seal(self.key, &self.context(kept), text)
     }
 
-    /// Decrypts a record with the version of the project's encryption key that encrypted it.
+    /// Decrypts a record with the version of the project's encryption key with which it was
+    /// encrypted.
     pub(crate) async fn open(
         &self,
         reads: &mut dyn Reads,
@@ -114,13 +117,13 @@ pub(crate) struct RotationContext {
 }
 
 impl RotationContext {
-    /// Unwraps the encryption key of the project.
+    /// Unwraps the project's encryption key and creates the context.
     pub(crate) fn new(keyring: &Keyring, place: RotationLocation) -> Result<Self> {
         let key = keyring.project_key(&place.key).map_err(Error::internal)?;
         Ok(Self { place, key })
     }
 
-    /// Creates a sealer for records of this rotation's environment.
+    /// Creates a sealer, which encrypts and decrypts records, for this rotation's environment.
     pub(crate) fn sealer<'a>(&'a self, keyring: &'a Keyring) -> Sealer<'a> {
         Sealer {
             keyring,

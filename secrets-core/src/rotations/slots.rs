@@ -1,30 +1,30 @@
-//! Names and passwords of the two users of a rotation.
+//! Names and passwords of the two database users of a rotation.
 
 use crate::crypto::{Plaintext, random};
 use crate::model::RotationId;
 use crate::model::rotations::Slot;
 
-/// Password length in characters. Gives 192 bits of entropy.
+/// Length of a generated password in characters. Gives 192 bits of entropy.
 const PASSWORD_LENGTH: usize = 32;
 
-/// Password alphabet. No character needs quoting in SQL, a URL, a `.env` file, YAML or a shell; `-`
-/// and `_` satisfy policies that require a special character.
+/// Characters of generated passwords. None of them needs quoting in SQL, a URL, a `.env` file, YAML
+/// or a shell; `-` and `_` satisfy policies that require a special character.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
 
-/// Returns the name of a slot's database user: at most 21 bytes (MySQL allows 32).
+/// Returns the name of the database user of a slot: at most 21 bytes (MySQL allows 32).
 #[must_use]
 pub fn slot_user(rotation: RotationId, slot: Slot) -> String {
     format!("kv_{}_{}", short(rotation), slot.as_str())
 }
 
-/// Returns the name of the role that holds the privileges of both users.
+/// Returns the name of the database role that holds the privileges of both database users.
 #[must_use]
 pub fn group_role(rotation: RotationId) -> String {
     format!("kv_{}_g", short(rotation))
 }
 
-/// Returns a short text for the rotation: the last ten bytes of its ID (random except for two
-/// bits), in base 32.
+/// Returns a short text that identifies the rotation: the last ten bytes of its ID (random except
+/// for two bits), in base 32.
 fn short(rotation: RotationId) -> String {
     const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let bytes = &rotation.uuid().into_bytes()[6..];
@@ -53,7 +53,7 @@ pub fn draw_password() -> Plaintext {
     }
 }
 
-/// True if a password has an upper-case letter, a lower-case letter, a digit, and `-` or `_`.
+/// True if a password contains an upper-case letter, a lower-case letter, a digit, and `-` or `_`.
 fn has_every_class(password: &str) -> bool {
     let has = |class: fn(&char) -> bool| password.chars().any(|c| class(&c));
     has(char::is_ascii_uppercase)

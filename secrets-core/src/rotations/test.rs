@@ -1,4 +1,4 @@
-//! Connection tests.
+//! Connection tests: checking that a rotation can use its connection settings.
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -12,7 +12,7 @@ use crate::model::rotations::{ConnectionMethod, Integration, SslMode};
 use crate::model::{EnvironmentPath, Permission, Result};
 use crate::ports::rotator::Target;
 
-/// A connection to test.
+/// Connection settings to test.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(example = json!({
@@ -29,11 +29,11 @@ use crate::ports::rotator::Target;
 pub struct Candidate {
     /// Kind of database.
     pub integration_type: Integration,
-    /// Connection method: direct, or through a function.
+    /// Connection method: direct, or through a proxy function.
     pub connection_method: ConnectionMethod,
-    /// Connection to the database.
+    /// Connection settings of the database.
     pub connection: Connection,
-    /// Function that connects to the database. Required if `connection_method` is `proxied`.
+    /// Proxy function that connects to the database. Required if `connection_method` is `proxied`.
     pub proxy: Option<ProxyConnection>,
 }
 
@@ -41,33 +41,33 @@ pub struct Candidate {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TestResult {
-    /// True if a rotation can use the connection.
+    /// True if a rotation could use these connection settings.
     pub success: bool,
-    /// Reason for a failure, or a warning. Never contains text from the server.
+    /// Reason for the failure, or a warning. Never contains text from the server.
     pub message: String,
 }
 
-/// First step of [`TestConnection`]: authorizes and validates a connection test, without
-/// connecting.
+/// First step of [`TestConnection`]: authorizes the caller and validates the connection settings,
+/// without connecting.
 #[derive(Debug)]
 pub struct PlanConnectionTest {
-    /// Environment.
+    /// Environment for which the caller must have permission.
     pub at: EnvironmentPath,
-    /// Connection to test.
+    /// Connection settings to test.
     pub candidate: Candidate,
 }
 
-/// First step of [`TestRotation`]: authorizes a test of a rotation's connection, without
-/// connecting.
+/// First step of [`TestRotation`]: authorizes the caller for a test of a rotation's connection,
+/// without connecting.
 #[derive(Debug)]
 pub struct PlanRotationTest {
-    /// Environment.
+    /// Environment of the rotation.
     pub at: EnvironmentPath,
     /// Rotation name.
     pub name: String,
 }
 
-/// An authorized connection test.
+/// A connection test that the caller is authorized for, ready to run.
 #[derive(Debug)]
 pub struct PlannedTest {
     target: Target,
@@ -112,19 +112,19 @@ impl Operation for PlanRotationTest {
     }
 }
 
-/// Task that tests a connection without storing it.
+/// Task that tests connection settings without storing them.
 #[derive(Debug)]
 pub struct TestConnection {
-    /// Environment, for authorization.
+    /// Environment for which the caller must have permission.
     pub at: EnvironmentPath,
-    /// Connection to test.
+    /// Connection settings to test.
     pub candidate: Candidate,
 }
 
-/// Task that tests the connection of a rotation.
+/// Task that tests the stored connection settings of a rotation.
 #[derive(Debug)]
 pub struct TestRotation {
-    /// Environment.
+    /// Environment of the rotation.
     pub at: EnvironmentPath,
     /// Rotation name.
     pub name: String,
@@ -150,7 +150,7 @@ impl Task for TestRotation {
     }
 }
 
-/// Tests a connection without storing it.
+/// Tests connection settings without storing them.
 pub(super) async fn test_connection(
     engine: &Engine,
     caller: &Caller,
@@ -161,7 +161,7 @@ pub(super) async fn test_connection(
     test(engine, prepared).await
 }
 
-/// Tests the connection of a rotation.
+/// Tests the stored connection settings of a rotation.
 pub(super) async fn test_rotation(
     engine: &Engine,
     caller: &Caller,
@@ -199,7 +199,8 @@ fn success_message(ssl_mode: SslMode) -> &'static str {
     }
 }
 
-/// Serializes as null. Only the next step uses the value; callers never see it.
+/// Serializes the value as null. The value is only passed to the next step, and callers never see
+/// it.
 impl Serialize for PlannedTest {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.serialize_unit()

@@ -13,29 +13,29 @@ use crate::model::rotations::RotationStatus;
 use crate::model::{EnvironmentPath, Error, Result, Subject, ValidationRule, Violation, whole};
 use crate::store::{RotationFailure, RotationRecord};
 
-/// A change to a rotation. At least one field is required.
+/// Changes of a rotation's settings. At least one field is required.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RotationChange {
-    /// Days between rotations, 1 to 365.
+    /// Number of days between rotations: 1 to 365.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 365))]
     #[serde(default, deserialize_with = "whole::optional")]
     pub rotation_interval_days: Option<u32>,
-    /// New status. `paused` preserves the time until the next rotation; `active` resumes, also
-    /// after an error.
+    /// New status. `paused` keeps the time left until the next rotation; `active` resumes the
+    /// rotation, also after an error.
     pub status: Option<WantedStatus>,
 }
 
-/// Statuses that a user can set.
+/// Statuses that a user can set for a rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "String")]
 #[cfg_attr(feature = "openapi", schema(rename_all = "lowercase"))]
 pub enum WantedStatus {
-    /// Rotates when due.
+    /// Rotate the credential when the rotation is due.
     Active,
-    /// Does not rotate.
+    /// Do not rotate the credential until the rotation is resumed.
     Paused,
 }
 
@@ -54,11 +54,11 @@ impl TryFrom<String> for WantedStatus {
 /// Changes a rotation's interval, or pauses or resumes it.
 #[derive(Debug)]
 pub struct UpdateRotation {
-    /// Environment.
+    /// Environment of the rotation.
     pub at: EnvironmentPath,
     /// Rotation name.
     pub name: String,
-    /// Changes to apply.
+    /// Changes of the rotation's settings.
     pub change: RotationChange,
 }
 
@@ -100,7 +100,8 @@ impl Operation for UpdateRotation {
     }
 }
 
-/// Sets the rotation interval, and the next rotation counted from the last rotation.
+/// Sets the rotation interval, and moves the next rotation so that the new interval is counted from
+/// the last rotation.
 fn set_interval(cx: &mut Context<'_, Write>, rotation: &mut RotationRecord, days: u32) {
     rotation.settings.interval_days = days;
     let from = rotation.schedule.last_at.unwrap_or(rotation.created_at);

@@ -53,7 +53,7 @@ use crate::ports::rotator::{Fault, Proxy};
 
 pub use payload::Asked;
 
-/// Maximum size of a request and of a response, in bytes.
+/// Maximum size of a request to the function and of a response, in bytes.
 pub const LIMIT: usize = 16 * 1024;
 
 const KID: &str = "lambda/kid";
@@ -61,39 +61,39 @@ const MAC: &str = "lambda/mac";
 const REQUEST_CIPHER: &str = "lambda/enc";
 const ANSWER_CIPHER: &str = "lambda/enc/answer";
 
-/// Step that a function is asked to carry out.
+/// Step that the proxy function is asked to carry out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Log in as the administrator and check the privileges.
     Test,
-    /// Set a password.
+    /// Set the password of a rotated user.
     Apply,
-    /// Log in as the user and check the privileges.
+    /// Log in as the rotated user and check the user's privileges.
     Verify,
-    /// Disable the login of a user.
+    /// Disable the login of a rotated user.
     Lock,
 }
 
-/// Unencrypted fields of a request, which the response must match.
+/// Unencrypted fields of a request. The response must contain the same values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heading {
-    /// Creation time.
+    /// Creation time of the request.
     pub at: Time,
-    /// Random nonce, unique to the request.
+    /// Random nonce, different for each request.
     pub nonce: [u8; 16],
     /// Rotation ID; nil if the step belongs to no rotation.
     pub rotation: RotationId,
-    /// Number of the attempt; 0 if the step belongs to no attempt.
+    /// Number of the rotation attempt; 0 if the step belongs to no attempt.
     pub sequence: u64,
-    /// Requested step.
+    /// Step that is requested.
     pub step: Step,
 }
 
-/// A function's response, authenticated and decrypted.
+/// Response of the proxy function, authenticated and decrypted.
 pub struct OpenedAnswer {
-    /// `ok`, or an error code.
+    /// Outcome of the step: `ok`, or an error code.
     pub outcome: String,
-    /// Payload as JSON.
+    /// Payload of the response, as JSON.
     pub payload: Zeroizing<Vec<u8>>,
 }
 
@@ -123,7 +123,7 @@ struct Answer {
 }
 
 impl Step {
-    /// Returns the step's name in messages.
+    /// Returns the name of the step, as used in messages to and from the proxy function.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -136,7 +136,7 @@ impl Step {
 }
 
 impl Heading {
-    /// Creates the heading of a new request, with a random nonce.
+    /// Creates the unencrypted fields of a new request, with a random nonce.
     #[must_use]
     pub fn draw(at: Time, rotation: RotationId, sequence: u64, step: Step) -> Self {
         Self { at, nonce: random(), rotation, sequence, step }
@@ -149,7 +149,8 @@ impl Heading {
         self.seal_with_iv(proxy, payload, random())
     }
 
-    /// Encrypts and signs with a given cipher nonce; only for reproducing published test vectors.
+    /// Encrypts and signs a request with a given cipher nonce; only for reproducing published test
+    /// vectors.
     #[must_use]
     #[cfg_attr(not(feature = "testing"), doc(hidden))]
     pub fn seal_with_iv(&self, proxy: &Proxy, payload: &[u8], iv: [u8; IV]) -> Option<Vec<u8>> {

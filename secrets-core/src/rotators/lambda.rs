@@ -1,8 +1,8 @@
 //! A rotator that invokes an AWS Lambda function in the target's network.
 //!
-//! The function is `examples/rotation-proxy`, or another that implements the message format in
-//! [`envelope`](super::envelope). This module never retries; the caller decides about retries, and
-//! repeating a step is idempotent in the function.
+//! The function is `examples/rotation-proxy`, or another function that implements the message
+//! format in [`envelope`](super::envelope). This module never retries; the caller decides about
+//! retries, and repeating a step is idempotent in the function.
 
 mod aws;
 
@@ -20,10 +20,10 @@ use crate::ports::rotator::{
     Applied, Apply, DatabaseRotator, Fault, Fence, Login, Target, TargetError,
 };
 
-/// Client that invokes Lambda functions.
+/// Client that invokes AWS Lambda functions.
 #[async_trait]
 pub trait Invoker: Send + Sync {
-    /// Invokes a function once, and waits at most 25 seconds for its result.
+    /// Invokes a Lambda function once, and waits at most 25 seconds for its result.
     async fn invoke(
         &self,
         arn: &str,
@@ -38,20 +38,20 @@ pub enum InvokeFault {
     /// Temporary failure: throttling, a service error, no connection, or a timeout. The function
     /// may or may not have run.
     Unavailable,
-    /// The function does not exist, or invoking it is not permitted.
+    /// The function does not exist, or the service is not permitted to invoke it.
     Refused,
-    /// The function failed or exceeded its own timeout. There is no sign of tampering.
+    /// The function failed or exceeded its own timeout.
     Broke,
 }
 
-/// A rotator that sends every step to the function in [`Target::proxy`].
+/// Rotator that sends every step to the Lambda function in [`Target::proxy`].
 pub struct LambdaRotator {
     invoker: Arc<dyn Invoker>,
     clock: Arc<dyn Clock>,
 }
 
 impl LambdaRotator {
-    /// Creates a rotator with an invoker and a clock, which timestamps requests.
+    /// Creates a rotator from an invoker and a clock. The clock gives the timestamps of requests.
     #[must_use]
     pub fn new(invoker: Arc<dyn Invoker>, clock: Arc<dyn Clock>) -> Self {
         Self { invoker, clock }

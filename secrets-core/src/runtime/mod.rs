@@ -25,7 +25,7 @@ impl Timer for TokioTimer {
     }
 }
 
-/// Runs CPU-bound work on tokio's thread pool for blocking work.
+/// Runner of CPU-bound work on tokio's thread pool for blocking work.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TokioOffload;
 

@@ -1,4 +1,4 @@
-//! The supervisor of background work.
+//! Supervisor of background work: runs the workers, and restarts them after failures.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,19 +10,19 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 use crate::engine::{Engine, Schedule, Worker};
 use crate::model::lock::lock;
 
-/// Timeout for a round to find its jobs.
+/// Maximum time in which a worker must find the jobs of a round (run).
 const ROUND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Maximum delay before a worker that failed runs again. Shorter than the time after which the
-/// worker would count as stopped.
+/// Maximum delay before a worker whose last round failed runs again. Shorter than the time after
+/// which the worker would count as stopped.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
-/// Maximum time that running jobs get to end after a stop.
+/// Maximum time that jobs get to end after the supervisor is stopped.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Runs workers until it is stopped. Each worker has its own task, a timeout for each job, and an
-/// increasing delay after failures. A worker that panics is restarted. Clones of a supervisor
-/// control the same workers.
+/// Supervisor that runs workers until it is stopped. Each worker has its own task, a timeout for
+/// each job, and an increasing delay after failures. A worker that panics is restarted. Clones of a
+/// supervisor control the same workers.
 #[derive(Clone)]
 pub struct Supervisor {
     workers: Arc<[Supervised]>,
@@ -34,10 +34,10 @@ pub struct Supervisor {
 pub struct WorkerHealth {
     /// Name of the worker.
     pub name: &'static str,
-    /// Time since the worker's last completed round.
+    /// Time since the worker completed its last round (run).
     pub age: Duration,
-    /// True if the last round was recent enough: within three intervals, or longer for workers with
-    /// short intervals or long jobs.
+    /// True if the worker's last completed round (run) was recent enough: within three intervals,
+    /// or longer for workers with short intervals or long jobs.
     pub is_running: bool,
 }
 
@@ -48,7 +48,8 @@ struct Supervised {
 }
 
 impl Supervisor {
-    /// Creates a supervisor of these workers. The workers start when [`run`](Self::run) is called.
+    /// Creates a supervisor for the given workers. The workers start when [`run`](Self::run) is
+    /// called.
     #[must_use]
     pub fn new(workers: Vec<Arc<dyn Worker>>) -> Self {
         let supervised = |worker: Arc<dyn Worker>| {
@@ -73,7 +74,7 @@ impl Supervisor {
         drop(self.stopped().wait_for(|stopped| *stopped).await);
     }
 
-    /// Stops the workers.
+    /// Asks the workers to stop. Returns immediately.
     pub fn stop(&self) {
         self.stopped.send_replace(true);
     }
@@ -91,7 +92,7 @@ impl Supervisor {
         self.workers.iter().map(Supervised::health).collect()
     }
 
-    /// True if every worker has completed a round recently enough.
+    /// True if the last completed round (run) of every worker was recent enough.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.workers.iter().all(|worker| worker.health().is_running)
@@ -141,7 +142,7 @@ impl Supervised {
         jobs.shutdown().await;
     }
 
-    /// Starts the jobs of one round.
+    /// Starts the jobs of one round of a worker.
     async fn round(
         &self,
         engine: &Arc<Engine>,
@@ -176,17 +177,17 @@ impl Supervised {
     }
 }
 
-/// Returns the error of a job that has ended; `None` if the job succeeded.
+/// Returns the error of a job that has ended or panicked; `None` if the job succeeded.
 fn failure(ended: Result<Result<(), String>, JoinError>) -> Option<String> {
     ended.map_err(|error| error.to_string()).flatten().err()
 }
 
-/// Returns the delay before the next round after this number of failures in a row.
+/// Returns the delay before the next round after this number of consecutive failures.
 fn backoff(failures: u32) -> Duration {
     Duration::from_secs(2_u64.saturating_pow(failures)).min(MAX_BACKOFF)
 }
 
-/// Formats an error with its causes, for the log.
+/// Formats an error together with its causes, for the log.
 fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -219,7 +220,7 @@ mod tests {
         stale_after: Duration::from_mins(10),
     };
 
-    /// Behaviour of a worker in its first round. Later rounds succeed.
+    /// Behaviour of the test worker in its first round. Later rounds succeed.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     enum First {
         Panics,

@@ -1,8 +1,8 @@
-//! Registry of the watched environments and projects, and notification of their watchers: clients
-//! with an open event stream.
+//! Registry of the watched environments and projects, and notification of their watchers (clients
+//! with an open event stream).
 //!
-//! One task per watched resource polls its revision every two seconds, for all its watchers. This
-//! works across nodes, and needs only the store.
+//! For each watched resource, one task polls the revision every two seconds on behalf of all
+//! watchers. This works for changes made on any node, and needs only the store.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -19,18 +19,18 @@ use crate::limits::{Permit, Permits};
 use crate::model::lock::lock;
 use crate::model::{Bound, Error, Result, TeamId};
 
-/// Poll interval of a watched resource.
+/// Interval between two polls of a watched resource's revision.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// `Retry-After` for a principal or team with too many watchers, in seconds.
+/// Value of the `Retry-After` header in seconds, if a user, token or team has too many watchers.
 const RETRY_SECONDS: i64 = 60;
 
-/// Default maximum number of watchers of a process.
+/// Default maximum number of watchers in one process.
 pub const DEFAULT_WATCH_LIMIT: usize = 100;
 
-/// Registry of the watched resources and watchers of one process. A host acquires a permit for each
-/// watcher, subscribes to the revision of the resource, and sends the changes with its own
-/// protocol.
+/// Registry of the watched resources and watchers of one process. For each watcher, the host
+/// application acquires a permit, subscribes to the revision of the resource, and sends the changes
+/// with its own protocol.
 pub struct WatchRegistry {
     engine: Arc<Engine>,
     limit: usize,
@@ -38,8 +38,8 @@ pub struct WatchRegistry {
     permits: Permits<WatchPlace>,
 }
 
-/// Publisher of the revision of a resource. The revision is `None` before the first poll, and after
-/// the resource is deleted.
+/// Sender of the revision of a watched resource to its subscribers. The revision is `None` before
+/// the first poll, and after the resource is deleted.
 type Revision = watch::Sender<Option<Tag>>;
 
 impl WatchRegistry {
@@ -50,14 +50,15 @@ impl WatchRegistry {
         Self { engine, limit, revisions, permits }
     }
 
-    /// Returns the number of watchers, and their maximum number.
+    /// Returns the current number of watchers and their maximum number.
     #[must_use]
     pub fn usage(&self) -> (usize, usize) {
         (self.permits.in_use(&WatchPlace::Process(self.limit)), self.limit)
     }
 
-    /// Acquires a permit for a watcher of a principal and a team. Fails if the limit of the
-    /// process, team or principal is reached.
+    /// Acquires a permit for a watcher: a user or token (`principal`) that watches a resource of
+    /// `team`. Fails if the process, the team or the principal already has its maximum number of
+    /// watchers.
     pub fn acquire(&self, team: TeamId, principal: Uuid) -> Result<Permit<WatchPlace>> {
         let places = WatchPlace::of(principal, team, self.limit);
         let permit = self.permits.acquire(places).map_err(|full| match full {
@@ -83,7 +84,8 @@ impl WatchRegistry {
         follower
     }
 
-    /// Polls the revision of a resource until it has no subscribers, or until it is deleted.
+    /// Polls the revision of a resource until there are no more subscribers, or until the resource
+    /// is deleted.
     async fn poll(self: Arc<Self>, target: WatchTarget, revision: Revision) {
         let mut ticks = interval(POLL_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -109,8 +111,8 @@ impl WatchRegistry {
         }
     }
 
-    /// Removes a resource from the registry if `may` returns true. Returns true if the resource is
-    /// not in the registry afterwards. A later subscriber then starts a new polling task.
+    /// Removes a resource from the registry if `may` returns true for it. Returns true if the
+    /// resource is no longer in the registry. A later subscriber then starts a new polling task.
     fn remove_if(&self, target: WatchTarget, may: impl Fn(&Revision) -> bool) -> bool {
         let mut revisions = lock(&self.revisions);
         let is_removed = revisions.get(&target).is_none_or(may);

@@ -22,7 +22,7 @@ pub fn entropy(text: &str) -> f64 {
         .sum()
 }
 
-/// Words that occur in placeholders.
+/// Words and character sequences that occur in placeholders, such as `${`.
 const PLACEHOLDER_WORDS: [&str; 34] = [
     "${",
     "$(",
@@ -60,11 +60,11 @@ const PLACEHOLDER_WORDS: [&str; 34] = [
     "xxxx",
 ];
 
-/// Characters that mark a placeholder if one of them is repeated eight times in a row.
+/// Characters that mark a text as a placeholder if one of them occurs eight times in a row.
 const FILLER: &str = "xX*.-_0#";
 
-/// True if a text is a placeholder and not a credential. Only its first 100 characters are checked:
-/// a long random text contains short words by chance.
+/// True if a text is a placeholder and not a credential. Only the first 100 characters are checked,
+/// because a long random text contains short words by chance.
 pub(super) fn is_stand_in(secret: &str) -> bool {
     let beginning: String = secret.chars().take(100).collect::<String>().to_ascii_lowercase();
     PLACEHOLDER_WORDS.iter().any(|word| beginning.contains(word)) || has_filler(&beginning)
@@ -79,12 +79,12 @@ fn has_filler(text: &str) -> bool {
     })
 }
 
-/// Verifies the checksum of a service token of this service.
+/// Returns true if the checksum of a service token of this service is valid.
 pub(super) fn service_token(secret: &str, _: &str) -> bool {
     TokenText::is_plausible(secret)
 }
 
-/// Common placeholder passwords.
+/// Passwords that are common placeholders, such as in examples.
 const PLACEHOLDER_PASSWORDS: [&str; 22] = [
     "1234",
     "12345",
@@ -110,8 +110,8 @@ const PLACEHOLDER_PASSWORDS: [&str; 22] = [
     "username",
 ];
 
-/// Checks a password in a URL: it must not be a variable, one repeated character or a common
-/// placeholder.
+/// Returns true if a password in a URL looks real: it is not a variable, one repeated character or
+/// a common placeholder.
 pub(super) fn password(secret: &str, _: &str) -> bool {
     let lower = secret.to_ascii_lowercase();
     let is_variable = ["$", "{", "}", "*", "%s", "%v"].iter().any(|sign| lower.contains(sign));
@@ -119,7 +119,8 @@ pub(super) fn password(secret: &str, _: &str) -> bool {
     !is_variable && !repeats && !PLACEHOLDER_PASSWORDS.contains(&lower.as_str())
 }
 
-/// Last words of names whose value is not a credential, such as `hash` in `token_hash`.
+/// Words that, at the end of a name, mean that its value is not a credential, such as `hash` in
+/// `token_hash`.
 const METADATA_WORDS: [&str; 29] = [
     "hash",
     "digest",
@@ -152,8 +153,8 @@ const METADATA_WORDS: [&str; 29] = [
     "ref",
 ];
 
-/// Checks a value assigned to a name that contains key, token or secret: it must mix letters and
-/// digits and not be an identifier, UUID or path.
+/// Returns true if a value that is assigned to a name with key, token or secret looks like a
+/// credential: it mixes letters and digits, and is not an identifier, UUID or path.
 pub(super) fn assigned(secret: &str, whole: &str) -> bool {
     let digits = secret.bytes().filter(u8::is_ascii_digit).count();
     let letters = secret.bytes().filter(u8::is_ascii_alphabetic).count();
@@ -167,7 +168,7 @@ pub(super) fn assigned(secret: &str, whole: &str) -> bool {
         && password(secret, whole)
 }
 
-/// Checks a quoted password: it must have at least three kinds of characters.
+/// Returns true if a quoted password looks real: it has at least three kinds of characters.
 pub(super) fn quoted_password(secret: &str, whole: &str) -> bool {
     let kinds: [fn(u8) -> bool; 4] = [
         |byte| byte.is_ascii_digit(),
@@ -179,8 +180,8 @@ pub(super) fn quoted_password(secret: &str, whole: &str) -> bool {
     found >= 3 && !is_metadata_name(whole) && !is_words(secret) && password(secret, whole)
 }
 
-/// True if the last word of the name before the assignment sign is in [`METADATA_WORDS`], as in
-/// `token_hash`.
+/// True if the last word of the name before the assignment sign is in [`METADATA_WORDS`], such as
+/// `hash` in `token_hash`.
 fn is_metadata_name(whole: &str) -> bool {
     let name = whole.split(['=', ':']).next().unwrap_or_default();
     let name = name.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
@@ -207,7 +208,7 @@ fn is_uuid(text: &str) -> bool {
     text.len() == 36 && crate::model::ids::parse(text).is_some()
 }
 
-/// True if a text consists of words, as identifiers and file names do: each part is letters,
+/// True if a text consists of words, like identifiers and file names: each part is letters,
 /// followed by at most four digits.
 fn is_words(text: &str) -> bool {
     let parts = text.split(['_', '-', '.', '/', ':', ' ']).filter(|part| !part.is_empty());

@@ -42,48 +42,48 @@ use crate::model::scans::Severity;
 
 pub(super) use self::place::{Place, Places};
 
-/// Credential found in a text.
+/// A credential that was found in a text.
 #[derive(Debug, Clone)]
 pub struct Match<'r> {
-    /// Rule that matched.
+    /// Detection rule that found the credential.
     pub rule: &'r Rule,
-    /// Byte range in the text; empty for a rule that only checks the path.
+    /// Byte range of the credential in the text; empty for a rule that checks only the path.
     pub span: Range<usize>,
-    /// Line number, starting at 1.
+    /// Line number of the credential, starting at 1.
     pub line: u32,
-    /// Column number in characters, starting at 1.
+    /// Column number of the credential in characters, starting at 1.
     pub column: u32,
 }
 
-/// Description of a found credential, without the credential.
+/// Description of a credential that was found, without the credential itself.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Sighting {
-    /// ID of the rule that matched.
+    /// ID of the detection rule that found the credential.
     pub rule_id: String,
-    /// Description of the rule.
+    /// Description of the detection rule.
     pub description: String,
-    /// Severity.
+    /// Severity of the finding.
     pub severity: Severity,
-    /// Line number, starting at 1.
+    /// Line number of the credential, starting at 1.
     pub line: u32,
-    /// Column number in characters, starting at 1.
+    /// Column number of the credential in characters, starting at 1.
     pub column: u32,
-    /// First and last characters of the credential.
+    /// First and last characters of the credential; the middle is left out.
     pub redacted: String,
     /// Entropy of the credential in bits per character, rounded to two decimal places.
     pub entropy: f64,
 }
 
-/// A match of one rule, before overlapping matches are removed.
+/// A match of one rule, before matches that overlap are removed.
 struct Candidate<'r> {
     rank: usize,
     rule: &'r Rule,
     span: Range<usize>,
 }
 
-/// Finds the credentials in a text, in the order of the text. `path` is the path of the text, for
-/// rules that apply to some files only; it may be empty.
+/// Finds the credentials in a text, in the order of the text. `path` is the path of the scanned
+/// file, for rules that apply only to some files; it may be empty.
 #[must_use]
 pub fn scan<'r>(text: &str, path: &str, rules: &'r Rules) -> Vec<Match<'r>> {
     let mut candidates = Vec::new();
@@ -97,8 +97,7 @@ pub fn scan<'r>(text: &str, path: &str, rules: &'r Rules) -> Vec<Match<'r>> {
 }
 
 impl Match<'_> {
-    /// Builds a description of the match that leaves out the credential. `text` is the scanned
-    /// text.
+    /// Builds a description of the match without the credential itself. `text` is the scanned text.
     #[must_use]
     pub fn sighting(&self, text: &str) -> Sighting {
         let secret = text.get(self.span.clone()).unwrap_or_default();
@@ -114,8 +113,8 @@ impl Match<'_> {
     }
 }
 
-/// Removes overlaps: of overlapping candidates, keeps the candidate of the first rule. Returns the
-/// candidates in the order of the text.
+/// Removes overlapping candidates: of several candidates that overlap, keeps the one of the most
+/// specific rule. Returns the candidates in the order of the text.
 fn without_overlaps(mut candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
     candidates.sort_by_key(|candidate| (candidate.rank, candidate.span.start));
     let mut kept: BTreeMap<usize, Candidate<'_>> = BTreeMap::new();

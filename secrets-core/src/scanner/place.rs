@@ -1,13 +1,13 @@
 //! Line and column numbers, computed in one pass over the text.
 
-/// Position in a text: line and column, both counted from 1.
+/// Position in a text: line number and column number, both starting at 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) line: u32,
     pub(crate) column: u32,
 }
 
-/// Comments that exclude a line from the scan.
+/// Comments that exclude their line from the scan.
 const ALLOW_COMMENTS: [&str; 2] = ["secrets:allow", "gitleaks:allow"];
 
 /// Converts byte offsets of a text to positions. Offsets must be in ascending order: each byte is
@@ -29,8 +29,9 @@ impl<'t> Places<'t> {
         places
     }
 
-    /// Returns the position of a byte offset, or `None` if an allow comment excludes its line. The
-    /// offset must be a character boundary and not before the offset of the previous call.
+    /// Returns the position of a byte offset, or `None` if a comment such as `secrets:allow`
+    /// excludes the line. The offset must be a character boundary and not before the offset of the
+    /// previous call.
     pub(crate) fn at(&mut self, offset: usize) -> Option<Place> {
         while offset > self.line_end {
             self.line = self.line.saturating_add(1);

@@ -1,7 +1,7 @@
-//! Redaction of credentials.
+//! Redaction: shortening of credentials so that they can be shown.
 
 /// Returns the first and last characters of a credential: at most the first four and the last
-/// three, and together at most a third of the credential.
+/// three, but never more than a third of the credential in total.
 #[must_use]
 pub fn redacted(secret: &str) -> String {
     // Some stores reject NUL, and control characters are not readable.

@@ -1,4 +1,4 @@
-//! Detection rules: patterns of credentials.
+//! Detection rules: how credentials are recognized.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,55 +14,56 @@ pub struct Rule {
     pub(super) id: String,
     pub(super) description: String,
     pub(super) severity: Severity,
-    /// Keywords: at least one keyword must be near the credential; case is ignored. If empty, the
-    /// whole text is searched.
+    /// Keywords of the rule, in any case: at least one must be near the credential. If the list is
+    /// empty, the whole text is searched.
     pub(super) keywords: Vec<String>,
-    /// Regular expression of the credential; `None` for a rule that only checks the path.
+    /// Regular expression that finds the credential; `None` for a rule that checks only the path.
     pub(super) expression: Option<Regex>,
-    /// Regular expression of the paths the rule applies to; `None` if it applies to all paths.
+    /// Regular expression of the file paths that the rule applies to; `None` if the rule applies to
+    /// all paths.
     pub(super) path: Option<Regex>,
-    /// Capture group that is the credential. 0 means the first group that is not empty, else the
-    /// whole match.
+    /// Number of the capture group that contains the credential. 0 means the first group that is
+    /// not empty or, if all are empty, the whole match.
     pub(super) group: usize,
-    /// Minimum entropy, in bits per character.
+    /// Minimum entropy of the credential, in bits per character.
     pub(super) entropy: f64,
-    /// Part of the text that is searched around a keyword.
+    /// Part of the text around a keyword that is searched.
     pub(super) reach: Reach,
-    /// True if placeholders such as `changeme` are skipped.
+    /// True if the rule skips placeholders such as `changeme`.
     pub(super) skips_stand_ins: bool,
-    /// Additional check, called with the credential and the whole match.
+    /// Function that additionally checks a match, called with the credential and the whole match.
     pub(super) check: Option<Check>,
-    /// Matches that are ignored.
+    /// Allowlists of the rule: descriptions of the matches that the rule ignores.
     pub(super) allowed: Vec<Allowlist>,
 }
 
 pub(super) type Check = fn(&str, &str) -> bool;
 
-/// Part of the text around a keyword in which the credential is searched.
+/// Part of the text around a keyword in which a rule searches for a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// The same line.
+    /// Line that contains the keyword.
     Line,
-    /// The line of the keyword and up to this many bytes after it.
+    /// Line that contains the keyword, and up to this many bytes after the line.
     Below(usize),
-    /// The whole text.
+    /// Whole text.
     Text,
 }
 
-/// Matches that a rule ignores.
+/// Description of the matches that a rule ignores.
 #[derive(Debug, Default)]
 pub(super) struct Allowlist {
     pub(super) regexes: Vec<Regex>,
     pub(super) stopwords: Vec<String>,
     pub(super) paths: Vec<Regex>,
-    /// Text that the regular expressions of the allowlist are tested on.
+    /// Text to which the regular expressions of the allowlist are applied.
     pub(super) target: Target,
-    /// True if all kinds of conditions of the allowlist must match (`AND`); false if one kind is
-    /// enough (`OR`).
+    /// True if the allowlist applies only to matches that satisfy all of its kinds of conditions
+    /// (`AND`); false if one kind is enough (`OR`).
     pub(super) needs_all: bool,
 }
 
-/// Match that an allowlist is tested on.
+/// A match that is compared with an allowlist.
 pub(super) struct AllowlistInput<'t> {
     text: &'t str,
     path: &'t str,
@@ -71,26 +72,26 @@ pub(super) struct AllowlistInput<'t> {
     whole: &'t str,
 }
 
-/// Text that the regular expressions of an allowlist are tested on.
+/// Text to which the regular expressions of an allowlist are applied.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Target {
-    /// The credential.
+    /// Credential that was found.
     #[default]
     Secret,
-    /// The whole match of the rule's expression.
+    /// Whole match of the rule's regular expression.
     Match,
-    /// The line that contains the match.
+    /// Line that contains the match.
     Line,
 }
 
-/// Error in a rule file: the rule's ID and the reason.
+/// Error in a rule file: the ID of the invalid rule and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleError {
     /// ID of the rule, `number N` if the rule has no ID, or `file` or `allowlist` if the error is
     /// not about a single rule.
     pub rule: String,
-    /// Reason.
+    /// Reason why the rule is invalid.
     pub reason: String,
 }
 
@@ -102,10 +103,10 @@ impl fmt::Display for RuleError {
 
 impl std::error::Error for RuleError {}
 
-/// Maximum memory of a compiled regular expression, and of its search cache, in bytes.
+/// Maximum memory in bytes of a compiled regular expression, and also of its search cache.
 const MAX_REGEX_SIZE: usize = 4 * 1024 * 1024;
 
-/// Compiles a regular expression, with limited memory.
+/// Compiles a regular expression, with a limit on its memory.
 pub(super) fn expression(text: &str) -> Result<Regex, String> {
     let compiled =
         RegexBuilder::new(text).size_limit(MAX_REGEX_SIZE).dfa_size_limit(MAX_REGEX_SIZE).build();
@@ -133,20 +134,20 @@ impl Rule {
         &self.id
     }
 
-    /// Returns the description for people.
+    /// Returns the description of the rule for people.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// Returns the severity.
+    /// Returns the severity of the credentials that the rule finds.
     #[must_use]
     pub fn severity(&self) -> Severity {
         self.severity
     }
 
-    /// Finds the credentials in a window of a text. Returns byte ranges of the text. Skips matches
-    /// that the allowlists of the rule, or those in `everywhere`, ignore.
+    /// Finds the credentials in a window (byte range) of a text. Returns their byte ranges in the
+    /// text. Skips matches that the rule's own allowlists or the allowlists in `everywhere` ignore.
     pub(super) fn search(
         &self,
         text: &str,
@@ -207,7 +208,7 @@ impl Allowlist {
     }
 }
 
-/// Returns the line on which a span begins, limited to 1,024 bytes on either side.
+/// Returns the line on which a byte range begins, limited to 1,024 bytes before and after.
 fn line<'t>(text: &'t str, span: &Range<usize>) -> &'t str {
     let from = text.floor_char_boundary(span.start.saturating_sub(1_024));
     let to = text.ceil_char_boundary((span.end + 1_024).min(text.len()));

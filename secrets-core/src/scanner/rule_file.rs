@@ -1,12 +1,12 @@
-//! Custom rules of an operator, in the gitleaks configuration format.
+//! Detection rules that an operator adds, in the gitleaks configuration format.
 
 use serde::Deserialize;
 
 use super::rule::{Allowlist, Reach, Rule, RuleError, Target, expression};
 use crate::model::scans::Severity;
 
-/// Rule file, decoded from TOML by the caller. Unknown fields are ignored, because gitleaks' own
-/// files contain some.
+/// Rule file of an operator. The caller decodes the TOML. Unknown fields are ignored, because
+/// gitleaks' own files contain some.
 #[derive(Debug, Default, Deserialize)]
 pub struct RuleFile {
     #[serde(default)]
@@ -18,13 +18,13 @@ pub struct RuleFile {
     allowlists: Vec<WrittenAllowlist>,
 }
 
-/// Relation of the file's rules to the built-in rules.
+/// Section `extend` of a rule file: determines which built-in rules are used as well.
 #[derive(Debug, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Extend {
-    /// True if the built-in rules are used as well.
+    /// True if the built-in rules are used in addition to the rules of the file.
     use_default: bool,
-    /// IDs of built-in rules that are turned off.
+    /// IDs of the built-in rules that are not used.
     disabled_rules: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ enum Condition {
     All,
 }
 
-/// Compiled content of a rule file.
+/// Rules and settings of a rule file, compiled.
 pub(super) struct Compiled {
     pub(super) rules: Vec<Rule>,
     pub(super) allowed: Vec<Allowlist>,
@@ -84,11 +84,11 @@ pub(super) struct Compiled {
     pub(super) disabled: Vec<String>,
 }
 
-/// Maximum number of rules in one file.
+/// Maximum number of rules in one rule file.
 const MAX_RULES: usize = 2_000;
 
 impl RuleFile {
-    /// Compiles all rules, or returns the first error.
+    /// Compiles all rules of the file, or returns the first error.
     pub(super) fn compile(self) -> Result<Compiled, RuleError> {
         if self.rules.len() > MAX_RULES {
             return Err(error("file", "must be at most 2000 rules"));

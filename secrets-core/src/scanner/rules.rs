@@ -1,4 +1,4 @@
-//! Sets of rules.
+//! Sets of detection rules.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,21 +11,22 @@ use super::built_in;
 use super::rule::{Allowlist, Reach, Rule, RuleError};
 use super::rule_file::RuleFile;
 
-/// Rules that are used together, with one automaton that finds the keywords of all rules.
+/// Detection rules that are used together, with one automaton that finds the keywords of all rules.
 pub struct Rules {
-    /// Rules, most specific first: of overlapping matches, the match of the first rule is kept.
+    /// All rules, most specific first. If matches overlap, the match of the rule that comes first
+    /// is kept.
     all: Vec<Rule>,
-    /// Allowlists for the matches of all rules.
+    /// Allowlists that apply to the matches of all rules.
     allowed: Vec<Allowlist>,
     keywords: AhoCorasick,
-    /// Indices in `all` of the rules of each keyword.
+    /// For each keyword, the indices in `all` of the rules with this keyword.
     by_keyword: Vec<Vec<usize>>,
 }
 
-/// Maximum number of bytes before the keyword in a window, for long lines.
+/// Maximum number of bytes of a line that are searched before a keyword.
 const WINDOW_BEFORE: usize = 1_024;
 
-/// Maximum number of bytes after the keyword in a window, for long lines.
+/// Maximum number of bytes of a line that are searched after a keyword.
 const WINDOW_AFTER: usize = 4_096;
 
 static BUILT_IN: LazyLock<Rules> = LazyLock::new(|| {
@@ -35,7 +36,7 @@ static BUILT_IN: LazyLock<Rules> = LazyLock::new(|| {
 });
 
 impl Rules {
-    /// Returns the built-in rules.
+    /// Returns the built-in detection rules.
     #[must_use]
     pub fn built_in() -> &'static Self {
         &BUILT_IN
@@ -80,7 +81,7 @@ impl Rules {
         Self { all: Vec::new(), allowed: Vec::new(), keywords, by_keyword: Vec::new() }
     }
 
-    /// Iterates over the rules, most specific first.
+    /// Iterates over the detection rules, most specific first.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.all.iter()
     }
@@ -89,8 +90,8 @@ impl Rules {
         &self.allowed
     }
 
-    /// Returns each rule with the windows of the text in which it may match. Windows are in order
-    /// and do not overlap.
+    /// Returns each rule with the parts of the text (windows) in which it may match. The windows
+    /// are in order and do not overlap.
     pub(super) fn windows(&self, text: &str) -> Vec<(&Rule, Vec<Range<usize>>)> {
         let everywhere = |rule: &Rule| rule.keywords.is_empty().then_some(0..text.len());
         let mut windows: Vec<(&Rule, Vec<Range<usize>>)> =
@@ -119,7 +120,7 @@ impl Rules {
     }
 }
 
-/// Returns the line around a keyword, cut off if it is long.
+/// Returns the byte range of the line around a keyword. A long line is shortened on both sides.
 fn line_around(text: &str, hit: Range<usize>) -> Range<usize> {
     let from = text.floor_char_boundary(hit.start.saturating_sub(WINDOW_BEFORE));
     let to = text.ceil_char_boundary((hit.end + WINDOW_AFTER).min(text.len()));
@@ -128,11 +129,11 @@ fn line_around(text: &str, hit: Range<usize>) -> Range<usize> {
     start..end
 }
 
-/// Maximum distance in bytes at which two windows are merged, to limit their number.
+/// Maximum distance in bytes between two windows that are merged into one, to limit their number.
 const MERGE_DISTANCE: usize = 64;
 
-/// Adds a window to the list. Merges it with the last window if they are close, so that no text is
-/// searched twice.
+/// Adds a window to the list. Merges it with the last window if the two are close, so that no text
+/// is searched twice.
 fn add(windows: &mut Vec<Range<usize>>, window: Range<usize>) {
     match windows.last_mut() {
         Some(last) if window.start <= last.end + MERGE_DISTANCE => {

@@ -2,7 +2,8 @@ use serde_json::json;
 
 use super::*;
 
-/// Returns `count` characters of the alphabet in a pseudo-random order that does not repeat soon.
+/// Returns `count` characters of the alphabet in a pseudo-random order, without an obvious
+/// repetition.
 pub(super) fn draw(alphabet: &str, count: usize) -> String {
     let letters: Vec<char> = alphabet.chars().collect();
     let mut state = 0x2545_f491_u32;

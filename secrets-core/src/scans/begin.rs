@@ -1,4 +1,4 @@
-//! First step of a scan: authorization and loading.
+//! First step of a scan: authorizing the caller and loading the stored secrets to compare with.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{ProjectId, Result, ScanId, TeamId, Time};
 use crate::scanner::Rules;
 
-/// Begins a scan: authorizes the caller and loads the stored values to compare with. Because secret
-/// values are read, an audit entry is always written.
+/// Begins a scan: authorizes the caller and loads the stored secret values that the content is
+/// compared with. Since secret values are read, an audit entry is always written.
 #[derive(Debug)]
 pub struct PlanScan {
-    /// Content to scan.
+    /// Request for the scan, with the content to scan.
     pub scan: NewScan,
 }
 
-/// A scan that is ready to run: [`search`](PlannedScan::search) searches,
-/// [`ConcludeScan`](super::ConcludeScan) stores the result.
+/// A scan that is ready to run: [`search`](PlannedScan::search) performs it, and
+/// [`ConcludeScan`](super::ConcludeScan) stores its findings.
 pub struct PlannedScan {
     pub(super) id: ScanId,
     pub(super) team: TeamId,
@@ -64,7 +64,7 @@ impl Operation for PlanScan {
     }
 }
 
-/// Serializes only the scan ID; the rest is input of the next step.
+/// Serializes only the scan ID. The other fields are input of the next step.
 impl Serialize for PlannedScan {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         self.id.serialize(serializer)

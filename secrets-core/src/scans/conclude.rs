@@ -1,4 +1,4 @@
-//! Last step of a scan: storing the findings.
+//! Last step of a scan: storing its findings.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use crate::model::scans::{FindingStatus, Severity};
 use crate::model::{FindingId, Result};
 use crate::store::{FindingRecord, ScanRecord};
 
-/// Stores a finished scan. A finding that the team marked as false positive or ignored in an
-/// earlier scan starts with that status.
+/// Stores a finished scan with its findings. A finding that the team marked as false positive or
+/// ignored in an earlier scan starts with that status.
 #[derive(Debug)]
 pub struct ConcludeScan {
-    /// Finished scan.
+    /// Scan whose search has ended.
     pub scan: FinishedScan,
 }
 

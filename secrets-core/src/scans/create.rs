@@ -1,14 +1,14 @@
-//! Running a whole scan: begin, search, store.
+//! Running a whole scan: plan, search and store.
 
 use super::{ConcludeScan, NewScan, PlanScan, ScanWithFindings};
 use crate::engine::{Caller, Callers, Engine, Operation, Task};
 use crate::model::Result;
 
-/// Runs a scan and stores its findings. No transaction is open during the search, and stored values
-/// are read only after the scan has a permit to run.
+/// Runs a scan and stores its findings. No transaction is open during the search, and stored secret
+/// values are read only after the scan has a permit to run.
 #[derive(Debug)]
 pub struct CreateScan {
-    /// Content to scan.
+    /// Request for the scan, with the content to scan.
     pub scan: NewScan,
 }
 

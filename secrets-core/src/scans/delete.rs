@@ -4,8 +4,8 @@ use super::scope::locked_scan;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Permission, Result, ScanId, Subject};
 
-/// Deletes a scan and its findings. Allowed for its creator and for team owners and admins. The
-/// saved statuses false positive and ignored stay in effect for later scans.
+/// Deletes a scan and its findings. Allowed for the scan's creator and for team owners and admins.
+/// Findings marked as false positive or ignored keep this status in later scans.
 #[derive(Debug)]
 pub struct DeleteScan {
     /// Scan ID; `None` if the given text is not a valid ID, which is treated as an unknown scan.

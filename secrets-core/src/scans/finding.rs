@@ -1,4 +1,4 @@
-//! Findings of a scan, as shown to the caller.
+//! Findings of a scan, in the form in which they are returned to the caller.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::model::{
 };
 use crate::store::{FindingRecord, SecretLocation};
 
-/// Finding of a scan.
+/// Finding of a scan: a credential that was found, with its status.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Finding {
@@ -20,52 +20,56 @@ pub struct Finding {
     pub id: FindingId,
     /// Scan ID.
     pub scan_id: ScanId,
-    /// ID of the rule that matched.
+    /// ID of the detection rule that matched.
     pub rule_id: String,
-    /// Description of the rule.
+    /// Description of the detection rule.
     pub description: String,
-    /// Severity.
+    /// Severity of the finding.
     pub severity: Severity,
-    /// Path of the file.
+    /// Path of the file that contains the credential.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Line number, starting at 1.
+    /// Line number of the credential, starting at 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// Column number in characters, starting at 1.
+    /// Column number of the credential in characters, starting at 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    /// Commit ID.
+    /// ID of the commit that contains the credential.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Fingerprint: the same for the same finding in every scan of this team and project.
+    /// Fingerprint that identifies the finding: all scans of this team and project give the same
+    /// finding the same fingerprint.
     pub fingerprint: String,
-    /// First and last characters of the credential; for a stored value, only an ellipsis.
+    /// First and last characters of the credential. Only an ellipsis if the credential is a stored
+    /// secret value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redacted: Option<String>,
-    /// Entropy of the credential, in bits per character. Absent for a stored value.
+    /// Entropy of the credential, in bits per character. Absent if the credential is a stored
+    /// secret value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entropy: Option<f64>,
-    /// Stored secret that has this value. Present only if the caller may read that secret.
+    /// Stored secret whose value is the credential. Present only if the caller may read that
+    /// secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matches_secret: Option<MatchedSecret>,
-    /// Status.
+    /// Status that a user gave to the finding.
     pub status: FindingStatus,
-    /// Reason given for the status.
+    /// Reason that a user gave for the status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// Creation time.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
-    /// Time of the last status change.
+    /// Time of the last change of the finding's status.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub updated_at: Time,
-    /// User who made the last status change.
+    /// ID of the user who made the last status change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_by: Option<Uuid>,
 }
 
-/// Stored secret whose value was found.
+/// Stored secret whose value was found in scanned content.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MatchedSecret {
@@ -106,8 +110,8 @@ impl Finding {
     }
 }
 
-/// Converts findings for the caller. A finding names the stored secret it matches only if the
-/// caller may read that secret now.
+/// Converts findings for the response. A finding includes the stored secret that it matches only if
+/// the caller may read that secret at this time.
 pub(super) async fn shown<A: Access>(
     cx: &mut Context<'_, A>,
     findings: Vec<FindingRecord>,

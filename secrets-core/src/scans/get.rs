@@ -1,4 +1,4 @@
-//! Loading one scan.
+//! Reading one scan.
 
 use super::ScanWithFindings;
 use super::finding::shown;
@@ -6,7 +6,7 @@ use super::scope::scan;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{Result, ScanId};
 
-/// Returns a scan with its findings.
+/// Reads a scan with its findings.
 #[derive(Debug)]
 pub struct GetScan {
     /// Scan ID; `None` if the given text is not a valid ID, which is treated as an unknown scan.

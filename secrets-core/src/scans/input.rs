@@ -1,4 +1,4 @@
-//! Input of a scan, as submitted by the caller.
+//! Input of a scan, as submitted in a request.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::model::{Code, Error, FieldError, ProjectRef, Result, TeamId, whole};
 /// Maximum number of files in one scan.
 const MAX_FILES: usize = 1_000;
 
-/// Maximum number of findings that one scan keeps, and that one request may submit.
+/// Maximum number of findings that are stored for one scan, and that one request may submit.
 pub(super) const FINDINGS: usize = 1_000;
 
 /// Request for a scan.
@@ -23,55 +23,57 @@ pub(super) const FINDINGS: usize = 1_000;
     "source": { "type": "text", "name": "deploy.sh" }, "content": "export TOKEN=…",
 })))]
 pub struct NewScan {
-    /// Team ID. Default: the project's team, else the caller's only team, else their personal team.
+    /// ID of the team that owns the scan. Defaults to the project's team or, without a project, to
+    /// the caller's only team or personal team.
     pub team_id: Option<TeamId>,
-    /// Project, by ID or slug. If given, the content is compared with the secret values of this
-    /// project only.
+    /// Project of the scan, by ID or slug. If given, the content is compared only with the secret
+    /// values of this project.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub project_id: Option<ProjectRef>,
-    /// Source of the content; its type decides which one of the following fields is required.
+    /// Source of the content. Its type determines which one of the following fields is required.
     #[cfg_attr(feature = "openapi", schema(value_type = ScanSource))]
     pub source: Object<ScanSource>,
-    /// Text to scan.
+    /// Text to scan. Required for the source type `text`.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub content: Option<Content>,
-    /// Files to scan: 1 to 1,000.
+    /// Files to scan: 1 to 1,000. Required for the source type `files`.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<ScannedFile>>))]
     pub files: Option<Vec<Object<ScannedFile>>>,
-    /// Findings of another scanner: 1 to 1,000.
+    /// Findings of another scanner: 1 to 1,000. Required for the source type `findings`.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<SubmittedFinding>>))]
     pub findings: Option<Vec<Object<SubmittedFinding>>>,
 }
 
-/// Source of the scanned content.
+/// Source of the content to scan.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ScanSource {
-    /// Source type.
+    /// Type of the source: text, files or findings.
     #[serde(rename = "type")]
     pub kind: SourceKind,
-    /// Display name: at most 200 visible characters.
+    /// Display name of the source: at most 200 visible characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Commit ID: at most 100 visible characters.
+    /// ID of the commit that contains the content: at most 100 visible characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
 }
 
-/// Text to scan. It may contain secrets, so `Debug` hides it and its memory is wiped when dropped.
+/// Text to scan. Because the text may contain secrets, `Debug` does not show it, and its memory is
+/// wiped when it is dropped.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(from = "String")]
 #[cfg_attr(feature = "openapi", schema(value_type = String))]
 pub struct Content(Zeroizing<String>);
 
-/// File to scan.
+/// A file to scan.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ScannedFile {
-    /// File path: 1 to 1,024 characters, without control characters.
+    /// Path of the file: 1 to 1,024 characters, without control characters.
     pub path: String,
-    /// File content.
+    /// Content of the file.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub content: Content,
 }
@@ -80,35 +82,37 @@ pub struct ScannedFile {
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SubmittedFinding {
-    /// ID of the rule that matched: 1 to 100 visible characters.
+    /// ID of the detection rule that matched: 1 to 100 visible characters.
     pub rule_id: String,
-    /// Description of the rule: at most 500 visible characters.
+    /// Description of the detection rule: at most 500 visible characters.
     pub description: Option<String>,
-    /// Severity. Default: the severity of the rule with this ID, or medium if there is no such
-    /// rule.
+    /// Severity of the finding. Defaults to the severity of the rule with this ID, or to medium if
+    /// there is no such rule.
     pub severity: Option<Severity>,
-    /// Path of the file.
+    /// Path of the file that contains the credential.
     pub path: Option<String>,
-    /// Line number, starting at 1.
+    /// Line number of the credential, starting at 1.
     #[serde(default, deserialize_with = "whole::optional")]
     pub line: Option<u32>,
-    /// Column number, starting at 1.
+    /// Column number of the credential, starting at 1.
     #[serde(default, deserialize_with = "whole::optional")]
     pub column: Option<u32>,
-    /// Commit ID.
+    /// ID of the commit that contains the credential.
     pub commit: Option<String>,
-    /// The credential. It is hashed, compared with stored values, and then discarded.
+    /// Credential that was found. It is hashed, compared with stored secret values, and then
+    /// discarded.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub secret: Option<Content>,
-    /// Fingerprint that identifies the finding if the credential is not given: at most 2,048 bytes.
+    /// Fingerprint that identifies the finding if the credential itself is not given: at most 2,048
+    /// bytes.
     pub fingerprint: Option<String>,
 }
 
 /// Validated content of a scan.
 pub(super) enum Input {
-    /// Texts with their paths.
+    /// Texts to scan, each with its path or name if known.
     Texts(Vec<(Option<String>, Content)>),
-    /// Findings of another scanner.
+    /// Findings that another scanner reported.
     Findings(Vec<SubmittedFinding>),
 }
 
@@ -145,7 +149,7 @@ impl NewScan {
         }
     }
 
-    /// Validates the request as a whole and splits it into source and content.
+    /// Validates the whole request and splits it into its source and its content.
     pub(super) fn checked(self) -> Result<(ScanSource, Input)> {
         let Self { source: Object(source), content, files, findings, .. } = self;
         let mut errors = FieldErrors::default();
@@ -177,7 +181,7 @@ impl NewScan {
     }
 }
 
-/// Collected validation errors, at most [`MAX_FIELD_ERRORS`].
+/// Validation errors collected for one request, at most [`MAX_FIELD_ERRORS`].
 #[derive(Default)]
 struct FieldErrors(Vec<FieldError>);
 
@@ -212,7 +216,7 @@ impl FieldErrors {
         }
     }
 
-    /// Checks a path. All characters of file names are allowed, except control characters.
+    /// Validates a file path. All characters are allowed, except control characters.
     fn path(&mut self, field: String, path: Option<&str>) {
         let Some(path) = path else { return };
         if !(1..=1_024).contains(&path.chars().count()) || path.chars().any(char::is_control) {

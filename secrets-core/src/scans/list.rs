@@ -11,9 +11,9 @@ const LIMIT: u32 = 100;
 /// Lists the newest 100 scans of a project, of a team, or of all teams of the caller, newest first.
 #[derive(Debug)]
 pub struct ListScans {
-    /// Team ID.
+    /// Team whose scans are listed.
     pub team: Option<TeamId>,
-    /// Project, by ID or slug.
+    /// Project whose scans are listed, by ID or slug.
     pub project: Option<ProjectRef>,
 }
 

@@ -45,40 +45,41 @@ pub struct Scan {
     pub id: ScanId,
     /// Team ID.
     pub team_id: TeamId,
-    /// Project ID, if the scan belongs to a project.
+    /// Project that the scan belongs to; absent for a scan of the team as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_id: Option<ProjectId>,
     /// Source of the scanned content.
     pub source: ScanSource,
-    /// Status.
+    /// Status of the scan.
     pub status: ScanStatus,
-    /// Number of findings.
+    /// Number of findings that are stored.
     pub findings_count: u32,
     /// Number of findings of each severity.
     pub by_severity: BySeverity,
     /// True if there were more than 1,000 findings. Only the 1,000 most severe are kept.
     pub truncated: bool,
-    /// Number of stored secret values the content was compared with.
+    /// Number of stored secret values that the content was compared with.
     pub secrets_compared: u32,
-    /// Start time.
+    /// Time when the scan started.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub started_at: Time,
-    /// Completion time.
+    /// Time when the scan ended.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub completed_at: Time,
-    /// User who created the scan.
+    /// ID of the user who created the scan.
     pub created_by: UserId,
     /// Creation time.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
 }
 
-/// Status of a scan. A scan runs within its request, so a scan in a response is always completed.
+/// Status of a scan. A scan runs to its end within the request that creates it, so a scan in a
+/// response is always completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ScanStatus {
-    /// The scan has finished.
+    /// The search has ended and the findings are stored.
     Completed,
 }
 
@@ -86,19 +87,19 @@ pub enum ScanStatus {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BySeverity {
-    /// Findings of high severity.
+    /// Number of findings of high severity.
     pub high: u32,
-    /// Findings of medium severity.
+    /// Number of findings of medium severity.
     pub medium: u32,
-    /// Findings of low severity.
+    /// Number of findings of low severity.
     pub low: u32,
 }
 
-/// Scan with its findings.
+/// A scan with its findings.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ScanWithFindings {
-    /// The scan.
+    /// Scan without its findings.
     #[serde(flatten)]
     pub scan: Scan,
     /// Findings, in the order of the scanned content.

@@ -1,11 +1,12 @@
-//! Team and project of a scan, and authorization of the caller.
+//! Determining the team and project of a scan, and authorizing the caller.
 
 use crate::access::NOT_A_MEMBER;
 use crate::engine::{Access, Context, Read, Write};
 use crate::model::{Error, Permission, ProjectId, ProjectRef, Result, ScanId, Subject, TeamId};
 use crate::store::ScanRecord;
 
-/// Resolves the team and the project of a scan, and checks that the caller is a member of the team.
+/// Determines the team and the project of a scan from the request, and checks that the caller is a
+/// member of the team.
 pub(super) async fn place(
     cx: &mut Context<'_, Read>,
     team: Option<TeamId>,
@@ -26,7 +27,7 @@ pub(super) async fn place(
     Ok((team, None))
 }
 
-/// Locks the project of a scan, or the team of a scan without a project. Checks that the caller is
+/// Locks the project of a scan or, if the scan has no project, its team. Checks that the caller is
 /// a member of the team.
 pub(super) async fn lock_place(
     cx: &mut Context<'_, Write>,
@@ -41,7 +42,8 @@ pub(super) async fn lock_place(
     }
 }
 
-/// Loads a scan, if the caller is a member of its team and has access to its project.
+/// Loads a scan. Fails unless the caller is a member of the scan's team and has access to its
+/// project.
 pub(super) async fn scan(cx: &mut Context<'_, Read>, scan: Option<ScanId>) -> Result<ScanRecord> {
     let scan = known(cx, scan).await?;
     cx.team(scan.team, Permission::See, UNKNOWN).await?;
@@ -51,8 +53,8 @@ pub(super) async fn scan(cx: &mut Context<'_, Read>, scan: Option<ScanId>) -> Re
     Ok(scan)
 }
 
-/// Locks the team and the project of a scan, and loads the scan, if the caller has the required
-/// permission in its team and access to its project.
+/// Locks the team and the project of a scan, and loads the scan. Fails unless the caller has the
+/// required permission in the team and access to the project.
 pub(super) async fn locked_scan(
     cx: &mut Context<'_, Write>,
     scan: Option<ScanId>,
@@ -66,7 +68,7 @@ pub(super) async fn locked_scan(
     Ok(scan)
 }
 
-/// Error for an unknown scan.
+/// Error for a scan that does not exist.
 const UNKNOWN: Error = Error::NotFound(Subject::Scan);
 
 async fn known<A: Access>(cx: &mut Context<'_, A>, scan: Option<ScanId>) -> Result<ScanRecord> {

@@ -1,4 +1,4 @@
-//! The search step of a scan. Needs no store, clock or runtime.
+//! Search step of a scan. Needs neither a store, a clock nor an async runtime.
 
 use super::begin::PlannedScan;
 use super::input::{FINDINGS, Input, ScanSource, SubmittedFinding};
@@ -9,11 +9,12 @@ use crate::model::{ProjectId, ScanId, TeamId, Time};
 use crate::scanner::{Place, Places, Rules, entropy, redacted, scan};
 use crate::store::SecretLocation;
 
-/// Rule ID, description and severity of a finding that is a stored value and matches no rule.
+/// Rule ID, description and severity of a finding that is a stored secret value and that no
+/// detection rule matches.
 const STORED_VALUE_RULE: (&str, &str, Severity) =
     ("stored-secret-value", "Value of a secret stored in this service", Severity::High);
 
-/// Finished scan, to be stored by [`ConcludeScan`](super::ConcludeScan).
+/// A scan whose search has ended, to be stored by [`ConcludeScan`](super::ConcludeScan).
 #[derive(Debug)]
 pub struct FinishedScan {
     pub(super) id: ScanId,
@@ -26,7 +27,7 @@ pub struct FinishedScan {
     pub(super) began_at: Time,
 }
 
-/// A finding to be stored. It does not contain the credential.
+/// A finding to be stored. Does not contain the credential.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) rule: String,
@@ -43,8 +44,8 @@ pub(super) struct Found {
 }
 
 impl PlannedScan {
-    /// Searches the content. The time is linear in the length of the text, so run this on a thread
-    /// where blocking is allowed.
+    /// Searches the content for credentials. The time is proportional to the length of the text, so
+    /// run this function on a thread that may block.
     #[must_use]
     pub fn search(self) -> FinishedScan {
         let rules = self.rules.as_deref().unwrap_or_else(|| Rules::built_in());
@@ -75,8 +76,8 @@ impl PlannedScan {
     }
 }
 
-/// Keeps the `most` most severe findings, without changing their order. Returns true if findings
-/// were dropped.
+/// Keeps only the `most` most severe findings, without changing their order. Returns true if
+/// findings were removed.
 fn keep_worst<T>(found: &mut Vec<T>, most: usize, severity_of: fn(&T) -> Severity) -> bool {
     if found.len() <= most {
         return false;
@@ -95,7 +96,7 @@ fn keep_worst<T>(found: &mut Vec<T>, most: usize, severity_of: fn(&T) -> Severit
     true
 }
 
-/// Rules and stored values to search for.
+/// Detection rules and stored secret values that a scan searches for.
 struct Search<'a> {
     rules: &'a Rules,
     stored: &'a StoredValues,
@@ -103,9 +104,10 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Finds rule matches and stored values, in the order of the text. A rule match that overlaps a
-    /// stored value is reported as one finding. Each of the two lists may have one more entry than
-    /// a scan keeps, so that the caller notices truncation.
+    /// Finds credentials and stored secret values in a text, in the order of the text. If a rule
+    /// match overlaps a stored value, reports both as one finding. Rule matches and stored values
+    /// may each exceed the maximum number of findings by one, so that the caller notices that
+    /// findings must be left out.
     fn text(&self, text: &str, path: Option<&str>, commit: Option<&str>) -> Vec<Found> {
         let stored = self.stored.find_all(text);
         let mut is_reported = vec![false; stored.len()];
@@ -144,8 +146,8 @@ impl Search<'_> {
         located.collect()
     }
 
-    /// Converts a finding of another scanner. If it contains a credential, the credential is
-    /// treated as if this scan had found it.
+    /// Converts a finding of another scanner. A credential in it is treated as if this scan had
+    /// found it.
     fn submitted(&self, finding: SubmittedFinding) -> Found {
         let own_rule = self.rules.iter().find(|rule| rule.id() == finding.rule_id);
         let own = own_rule.map_or((finding.rule_id.as_str(), Severity::default()), |rule| {
@@ -169,8 +171,9 @@ impl Search<'_> {
         Found { line: finding.line, column: finding.column, commit: finding.commit, ..found }
     }
 
-    /// Builds a finding. For a stored value it contains neither characters nor entropy, because a
-    /// user who may read the finding may not be allowed to read the secret.
+    /// Builds a finding. For a stored secret value, the finding contains neither characters nor
+    /// entropy of it, because a user who may read the finding may not be allowed to read the
+    /// secret.
     fn found(
         &self,
         (rule, description, severity): (&str, &str, Severity),
@@ -201,8 +204,8 @@ impl Search<'_> {
         }
     }
 
-    /// Computes the fingerprint of a submitted finding without a credential, from the fingerprint
-    /// of the scanner that reported it or else from its position.
+    /// Computes the fingerprint of a submitted finding that contains no credential: from the
+    /// fingerprint that the other scanner reported or, without one, from the finding's position.
     fn fingerprint_of(&self, finding: &SubmittedFinding) -> Fingerprint {
         let (rule, path) = (finding.rule_id.as_bytes(), bytes(finding.path.as_deref()));
         if let Some(fingerprint) = &finding.fingerprint {

@@ -1,7 +1,7 @@
 //! Stored secret values that a scan is compared with.
 //!
-//! The values are decrypted once, in memory, hashed with a MAC key that exists only for this scan,
-//! and wiped. During the search there are only hashes, from which no value can be recovered.
+//! The values are decrypted in memory, hashed with a MAC key that exists only during this scan, and
+//! wiped. The search uses only the hashes, from which no value can be recovered.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -16,24 +16,26 @@ use crate::model::{
 use crate::secrets::sealing::open_value;
 use crate::store::{SecretLocation, Selection};
 
-/// Maximum number of values a scan is compared with.
+/// Maximum number of secret values that a scan is compared with.
 const MAX_VALUES: usize = 10_000;
 
-/// Minimum length of a compared value. Shorter values occur in any text by chance.
+/// Minimum length of a secret value that is compared, in bytes. Shorter values occur in any text by
+/// chance.
 const MIN_LENGTH: usize = 8;
 
-/// Hashed secret values.
+/// Hashes of the stored secret values that a scan is compared with.
 pub(super) struct StoredValues {
     key: FingerprintKey,
-    /// Hash key of the hints, private to this process.
+    /// Hash key for `hints`, private to this process.
     hints_key: RandomState,
-    /// Hashes of length, first and last bytes of each value. They reject most parts of a text
-    /// cheaply, before the MAC is computed.
+    /// Hash of the length, the first and the last bytes of each value. Most parts of a text match
+    /// no such hash, so the slower MAC is not computed for them.
     hints: HashSet<u64>,
-    /// Location of each value, with the distance in the inheritance chain between the environment
-    /// that stores it and the environment through which it was found.
+    /// Secret that has each value, by the value's MAC. The number is the distance in the
+    /// inheritance chain between the environment that stores the secret and the environment through
+    /// which it was found.
     places: HashMap<Fingerprint, (usize, SecretLocation)>,
-    /// MAC of each secret that was decrypted; `None` if its value is not used for comparison.
+    /// MAC of each secret value that was decrypted; `None` if the value is not compared.
     opened: HashMap<SecretId, Option<Fingerprint>>,
 }
 
@@ -48,7 +50,7 @@ impl StoredValues {
         }
     }
 
-    /// Returns the number of secrets whose values are compared.
+    /// Returns the number of secrets whose values are compared with the content.
     pub(super) fn compared(&self) -> usize {
         self.opened.values().filter(|hash| hash.is_some()).count()
     }
@@ -111,8 +113,8 @@ impl StoredValues {
         self.key.fingerprint(&[value.as_bytes()])
     }
 
-    /// Records the location of a value. The environment that stores the secret is preferred to
-    /// environments that inherit it.
+    /// Stores the location of the secret that has this value. If several environments have the
+    /// value, the one that stores the secret is preferred to those that inherit it.
     fn place(
         &mut self,
         hash: Fingerprint,
@@ -133,7 +135,7 @@ impl StoredValues {
         self.hints_key.hash_one((bytes.len(), head, tail))
     }
 
-    /// Finds the stored secret whose value or longest line is this text.
+    /// Returns the stored secret whose value, or whose value's longest line, equals this text.
     pub(super) fn find(&self, value: &str) -> Option<&SecretLocation> {
         if value.len() < MIN_LENGTH || !self.hints.contains(&self.hint(value)) {
             return None;
@@ -141,12 +143,12 @@ impl StoredValues {
         self.places.get(&self.key.fingerprint(&[value.as_bytes()])).map(|(_, place)| place)
     }
 
-    /// Finds the stored secret that has this value, which may span several lines.
+    /// Returns the stored secret whose whole value, which may have several lines, equals this text.
     pub(super) fn find_whole(&self, value: &str) -> Option<&SecretLocation> {
         self.find(comparable_part(value)?)
     }
 
-    /// Finds the stored values in a text, in their order and without overlaps.
+    /// Finds all stored secret values in a text, in the order of the text and without overlaps.
     pub(super) fn find_all(&self, text: &str) -> Vec<(Range<usize>, &SecretLocation)> {
         let mut found = Vec::new();
         if self.places.is_empty() {
@@ -172,9 +174,10 @@ impl StoredValues {
     }
 }
 
-/// Returns the part of a value that is compared: the value, or its longest line, if that is
-/// distinctive. If several lines are equally long, the last of them is used: the first lines of an
-/// encoded key are often shared with other keys.
+/// Returns the part of a secret value that is compared: the value itself or, for several lines, its
+/// longest line. `None` if that part is not distinctive. If several lines are equally long, the
+/// last of them is used, because the first lines of encoded keys are often the same in different
+/// keys.
 fn comparable_part(value: &str) -> Option<&str> {
     let line = value.lines().map(str::trim).max_by_key(|line| line.len())?;
     let is_part = line.len() < value.trim().len();
@@ -191,13 +194,14 @@ fn is_plain_url(value: &str) -> bool {
     web.is_some_and(|rest| !rest.contains(['@', '?', '#']) && rest.len() < 64)
 }
 
-/// Maximum number of suffixes of a part that are tried.
+/// Maximum number of suffixes (texts after a `=` or `:`) that are tried for a part of a line.
 const MAX_SUFFIXES: usize = 4;
 
-/// Visits the parts of a line that may be a value: the whole line; the text after its first `=` or
-/// `:`, without quotes; the parts between spaces and quotes, between brackets and commas, and
-/// between any punctuation; and for each of these parts the text after one of its first `=` and
-/// `:`. Each byte is in a bounded number of parts, so the search stays linear.
+/// Calls `visit` with the parts of a line that may be a secret value: the whole line; the text
+/// after its first `=` or `:`, without quotes; the parts between spaces and quotes, between
+/// brackets and commas, and between any punctuation; and for each of these parts the text after one
+/// of its first `=` and `:`. Each byte is in a limited number of parts, so the time is proportional
+/// to the length of the line.
 fn candidates(line: &str, visit: &mut impl FnMut(Range<usize>)) {
     const QUOTES: &[char] = &['"', '\'', '`'];
     const BRACKETS: &[char] =
@@ -241,7 +245,7 @@ fn parts(line: &str, span: Range<usize>, visit: &mut impl FnMut(Range<usize>)) {
     }
 }
 
-/// Trims whitespace and the given characters from both ends of a part.
+/// Removes whitespace and the given characters from both ends of a part of a line.
 fn trimmed(line: &str, span: Range<usize>, around: &[char]) -> Range<usize> {
     let is_around = |c: char| c.is_whitespace() || around.contains(&c);
     let part = line[span.clone()].trim_end_matches(is_around);

@@ -9,19 +9,19 @@ use crate::model::scans::FindingStatus;
 use crate::model::{Error, FindingId, Permission, Result, ScanId, Subject, Summary};
 use crate::store::FindingRecord;
 
-/// Change of a finding.
+/// Change of a finding's status.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FindingChange {
-    /// New status.
+    /// New status of the finding.
     pub status: FindingStatus,
-    /// Reason: at most 500 characters. If absent, the previous comment stays.
+    /// Reason for the status: at most 500 characters. If absent, the previous comment is kept.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Summary>))]
     pub comment: Option<Summary>,
 }
 
-/// Changes the status of a finding. The statuses false positive and ignored also apply to later
-/// scans of the same team and project, until the status is changed again.
+/// Changes the status of a finding. The statuses false positive and ignored also apply to the same
+/// finding in later scans of the team and project, until the status is changed again.
 #[derive(Debug)]
 pub struct UpdateFinding {
     /// Scan ID; `None` if the given text is not a valid ID, which is treated as an unknown scan.
@@ -29,7 +29,7 @@ pub struct UpdateFinding {
     /// Finding ID within the scan; `None` if the given text is not a valid ID, which is treated as
     /// an unknown finding.
     pub finding: Option<FindingId>,
-    /// New status and comment.
+    /// New status and comment of the finding.
     pub change: FindingChange,
 }
 

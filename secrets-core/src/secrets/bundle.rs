@@ -31,26 +31,27 @@ use crate::store::Selection;
 })))]
 #[serde(deny_unknown_fields)]
 pub struct NewBundle {
-    /// Recipients that can open the bundle: 1 to 16, with at most one raw encryption key and one
-    /// passphrase.
+    /// Recipients that can open the bundle: 1 to 16, of which at most one is a raw encryption key
+    /// and at most one a passphrase.
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 16))]
     #[serde(deserialize_with = "list")]
     pub recipients: Vec<NewRecipient>,
-    /// Lifetime in seconds, from a minute to a year. Without a value, the bundle never expires.
+    /// Lifetime of the bundle in seconds, from a minute to a year. If absent, the bundle never
+    /// expires.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<u32>, minimum = 60, maximum = 31_536_000))]
     pub expires_in_seconds: Option<Lifetime>,
 }
 
-/// Lifetime of a bundle: 60 to 31,536,000 seconds.
+/// Lifetime of a bundle in seconds: 60 to 31,536,000.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(try_from = "Whole")]
 pub struct Lifetime(u32);
 
-/// Permitted lifetimes in seconds.
+/// Permitted lifetimes of a bundle, in seconds.
 const LIFETIMES: RangeInclusive<u32> = 60..=31_536_000;
 
-/// Recipients and lifetime of a bundle, with the encryption keys already derived. Created by
-/// [`NewBundle::prepare`].
+/// Recipients and lifetime of a bundle, after the encryption keys of the recipients were derived.
+/// Created by [`NewBundle::prepare`].
 #[derive(Debug)]
 struct PreparedBundle {
     recipients: Recipients,
@@ -59,7 +60,7 @@ struct PreparedBundle {
 }
 
 /// Exports the effective secrets of an environment, with values, as a bundle encrypted for the
-/// given recipients. Hidden secrets are left out.
+/// given recipients. Hidden secrets are not included.
 #[derive(Debug)]
 pub struct ExportBundle {
     /// Environment to export.
@@ -68,8 +69,8 @@ pub struct ExportBundle {
     pub bundle: NewBundle,
 }
 
-/// First step of [`ExportBundle`]: checks that the caller may read the environment, because
-/// deriving keys is expensive.
+/// First step of [`ExportBundle`]: checks that the caller may read the environment. This is done
+/// before the keys are derived, which is expensive.
 struct AuthorizeExport {
     at: EnvironmentPath,
 }
@@ -87,18 +88,19 @@ pub struct SealedBundle {
     /// Bundle file, encoded in base64.
     #[cfg_attr(feature = "openapi", schema(value_type = String, content_encoding = "base64"))]
     pub bundle: BundleFile,
-    /// Raw encryption key that opens the bundle, if one was requested. Returned only once.
+    /// Raw encryption key that opens the bundle; absent if none was requested. Returned only once.
     #[serde(serialize_with = "crate::crypto::revealed", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, pattern = "^scbk_[0-9A-Za-z]{49}$"))]
     pub key: Option<BundleKey>,
-    /// Signer of the bundle: always this instance. Anyone who opens bundles should verify the
-    /// signer.
+    /// Public key of the bundle's signer, which is always this instance. Everyone who opens bundles
+    /// should verify the signer.
     pub signer: Signer,
-    /// Sequence number: the creation time as Unix time in microseconds.
+    /// Sequence number of the bundle: its creation time as Unix time in microseconds.
     pub seq: u64,
-    /// Creation time.
+    /// Creation time of the bundle.
     pub created_at: Time,
-    /// Expiry time. The bundle cannot be opened at or after this time.
+    /// Expiry time; absent if the bundle never expires. The bundle cannot be opened at or after
+    /// this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
     /// Number of secrets in the bundle.
@@ -109,8 +111,8 @@ pub struct SealedBundle {
 pub struct BundleFile(pub Vec<u8>);
 
 impl NewBundle {
-    /// Derives the encryption keys. Deriving an encryption key from a passphrase takes 64 MiB of
-    /// memory and up to about a second.
+    /// Derives the encryption keys of the recipients. For a passphrase, this takes 64 MiB of memory
+    /// and up to about a second.
     fn prepare(self) -> Result<PreparedBundle> {
         let (recipients, key) = Recipients::prepare(self.recipients)?;
         Ok(PreparedBundle { recipients, key, lifetime: self.expires_in_seconds })

@@ -1,4 +1,4 @@
-//! Changes to a secret, and the rules for combining their fields.
+//! Changes of a secret, and the rules for combining the fields of a change.
 
 use serde::Deserialize;
 
@@ -6,29 +6,30 @@ use crate::crypto::{Description, Plaintext};
 use crate::model::{Error, Result, Subject, whole};
 use crate::store::{Change, SecretRecord};
 
-/// A change to a secret. At least one of `value`, `description` and `hidden` is required.
+/// Changes of a secret's fields. At least one of `value`, `description` and `hidden` is required.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SecretChange {
-    /// New value; the secret is then no longer hidden.
+    /// New value. A hidden secret is then no longer hidden.
     pub value: Option<Plaintext>,
     /// New description.
     pub description: Option<Description>,
-    /// `true` hides the secret key in this environment and does not allow a value; `false` requires
-    /// a value.
+    /// `true` hides the secret: reads of this environment then return no value for the key, not
+    /// even an inherited one, so `value` must be absent. `false` requires `value`.
     pub hidden: Option<bool>,
-    /// Version that the secret must have; any other version is a conflict.
+    /// Version that the secret is expected to have. If the stored version differs, the change fails
+    /// with a conflict.
     #[serde(default, deserialize_with = "whole::optional")]
     pub expected_version: Option<u32>,
 }
 
-/// Content of a secret's next version.
+/// Content of a new version of a secret: a value, or the mark that the secret is hidden.
 pub(crate) struct Content {
     pub(super) value: Plaintext,
     pub(super) hidden: bool,
 }
 
-/// Returns an error if the secret's version is not the expected one.
+/// Fails with a version conflict if the stored version differs from the expected version.
 pub(super) fn check_version(known: &SecretRecord, expected: Option<u32>) -> Result<()> {
     if expected.is_some_and(|expected| expected != known.version) {
         return Err(Error::Stale(Subject::Secret));
@@ -37,12 +38,13 @@ pub(super) fn check_version(known: &SecretRecord, expected: Option<u32>) -> Resu
 }
 
 impl Content {
-    /// Returns the kind of change that a version with this content is recorded as.
+    /// Returns the kind of change that the secret's history shows for a version with this content.
     pub(super) fn change(&self) -> Change {
         if self.hidden { Change::Hidden } else { Change::Updated }
     }
 
-    /// Combines `value` and `hidden` into content; `None` if neither is given.
+    /// Combines the fields `value` and `hidden` of a request into the content of a new version;
+    /// `None` if neither is given.
     pub(super) fn of(value: Option<Plaintext>, hidden: Option<bool>) -> Result<Option<Self>> {
         match (value, hidden) {
             (Some(_), Some(true)) => {

@@ -1,4 +1,4 @@
-//! Column of a comparison: the secrets that an environment has or inherits.
+//! Columns of a comparison: for each environment, the secrets that it has or inherits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
@@ -12,22 +12,23 @@ use crate::engine::{Context, Read};
 use crate::model::{EnvironmentName, Result, RotationName, SecretId, SecretKey};
 use crate::store::SecretRecord;
 
-/// An environment of a comparison, with its cells.
+/// Column of a comparison: an environment with its cells, one for each secret that it has or
+/// inherits.
 pub(super) struct Column {
     pub(super) environment: ComparedEnvironment,
     pub(super) cells: BTreeMap<SecretKey, ComparedSecret>,
 }
 
-/// Decrypted parts of the compared secrets. A secret that several environments inherit is decrypted
-/// once.
+/// Decrypted descriptions and compared values of the secrets in a comparison. A secret that several
+/// environments inherit is decrypted only once.
 pub(super) struct Contents {
     descriptions: HashMap<SecretId, Option<Plaintext>>,
-    /// `None` if equal values are not marked.
+    /// Groups of equal values; `None` if the request does not ask for them.
     equality: Option<Equality>,
 }
 
-/// Groups of equal values. Values are compared by a MAC whose key exists during one comparison
-/// only.
+/// Groups of secrets with equal values. Values are compared by a MAC, whose key exists only during
+/// one comparison.
 struct Equality {
     key: FingerprintKey,
     groups: HashMap<Fingerprint, u32>,
@@ -35,7 +36,7 @@ struct Equality {
 }
 
 impl Contents {
-    /// Creates the contents of a comparison, with or without groups of equal values.
+    /// Creates the contents of a comparison; with groups of equal values if `equal` is true.
     pub(super) fn new(equal: bool) -> Self {
         let equality = equal.then(|| Equality {
             key: FingerprintKey::draw(),
@@ -45,13 +46,13 @@ impl Contents {
         Self { descriptions: HashMap::new(), equality }
     }
 
-    /// Returns the number of secrets whose values were compared.
+    /// Returns the number of secrets whose values were compared for equality.
     pub(super) fn compared(&self) -> usize {
         self.equality.as_ref().map_or(0, |equality| equality.by_secret.len())
     }
 
-    /// Builds the cells of an environment. `managed` contains the secret keys that rotations of the
-    /// environment write.
+    /// Builds the cells of one environment. `managed` contains the secret keys that rotations of
+    /// the environment write.
     pub(super) async fn cells(
         &mut self,
         cx: &mut Context<'_, Read>,
@@ -118,7 +119,7 @@ impl Contents {
 }
 
 impl Equality {
-    /// Returns the group number of a secret's value; `None` for a hidden secret.
+    /// Returns the number of the group of secrets with the same value; `None` for a hidden secret.
     async fn group(
         &mut self,
         cx: &mut Context<'_, Read>,
@@ -141,7 +142,7 @@ impl Equality {
     }
 }
 
-/// Builds the cell of a secret that the caller may not read.
+/// Builds the cell for a secret that the caller may not read.
 fn restricted(
     secret: &SecretRecord,
     origin: (SecretState, Option<EnvironmentName>),
@@ -149,7 +150,7 @@ fn restricted(
     ComparedSecret { restricted: true, ..cell(secret, origin) }
 }
 
-/// Builds the cell of a secret, without description, group and author.
+/// Builds the cell for a secret, without description, group and author.
 fn cell(
     secret: &SecretRecord,
     (state, from): (SecretState, Option<EnvironmentName>),

@@ -16,23 +16,23 @@ use crate::model::{
 use crate::store::{EnvironmentRecord, RotationRecord, Selection};
 
 /// Compares the secrets of a project's environments, without their values. An environment that the
-/// caller may not access is listed without secrets.
+/// caller may not access is included, but without its secrets.
 #[derive(Debug)]
 pub struct CompareSecrets {
     /// Project ID or slug.
     pub project: ProjectRef,
-    /// Environments to compare; `None` for all environments of the project, or those in the scope
-    /// of a service token.
+    /// Environments to compare. `None` compares all environments of the project, or those in the
+    /// scope of a service token.
     pub environments: Option<Vec<EnvironmentRef>>,
-    /// True to mark equal values with the same group number. The values that the caller may read
-    /// are then decrypted and compared, and the comparison is recorded in the audit log.
+    /// True to mark equal values with the same group number. For this, the values that the caller
+    /// may read are decrypted and compared, and the comparison is recorded in the audit log.
     pub equal: bool,
     /// Precondition (`If-None-Match`): ETags of the responses that the caller already has.
     pub precondition: Precondition,
 }
 
 impl CompareSecrets {
-    /// Parses names and IDs of environments that are separated by commas.
+    /// Parses a list of environment names and IDs that are separated by commas.
     pub fn environments(text: &str) -> Result<Vec<EnvironmentRef>> {
         if text.split(',').any(str::is_empty) {
             let rule = "must be names or IDs of environments, separated by commas";
@@ -42,10 +42,10 @@ impl CompareSecrets {
     }
 }
 
-/// An environment with the data that the caller may read.
+/// An environment of the comparison, with the data that the caller may read.
 struct Readable {
     environment: EnvironmentRecord,
-    /// `None` if the caller has no access.
+    /// Secrets of the environment and its ancestors; `None` if the caller has no access.
     view: Option<View>,
     rotations: Vec<RotationRecord>,
 }
@@ -88,7 +88,7 @@ impl Operation for CompareSecrets {
     }
 }
 
-/// Loads the environments to compare, in display order.
+/// Loads the environments that the request selects, in display order.
 async fn selected(
     cx: &mut Context<'_, Read>,
     project: &ProjectRef,
@@ -110,7 +110,7 @@ async fn selected(
     Ok(known)
 }
 
-/// True if a reference names this environment.
+/// True if the reference (an ID or a name) refers to this environment.
 fn names(reference: &EnvironmentRef, environment: &EnvironmentRecord) -> bool {
     match reference {
         EnvironmentRef::Id(id) => *id == environment.id,
@@ -132,7 +132,7 @@ async fn readable(
     Ok(Readable { environment, view, rotations })
 }
 
-/// Computes the ETag of the comparison without loading secrets.
+/// Computes the current ETag of the comparison without loading secrets.
 async fn current_tag(
     cx: &mut Context<'_, Read>,
     environments: &[EnvironmentRecord],
@@ -152,7 +152,7 @@ fn tag(cx: &Context<'_, Read>, equal: bool, parts: &[Tag]) -> Tag {
 }
 
 impl Readable {
-    /// Access level of the caller.
+    /// Returns the caller's access level in this environment.
     fn role(&self) -> MemberAccess {
         match self.view.as_ref().map(|view| &view.scope) {
             None => MemberAccess::None,
@@ -162,7 +162,7 @@ impl Readable {
         }
     }
 
-    /// Computes the part of the comparison's ETag that covers this environment.
+    /// Computes this environment's part of the comparison's ETag.
     fn tag(&self, cx: &Context<'_, Read>) -> Tag {
         let mut form = format!("compared {} {}", self.role().as_str(), self.environment.position);
         let Some(view) = &self.view else {
@@ -202,7 +202,8 @@ async fn column(
     Ok(Column { environment, cells })
 }
 
-/// Returns the secret keys that these rotations write, each with the name of its rotation.
+/// Returns the secret keys that these rotations write, each with the name of the rotation that
+/// writes it.
 fn managed_keys(rotations: Vec<RotationRecord>) -> Result<BTreeMap<SecretKey, RotationName>> {
     let mut managed = BTreeMap::new();
     for rotation in rotations {
@@ -213,7 +214,8 @@ fn managed_keys(rotations: Vec<RotationRecord>) -> Result<BTreeMap<SecretKey, Ro
     Ok(managed)
 }
 
-/// Arranges columns as rows, and counts the missing keys of each environment.
+/// Builds the comparison from its columns: one row for each secret key, and the number of missing
+/// keys of each environment.
 fn comparison(revision: Tag, mut columns: Vec<Column>) -> Comparison {
     let keys: BTreeSet<_> =
         columns.iter().flat_map(|column| column.cells.keys()).cloned().collect();

@@ -1,4 +1,4 @@
-//! Comparison of the secrets of several environments, as it is returned to callers.
+//! Comparison of the secrets of several environments, as returned to callers.
 
 use serde::Serialize;
 use uuid::Uuid;
@@ -6,15 +6,15 @@ use uuid::Uuid;
 use crate::crypto::{Plaintext, Tag};
 use crate::model::{EnvironmentId, EnvironmentName, MemberAccess, RotationName, SecretKey, Time};
 
-/// Secrets of a project's environments side by side, without values.
+/// Secrets of several environments of a project side by side, without values.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Comparison {
     /// ETag of the comparison, without quotes.
     pub revision: Tag,
-    /// Environments, in display order.
+    /// Compared environments, in display order.
     pub environments: Vec<ComparedEnvironment>,
-    /// Secret keys of these environments, sorted.
+    /// All secret keys of the compared environments, sorted, each with one cell per environment.
     pub keys: Vec<ComparedKey>,
 }
 
@@ -29,54 +29,56 @@ pub struct ComparedEnvironment {
     /// ID of the environment this one inherits secrets from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inherits_from: Option<EnvironmentId>,
-    /// Position in lists.
+    /// Position of the environment in lists of the project's environments.
     pub order: u32,
-    /// The caller's access level. With `none`, all cells of the environment are `null`.
+    /// Caller's access level in this environment. With `none`, all cells of the environment are
+    /// `null`.
     pub role: MemberAccess,
-    /// Number of secret keys without a cell here, for which another environment of the comparison
-    /// has a value. Absent if the caller has no access.
+    /// Number of secret keys for which another compared environment has a value, but this
+    /// environment has no secret. Absent if the caller has no access to this environment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<usize>,
 }
 
-/// A secret key of a comparison.
+/// Row of a comparison: a secret key with one cell for each environment.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ComparedKey {
     /// Secret key.
     pub key: SecretKey,
-    /// Cells of the environments, in their order; `null` for an environment without a secret with
-    /// this key.
+    /// Cells of the compared environments, in the order of `environments`; `null` for an
+    /// environment that neither has nor inherits a secret with this key.
     pub cells: Vec<Option<ComparedSecret>>,
 }
 
-/// A secret of a comparison, as one environment sees it.
+/// Cell of a comparison: a secret that one environment has or inherits.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ComparedSecret {
-    /// Origin of the secret.
+    /// Origin of the secret: the environment itself or an ancestor.
     pub state: SecretState,
-    /// Name of the ancestor environment that holds the inherited secret, or the value that the
+    /// Name of the ancestor environment from which the secret is inherited, or whose secret this
     /// environment overrides or hides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<EnvironmentName>,
-    /// Version number; of an inherited secret, the version in the environment that holds it.
+    /// Version number of the secret, in the environment that defines it.
     pub version: u32,
     /// Description of the secret.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub description: Option<Plaintext>,
-    /// Name of the rotation of this environment that writes the secret key.
+    /// Name of the rotation that writes this secret; absent if no rotation of this environment
+    /// does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotation: Option<RotationName>,
     /// True if the secret is inherited from an environment that the caller may not read.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub restricted: bool,
-    /// Number of the group of equal values. Present if equal values were requested and the caller
-    /// may read this one. Valid within this comparison only.
+    /// Number of the group of secrets with the same value. Present if the request asked for it and
+    /// the caller may read this value. Valid only within this comparison.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<u32>,
-    /// Time of the last change to the secret.
+    /// Time of the last change of the secret.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub updated_at: Time,
     /// ID of the user or service token that last changed the secret.
@@ -84,32 +86,32 @@ pub struct ComparedSecret {
     pub updated_by: Option<Uuid>,
 }
 
-/// Origin of a secret that an environment sees.
+/// Origin of a secret that an environment has or inherits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SecretState {
-    /// Value of the environment itself, where it would inherit none.
+    /// The environment defines the value, and no ancestor has the same key.
     Own,
-    /// Value of the environment itself, instead of an inherited value.
+    /// The environment defines the value, which replaces an inherited value.
     Override,
-    /// Secret of the environment itself that hides the secret key.
+    /// The environment hides the key, so that there is no value.
     Hidden,
-    /// Value of an ancestor environment.
+    /// The value is inherited from an ancestor environment.
     Inherited,
-    /// Secret of an ancestor environment that hides the secret key.
+    /// An ancestor environment hides the key, so that there is no value.
     InheritedHidden,
 }
 
 impl SecretState {
-    /// True if the environment has or inherits a value.
+    /// True for the origins with a value: the secret is not hidden.
     pub(super) fn has_value(self) -> bool {
         !matches!(self, Self::Hidden | Self::InheritedHidden)
     }
 }
 
 impl ComparedKey {
-    /// True if an environment of the comparison has a value.
+    /// True if at least one compared environment has a value for this key.
     pub(super) fn has_value(&self) -> bool {
         self.cells.iter().flatten().any(|cell| cell.state.has_value())
     }

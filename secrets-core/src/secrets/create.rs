@@ -16,30 +16,31 @@ use crate::model::{EnvironmentPath, Error, Permission, Result, SecretKey, Subjec
 pub struct NewSecret {
     /// Secret key.
     pub key: SecretKey,
-    /// Value; required unless `hidden` is `true`.
+    /// Value of the secret. Required unless `hidden` is `true`.
     pub value: Option<Plaintext>,
     /// Description of the secret.
     pub description: Option<Description>,
-    /// `true` hides the secret key in this environment, even if an ancestor environment has a value
-    /// for it.
+    /// `true` hides the secret: reads of this environment then return no value for the key, even if
+    /// an ancestor environment has one.
     pub hidden: Option<bool>,
 }
 
 impl NewSecret {
-    /// Creates the fields of a secret that is not hidden and has no description.
+    /// Creates the fields of a new secret with this value, which is not hidden and has no
+    /// description.
     #[must_use]
     pub fn new(key: SecretKey, value: Plaintext) -> Self {
         Self { key, value: Some(value), description: None, hidden: None }
     }
 }
 
-/// Creates a secret. The environment itself must not hold a secret with this key yet; an inherited
-/// secret is overridden.
+/// Creates a secret. Fails if the environment already has a secret of its own with this key. A
+/// secret with this key in an ancestor is overridden.
 #[derive(Debug)]
 pub struct CreateSecret {
-    /// Environment of the new secret.
+    /// Environment in which the secret is created.
     pub at: EnvironmentPath,
-    /// Secret to create.
+    /// Fields of the new secret.
     pub secret: NewSecret,
 }
 

@@ -7,15 +7,16 @@ use crate::access::LockedRow;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Permission, Result};
 
-/// Deletes a secret that the environment itself holds, permanently and with all versions. If an
-/// ancestor has a secret with the same key, that secret is inherited again.
+/// Deletes a secret that the environment itself defines, permanently and with all its versions. If
+/// an ancestor has a secret with the same key, the environment then inherits that secret.
 #[derive(Debug)]
 pub struct DeleteSecret {
     /// Environment of the secret.
     pub at: EnvironmentPath,
     /// Secret key.
     pub key: KeyRef,
-    /// Version that the secret must have; any other version is a conflict.
+    /// Version that the secret is expected to have. If the stored version differs, the operation
+    /// fails with a conflict.
     pub expected_version: Option<u32>,
 }
 

@@ -1,5 +1,5 @@
-//! Conditional reads: a response has an ETag, and a caller that already has the current version of
-//! the response is not sent it again.
+//! Conditional reads: each response has an ETag. If a request states the current ETag, the response
+//! is not sent again.
 
 use serde::Serialize;
 
@@ -9,29 +9,29 @@ use crate::engine::{Context, Read};
 use crate::model::{EnvironmentPath, Result};
 use crate::store::{EnvironmentRecord, Selection};
 
-/// Precondition of a read (`If-None-Match`): the ETags of the responses that the caller already
-/// has.
+/// Precondition of a read (`If-None-Match`): ETags of the responses that the caller already has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Precondition {
-    /// No precondition: always return the response.
+    /// No precondition: the response is always returned.
     #[default]
     None,
-    /// The caller has the responses with these ETags.
+    /// The caller already has the responses with these ETags.
     ETags(Vec<String>),
-    /// The caller has a response, with any ETag (`*`).
+    /// The caller already has some response, with any ETag (`*`). The response is then not returned
+    /// again.
     Any,
 }
 
-/// A response and its ETag. Only the response is serialized; host applications send the ETag
+/// A response with its ETag. Only the response is serialized; host applications send the ETag
 /// separately.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct WithETag<T> {
-    /// ETag of the response. Different after each change to the response.
+    /// ETag of the response. Changes whenever the response changes.
     #[serde(skip)]
     pub tag: Tag,
-    /// The response; `None` if the caller already has it.
+    /// Response; `None` if the caller already has the current one.
     pub answer: Option<T>,
 }
 
@@ -45,10 +45,10 @@ impl Precondition {
     }
 }
 
-/// Loads the view of an environment and its ETag for the response named `form`. The view is `None`
-/// if the caller already has the current response. With a precondition, the ETag is first computed
-/// from the environments of the inheritance chain: if it matches, no secret is read or decrypted,
-/// and no audit entry is written.
+/// Loads the secrets of an environment and computes the ETag of the kind of response that `form`
+/// names. Returns no secrets if the precondition contains the current ETag. With a precondition,
+/// the ETag is first computed from the environments of the inheritance chain; if it matches, no
+/// secret is read or decrypted, and no audit entry is written.
 pub(crate) async fn view_if_changed(
     cx: &mut Context<'_, Read>,
     at: &EnvironmentPath,
@@ -76,8 +76,8 @@ fn tag(cx: &Context<'_, Read>, view: &View, form: &str) -> Tag {
     chain_etag(cx.keyring(), &form, view.chain.iter().map(|link| &link.environment))
 }
 
-/// Computes the ETag of the response named `form` for an inheritance chain. The ETag covers, for
-/// each environment of the chain in order, its ID, name and revision. Every write to an
+/// Computes the ETag of the kind of response that `form` names, for an inheritance chain. The ETag
+/// covers, for each environment of the chain in order, its ID, name and revision. Every write to an
 /// environment's secrets increments its revision.
 pub(crate) fn chain_etag<'a>(
     keyring: &Keyring,

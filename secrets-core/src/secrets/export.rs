@@ -13,25 +13,26 @@ use crate::formats::{Format, ObjectName};
 use crate::model::{EnvironmentPath, Result};
 
 /// Exports the effective secrets of an environment, with values, sorted by key. Hidden secrets are
-/// left out.
+/// not included.
 #[derive(Debug)]
 pub struct ExportSecrets {
     /// Environment to export.
     pub at: EnvironmentPath,
-    /// Text format; `None` exports a list.
+    /// Text format of the export; `None` exports a list of objects.
     pub format: Option<Format>,
-    /// Name of the Kubernetes Secret; defaults to the environment's name.
+    /// Name of the Kubernetes Secret, for the Kubernetes format. Defaults to the environment's
+    /// name.
     pub name: Option<ObjectName>,
     /// Precondition (`If-None-Match`): ETags of the responses that the caller already has.
     pub precondition: Precondition,
 }
 
-/// Exported secrets.
+/// Exported secrets: a list or a text.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum Export {
-    /// Secrets with all their fields.
+    /// List of secrets with all their fields.
     List(Vec<Secret>),
     /// Text in the requested format.
     Text(ExportedText),
@@ -44,7 +45,7 @@ pub struct ExportedText {
     /// Format of the text.
     #[serde(skip)]
     pub format: Format,
-    /// Exported text, including the values.
+    /// Exported text, which contains the secret values.
     #[serde(serialize_with = "crate::crypto::revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub text: Zeroizing<String>,

@@ -6,11 +6,11 @@ use super::{KeyRef, Secret};
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result};
 
-/// Reads a secret with its value, from the environment or from the nearest ancestor that holds a
-/// secret with this key.
+/// Reads a secret with its value, from the environment itself or from the nearest ancestor that has
+/// a secret with this key.
 #[derive(Debug)]
 pub struct GetSecret {
-    /// Environment to read.
+    /// Environment to read from.
     pub at: EnvironmentPath,
     /// Secret key.
     pub key: KeyRef,

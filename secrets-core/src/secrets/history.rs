@@ -13,22 +13,22 @@ use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Error, Permission, Result, SecretId, SecretKey, Time};
 use crate::store::{SecretRecord, SecretVersion};
 
-/// Maximum number of versions in one response.
+/// Maximum number of previous versions in one response.
 const LIMIT: u32 = 100;
 
-/// Lists the previous versions of a secret that the environment itself holds, newest first. Values
-/// are included by default for callers with write access; callers with read access only must
-/// request them.
+/// Lists the previous versions of a secret that the environment itself defines, newest first.
+/// Values are included by default if the caller has write access; callers with only read access
+/// must request them.
 #[derive(Debug)]
 pub struct ReadHistory {
     /// Environment of the secret.
     pub at: EnvironmentPath,
     /// Secret key.
     pub key: KeyRef,
-    /// True to include values. Defaults to true for callers with write access, and to false for
-    /// others.
+    /// True to include the values of the versions. Defaults to true for callers with write access,
+    /// and to false for others.
     pub values: Option<bool>,
-    /// Return only versions with a lower number.
+    /// Returns only versions with a lower number than this one.
     pub before: Option<u32>,
     /// Maximum number of versions to return: 1 to 100, 100 by default.
     pub limit: Option<u32>,
@@ -38,7 +38,7 @@ pub struct ReadHistory {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HistoryEntry {
-    /// Entry ID; stable across requests.
+    /// ID of the history entry, stable across requests.
     pub id: Uuid,
     /// Secret ID.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = Uuid))]
@@ -46,12 +46,12 @@ pub struct HistoryEntry {
     /// Secret key.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub key: SecretKey,
-    /// Decrypted value, if values are included. Absent for a version in which the secret was
-    /// hidden.
+    /// Decrypted value of this version, if values were requested. Absent for a version in which the
+    /// secret was hidden.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub value: Option<Plaintext>,
-    /// Version number.
+    /// Version number, starting at 1.
     pub version: u32,
     /// Kind of change that created the version: `created`, `updated`, `hidden`, `rolled_back` or
     /// `rotated`.
@@ -101,7 +101,8 @@ impl Operation for ReadHistory {
     }
 }
 
-/// Decrypts the value of a previous version; empty for a hidden version.
+/// Decrypts the value of a previous version. Returns an empty value if the secret was hidden in
+/// that version.
 pub(super) async fn open_version<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,
@@ -124,8 +125,8 @@ fn entry(secret: &SecretRecord, old: &SecretVersion, value: Option<Plaintext>) -
     }
 }
 
-/// Derives the ID of a history entry from the secret's ID and the version number, which identify
-/// the stored version (UUID version 8, RFC 9562).
+/// Derives the stable ID of a history entry from the secret's ID and the version number (UUID
+/// version 8, RFC 9562).
 fn entry_id(secret: SecretId, version: u32) -> Uuid {
     let digest = Sha256::new()
         .chain_update(secret.uuid().as_bytes())

@@ -20,15 +20,15 @@ use crate::store::SecretRecord;
 /// Maximum number of secrets in one import.
 const LIMIT: usize = 100;
 
-/// Secrets to import.
+/// Secrets to import, and options of the import.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "SubmittedImport")]
 pub struct Import {
     /// Secrets to import: 1 to 100, each secret key at most once.
     pub secrets: Vec<ImportedSecret>,
-    /// True to replace the values of existing secrets; false to skip existing secrets.
+    /// True to replace the values of existing secrets; false to leave existing secrets unchanged.
     pub overwrite: bool,
-    /// True for a dry run: the secrets are imported and rolled back, and only the plan is returned.
+    /// True for a dry run: nothing is imported, and only the effect on each secret is returned.
     pub dry_run: bool,
 }
 
@@ -39,25 +39,25 @@ pub struct ImportedSecret {
     pub key: SecretKey,
     /// Secret value.
     pub value: Plaintext,
-    /// Description. Without one, an existing secret keeps its description.
+    /// New description. If absent, an existing secret keeps its description.
     pub description: Option<Description>,
 }
 
-/// Numbers of secrets created, updated and skipped by an import.
+/// Result of an import: numbers of secrets created, updated and skipped.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ImportResult {
-    /// Number of secrets created.
+    /// Number of secrets that were created.
     pub created: usize,
     /// Number of existing secrets that were updated.
     pub updated: usize,
-    /// Number of existing secrets that were skipped.
+    /// Number of existing secrets whose values were replaced.
     pub skipped: usize,
-    /// True if the import was checked only, and nothing was imported.
+    /// True if nothing was imported, because the request was a dry run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
-    /// Number of existing secrets that have the same value and description already; only in a dry
-    /// run. An import updates or skips them like other existing secrets.
+    /// Number of existing secrets that already have the imported value and description; only in a
+    /// dry run. These secrets are also counted as updated or skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same: Option<usize>,
     /// Effect on each secret, in the order of the import; only in a dry run.
@@ -68,9 +68,9 @@ pub struct ImportResult {
 /// Imports secrets atomically: either all secrets are imported or none.
 #[derive(Debug)]
 pub struct ImportSecrets {
-    /// Environment to import into.
+    /// Environment into which the secrets are imported.
     pub at: EnvironmentPath,
-    /// Secrets to import.
+    /// Secrets to import, and options of the import.
     pub import: Import,
 }
 
@@ -113,7 +113,7 @@ impl Operation for ImportSecrets {
     }
 }
 
-/// Returns an error if the import would write a secret that is managed by a rotation.
+/// Fails if the import would write a secret that a rotation manages.
 async fn reject_managed_among(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -170,7 +170,7 @@ async fn import(
     Ok(result)
 }
 
-/// Validates the import as a whole: the number of secrets and the uniqueness of secret keys.
+/// Validates the import as a whole: the number of secrets, and that no secret key occurs twice.
 fn check(secrets: &[ImportedSecret]) -> Result<()> {
     if secrets.is_empty() {
         return Err(Error::invalid("secrets", "must be 1 to 100 secrets"));

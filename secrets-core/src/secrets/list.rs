@@ -6,9 +6,9 @@ use super::{Precondition, Secret, WithETag, visible};
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result};
 
-/// Lists the effective secrets of an environment, sorted by key, without values. Hidden secrets are
-/// included and marked, and so are those inherited from an environment that the caller may not
-/// read.
+/// Lists the effective secrets of an environment, sorted by key, without values. The list includes
+/// hidden secrets, and secrets inherited from an environment that the caller may not read; both are
+/// marked.
 #[derive(Debug)]
 pub struct ListSecrets {
     /// Environment to list.

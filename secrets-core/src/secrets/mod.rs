@@ -1,4 +1,4 @@
-//! Secrets.
+//! Secrets: creating, reading, changing, importing, exporting and comparing them.
 
 mod bundle;
 mod change;
@@ -54,36 +54,37 @@ use crate::crypto::Plaintext;
 use crate::model::{EnvironmentId, EnvironmentName, SecretId, SecretKey, Time};
 use crate::store::SecretRecord;
 
-/// A secret. Operations that return values set `value`; all others leave it out.
+/// A secret. The value is present only in responses of operations that return values.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Secret {
     /// Secret ID.
     pub id: SecretId,
-    /// ID of the environment that holds the secret.
+    /// ID of the environment that defines the secret.
     pub environment_id: EnvironmentId,
     /// Secret key.
     pub key: SecretKey,
     /// Type of the secret: always `string`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Decrypted value.
+    /// Decrypted value; absent if the operation returns no values.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     pub value: Option<Plaintext>,
     /// Description of the secret.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     pub description: Option<Plaintext>,
-    /// Version number, starting at 1; increases with each new value.
+    /// Version number of the secret, starting at 1; each new value increases it by one.
     pub version: u32,
-    /// Name of the ancestor environment that holds the secret, if the secret is inherited.
+    /// Name of the ancestor environment from which the secret is inherited; absent if the
+    /// environment itself defines the secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inherited_from: Option<EnvironmentName>,
-    /// True if the secret hides its secret key: reads of this environment return no value for it,
-    /// not even an inherited value.
+    /// True if the secret is hidden: reads of this environment return no value for the key, not
+    /// even an inherited one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
-    /// True if the secret is inherited from an environment that the caller may not read. Its value
-    /// cannot be read here either.
+    /// True if the secret is inherited from an environment that the caller may not read. The caller
+    /// cannot read its value through this environment either.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub restricted: bool,
     /// Creation time.
@@ -119,12 +120,13 @@ impl Secret {
     }
 }
 
-/// A secret key from a path or query. Text that is not a valid secret key never matches a secret.
+/// Secret key from a path or query. A text that is not a valid secret key is accepted, but matches
+/// no secret.
 #[derive(Debug, Clone)]
 pub struct KeyRef(pub(crate) Option<SecretKey>);
 
 impl KeyRef {
-    /// Parses `text`; invalid text gives a reference that matches no secret.
+    /// Parses a text. If it is not a valid secret key, the result matches no secret.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self(text.parse().ok())

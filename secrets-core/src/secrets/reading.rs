@@ -1,4 +1,4 @@
-//! Reading secrets: the steps that several operations share.
+//! Reading secrets: functions that several operations share.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,9 @@ use crate::engine::{Access, Context, Read};
 use crate::model::{EnvironmentName, EnvironmentPath, Error, Result, SecretKey};
 use crate::store::{SecretRecord, Selection};
 
-/// Finds the effective secret with this key in an environment. A hidden secret counts as not found.
-/// Fails if the secret is inherited from an environment that the caller may not read.
+/// Returns the secret that is effective for this key in an environment: its own or the nearest
+/// inherited one. A hidden secret counts as not found. Fails if the secret is inherited from an
+/// environment that the caller may not read.
 pub(crate) async fn effective_secret(
     cx: &mut Context<'_, Read>,
     at: &EnvironmentPath,
@@ -34,7 +35,7 @@ pub(crate) async fn effective_secret(
     Ok((view.scope, seen))
 }
 
-/// Returns the secret with this key that the environment itself holds, ignoring inheritance.
+/// Returns the secret with this key that the environment itself defines. Ignores inherited secrets.
 pub(crate) async fn direct_secret<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,
@@ -45,8 +46,8 @@ pub(crate) async fn direct_secret<A: Access>(
     found.into_iter().next().ok_or(SECRET_NOT_FOUND)
 }
 
-/// Returns the effective secrets except hidden secrets, sorted by key, for an export of their
-/// values. Fails if a secret is inherited from an environment that the caller may not read.
+/// Returns all effective secrets that are not hidden, sorted by key, for an export of their values.
+/// Fails if one of them is inherited from an environment that the caller may not read.
 pub(crate) async fn effective_secrets<A: Access>(
     cx: &mut Context<'_, A>,
     view: View,
@@ -56,7 +57,7 @@ pub(crate) async fn effective_secrets<A: Access>(
     Ok((scope, shown))
 }
 
-/// Returns the effective secrets except hidden secrets, sorted by key. Includes secrets that the
+/// Returns all effective secrets that are not hidden, sorted by key. Includes secrets that the
 /// caller may not read.
 pub(crate) async fn shown_secrets<A: Access>(
     cx: &mut Context<'_, A>,
@@ -74,7 +75,7 @@ pub(crate) async fn shown_secrets<A: Access>(
 }
 
 /// Fails if one of these secrets is inherited from an environment that the caller may not read. The
-/// error names these environments.
+/// error names all such environments.
 pub(super) fn check_readable<'a>(secrets: impl IntoIterator<Item = &'a Visible>) -> Result<()> {
     let restricted = secrets.into_iter().filter(|seen| seen.is_restricted);
     let holders: BTreeSet<_> = restricted.filter_map(|seen| seen.inherited_from.as_ref()).collect();
@@ -87,7 +88,7 @@ pub(super) fn check_readable<'a>(secrets: impl IntoIterator<Item = &'a Visible>)
     Err(Error::Forbidden(reason.into()))
 }
 
-/// Decrypts the values of the given secrets, in their order.
+/// Decrypts the values of the given secrets, and returns them in the same order.
 pub(crate) async fn values<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,
@@ -101,9 +102,9 @@ pub(crate) async fn values<A: Access>(
     Ok(values)
 }
 
-/// Checks that a secret is really hidden. The hidden flag is part of the authenticated data, so a
-/// row whose flag was altered in the store is an error here. Reporting the secret as missing
-/// instead could make a deployment continue without it.
+/// Checks that a secret is really hidden. The hidden flag is part of the authenticated data, so
+/// this function fails for a row whose flag was altered in the database. Otherwise the secret would
+/// be reported as missing, and a deployment could continue without it.
 pub(crate) async fn verify_hidden<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,

@@ -1,4 +1,4 @@
-//! Rolling a secret back.
+//! Rolling a secret back to a previous version.
 
 use serde::Deserialize;
 
@@ -13,7 +13,7 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Error, Permission, Result, Subject, whole};
 use crate::store::Change;
 
-/// The version to roll a secret back to.
+/// Version to which a secret is rolled back.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(example = json!({ "version": 1, "expected_version": 2 })))]
@@ -21,20 +21,22 @@ pub struct Rollback {
     /// Number of the previous version to restore.
     #[serde(deserialize_with = "whole::number")]
     pub version: u32,
-    /// Current version required for the rollback; another version is a conflict.
+    /// Version that the secret is expected to have before the rollback. If the stored version
+    /// differs, the operation fails with a conflict.
     #[serde(default, deserialize_with = "whole::optional")]
     pub expected_version: Option<u32>,
 }
 
-/// Restores a previous version of a secret as a new version, including whether it was hidden. The
-/// environment itself must hold the secret. The description does not change.
+/// Restores a previous version of a secret: stores a new version with the same value, or as hidden
+/// if the previous version was hidden. Fails if the environment itself does not define the secret.
+/// The description does not change.
 #[derive(Debug)]
 pub struct RollBackSecret {
     /// Environment of the secret.
     pub at: EnvironmentPath,
     /// Secret key.
     pub key: KeyRef,
-    /// Version to restore.
+    /// Version to restore, and the expected current version.
     pub rollback: Rollback,
 }
 

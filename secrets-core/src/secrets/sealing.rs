@@ -9,8 +9,8 @@ use crate::model::{Error, Result, Subject};
 use crate::secrets::{Secret, Visible};
 use crate::store::SecretRecord;
 
-/// Encrypts a value. `secret` must be the record as it will be stored: its version and hidden
-/// flag are part of the authenticated data.
+/// Encrypts a value. `secret` must be the record in the form in which it will be stored: its
+/// version and hidden flag are part of the authenticated data.
 pub(crate) fn seal_value<A: Access>(
     cx: &Context<'_, A>,
     scope: &EnvironmentScope,
@@ -42,8 +42,8 @@ pub(crate) async fn open_value<A: Access>(
     open_record(cx, scope, &secret.sealed, &context).await
 }
 
-/// Builds the response for a secret, without its value. A caller who may not read secrets gets
-/// neither its description nor its author.
+/// Builds the response for a secret, without its value. If the caller may not read secrets, the
+/// description and the author are omitted.
 pub(crate) async fn describe<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,
@@ -56,7 +56,7 @@ pub(crate) async fn describe<A: Access>(
     Ok(Secret::new(secret, description))
 }
 
-/// Decrypts the description of a secret, if it has one.
+/// Decrypts the description of a secret; `None` if the secret has none.
 pub(crate) async fn open_description<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,
@@ -67,8 +67,8 @@ pub(crate) async fn open_description<A: Access>(
     open_record(cx, scope, sealed, &context).await.map(Some)
 }
 
-/// Builds the response for an effective secret, without its value. For a restricted secret, neither
-/// its description nor its authors are included.
+/// Builds the response for an effective secret, without its value. For a secret that the caller may
+/// not read, the description and the authors are omitted.
 pub(crate) async fn without_value<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,
@@ -82,7 +82,7 @@ pub(crate) async fn without_value<A: Access>(
     Ok(Secret { inherited_from: seen.inherited_from, restricted: seen.is_restricted, ..secret })
 }
 
-/// Builds the response for an effective secret, with its value.
+/// Builds the response for an effective secret, including its decrypted value.
 pub(crate) async fn reveal<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,

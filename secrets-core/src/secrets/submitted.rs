@@ -6,7 +6,7 @@ use super::{Import, ImportedSecret};
 use crate::crypto::{Description, Plaintext};
 use crate::model::{Error, FieldError, Result, SecretKey, Violation, object};
 
-/// Maximum number of validation errors reported for one request.
+/// Maximum number of validation errors in one response.
 pub(super) const MAX_ERRORS: usize = 100;
 
 /// Secrets to import, as submitted by the client. The values are not validated yet.
@@ -17,9 +17,10 @@ pub struct SubmittedImport {
     #[serde(deserialize_with = "object::list")]
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 100))]
     secrets: Vec<SubmittedSecret>,
-    /// `true` replaces the values of existing secrets; by default, existing secrets are skipped.
+    /// `true` replaces the values of existing secrets. By default, existing secrets are left
+    /// unchanged.
     overwrite: Option<bool>,
-    /// `true` returns the plan of the import without importing anything; default: `false`.
+    /// `true` returns the effect on each secret without importing anything. The default is `false`.
     dry_run: Option<bool>,
 }
 
@@ -33,12 +34,12 @@ struct SubmittedSecret {
     /// Secret value.
     #[cfg_attr(feature = "openapi", schema(value_type = Plaintext))]
     value: Checked<Plaintext>,
-    /// Description. Without one, an existing secret keeps its description.
+    /// New description. If absent, an existing secret keeps its description.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Description>))]
     description: Option<Checked<Description>>,
 }
 
-/// The result of validating a text.
+/// Result of validating a text: the valid value, or the violated rule.
 #[derive(Debug)]
 pub(super) struct Checked<T>(pub(super) std::result::Result<T, Violation>);
 
@@ -61,8 +62,8 @@ impl TryFrom<SubmittedImport> for Import {
 }
 
 impl SubmittedSecret {
-    /// Validates the secret and adds its errors to `broken`. Errors include the key only if the key
-    /// is valid.
+    /// Validates one secret and appends its errors to `broken`. An error includes the secret key
+    /// only if the key is valid.
     fn checked(self, index: usize, broken: &mut Vec<FieldError>) -> Option<ImportedSecret> {
         let Self { key: Checked(key), value: Checked(value), description } = self;
         let description = description.map(|Checked(description)| description).transpose();

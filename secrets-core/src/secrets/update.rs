@@ -10,15 +10,15 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Error, Permission, Result};
 use crate::store::SecretRecord;
 
-/// Changes a secret that the environment itself holds. An inherited secret is not found: to
-/// override it, create a secret with the same key.
+/// Changes a secret that the environment itself defines. Fails with "not found" for an inherited
+/// secret: to override it, create a secret with the same key.
 #[derive(Debug)]
 pub struct UpdateSecret {
     /// Environment of the secret.
     pub at: EnvironmentPath,
-    /// Secret key.
+    /// Secret key of the secret.
     pub key: KeyRef,
-    /// Fields to change.
+    /// Fields of the secret to change.
     pub change: SecretChange,
 }
 

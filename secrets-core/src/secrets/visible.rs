@@ -1,5 +1,5 @@
-//! Effective secrets of an environment: for each secret key, the nearest secret in the inheritance
-//! chain, hidden or not.
+//! Effective secrets of an environment: for each secret key, the secret of the environment itself
+//! or else of the nearest ancestor, hidden or not.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -9,21 +9,22 @@ use crate::access::View;
 use crate::model::{EnvironmentId, EnvironmentName};
 use crate::store::{ChainLink, SecretRecord};
 
-/// An effective secret and its origin.
+/// An effective secret, and the environment that defines it.
 pub(crate) struct Visible {
     pub(crate) secret: Arc<SecretRecord>,
-    /// Ancestor that holds the secret; `None` if the environment itself holds it.
+    /// Name of the ancestor that defines the secret; `None` if the environment itself does.
     pub(crate) inherited_from: Option<EnvironmentName>,
-    /// True if the caller may not read the ancestor.
+    /// True if the secret is inherited from an environment that the caller may not read.
     pub(crate) is_restricted: bool,
 }
 
-/// Takes the effective secrets out of a view, sorted by secret key.
+/// Removes the effective secrets from a view and returns them, sorted by secret key.
 pub(crate) fn visible(view: &mut View) -> Vec<Visible> {
     nearest(&mut view.chain, &view.restricted)
 }
 
-/// Takes the nearest secret of each key out of a chain, which begins with the environment itself.
+/// Returns the nearest secret for each key of an inheritance chain, and removes these secrets from
+/// the chain. The chain begins with the environment itself.
 fn nearest(chain: &mut [ChainLink], restricted: &BTreeSet<EnvironmentId>) -> Vec<Visible> {
     let mut seen = Vec::with_capacity(chain.iter().map(|link| link.secrets.len()).sum());
     for (distance, link) in chain.iter_mut().enumerate() {
@@ -47,7 +48,8 @@ mod tests {
     use super::*;
     use crate::testing::fixtures::{environment, project, secret, team, user};
 
-    /// Creates a link of a chain with secrets of these keys; `-` before a key hides the secret.
+    /// Creates an environment of an inheritance chain that has secrets with these keys. A `-`
+    /// before a key marks the secret as hidden.
     fn link(name: &str, keys: &[&str]) -> ChainLink {
         let creator = user("alice");
         let environment = environment(&project(&team(&creator, "ops"), "shop"), name);
@@ -59,7 +61,8 @@ mod tests {
         ChainLink { environment, in_scope: true, granted: None, secrets }
     }
 
-    /// Returns the effective secrets as text: key, origin if inherited, and marks.
+    /// Returns the effective secrets as text: the key, the ancestor's name if inherited, and marks
+    /// for hidden and restricted secrets.
     fn shown(chain: &mut [ChainLink], restricted: &[usize]) -> Vec<String> {
         let restricted = restricted.iter().map(|place| chain[*place].environment.id).collect();
         let show = |seen: Visible| {

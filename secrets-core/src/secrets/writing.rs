@@ -1,4 +1,4 @@
-//! Writing secrets: the steps that several operations share.
+//! Writing secrets: functions that several operations share.
 
 use super::change::Content;
 use super::sealing::{seal_description, seal_value};
@@ -8,8 +8,8 @@ use crate::engine::{Context, Write};
 use crate::model::{Code, Error, Quota, Result, SecretId, SecretKey, Subject};
 use crate::store::{Change, EnvironmentCounters, SecretRecord};
 
-/// Returns an error if `more` additional secrets exceed the plan's limit. The environment
-/// must be locked, so that the count stays valid.
+/// Fails if `more` additional secrets would exceed the plan's limit. The environment must be
+/// locked, so that the number of secrets does not change afterwards.
 pub(crate) async fn check_secret_quota(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -22,9 +22,9 @@ pub(crate) async fn check_secret_quota(
     scope.plan.admit(Quota::Secrets, current, more)
 }
 
-/// Returns an error if this transaction has made the secrets of the environment or of the team
-/// larger than the plan allows. If the previous versions are larger than the plan allows, deletes
-/// the oldest ones. Call it after the last change of secrets in the transaction.
+/// Fails if this transaction has made the secrets of the environment or of the team larger than the
+/// plan allows. If the previous versions are larger than the plan allows, deletes the oldest ones.
+/// Must be called after the last change of secrets in the transaction.
 pub(crate) async fn check_size(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -51,9 +51,9 @@ pub(super) async fn check_environment_size(
     Ok(stored(after) - stored(before))
 }
 
-/// Returns an error if the transaction made the secrets of the team larger than the plan allows, by
-/// `growth` bytes in all. The scope must be locked with [`LockedRow::Secrets`] or
-/// [`Context::locked_environments`], so that the size stays valid.
+/// Returns an error if the transaction made the secrets of the team larger than the plan allows,
+/// where `growth` is the total number of bytes added. The scope must be locked with
+/// [`LockedRow::Secrets`] or [`Context::locked_environments`], so that the size stays valid.
 ///
 /// [`LockedRow::Secrets`]: crate::access::LockedRow::Secrets
 pub(super) async fn check_team_size(
@@ -69,8 +69,8 @@ pub(super) async fn check_team_size(
     scope.plan.admit(Quota::StoredBytes, size.saturating_sub(more), more)
 }
 
-/// Deletes the oldest previous versions of an environment's secrets if they are larger than the
-/// plan allows. Returns the counters of the environment afterwards.
+/// Deletes the oldest previous versions of an environment's secrets until they are as small as the
+/// plan allows. Returns the environment's counters after the deletion.
 async fn limit_history(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -82,7 +82,7 @@ async fn limit_history(
     Ok(cx.reads().environment_counters(environment).await?)
 }
 
-/// Returns an error if the secret is managed by a rotation. The environment must be locked.
+/// Fails if a rotation manages the secret. The environment must be locked.
 pub(crate) async fn reject_managed(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -93,7 +93,7 @@ pub(crate) async fn reject_managed(
     if managed.is_empty() { Ok(()) } else { Err(MANAGED) }
 }
 
-/// Builds the first version of a secret, with its value and description encrypted.
+/// Builds the record of a new secret (version 1), with its value and description encrypted.
 pub(crate) fn first_version(
     cx: &Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -123,7 +123,7 @@ pub(crate) fn first_version(
     record
 }
 
-/// Builds the next version of a secret, with its value encrypted.
+/// Builds the record of the next version of a secret, with its value encrypted.
 pub(super) fn next_version(
     cx: &Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -146,17 +146,18 @@ pub(super) fn next_version(
     Ok(next)
 }
 
-/// Secrets of one environment that are stored together.
+/// Secrets of one environment that are written to the store together.
 #[derive(Default)]
 pub(super) struct SecretBatch {
-    /// New secrets, built by [`first_version`].
+    /// Records of new secrets, built by [`first_version`].
     pub(super) new: Vec<SecretRecord>,
-    /// Next versions of existing secrets, built by [`next_version`].
+    /// Records of the next versions of existing secrets, built by [`next_version`].
     pub(super) next: Vec<SecretRecord>,
 }
 
 impl SecretBatch {
-    /// Stores all secrets, or none. Deletes previous versions that are more than the plan allows.
+    /// Stores all secrets or, if there is an error, none. Deletes old versions if there are more
+    /// than the plan allows.
     pub(super) async fn store(
         &self,
         cx: &mut Context<'_, Write>,
@@ -181,7 +182,7 @@ impl SecretBatch {
     }
 }
 
-/// Stores the next version of a secret, with this content.
+/// Stores the next version of a secret with this content.
 pub(super) async fn replace(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -198,8 +199,8 @@ pub(super) async fn replace(
     Ok(next)
 }
 
-/// Writes the values of a rotated credential: each becomes the next version of its secret. The
-/// environment must be locked.
+/// Writes the parts of a rotated credential, such as user name and password: each becomes the next
+/// version of its secret. The environment must be locked.
 pub(crate) async fn write_rotated(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -223,7 +224,7 @@ pub(crate) async fn write_rotated(
     limit_history(cx, scope).await.map(drop)
 }
 
-/// Error for changing a secret that is managed by a rotation.
+/// Error for changing a secret that a rotation manages.
 const MANAGED: Error = Error::Refused {
     code: Code::ManagedKey,
     reason: std::borrow::Cow::Borrowed(

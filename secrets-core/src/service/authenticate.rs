@@ -37,8 +37,9 @@ impl Service {
         self.identify(identity, origin).await
     }
 
-    /// Authenticates the credential of a browser session (`web_…`). Call it only for a credential
-    /// from a cookie, and only if the request was sent by a page of the service itself (CSRF).
+    /// Authenticates the credential of a browser session (`web_…`). To prevent CSRF, call this
+    /// function only for a credential from a cookie, and only if a page of the service itself sent
+    /// the request.
     pub async fn authenticate_browser(&self, credential: &str, origin: Origin) -> Result<Caller> {
         if !credential.starts_with("web_") {
             return Err(INVALID_CREDENTIAL);
@@ -85,8 +86,8 @@ impl Service {
         Ok(caller)
     }
 
-    /// Fails if the token may not be used from the caller's address, and records the refusal in the
-    /// audit log. Otherwise records the use of the token.
+    /// Fails if the service token may not be used from the caller's IP address, and records the
+    /// refusal in the audit log. Otherwise records the time of the token's use.
     async fn admit_address(&self, caller: &Caller, token: &TokenRecord, now: Time) -> Result<()> {
         let address = caller.origin.address.map(|address| address.to_canonical());
         let is_within = |address| token.networks.iter().any(|network| network.contains(&address));
@@ -98,8 +99,7 @@ impl Service {
         Err(Error::AddressNotAllowed("this token may not be used from this address"))
     }
 
-    /// Fails if callers of this kind may not perform the task, and records the refusal in the audit
-    /// log.
+    /// Fails if the task does not allow callers of this kind. Records the refusal in the audit log.
     pub async fn admit<T: Task>(&self, caller: &Caller) -> Result<()> {
         let admitted = T::CALLERS.admit(caller);
         if let (Err(Error::Forbidden(_)), Who::Token(token)) = (&admitted, &caller.who) {
@@ -109,7 +109,7 @@ impl Service {
         admitted
     }
 
-    /// Records in the audit log that the use of an existing service token was refused.
+    /// Records in the audit log that a request with an existing service token was refused.
     async fn record_denied_use<const N: usize>(
         &self,
         caller: &Caller,
@@ -161,7 +161,7 @@ impl Service {
         Ok(caller)
     }
 
-    /// Records in the audit log that the use of an ended session was refused.
+    /// Records in the audit log that a request with the credential of an ended session was refused.
     async fn record_ended_session(
         &self,
         caller: &Caller,

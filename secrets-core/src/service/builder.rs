@@ -14,7 +14,8 @@ use crate::ports::timer::Timer;
 use crate::ports::webhooks::WebhookSender;
 use crate::store::Store;
 
-/// Builder of a service. Everything except the store and the root key has a default.
+/// Builder of a service. Only the store and the root key must be set; everything else has a
+/// default.
 #[must_use]
 pub struct Builder {
     store: Arc<dyn Store>,
@@ -53,26 +54,27 @@ impl Builder {
         self.root(Arc::new(StaticRootKey::new(key)))
     }
 
-    /// Sets the root key as a service that encrypts and decrypts other keys, such as a KMS.
+    /// Sets the root key that an external service, such as a KMS, keeps and uses to encrypt and
+    /// decrypt other keys.
     pub fn root(mut self, root: Arc<dyn RootKeys>) -> Self {
         self.root = Some(root);
         self
     }
 
     /// Sets the previous root key, accepted until [`rotate_root`](crate::keys::rotate_root) has
-    /// replaced it in the store.
+    /// re-wrapped the stored instance key with the current root key.
     pub fn previous_root(mut self, root: Arc<dyn RootKeys>) -> Self {
         self.previous_root = Some(root);
         self
     }
 
-    /// Sets the options.
+    /// Sets the options of the service.
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
         self
     }
 
-    /// Sets the clock; the system clock by default.
+    /// Sets the clock. The default is the system clock.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
@@ -84,7 +86,7 @@ impl Builder {
         self
     }
 
-    /// Sets the mailer.
+    /// Sets the mailer and the base URL of links in e-mails.
     pub fn mail(mut self, mail: Mail) -> Self {
         self.mail = Some(mail);
         self
@@ -96,19 +98,20 @@ impl Builder {
         self
     }
 
-    /// Sets the HTTP client for webhooks.
+    /// Sets the HTTP client that sends webhook events.
     pub fn webhooks(mut self, sender: Arc<dyn WebhookSender>) -> Self {
         self.webhooks = Some(sender);
         self
     }
 
-    /// Sets the runner of CPU-bound work; by default, such work runs on the calling thread.
+    /// Sets the runner of CPU-bound work. By default, such work runs on the calling thread.
     pub fn offload(mut self, offload: Arc<dyn Offload>) -> Self {
         self.offload = offload;
         self
     }
 
-    /// Sets the timer for the time limit of operations; without one, they have no limit.
+    /// Sets the timer for the time limit of operations. Without a timer, operations have no time
+    /// limit.
     pub fn timer(mut self, timer: Arc<dyn Timer>) -> Self {
         self.timer = Some(timer);
         self

@@ -11,18 +11,20 @@ use crate::model::ProjectId;
 /// Result of a health check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// True if the store responds. A clock difference of more than 30 seconds is only logged.
+    /// True if the database responds. A difference of more than 30 seconds between the clocks of
+    /// database and service is only logged.
     pub database: bool,
-    /// True if encryption and decryption work.
+    /// True if a test text can be encrypted and decrypted again.
     pub encryption: bool,
-    /// True if audit entries can be written.
+    /// True if the last attempt to store audit entries succeeded.
     pub audit: bool,
-    /// Items of background work that fail on this node. They do not make the service unhealthy,
-    /// because other work continues.
+    /// Items of background work whose last try on this node failed. They do not make the service
+    /// unhealthy, because other work continues.
     pub failing: Vec<FailingItem>,
 }
 
-/// Worker that checks the components, so that a failure is logged before a request fails.
+/// Worker that checks the health of the service regularly, so that a failure is logged before a
+/// request fails.
 pub const HEALTH: Periodic = Periodic {
     name: "health",
     schedule: Schedule::every(Duration::from_secs(10)),
@@ -34,7 +36,7 @@ pub const HEALTH: Periodic = Periodic {
     },
 };
 
-/// Checks the components that the service depends on.
+/// Checks the database, the encryption and the audit log.
 pub(super) async fn check(engine: &Engine) -> Health {
     let database = check_store(engine).await;
     engine.counters().set_store_up(database);

@@ -50,11 +50,11 @@ pub struct Service {
     uses: Arc<CredentialUses>,
 }
 
-/// Purpose of the key that encrypts the state of a sign-in.
+/// Purpose of the key that encrypts the state of an unfinished browser sign-in.
 const SIGN_IN: &str = "sign-in";
 
 impl Service {
-    /// Starts building a service over a store.
+    /// Starts building a service that uses this store.
     pub fn builder(store: Arc<dyn Store>) -> Builder {
         Builder::new(store)
     }
@@ -68,26 +68,27 @@ impl Service {
         Ok(Self { engine, uses })
     }
 
-    /// Checks the components that the service depends on.
+    /// Checks the health of the database, the encryption and the audit log.
     pub async fn health(&self) -> Health {
         health::check(&self.engine).await
     }
 
-    /// Returns the public key that verifies the bundles of this instance. Clients pin it.
+    /// Returns the public key that verifies the signatures of this instance's bundles. Clients can
+    /// store the key and accept only bundles signed with it.
     #[must_use]
     pub fn bundle_signer(&self) -> Signer {
         SigningKey::of(self.engine.keyring().signing()).signer()
     }
 
-    /// Encrypts the state of a sign-in for the browser that signs in. Every node of the instance
-    /// can decrypt the state.
+    /// Encrypts the state of an unfinished sign-in, which the browser keeps. Every node of the
+    /// instance can decrypt the state.
     #[must_use]
     pub fn seal_sign_in(&self, state: &[u8]) -> String {
         ClientState::of(self.engine.keyring(), SIGN_IN).seal(state)
     }
 
-    /// Decrypts the state of a sign-in. Fails if the state was changed, or if another instance
-    /// encrypted it.
+    /// Decrypts the state of an unfinished sign-in. Fails if the state was changed, or if another
+    /// instance encrypted it.
     pub fn open_sign_in(
         &self,
         sealed: &str,
@@ -103,13 +104,13 @@ impl Service {
     }
 
     /// Performs an operation: authorizes the caller, runs the operation and records it in the audit
-    /// log. If it fails, nothing is changed.
+    /// log. If the operation fails, nothing is changed.
     pub async fn perform<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
         self.engine.perform(caller, operation).await
     }
 
-    /// Runs a task: one operation, or several operations with waits between them. Run the future to
-    /// its end, so that a disconnecting client does not stop the task halfway.
+    /// Runs a task: one operation, or several operations with waits between them. The caller must
+    /// run the future to its end, so that a disconnecting client does not stop the task halfway.
     pub async fn run<T: Task>(&self, caller: &Caller, task: T) -> Result<T::Output> {
         self.admit::<T>(caller).await?;
         task.run(&self.engine, caller).await

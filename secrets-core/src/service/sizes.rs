@@ -1,4 +1,4 @@
-//! Sizes of a database: its tables, and the teams that are near a limit of their plan.
+//! Sizes of a database: its number of rows, and the teams that are near a limit of their plan.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use crate::billing::Uses;
 use crate::model::{Plans, TeamId};
 use crate::store::{Store, StoreResult};
 
-/// Share of a limit from which its use is reported, in percent.
+/// Percentage of a limit from which its use is reported.
 const NEAR_PERCENT: u64 = 80;
 
-/// Sizes of a database.
+/// Size of a database: bytes, rows of each table, and teams near a limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Sizes {
     /// Size of the database in bytes; `None` for a store in memory.
     pub database_bytes: Option<u64>,
-    /// Number of rows by table.
+    /// Number of rows in each table.
     pub tables: BTreeMap<&'static str, u64>,
     /// Resources of teams that use at least 80 % of the limit of their plan.
     pub near_limits: Vec<NearLimit>,
@@ -28,15 +28,16 @@ pub struct Sizes {
 pub struct NearLimit {
     /// Team ID.
     pub team_id: TeamId,
-    /// Name of the quota.
+    /// Name of the quota whose limit is nearly reached.
     pub quota: &'static str,
     /// Amount that counts against the limit.
     pub used: u64,
-    /// Limit of the plan.
+    /// Maximum amount that the plan allows.
     pub limit: u64,
 }
 
-/// Reads the sizes of a database, which may be in use. `plans` are the plans of the service.
+/// Reads the sizes of a database, also while a service uses it. `plans` are the plans of the
+/// service.
 pub async fn sizes(store: &dyn Store, plans: &Plans) -> StoreResult<Sizes> {
     let mut reads = store.read().await?;
     let size = reads.size().await?.unwrap_or_default();

@@ -17,24 +17,24 @@ use crate::store::{Reads, RotationRecord, Sample, SecretRecord, StoreError, Stor
 pub struct VerifiedRecords {
     /// Number of secrets whose value, description and previous values can all be decrypted.
     pub secrets: u64,
-    /// Number of encrypted records of these secrets.
+    /// Number of encrypted records of the secrets counted in `secrets`.
     pub records: u64,
     /// Secrets with at least one record that cannot be decrypted.
     pub unreadable: Vec<SecretId>,
-    /// Number of rotations whose connection, proxy function, pending password and webhooks can all
-    /// be decrypted.
+    /// Number of rotations whose connection settings, proxy settings, new password and webhooks can
+    /// all be decrypted.
     pub rotations: u64,
-    /// Number of encrypted records of these rotations.
+    /// Number of encrypted records of the rotations counted in `rotations`.
     pub rotation_records: u64,
     /// Rotations with at least one record that cannot be decrypted.
     pub unreadable_rotations: Vec<RotationId>,
 }
 
-/// Maximum number of previous versions read at a time.
+/// Maximum number of previous versions loaded at a time.
 const PAGE: u32 = 100;
 
-/// Cached encryption keys of the project being verified. Secrets of a project are mostly adjacent,
-/// so one project is enough.
+/// Cached encryption keys of the project whose secrets are being verified. Only one project is
+/// cached, because the secrets of a project are mostly verified one after another.
 struct Keys {
     project: ProjectId,
     by_version: HashMap<u32, Option<ProjectKey>>,
@@ -83,7 +83,8 @@ impl Service {
         Ok(())
     }
 
-    /// Returns the number of records of a rotation, or `None` if any of them cannot be decrypted.
+    /// Decrypts all records of a rotation. Returns their number, or `None` if one of them cannot be
+    /// decrypted.
     async fn verify_rotation(
         &self,
         reads: &mut dyn Reads,
@@ -119,8 +120,8 @@ impl Service {
         Ok(Some(records))
     }
 
-    /// Returns the number of records of a secret, or `None` if any of them cannot be decrypted or
-    /// the project has no encryption key.
+    /// Decrypts all records of a secret with the key of its project. Returns their number, or
+    /// `None` if one of them cannot be decrypted or the project has no encryption key.
     async fn verify_sample(
         &self,
         reads: &mut dyn Reads,
@@ -136,7 +137,8 @@ impl Service {
         self.opens(reads, keys, &sample.secret).await
     }
 
-    /// Returns the number of records of a secret, or `None` if any of them cannot be decrypted.
+    /// Decrypts the value, the description and all previous values of a secret. Returns the number
+    /// of records, or `None` if one of them cannot be decrypted.
     async fn opens(
         &self,
         reads: &mut dyn Reads,
@@ -183,7 +185,7 @@ impl Service {
     }
 }
 
-/// Returns the next higher ID; `None` after the highest ID.
+/// Returns the ID that follows this one; `None` after the highest possible ID.
 fn after(id: Uuid) -> Option<Uuid> {
     id.as_u128().checked_add(1).map(Uuid::from_u128)
 }
@@ -201,7 +203,8 @@ mod tests {
         at, attempt, environment, project, rotation, team, user, webhook,
     };
 
-    /// Stores a rotation and a webhook in a deleted project, with every record encrypted correctly.
+    /// Stores a rotation with a webhook in a deleted project. All its records are encrypted
+    /// correctly.
     async fn create_rotation(service: &Service) -> (RotationRecord, WebhookRecord) {
         let owner = user("owner");
         let team = team(&owner, "acme");

@@ -1,4 +1,4 @@
-//! Creating sessions: the step that device logins and browser sign-ins share.
+//! Creating sessions: used by device logins and by browser sign-ins.
 
 use chrono::TimeDelta;
 
@@ -7,8 +7,8 @@ use crate::engine::{Context, Write};
 use crate::model::{Result, SessionId, SessionKind, UserId};
 use crate::store::{DeviceClient, SessionRecord, StoreError};
 
-/// Maximum number of sessions of each kind per user. A session beyond this maximum ends the session
-/// that was unused for the longest time.
+/// Maximum number of sessions of each kind for a user. If another session is created, the session
+/// that was unused for the longest time is ended.
 const MAX_PER_USER: usize = 100;
 
 /// Kind, client and lifetime of a session to create.
@@ -45,7 +45,8 @@ pub(crate) async fn create(
     Ok((session, token))
 }
 
-/// Ends the sessions above the maximum number, beginning with those with the oldest last use.
+/// Ends the sessions of a user that exceed the maximum number, beginning with those with the oldest
+/// last use.
 async fn end_oldest(cx: &mut Context<'_, Write>, user: UserId, kind: SessionKind) -> Result<()> {
     let mut sessions = cx.reads().sessions(user).await?;
     sessions.retain(|session| session.kind == kind);

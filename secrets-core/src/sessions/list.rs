@@ -1,4 +1,4 @@
-//! Sessions of the caller.
+//! Listing the caller's own sessions.
 
 use super::{UserSession, end_of};
 use crate::engine::{Audit, Callers, Context, Operation, Read};
@@ -9,7 +9,7 @@ use crate::tokens::uses::CredentialUses;
 #[derive(Debug)]
 pub struct ListSessions;
 
-/// Lists the caller's active command-line sessions, oldest first.
+/// Lists the caller's active sessions in command-line clients, oldest first.
 #[derive(Debug)]
 pub struct ListCliSessions;
 

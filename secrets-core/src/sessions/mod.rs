@@ -36,27 +36,27 @@ pub struct UserSession {
     pub kind: SessionKind,
     /// First characters of the session's credential.
     pub token_prefix: String,
-    /// Name that the client gave; for a browser, its product name.
+    /// Name that the client reported; for a browser, its product name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_name: Option<DisplayName>,
-    /// Name of the client's machine, given by the client.
+    /// Name of the client's machine, as reported by the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<DisplayName>,
-    /// Operating system, given by the client.
+    /// Operating system, as reported by the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub os: Option<DisplayName>,
     /// IP address of the client that started the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub ip_address: Option<IpAddr>,
-    /// True if the request was made with this session.
+    /// True for the session that made this request.
     pub current: bool,
     /// Creation time.
     pub created_at: Time,
-    /// Time of the last use, with an accuracy of a minute.
+    /// Time of the last use, with an accuracy of one minute; absent if the session was never used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Time>,
-    /// Expiry time. A browser session ends earlier if it is not used.
+    /// Expiry time. A browser session ends earlier if no requests are made with it.
     pub expires_at: Time,
 }
 
@@ -78,7 +78,7 @@ impl UserSession {
     }
 }
 
-/// Returns the time at which a session ends if it is not used any more.
+/// Returns the time at which a session ends if no more requests are made with it.
 pub(crate) fn end_of(session: &SessionRecord, limits: SessionLimits) -> Time {
     match session.kind {
         SessionKind::Cli => session.expires_at,
@@ -86,7 +86,7 @@ pub(crate) fn end_of(session: &SessionRecord, limits: SessionLimits) -> Time {
     }
 }
 
-/// Returns the resource type of a session in audit entries.
+/// Returns the resource type that audit entries use for a session of this kind.
 pub(crate) fn resource_type(kind: SessionKind) -> &'static str {
     match kind {
         SessionKind::Cli => "cli_session",

@@ -1,4 +1,4 @@
-//! Revoking sessions of the caller.
+//! Revoking the caller's own sessions.
 
 use serde::Serialize;
 
@@ -10,27 +10,27 @@ use crate::store::SessionRecord;
 /// Revokes one of the caller's sessions.
 #[derive(Debug)]
 pub struct RevokeSession {
-    /// Session ID; `None` if the given text is not a valid ID, which is treated as an unknown
-    /// session.
+    /// ID of the session; `None` if the given text is not a valid ID, which is treated as an
+    /// unknown session.
     pub session: Option<SessionId>,
 }
 
-/// Revokes one of the caller's command-line sessions.
+/// Revokes one of the caller's sessions in command-line clients.
 #[derive(Debug)]
 pub struct RevokeCliSession {
-    /// Session ID; `None` revokes the session used for the request.
+    /// ID of the session to revoke; `None` revokes the session that made the request.
     pub session: Option<SessionId>,
 }
 
-/// Revokes all sessions of the caller except the one used for the request.
+/// Revokes all sessions of the caller except the session that made the request.
 #[derive(Debug)]
 pub struct RevokeOtherSessions;
 
-/// Number of revoked sessions.
+/// Result of revoking several sessions.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RevokedSessions {
-    /// Number of revoked sessions.
+    /// Number of sessions that were revoked.
     pub revoked: u64,
 }
 
@@ -85,14 +85,14 @@ impl Operation for RevokeOtherSessions {
     }
 }
 
-/// Loads a session of the caller.
+/// Loads a session of the caller. Fails if the session belongs to another user.
 async fn own_session(cx: &mut Context<'_, Write>, session: SessionId) -> Result<SessionRecord> {
     let user = cx.caller.person()?.id;
     let own = cx.reads().sessions(user).await?;
     own.into_iter().find(|own| own.id == session).ok_or(Error::NotFound(Subject::Session))
 }
 
-/// Deletes a session of the caller and fills in the audit entry.
+/// Deletes a session of the caller, and sets the resource of the audit entry.
 pub(super) async fn revoke(cx: &mut Context<'_, Write>, session: &SessionRecord) -> Result<()> {
     cx.tx()
         .delete_session(session.user, session.id)

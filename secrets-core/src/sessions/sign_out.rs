@@ -1,11 +1,11 @@
-//! Signing out.
+//! Signing out: ending the session that made the request.
 
 use super::revoke::revoke;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Error, Result, SessionKind, Subject};
 
 /// Ends the session used for the request. Does nothing if the request was made with a token of the
-/// identity provider, or if the session has just been ended by another request.
+/// identity provider, or if another request has just ended the session.
 #[derive(Debug)]
 pub struct SignOut;
 

@@ -1,4 +1,4 @@
-//! Starting a browser session.
+//! Starting a browser session: signing in with a browser.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use crate::users::{SyncUser, User, identify};
 /// checked again.
 #[derive(Debug)]
 pub struct StartBrowserSession {
-    /// Verified identity of the user.
+    /// Verified identity of the user who signs in.
     pub identity: Identity,
     /// `User-Agent` header of the browser.
     pub user_agent: Option<String>,
@@ -31,17 +31,17 @@ pub struct BrowserSession {
     pub token: TokenText,
     /// User that the session acts as.
     pub user: User,
-    /// Expiry time. The session ends earlier if it is not used.
+    /// Expiry time. The session ends earlier if no requests are made with it.
     pub expires_at: Time,
 }
 
-/// Last step of a browser sign-in: creates the session.
+/// Last step of a browser sign-in: inserts the session.
 #[derive(Debug)]
 struct InsertSession {
     client: DeviceClient,
 }
 
-/// Credential and expiry time of an inserted session.
+/// Credential and expiry time of the inserted session.
 #[derive(Debug, Serialize)]
 struct Inserted {
     #[serde(serialize_with = "crate::crypto::revealed")]

@@ -3,8 +3,9 @@
 use crate::model::DisplayName;
 use crate::model::names::is_invisible;
 
-/// Product tokens of browsers, with the names of the browsers. The first match counts, because most
-/// browsers also send the product tokens of browsers that they are compatible with.
+/// Product tokens of browsers in a `User-Agent` header, with the names of the browsers. The first
+/// token in this list that the header contains is used, because most browsers also send the tokens
+/// of browsers that they are compatible with.
 const BROWSERS: [(&str, &str); 8] = [
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -16,8 +17,8 @@ const BROWSERS: [(&str, &str); 8] = [
     ("Safari/", "Safari"),
 ];
 
-/// Words that identify operating systems, with their names. The first match counts, because Android
-/// also sends `Linux`.
+/// Words in a `User-Agent` header that identify operating systems, with their names. The first word
+/// in this list that the header contains is used, because Android also sends `Linux`.
 const SYSTEMS: [(&str, &str); 7] = [
     ("Windows", "Windows"),
     ("Android", "Android"),
@@ -28,10 +29,10 @@ const SYSTEMS: [(&str, &str); 7] = [
     ("Linux", "Linux"),
 ];
 
-/// Maximum length of the name of an unknown browser, in characters.
+/// Maximum number of characters that are shown of an unknown browser's `User-Agent` header.
 const MAX_NAME: usize = 100;
 
-/// Returns the names of the browser and the operating system, if they are known. For an unknown
+/// Returns the names of the browser and the operating system; `None` if unknown. For an unknown
 /// browser, returns the beginning of the header.
 pub(super) fn read(header: &str) -> (Option<DisplayName>, Option<DisplayName>) {
     let find = |words: &[(&str, &'static str)]| {

@@ -1,5 +1,5 @@
-//! Audit log: a record of the actions of users, service tokens and the service itself. Entries do
-//! not change, except that a deleted user's name is removed.
+//! Audit log: a record of the actions of users, service tokens and the service itself. Entries
+//! never change, except that the name and e-mail address of a deleted user are removed.
 
 use std::net::IpAddr;
 
@@ -10,87 +10,90 @@ use uuid::Uuid;
 use super::StoreResult;
 use crate::model::{AuditBatchId, AuditId, EnvironmentId, ProjectId, TeamId, Time};
 
-/// An audit log entry. It holds names as well as IDs, so that it is readable after the resources
-/// are deleted. No field contains a secret value.
+/// An audit log entry. An entry contains names as well as IDs, so that it can be read after the
+/// resources are deleted. No field contains a secret value.
 ///
 /// Nodes of different versions read each other's batches. If an entry has a field that a node does
 /// not know, the node leaves the entry to newer nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AuditRecord {
-    /// Entry ID.
+    /// ID of the audit log entry.
     pub id: AuditId,
-    /// Team; `None` for an entry that concerns only a user.
+    /// Team that the action belongs to; `None` for an action that concerns only a user.
     pub team: Option<TeamId>,
-    /// Project ID.
+    /// ID of the project in which the action took place.
     pub project: Option<ProjectId>,
-    /// Project name at the time of the entry.
+    /// Project name at the time of the action.
     pub project_name: Option<String>,
-    /// Environment ID.
+    /// ID of the environment in which the action took place.
     pub environment: Option<EnvironmentId>,
-    /// Environment name at the time of the entry.
+    /// Environment name at the time of the action.
     pub environment_name: Option<String>,
     /// Actor type: `user`, `service_token`, `system` or `anonymous`.
     pub actor_type: String,
-    /// ID of the user or service token.
+    /// ID of the user or service token that performed the action.
     pub actor_id: Option<Uuid>,
-    /// Name of the actor at the time of the entry.
+    /// Name of the actor at the time of the action.
     pub actor_name: Option<String>,
-    /// E-mail address of the user at the time of the entry.
+    /// E-mail address of the user at the time of the action.
     pub actor_email: Option<String>,
-    /// Action, such as `secret.created`.
+    /// Name of the action, such as `secret.created`.
     pub action: String,
-    /// Resource type.
+    /// Type of the affected resource, such as `secret`.
     pub resource_type: String,
-    /// Resource ID.
+    /// ID of the affected resource.
     pub resource_id: Option<Uuid>,
-    /// Resource name at the time of the entry, such as a secret key or a project's name.
+    /// Name of the affected resource at the time of the action, such as a secret key or a project's
+    /// name.
     pub resource_name: Option<String>,
-    /// Outcome, such as `success`.
+    /// Outcome of the action: `success`, `denied` or `failure`.
     pub outcome: String,
-    /// Further details, as a JSON object.
+    /// Further details of the action, as a JSON object.
     pub metadata: String,
     /// IP address of the client.
     pub address: Option<IpAddr>,
-    /// User agent of the client.
+    /// `User-Agent` header of the client.
     pub agent: Option<String>,
-    /// Request ID.
+    /// ID of the request that caused the action.
     pub request: Option<Uuid>,
     /// Time of the action.
     pub created_at: Time,
-    /// Position and hash in the audit chain; `None` until the entry is appended to the chain.
-    /// Used only by [`AuditWrites::insert_sealed_audit`] when an entry is inserted.
+    /// Position and hash in the audit chain; `None` until the entry is appended to the chain. When
+    /// an entry is inserted, only [`AuditWrites::insert_sealed_audit`] stores this field.
     #[serde(skip)]
     pub seal: Option<AuditSeal>,
 }
 
-/// Batch of audit entries: entries of reads that were committed together.
+/// Batch of audit entries of reads that were committed together and are not in the audit log yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditBatch {
-    /// Batch ID.
+    /// ID of the batch.
     pub id: AuditBatchId,
-    /// Entries, without positions and hashes; `None` if they cannot be read.
+    /// Audit entries of the batch, without positions and hashes; `None` if the stored batch cannot
+    /// be decoded.
     pub entries: Option<Vec<AuditRecord>>,
 }
 
 /// Position and hash of an audit entry in its team's audit chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditSeal {
-    /// Position in the audit chain, from 1.
+    /// Position of the entry in the audit chain, starting at 1.
     pub position: u64,
     /// Hash of the previous entry in the chain; zeros for the first entry.
     pub previous_hash: [u8; 32],
     /// MAC over the entry, its position and the previous hash. The actor's name and e-mail address
-    /// are not part of it, because they can be erased.
+    /// are not included, because they can be erased.
     pub hash: [u8; 32],
 }
 
 /// Start and end of a team's audit chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditHead {
-    /// Team; `None` for the audit chain of entries without a team.
+    /// Team of the audit chain; `None` for the chain of the entries that belong to no team.
     pub team: Option<TeamId>,
-    /// Position of the last entry that was deleted because of its age; 0 if none was.
+    /// Position of the last entry that was deleted at the end of its retention period; 0 if none
+    /// was deleted.
     pub base: u64,
     /// Hash of the last deleted entry; zeros if none was deleted.
     pub base_hash: [u8; 32],
@@ -105,18 +108,18 @@ pub struct AuditHead {
 /// Selection of audit entries by team or by actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditScope {
-    /// Entries of this team.
+    /// Entries of actions that belong to this team.
     Team(TeamId),
-    /// Entries with this user or service token as the actor.
+    /// Entries of actions that this user or service token performed.
     Actor(Uuid),
 }
 
-/// Filter for actions.
+/// Filter for the names of actions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActionFilter {
-    /// The action with exactly this name.
+    /// Action with exactly this name.
     Exactly(String),
-    /// All actions with this prefix.
+    /// All actions whose name starts with this prefix.
     Prefix(String),
 }
 
@@ -130,28 +133,29 @@ pub enum AuditOrder {
     Oldest,
 }
 
-/// Filter, sort order and range of an audit query. `None` or an empty list means no restriction.
+/// Conditions, sort order and range of an audit query. `None` or an empty list means no
+/// restriction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditFilter {
     /// Team or actor whose entries are returned.
     pub scope: AuditScope,
     /// Action filters; an entry must match at least one of them.
     pub actions: Vec<ActionFilter>,
-    /// ID of the acting user or service token.
+    /// ID of the user or service token that performed the action.
     pub actor: Option<Uuid>,
-    /// Actor type.
+    /// Type of the actor: `user`, `service_token`, `system` or `anonymous`.
     pub actor_type: Option<String>,
-    /// Project ID.
+    /// ID of the project in which the action took place.
     pub project: Option<ProjectId>,
-    /// Environment ID.
+    /// ID of the environment in which the action took place.
     pub environment: Option<EnvironmentId>,
-    /// Resource type.
+    /// Type of the affected resource.
     pub resource_type: Option<String>,
-    /// Resource ID.
+    /// ID of the affected resource.
     pub resource: Option<Uuid>,
-    /// Resource name, such as a secret key.
+    /// Name of the affected resource, such as a secret key.
     pub resource_name: Option<String>,
-    /// Outcome.
+    /// Outcome of the action: `success`, `denied` or `failure`.
     pub outcome: Option<String>,
     /// IP address of the client.
     pub address: Option<IpAddr>,
@@ -159,19 +163,19 @@ pub struct AuditFilter {
     pub from: Option<Time>,
     /// End of the time range, exclusive.
     pub to: Option<Time>,
-    /// Cursor: only entries after this entry in the sort order are returned.
+    /// Cursor: returns only entries that follow this entry in the sort order.
     pub behind: Option<(Time, AuditId)>,
-    /// Last entry in the sort order that may be returned.
+    /// Last entry in the sort order that may be returned; `None` for no bound.
     pub until: Option<(Time, AuditId)>,
     /// Sort order.
     pub order: AuditOrder,
-    /// Maximum number of entries.
+    /// Maximum number of entries to return.
     pub limit: u32,
 }
 
 impl AuditFilter {
-    /// True if the filter has conditions other than scope and times, so that a page can require
-    /// reading many more entries than it holds.
+    /// True if the filter has conditions other than scope and times. A query may then have to read
+    /// many more entries than it returns.
     #[must_use]
     pub fn is_selective(&self) -> bool {
         let everything = Self {
@@ -185,7 +189,7 @@ impl AuditFilter {
         *self != everything
     }
 
-    /// Creates a filter for the newest entries of a scope.
+    /// Creates a filter for the newest entries of a team or actor.
     #[must_use]
     pub fn newest(scope: impl Into<AuditScope>, limit: u32) -> Self {
         Self {
@@ -219,12 +223,13 @@ impl From<TeamId> for AuditScope {
 /// Read access to the audit log.
 #[async_trait]
 pub trait AuditReads: Send {
-    /// Lists the audit entries that match the filter, ordered by time and, within a microsecond, by
-    /// ID. Entries in batches are not included.
+    /// Lists the audit entries that match the filter, ordered by time, and entries of the same
+    /// microsecond by ID. Entries that are still in batches are not included.
     async fn audit_entries(&mut self, filter: &AuditFilter) -> StoreResult<Vec<AuditRecord>>;
 
-    /// Returns time and ID of the entry at position `count` (from 1) in the range of the filter, of
-    /// which only scope, times, cursor and order are used. `None` if there are fewer entries.
+    /// Returns time and ID of the entry at position `count` (starting at 1) among the entries that
+    /// match the filter's scope, times and cursor, in the filter's order; other conditions are
+    /// ignored. `None` if there are fewer entries.
     async fn audit_entry_at(
         &mut self,
         filter: &AuditFilter,
@@ -235,7 +240,8 @@ pub trait AuditReads: Send {
     /// entries that belong to no team.
     async fn unsealed_teams(&mut self) -> StoreResult<Vec<Option<TeamId>>>;
 
-    /// Lists the oldest audit entries of a team that are not yet in its audit chain.
+    /// Lists the oldest audit entries of a team that are not yet in its audit chain, at most
+    /// `limit`.
     async fn unsealed_audit(
         &mut self,
         team: Option<TeamId>,
@@ -250,7 +256,7 @@ pub trait AuditReads: Send {
         limit: u32,
     ) -> StoreResult<Vec<AuditBatch>>;
 
-    /// Returns the highest ID of a batch of audit entries.
+    /// Returns the highest ID of all batches of audit entries; `None` if there is no batch.
     async fn last_audit_batch(&mut self) -> StoreResult<Option<AuditBatchId>>;
 
     /// Counts the audit entries of all teams that are not yet in an audit chain, including entries
@@ -263,7 +269,8 @@ pub trait AuditReads: Send {
     /// Lists the start and end of every audit chain, ordered by team.
     async fn audit_heads(&mut self) -> StoreResult<Vec<AuditHead>>;
 
-    /// Lists the entries of an audit chain after position `behind`, ordered by position.
+    /// Lists the entries of an audit chain after position `behind`, ordered by position, at most
+    /// `limit`.
     async fn audit_chain(
         &mut self,
         team: Option<TeamId>,
@@ -271,8 +278,8 @@ pub trait AuditReads: Send {
         limit: u32,
     ) -> StoreResult<Vec<AuditRecord>>;
 
-    /// Returns the position of the first entry in an audit chain that was created at or after
-    /// `from`.
+    /// Returns the position of the first entry in an audit chain that was created at or after the
+    /// time `from`.
     async fn audit_position(
         &mut self,
         team: Option<TeamId>,
@@ -283,12 +290,12 @@ pub trait AuditReads: Send {
 /// Write access to the audit log.
 #[async_trait]
 pub trait AuditWrites: Send {
-    /// Inserts audit entries. Skips an entry if its ID exists, so that a caller that does not know
-    /// whether its commit succeeded can insert the same entries again.
+    /// Inserts audit entries. Skips entries whose ID already exists, so that a caller that does not
+    /// know whether its commit succeeded can insert the same entries again.
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
-    /// Inserts audit entries as one record, a batch, which is quicker to write. Only the methods
-    /// for batches return or change them, but `count_unsealed_audit` counts them.
+    /// Inserts audit entries as one record, a batch, which is faster than inserting single entries.
+    /// The entries are visible only to the methods for batches and to `count_unsealed_audit`.
     async fn insert_audit_batch(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
     /// Deletes batches of audit entries. Returns the IDs of the batches that existed. Waits for
@@ -299,17 +306,17 @@ pub trait AuditWrites: Send {
     ) -> StoreResult<Vec<AuditBatchId>>;
 
     /// Inserts audit entries with their positions and hashes. Fails with `Stale` if one of the
-    /// entries exists already; the caller must then drop the transaction.
+    /// entries already exists; the caller must then drop the transaction.
     async fn insert_sealed_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
-    /// Removes the name and e-mail address of a user from all audit entries with the user as the
-    /// actor. The entries keep the user ID.
+    /// Removes the name and e-mail address of a user from all audit entries whose actor is the
+    /// user. The entries keep the user's ID.
     async fn anonymize_actor(&mut self, user: Uuid) -> StoreResult<()>;
 
-    /// Appends audit entries to an audit chain. `end` is the expected last position of the stored
-    /// chain (0 for a new chain); `head` is the new head. Fails with `Stale` if the stored chain
-    /// does not end at `end`, or if an entry does not exist or is in a chain already; the caller
-    /// must then drop the transaction.
+    /// Appends audit entries to an audit chain. `end` is the last position of the stored chain that
+    /// the caller expects (0 for a new chain); `head` is the new head. Fails with `Stale` if the
+    /// stored chain has another last position, or if an entry does not exist or is already in a
+    /// chain; the caller must then drop the transaction.
     async fn seal_audit(
         &mut self,
         head: &AuditHead,
@@ -317,8 +324,8 @@ pub trait AuditWrites: Send {
         seals: &[(AuditId, AuditSeal)],
     ) -> StoreResult<()>;
 
-    /// Deletes the oldest audit entries of an audit chain, up to the position `head.base`. Fails
-    /// with `Stale` unless the stored chain has the base `base` and the same last position as
+    /// Deletes the oldest entries of an audit chain, up to and including the position `head.base`.
+    /// Fails with `Stale` unless the stored chain's base is `base` and its last position is that of
     /// `head`.
     async fn prune_audit(&mut self, head: &AuditHead, base: u64) -> StoreResult<()>;
 }

@@ -8,7 +8,7 @@ use super::StoreResult;
 use crate::crypto::TokenMac;
 use crate::model::{DeviceLoginId, DisplayName, Time, UserId};
 
-/// Details of a client, as it reports them, and its network address.
+/// Details of a client, as reported by the client, and its IP address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceClient {
     /// Client name, as reported by the client.
@@ -17,7 +17,7 @@ pub struct DeviceClient {
     pub hostname: Option<DisplayName>,
     /// Operating system, as reported by the client.
     pub os: Option<DisplayName>,
-    /// IP address the login was requested from.
+    /// IP address from which the login was requested.
     pub address: Option<IpAddr>,
 }
 
@@ -27,19 +27,19 @@ pub struct DeviceClient {
 pub struct DeviceLoginRecord {
     /// Device login ID.
     pub id: DeviceLoginId,
-    /// MAC of the device code, which the client sends when it polls.
+    /// MAC of the device code, which the client keeps and sends when it polls.
     pub device: TokenMac,
     /// MAC of the user code, which the user types in the browser.
     pub code: TokenMac,
-    /// The requesting client.
+    /// Client that requested the login.
     pub client: DeviceClient,
-    /// Status.
+    /// Status of the login.
     pub status: DeviceStatus,
-    /// User who approved or denied the login.
+    /// User who approved or denied the login; `None` while it is pending.
     pub user: Option<UserId>,
-    /// Minimum poll interval of the client, in seconds.
+    /// Minimum time between two polls by the client, in seconds.
     pub poll_seconds: u32,
-    /// Time of the last poll.
+    /// Time of the client's last poll; `None` before the first.
     pub polled_at: Option<Time>,
     /// Creation time.
     pub created_at: Time,
@@ -50,20 +50,20 @@ pub struct DeviceLoginRecord {
 /// Status of a device login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceStatus {
-    /// Not decided yet.
+    /// Neither approved nor denied by a user yet.
     Pending,
-    /// Approved by a user; the client has not fetched its session yet.
+    /// Approved by a user. The client has not received its session yet.
     Approved,
     /// Denied by a user.
     Denied,
-    /// Approved, and the client has fetched its session.
+    /// Approved by a user, and the client has received its session.
     Redeemed,
 }
 
 impl DeviceStatus {
     const ALL: [Self; 4] = [Self::Pending, Self::Approved, Self::Denied, Self::Redeemed];
 
-    /// Returns the name used in storage and in the API.
+    /// Returns the name of the status, as used in storage and in the API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl DeviceStatus {
         }
     }
 
-    /// Returns the status with this name.
+    /// Returns the status with this name; `None` if there is none.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == name)
@@ -84,13 +84,13 @@ impl DeviceStatus {
 /// Read access to device logins.
 #[async_trait]
 pub trait DeviceLoginReads: Send {
-    /// Returns the login whose device code has this MAC, expired or not.
+    /// Returns the login whose device code has this MAC, even if the login has expired.
     async fn login_by_device_code(
         &mut self,
         device: &TokenMac,
     ) -> StoreResult<Option<DeviceLoginRecord>>;
 
-    /// Returns the login whose user code has this MAC, expired or not.
+    /// Returns the login whose user code has this MAC, even if the login has expired.
     async fn login_by_user_code(
         &mut self,
         code: &TokenMac,
@@ -100,20 +100,21 @@ pub trait DeviceLoginReads: Send {
 /// Write access to device logins.
 #[async_trait]
 pub trait DeviceLoginWrites: Send {
-    /// Inserts a login. Fails with `Duplicate` if one of its codes is taken.
+    /// Inserts a device login. Fails with `Duplicate` if another login has the same device code or
+    /// user code.
     async fn insert_device_login(&mut self, login: &DeviceLoginRecord) -> StoreResult<()>;
 
-    /// Updates status, user, poll interval and time of the last poll. Fails with `Stale` unless the
-    /// stored status is `was`.
+    /// Updates status, user, poll interval and time of the last poll of a login. Fails with `Stale`
+    /// unless the stored status is `was`.
     async fn update_device_login(
         &mut self,
         login: &DeviceLoginRecord,
         was: DeviceStatus,
     ) -> StoreResult<()>;
 
-    /// Deletes the logins that a user approved or denied.
+    /// Deletes the device logins that this user approved or denied.
     async fn delete_device_logins(&mut self, user: UserId) -> StoreResult<()>;
 
-    /// Deletes logins that expire at or before `by`.
+    /// Deletes device logins whose expiry time is `by` or earlier.
     async fn delete_ended_logins(&mut self, by: Time) -> StoreResult<()>;
 }

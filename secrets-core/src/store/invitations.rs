@@ -12,24 +12,25 @@ use crate::model::{DisplayName, EmailAddress, InvitationId, Role, TeamId, Time, 
 pub struct InvitationRecord {
     /// Invitation ID.
     pub id: InvitationId,
-    /// Team ID.
+    /// ID of the team to which the person is invited.
     pub team: TeamId,
-    /// Name of the team, read from the team; ignored on writes.
+    /// Current name of the team. Read from the team's record; ignored when an invitation is
+    /// written.
     pub team_name: DisplayName,
     /// E-mail address of the invited person, unique within the team.
     pub email: EmailAddress,
-    /// Role in the team after joining.
+    /// Role that the person gets in the team.
     pub role: Role,
-    /// MAC of the token that accepts the invitation.
+    /// MAC of the token with which the invitation is accepted.
     pub mac: TokenMac,
-    /// Number of times the invitation was sent. Each sending creates a new token and makes the
-    /// previous token invalid.
+    /// Number of times that the invitation was sent. Each time, it gets a new token, and the
+    /// previous token becomes invalid.
     pub times_sent: u32,
-    /// ID of the inviting user.
+    /// ID of the user who sent the invitation.
     pub invited_by: UserId,
-    /// Name of the inviting user; ignored on writes.
+    /// Current name of the inviting user; ignored when an invitation is written.
     pub inviter_name: String,
-    /// E-mail address of the inviting user; ignored on writes.
+    /// Current e-mail address of the inviting user; ignored when an invitation is written.
     pub inviter_email: String,
     /// Creation time.
     pub created_at: Time,
@@ -39,7 +40,7 @@ pub struct InvitationRecord {
     pub expires_at: Time,
 }
 
-/// Read access to invitations. Expired invitations are found as well.
+/// Read access to invitations. The methods also return expired invitations.
 #[async_trait]
 pub trait InvitationReads: Send {
     /// Returns the invitation with this ID.
@@ -51,26 +52,28 @@ pub trait InvitationReads: Send {
     /// Lists the invitations of a team, oldest first.
     async fn invitations(&mut self, team: TeamId) -> StoreResult<Vec<InvitationRecord>>;
 
-    /// Lists the invitations sent to an e-mail address, oldest first.
+    /// Lists the invitations to an e-mail address, oldest first.
     async fn invitations_to(&mut self, email: &EmailAddress) -> StoreResult<Vec<InvitationRecord>>;
 
-    /// Counts the members of a team plus its invitations that expire after `now`.
+    /// Returns the number of members of a team plus the number of its invitations that expire after
+    /// `now`.
     async fn count_members_and_invitations(&mut self, team: TeamId, now: Time) -> StoreResult<u64>;
 }
 
 /// Write access to invitations.
 #[async_trait]
 pub trait InvitationWrites: Send {
-    /// Inserts an invitation. Fails with `Duplicate` if the address is invited to the team already.
+    /// Inserts an invitation. Fails with `Duplicate` if the team already has an invitation for this
+    /// address.
     async fn insert_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()>;
 
     /// Stores that an invitation was sent again: updates the MAC of the token, the number of times
     /// sent, the time last sent, and the expiry time. Fails with `Stale` if the invitation does not
-    /// exist, or was sent again since it was read.
+    /// exist, or if it was sent again after the caller read it.
     async fn resend_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()>;
 
-    /// Deletes an invitation. Fails with `Stale` if it does not exist, or was sent again since it
-    /// was read.
+    /// Deletes an invitation. Fails with `Stale` if the invitation does not exist, or if it was
+    /// sent again after the caller read it.
     async fn delete_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()>;
 
     /// Deletes the expired invitations of a team.

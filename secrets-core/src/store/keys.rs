@@ -7,7 +7,7 @@ use super::StoreResult;
 use crate::crypto::{ProjectKeyRecord, Sealed};
 use crate::model::{EnvironmentId, ProjectId, Time};
 
-/// Column with records that are encrypted with a project key.
+/// Column of the database that contains records encrypted with a project key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SealedColumn {
     /// Value of a secret.
@@ -18,80 +18,83 @@ pub enum SealedColumn {
     PreviousValue,
     /// Connection settings of a rotation.
     Connection,
-    /// Proxy settings of a rotation.
+    /// Settings of a rotation's proxy function.
     Proxy,
-    /// New password of an attempt of a rotation.
+    /// New password of a rotation attempt.
     Pending,
     /// URL and signing secret of a webhook.
     Webhook,
 }
 
-/// An encrypted record, with the data that its encryption context is made of.
+/// An encrypted record, with the data from which its encryption context is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealedRow {
     /// Environment ID.
     pub environment: EnvironmentId,
-    /// ID of the secret, rotation, attempt or webhook.
+    /// ID of the object that the record belongs to: secret, rotation, attempt or webhook.
     pub object: Uuid,
-    /// Key of the secret; empty for other objects.
+    /// Secret key of the secret; empty for other objects.
     pub key: String,
-    /// Version of the secret, or number of the attempt; 0 for descriptions and other objects.
+    /// Version of the secret, or number of the rotation attempt; 0 for descriptions and other
+    /// objects.
     pub version: u64,
-    /// True if the version of the secret hides an inherited one.
+    /// True if the secret is hidden in this version.
     pub hidden: bool,
     /// Encrypted record.
     pub sealed: Sealed,
 }
 
-/// A project key that was replaced and may still have records, with the newest key of its project.
+/// A project key that was replaced and may still be used by stored records, with the newest key of
+/// the same project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplacedKey {
-    /// Key that was replaced.
+    /// Project key that was replaced.
     pub key: ProjectKeyRecord,
-    /// Time of its replacement.
+    /// Time at which the key was replaced.
     pub replaced_at: Time,
     /// Newest key of the project.
     pub newest: ProjectKeyRecord,
 }
 
-/// Number of project keys by state.
+/// Number of project keys in each state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProjectKeyCounts {
-    /// Newest keys of their projects.
+    /// Number of keys that are the newest of their projects.
     pub current: u64,
-    /// Keys that were replaced and may still have records.
+    /// Number of keys that were replaced and may still be used by stored records.
     pub replaced: u64,
-    /// Keys without records.
+    /// Number of replaced keys that no stored record uses any more.
     pub retired: u64,
 }
 
-/// Read access to the versions of project keys. Includes the keys of deleted projects that are not
-/// purged.
+/// Read access to the versions of project keys. Includes the keys of deleted projects that can
+/// still be restored.
 #[async_trait]
 pub trait KeyReads: Send {
-    /// Returns the time of the request to replace older project keys, if it is not done.
+    /// Returns the time of the pending request to replace all older project keys; `None` if no
+    /// request is pending.
     async fn project_key_request(&mut self) -> StoreResult<Option<Time>>;
 
-    /// Returns the newest keys of projects that were created before a time, at most `limit`.
+    /// Returns the newest keys of projects that were created before a time, at most `limit` keys.
     async fn aged_project_keys(
         &mut self,
         before: Time,
         limit: u32,
     ) -> StoreResult<Vec<ProjectKeyRecord>>;
 
-    /// Returns replaced keys that are not retired, in the order of project and version, at most
-    /// `limit`. Starts after the given key.
+    /// Returns replaced keys that are not retired, ordered by project and version, at most `limit`.
+    /// Starts after the given key.
     async fn replaced_project_keys(
         &mut self,
         after: Option<(ProjectId, u32)>,
         limit: u32,
     ) -> StoreResult<Vec<ReplacedKey>>;
 
-    /// Returns the number of project keys by state.
+    /// Returns the number of project keys in each state.
     async fn project_key_counts(&mut self) -> StoreResult<ProjectKeyCounts>;
 
     /// Returns the records of a column that are encrypted with this version of the project's key,
-    /// in the order of object and version, at most `limit`. Starts after the given object and
+    /// ordered by object ID and version, at most `limit`. Starts after the given object and
     /// version.
     async fn sealed_rows(
         &mut self,
@@ -105,21 +108,25 @@ pub trait KeyReads: Send {
 /// Write access to the versions of project keys.
 #[async_trait]
 pub trait KeyWrites: Send {
-    /// Requests that project keys created before this time are replaced. The latest request counts.
+    /// Requests that all project keys created before the time `at` are replaced. Only the request
+    /// with the latest time is kept.
     async fn request_project_keys(&mut self, at: Time) -> StoreResult<()>;
 
-    /// Deletes the request of this time; does nothing if there is a later one.
+    /// Deletes the pending request if it has this time. Does nothing if a later request has
+    /// replaced it.
     async fn finish_project_key_request(&mut self, at: Time) -> StoreResult<()>;
 
     /// Inserts the next version of a project's key, and marks the earlier versions as replaced.
-    /// Fails with `Duplicate` if the version exists.
+    /// Fails with `Duplicate` if the version already exists.
     async fn insert_project_key(&mut self, key: &ProjectKeyRecord, now: Time) -> StoreResult<()>;
 
-    /// Locks a project key that was replaced. Fails with `Stale` if it was purged or is retired.
+    /// Locks the row of a replaced project key. Fails with `Stale` if the key was purged with its
+    /// project, or if it is retired.
     async fn lock_project_key(&mut self, project: ProjectId, version: u32) -> StoreResult<()>;
 
-    /// Replaces an encrypted record. Returns false, and changes nothing, if the stored record
-    /// differs from the record in `row`. The revision of the environment stays the same.
+    /// Replaces an encrypted record by the same content, encrypted with another key. Returns false,
+    /// and changes nothing, if the stored record differs from the record in `row`. The revision of
+    /// the environment stays the same.
     async fn replace_sealed(
         &mut self,
         column: SealedColumn,
@@ -127,7 +134,7 @@ pub trait KeyWrites: Send {
         sealed: &Sealed,
     ) -> StoreResult<bool>;
 
-    /// Marks a replaced key as retired.
+    /// Marks a replaced project key as retired, because no stored record uses it any more.
     async fn retire_project_key(
         &mut self,
         project: ProjectId,
@@ -137,8 +144,8 @@ pub trait KeyWrites: Send {
 }
 
 impl SealedColumn {
-    /// All columns. Values precede previous values, so that a value that becomes a previous value
-    /// meanwhile is still found.
+    /// All columns with encrypted records. The column of values comes before that of previous
+    /// values, so that a value that becomes a previous value during a pass is still found.
     pub const ALL: [Self; 7] = [
         Self::Value,
         Self::Description,
@@ -149,7 +156,8 @@ impl SealedColumn {
         Self::Webhook,
     ];
 
-    /// True for the columns of secrets and of their previous versions.
+    /// True for the columns that contain values or descriptions of secrets or of their previous
+    /// versions.
     #[must_use]
     pub fn is_of_secrets(self) -> bool {
         matches!(self, Self::Value | Self::Description | Self::PreviousValue)

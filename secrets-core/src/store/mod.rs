@@ -111,36 +111,38 @@ pub use usage::{CacheUsage, PoolUsage, StoreUsage};
 pub use users::{UserReads, UserRecord, UserWrites};
 pub use webhooks::{WebhookDeliveryRecord, WebhookReads, WebhookRecord, WebhookWrites};
 
-/// Result of a store method.
+/// Result of a store method: a value, or a `StoreError`.
 pub type StoreResult<T> = Result<T, StoreError>;
 
 /// A database of records, shared by all requests.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Creates a reader. Each call on the reader returns everything that was committed before the
-    /// call. A reader takes no lock.
+    /// Creates a reader. Each call of a method of the reader returns everything that was committed
+    /// before that call. A reader takes no locks.
     async fn read(&self) -> StoreResult<Box<dyn Reads>>;
 
-    /// Begins a transaction. Dropping it without a commit rolls it back.
+    /// Begins a transaction. Dropping the transaction without a commit rolls it back.
     async fn begin(&self) -> StoreResult<Box<dyn Tx>>;
 
-    /// Begins a transaction before those that wait in [`begin`](Self::begin). For the audit entries
-    /// of reads, so that reads do not wait for the writes of others.
+    /// Begins a transaction that gets a connection before those that wait in
+    /// [`begin`](Self::begin). Used for the audit entries of reads, so that reads do not wait for
+    /// other writes.
     async fn begin_prioritized(&self) -> StoreResult<Box<dyn Tx>> {
         self.begin().await
     }
 
-    /// Closes the store after the last use. Afterwards, the main file of an SQLite database holds
-    /// all data, and its `-wal` file is not needed.
+    /// Closes the store. Must be called after the last use. Afterwards, the main file of an SQLite
+    /// database contains all data, and the `-wal` file next to it is not needed.
     async fn close(&self) -> StoreResult<()> {
         Ok(())
     }
 
-    /// Checks that the store can be read. Returns the current time of the database server, or
-    /// `None` if the store has no clock of its own.
+    /// Checks that the store can be read. Returns the current time of the database server; `None`
+    /// if the database has no server.
     async fn ping(&self) -> StoreResult<Option<Time>>;
 
-    /// Returns the state of the connections and of the cache. Does not access the database.
+    /// Returns the state of the store's connections and cache, for metrics. Does not access the
+    /// database.
     fn usage(&self) -> StoreUsage {
         StoreUsage::default()
     }
@@ -213,34 +215,35 @@ pub trait Tx:
     + UserWrites
     + WebhookWrites
 {
-    /// Commits: makes all writes of the transaction durable and visible.
+    /// Commits the transaction: makes all its writes durable, and visible to others.
     async fn commit(self: Box<Self>) -> StoreResult<()>;
 }
 
 /// Error of a store method.
 #[derive(Debug)]
 pub enum StoreError {
-    /// A record with the same unique value exists already.
+    /// Another record already has the same unique value.
     Duplicate(Subject),
-    /// The record was deleted, or has changed since it was read.
+    /// The record was deleted, or was changed since the caller read it.
     Stale(Subject),
-    /// The result is larger than the maximum that the store returns in one call.
+    /// The result is larger than the maximum that the store returns from one call.
     TooLarge(&'static str),
-    /// The store cannot be reached, or is out of space; a retry may succeed.
+    /// The store cannot be reached, or has no space left; a retry may succeed.
     Unavailable(Cause),
-    /// The store returned or refused data unexpectedly: a record cannot be decoded, or a statement
-    /// failed for a reason that a retry does not fix.
+    /// The store returned or refused data unexpectedly: a record cannot be decoded, or an SQL
+    /// statement failed for a reason that a retry does not fix.
     Corrupt(Cause),
 }
 
 impl StoreError {
-    /// Converts to an operation error. `Stale` becomes "not found", for operations in which it can
-    /// only mean that the record was deleted.
+    /// Converts this error to an error of an operation. `Stale` becomes "not found" of this kind of
+    /// resource. Used where `Stale` can only mean that the record was deleted.
     pub(crate) fn or_not_found(self, subject: Subject) -> Error {
         Error::from(self).or_not_found(subject)
     }
 
-    /// Converts to an operation error. `Duplicate` becomes the given error `taken`.
+    /// Converts this error to an error of an operation. `Duplicate` becomes the given error
+    /// `taken`.
     pub(crate) fn taken(self, taken: Error) -> Error {
         match self {
             Self::Duplicate(_) => taken,

@@ -22,31 +22,31 @@ pub enum Location {
     /// SQLite database file, used by one process at a time. Created if it does not exist.
     #[cfg(feature = "sqlite")]
     Sqlite(PathBuf),
-    /// URL of a PostgreSQL database, which several nodes may share. It may name several hosts, one
-    /// of which accepts writes at a time.
+    /// URL of a PostgreSQL database, which several nodes may share. The URL may name several hosts,
+    /// of which one accepts writes at a time.
     #[cfg(feature = "postgres")]
     Postgres(Zeroizing<String>),
 }
 
-/// Options of a store on an SQL database. The store in memory has none.
+/// Options of a store on an SQL database. A store in memory has no options.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StoreOptions {
     /// Maximum number of connections for requests. PostgreSQL: 12 by default, at least 2, half of
-    /// them for writes. SQLite: 4 for reads by default; all writes share one more. Two more
-    /// connections serve health checks.
+    /// them for writes. SQLite: 4 for reads by default, plus one for all writes. The store opens
+    /// two further connections for health checks.
     pub connections: Option<u32>,
-    /// Size of the cache of encrypted records, in bytes: 24 MiB by default. SQLite only, because
-    /// other nodes may write to a PostgreSQL database. 0 for no cache.
+    /// Size of the cache of encrypted records, in bytes: 24 MiB by default, 0 for no cache. Used by
+    /// SQLite only, because other nodes may write to a PostgreSQL database.
     pub cache_bytes: Option<u64>,
-    /// Timeouts.
+    /// Timeouts of waits and SQL statements.
     pub timeouts: Timeouts,
 }
 
-/// Timeouts of a store on an SQL database. A call that reaches a timeout fails as unavailable, and
-/// its connection is closed.
+/// Timeouts of a store on an SQL database. A call that reaches a timeout fails with `Unavailable`,
+/// and its connection is closed.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
-    /// Maximum wait for a free connection.
+    /// Maximum time that a call waits for a free connection.
     pub acquire: Duration,
     /// Maximum duration of an SQL statement outside of a transaction.
     pub read: Duration,
@@ -67,24 +67,24 @@ impl Default for Timeouts {
     }
 }
 
-/// State of the tables in a database.
+/// State of the database tables (schema) compared with this version of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaState {
-    /// The database file does not exist.
+    /// The SQLite database file does not exist.
     Missing,
     /// The database has no tables.
     Empty,
-    /// An earlier version of the program created the tables; opening the store migrates them.
+    /// An earlier version of the program created the tables. Opening the store migrates them.
     Older {
-        /// Last migration that has run.
+        /// Number of the last migration that has run.
         version: i64,
     },
-    /// The tables have the schema of this version.
+    /// The tables have the schema of this version of the program.
     Current,
 }
 
-/// Returns the state of the database at a location. Changes and creates nothing. Fails if a later
-/// version of the program created the tables.
+/// Returns the state of the tables in the database at a location. Changes and creates nothing.
+/// Fails if a later version of the program created the tables.
 pub async fn inspect(location: &Location) -> StoreResult<SchemaState> {
     match location {
         Location::Memory => Ok(SchemaState::Missing),
@@ -95,8 +95,8 @@ pub async fn inspect(location: &Location) -> StoreResult<SchemaState> {
     }
 }
 
-/// Copies an SQLite database, which may be in use, to a file that must not exist. The copy holds
-/// everything committed before the call. Fails for other stores.
+/// Copies an SQLite database, which may be in use, to a new file. Fails if the file exists. The
+/// copy contains everything committed before the call. Fails for other kinds of store.
 #[cfg_attr(not(feature = "sqlite"), expect(unused_variables, reason = "no store is a file"))]
 pub async fn backup(location: &Location, copy: &Path) -> StoreResult<()> {
     match location {
@@ -108,12 +108,14 @@ pub async fn backup(location: &Location, copy: &Path) -> StoreResult<()> {
     }
 }
 
-/// Opens the store at a location with the default options. Creates or migrates the database tables.
+/// Opens the store at a location with the default options. Creates the database tables, or migrates
+/// older ones.
 pub async fn open(location: &Location) -> StoreResult<Arc<dyn Store>> {
     open_with(location, StoreOptions::default()).await
 }
 
-/// Opens the store at a location. Creates or migrates the database tables.
+/// Opens the store at a location with the given options. Creates the database tables, or migrates
+/// older ones.
 #[cfg_attr(
     not(any(feature = "sqlite", feature = "postgres")),
     expect(unused_variables, reason = "the store in memory has no options")
@@ -129,8 +131,9 @@ pub async fn open_with(location: &Location, options: StoreOptions) -> StoreResul
 }
 
 /// Opens the store at a location while another process may be using it. Creates and migrates
-/// nothing: the tables must have the schema of this version. Only requests to the service may be
-/// written, such as [`request_project_keys`](super::KeyWrites::request_project_keys).
+/// nothing: the tables must have the schema of this version of the program. The caller may write
+/// only requests to the service, such as
+/// [`request_project_keys`](super::KeyWrites::request_project_keys).
 pub async fn open_shared(location: &Location) -> StoreResult<Arc<dyn Store>> {
     match location {
         #[cfg(feature = "sqlite")]
@@ -142,7 +145,7 @@ pub async fn open_shared(location: &Location) -> StoreResult<Arc<dyn Store>> {
 }
 
 impl Location {
-    /// True if only one process can use the store at a time, so that all claims and leases found at
+    /// True if only one process can use the store at a time. Then all claims and leases found at
     /// startup belong to a process that has ended.
     #[must_use]
     pub fn is_exclusive(&self) -> bool {
@@ -157,8 +160,8 @@ impl Location {
 impl FromStr for Location {
     type Err = &'static str;
 
-    /// Parses a URL. The error names the violated rule and never repeats the URL, which may contain
-    /// a password.
+    /// Parses the URL of a store. The error names the violated rule and never repeats the URL,
+    /// which may contain a password.
     fn from_str(url: &str) -> Result<Self, &'static str> {
         #[cfg(feature = "sqlite")]
         if let Some(path) = url.strip_prefix("sqlite://") {
@@ -180,7 +183,7 @@ impl FromStr for Location {
     }
 }
 
-/// Shows only the kind of store, because the URL may contain a password.
+/// Formats only the kind of store, because the URL may contain a password.
 impl fmt::Debug for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,23 +1,25 @@
-//! Transactional outbox: messages to send after a commit.
+//! Transactional outbox: messages that are sent after the commit of the change that caused them.
 
 use async_trait::async_trait;
 
 use super::StoreResult;
 use crate::model::{DeliveryId, Time};
 
-/// An outbox delivery. Claiming increments `attempts`, so ID and `attempts` together identify a
-/// claim: a write fails as stale if another worker has claimed the delivery since.
+/// A delivery in the outbox: one message to send. Claiming a delivery increments `attempts`, so ID
+/// and `attempts` together identify a claim: a write fails with `Stale` if another worker has
+/// claimed the delivery in the meantime.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryRecord {
     /// Delivery ID.
     pub id: DeliveryId,
-    /// Kind of message.
+    /// Kind of message, such as an e-mail or a webhook event.
     pub kind: String,
-    /// Data to build the message from, as a JSON object; contains no secret.
+    /// Data from which the message is built, as a JSON object; contains no secret.
     pub payload: String,
-    /// Number of attempts started.
+    /// Number of attempts to send the message that were started.
     pub attempts: u32,
-    /// Time from which the delivery can be claimed. For a claimed delivery, the end of the claim.
+    /// Earliest time at which the delivery can be claimed. For a claimed delivery, the time at
+    /// which the claim ends.
     pub next_attempt_at: Time,
     /// Time at which the delivery was enqueued.
     pub created_at: Time,
@@ -26,9 +28,9 @@ pub struct DeliveryRecord {
 /// Read access to the outbox.
 #[async_trait]
 pub trait OutboxReads: Send {
-    /// Lists the deliveries of one kind that can be claimed at `now`, longest overdue first, at
-    /// most `limit` of them. Starts after the delivery with the due time and ID in `after`, if
-    /// given.
+    /// Lists the deliveries of one kind that can be claimed at `now`, at most `limit`. The
+    /// deliveries that have been due for the longest time come first. If `after` is given, starts
+    /// after the delivery with this due time and ID.
     async fn due_deliveries(
         &mut self,
         kind: &str,
@@ -41,31 +43,31 @@ pub trait OutboxReads: Send {
 /// Write access to the outbox.
 #[async_trait]
 pub trait OutboxWrites: Send {
-    /// Enqueues a delivery.
+    /// Adds a delivery to the outbox.
     async fn insert_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
     /// Claims a delivery: stores `attempts`, which must be one higher than the stored number, and
-    /// the end of the claim. Fails with `Stale` if another worker has claimed or deleted the
-    /// delivery.
+    /// the time at which the claim ends. Fails with `Stale` if another worker has claimed or
+    /// deleted the delivery.
     async fn claim_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
-    /// Sets the time of the next attempt, which ends a claim early. Fails with `Stale` if another
-    /// worker has claimed or deleted the delivery.
+    /// Sets the time of a delivery's next attempt, which also ends the claim. Fails with `Stale` if
+    /// another worker has claimed or deleted the delivery.
     async fn postpone_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
-    /// Sets `next_attempt_at` to `now` for all deliveries that become due between `now` and `by`.
-    /// This also ends the claims that expire in that time.
+    /// Makes all deliveries due at `now` that would become due between `now` and `by`. This also
+    /// ends the claims that expire in that period.
     async fn release_claims(&mut self, now: Time, by: Time) -> StoreResult<()>;
 
     /// Deletes a delivery that was sent or will not be retried. Fails with `Stale` if another
     /// worker has claimed or deleted the delivery.
     async fn delete_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
-    /// Adds one message to a counter of the time window that ends at `until`. Returns the new
-    /// number.
+    /// Adds one message to the counter with this name in the time window that ends at `until`.
+    /// Returns the new count.
     async fn count_mail(&mut self, counter: &str, until: Time) -> StoreResult<u64>;
 
-    /// Deletes counters whose window ended before `before`, at most `limit` of them. Returns the
+    /// Deletes counters whose time window ended before `before`, at most `limit`. Returns the
     /// number of deleted counters.
     async fn prune_mail_counts(&mut self, before: Time, limit: u32) -> StoreResult<u64>;
 }

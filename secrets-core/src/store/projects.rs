@@ -1,4 +1,4 @@
-//! Projects, and the relation of a principal to a project.
+//! Projects, and the relation of a user or service token (principal) to a project.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -9,8 +9,8 @@ use crate::model::{
     DisplayName, PlanName, Principal, ProjectId, ProjectRef, Role, Slug, TeamId, Time,
 };
 
-/// A project that is not deleted. Lookups and lists leave out deleted projects, but the slug of a
-/// deleted project is not available to others.
+/// A project that is not deleted. Lookups and lists do not include deleted projects, but the slug
+/// of a deleted project cannot be used again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectRecord {
     /// Project ID.
@@ -19,9 +19,9 @@ pub struct ProjectRecord {
     pub team: TeamId,
     /// Display name.
     pub name: DisplayName,
-    /// Name in URLs: unique among all projects and never reused.
+    /// Name of the project in URLs: unique among all projects, and never reused.
     pub slug: Slug,
-    /// Description.
+    /// Description of the project.
     pub description: Option<String>,
     /// ID of the user or service token that created the project.
     pub created_by: Option<Uuid>,
@@ -31,43 +31,45 @@ pub struct ProjectRecord {
     pub updated_at: Time,
 }
 
-/// Relation of a principal to a project: team membership, or the scope of a token.
+/// Relation of a user or service token (principal) to a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
-    /// No relation: not a member of the team, or not in the token's scope.
+    /// No relation: the user is not a member of the team, or the project is not in the token's
+    /// scope.
     None,
-    /// User with this role in the project's team.
+    /// The user is a member of the project's team, with this role.
     Member(Role),
-    /// Service token with the project in its scope.
+    /// The project is in the scope of the service token.
     Token,
 }
 
-/// A project, and the relation of a principal to it.
+/// A project, and the relation of a user or service token (principal) to it.
 #[derive(Debug, Clone)]
 pub struct ProjectRelation {
-    /// Project.
+    /// Project that was found.
     pub project: ProjectRecord,
     /// Plan of the project's team.
     pub plan: PlanName,
-    /// Relation of the principal to the project.
+    /// Relation of the user or service token to the project.
     pub relation: Relation,
 }
 
-/// Progress of a purge.
+/// Progress of purging (permanently deleting) a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PurgeProgress {
-    /// Some data was deleted, and there may be more.
+    /// Some data of the project was deleted, and there may be more.
     Partial,
-    /// The remaining data was deleted; the purge is complete.
+    /// All remaining data was deleted, so the purge is complete.
     Complete,
-    /// There was no data to delete.
+    /// There was nothing to delete.
     Nothing,
 }
 
 /// Read access to projects.
 #[async_trait]
 pub trait ProjectReads: Send {
-    /// Returns a project that is not deleted, and the relation of `principal` to the project.
+    /// Returns a project that is not deleted, with the relation of `principal` (a user or service
+    /// token) to it.
     async fn project(
         &mut self,
         project: &ProjectRef,
@@ -75,7 +77,8 @@ pub trait ProjectReads: Send {
     ) -> StoreResult<Option<ProjectRelation>>;
 
     /// Returns the project with this ID if it was deleted after `since`, with the relation of
-    /// `principal` to it. Only for restoring: all other methods treat a deleted project as missing.
+    /// `principal` (a user or service token) to it. Used only for restoring: all other methods
+    /// treat a deleted project as missing.
     async fn deleted_project(
         &mut self,
         project: ProjectId,
@@ -83,21 +86,22 @@ pub trait ProjectReads: Send {
         principal: Principal,
     ) -> StoreResult<Option<ProjectRelation>>;
 
-    /// Lists projects that were deleted before `before` and are not purged yet, oldest deletion
-    /// first, at most `limit` of them.
+    /// Lists projects that were deleted before `before` and are not purged yet, at most `limit`.
+    /// The project that was deleted first comes first.
     async fn purgeable_projects(
         &mut self,
         before: Time,
         limit: u32,
     ) -> StoreResult<Vec<ProjectRecord>>;
 
-    /// Lists the projects of the principal's teams (user) or scope (token), oldest first.
+    /// Lists the projects that the principal can access, oldest first: for a user, the projects of
+    /// the user's teams; for a service token, the projects in its scope.
     async fn projects(&mut self, principal: Principal) -> StoreResult<Vec<ProjectRecord>>;
 
-    /// Counts the projects of a team.
+    /// Returns the number of projects of a team.
     async fn count_projects(&mut self, team: TeamId) -> StoreResult<u64>;
 
-    /// Returns a version of a project's encryption key.
+    /// Returns one version of a project's encryption key.
     async fn project_key(
         &mut self,
         project: ProjectId,
@@ -109,23 +113,23 @@ pub trait ProjectReads: Send {
 #[async_trait]
 pub trait ProjectWrites: Send {
     /// Inserts a project with its first encryption key. Fails with `Duplicate` if another project,
-    /// deleted or not, has the slug.
+    /// deleted or not, has the same slug.
     async fn insert_project(
         &mut self,
         project: &ProjectRecord,
         key: &ProjectKeyRecord,
     ) -> StoreResult<()>;
 
-    /// Updates name, description and the time of the last change. Fails with `Stale` if the project
-    /// does not exist.
+    /// Updates the name, description and time of the last change of a project. Fails with `Stale`
+    /// if the project does not exist.
     async fn update_project(&mut self, project: &ProjectRecord) -> StoreResult<()>;
 
-    /// Marks a project as deleted and removes it from the scope of every token. Fails with `Stale`
-    /// if the project does not exist.
+    /// Marks a project as deleted and removes it from the scope of every service token. Fails with
+    /// `Stale` if the project does not exist.
     async fn delete_project(&mut self, project: ProjectId, now: Time) -> StoreResult<()>;
 
-    /// Restores a project that was deleted after `since`. Token scopes are not restored. Fails with
-    /// `Stale` if no such project exists.
+    /// Restores a project that was deleted after `since`. Does not add the project to the scopes of
+    /// service tokens again. Fails with `Stale` if no such project exists.
     async fn restore_project(
         &mut self,
         project: ProjectId,
@@ -133,10 +137,10 @@ pub trait ProjectWrites: Send {
         since: Time,
     ) -> StoreResult<()>;
 
-    /// Purges a project that was deleted before `before`. Each call deletes at most `limit`
-    /// previous versions and `limit` secrets; when none remain, it deletes environments, encryption
-    /// keys, name and description. After that only the slug remains. Does nothing if the project is
-    /// not deleted, or was deleted later.
+    /// Purges (permanently deletes) a project that was deleted before `before`. Each call deletes
+    /// at most `limit` previous versions and `limit` secrets; when none remain, it deletes
+    /// environments, encryption keys, name and description. After that, only the slug remains. Does
+    /// nothing if the project is not deleted, or was deleted later.
     async fn purge_project(
         &mut self,
         project: ProjectId,
@@ -144,7 +148,7 @@ pub trait ProjectWrites: Send {
         limit: u32,
     ) -> StoreResult<PurgeProgress>;
 
-    /// Locks the project's row until the end of the transaction. Fails with `Stale` if the project
-    /// does not exist.
+    /// Locks the row of a project until the end of the transaction. Fails with `Stale` if the
+    /// project does not exist.
     async fn lock_project(&mut self, project: ProjectId) -> StoreResult<()>;
 }

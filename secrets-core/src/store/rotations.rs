@@ -1,4 +1,5 @@
-//! Rotations of database credentials, their attempts, and the leases of the workers that run them.
+//! Rotations of database credentials, their attempts, and the leases of the workers that work on
+//! them.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -14,29 +15,29 @@ use crate::model::{
     Time,
 };
 
-/// A rotation. Environment, name, integration and secret keys never change.
+/// A rotation. Its environment, name, kind of database and secret keys never change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RotationRecord {
     /// Rotation ID.
     pub id: RotationId,
-    /// Environment whose secrets the rotation writes.
+    /// ID of the environment whose secrets the rotation writes.
     pub environment: EnvironmentId,
-    /// Database, secret keys and interval.
+    /// Settings: database, secret keys and interval.
     pub settings: RotationSettings,
-    /// Status.
+    /// Status of the rotation.
     pub status: RotationStatus,
-    /// Current error or warning.
+    /// Current error or warning of the rotation.
     pub failure: RotationFailure,
-    /// Time at which the last notice about a failure is due.
+    /// Due time of the last e-mail notice about a failure; `None` if there was no notice.
     pub announced_at: Option<Time>,
-    /// Use of the two database users.
+    /// State of the two database users between which the rotation alternates.
     pub slots: RotationSlots,
-    /// Times of past and future work.
+    /// Times of past and future work on the rotation.
     pub schedule: RotationSchedule,
-    /// Server ID that the database reported at the last change, such as PostgreSQL's
+    /// Identity that the database server reported at the last change, such as PostgreSQL's
     /// `system_identifier`.
     pub identity: Option<String>,
-    /// Number of the last attempt; 0 before the first attempt.
+    /// Number of the rotation's last attempt; 0 before the first attempt.
     pub sequence: u64,
     /// ID of the user who created the rotation.
     pub created_by: Option<Uuid>,
@@ -49,143 +50,149 @@ pub struct RotationRecord {
 /// Settings of a rotation: its database, the secret keys to write, and the interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RotationSettings {
-    /// Name, unique within the environment.
+    /// Name of the rotation, unique within the environment.
     pub name: RotationName,
     /// Kind of database.
     pub integration: Integration,
-    /// Connection method: directly, or through a proxy function.
+    /// Connection method: direct, or through a proxy function.
     pub method: ConnectionMethod,
-    /// Permission level of the rotated database users.
+    /// Privileges of the rotated database users.
     pub level: PermissionLevel,
-    /// Encrypted connection settings, including the administrator's password.
+    /// Encrypted connection settings of the database, including the administrator's password.
     pub connection: Sealed,
-    /// Encrypted settings of the proxy function, including its shared secret, if there is one.
+    /// Encrypted settings of the proxy function, including its shared secret; `None` for direct
+    /// connections.
     pub proxy: Option<Sealed>,
-    /// Secret keys to write, as a JSON object that maps parts of the database credential to secret
-    /// keys.
+    /// Secret keys that the rotation writes, as a JSON object that maps each part of the database
+    /// credential to a secret key.
     pub keys: String,
-    /// Rotation interval, in days.
+    /// Days between two rotations.
     pub interval_days: u32,
 }
 
 /// Current error or warning of a rotation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RotationFailure {
-    /// Error code, for programs.
+    /// Error code for programs; `None` if there is no error.
     pub code: Option<String>,
-    /// Error message, for people.
+    /// Error message for people; `None` if there is no error.
     pub message: Option<String>,
-    /// Time at which the rotation entered the status `error`.
+    /// Time at which the status became `error`; `None` in other statuses.
     pub since: Option<Time>,
-    /// Number of failed attempts since the last success.
+    /// Number of failed attempts since the last successful one.
     pub count: u32,
 }
 
-/// Use of the two database users of a rotation.
+/// State of the two database users between which a rotation alternates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RotationSlots {
-    /// Active slot: the slot whose credential is in the secrets. `None` before the first success.
+    /// Slot of the database user whose credential is in the secrets (active slot). `None` before
+    /// the first successful rotation.
     pub active: Option<Slot>,
-    /// Time at which the login of the inactive slot's database user will be disabled; `None` if it
-    /// is disabled already or was never used.
+    /// Time at which the login of the other (inactive) database user will be disabled; `None` if it
+    /// is already disabled or was never used.
     pub retire_at: Option<Time>,
-    /// Time of the next check that the active credential still works.
+    /// Time of the next check that the credential in the secrets still works.
     pub check_at: Option<Time>,
-    /// Number of checks since the credential became active.
+    /// Number of checks since the credential was written to the secrets.
     pub checks: u32,
 }
 
 /// Times of past and future work on a rotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RotationSchedule {
-    /// Time of the next rotation, if the rotation is active.
+    /// Time of the next scheduled rotation, if the rotation is active.
     pub next_at: Time,
-    /// Seconds that were left until the next rotation when the rotation was paused.
+    /// Number of seconds that were left until the next rotation when the rotation was paused.
     pub remaining: Option<u64>,
-    /// Time of the last success.
+    /// Time of the last successful rotation.
     pub last_at: Option<Time>,
-    /// Time of the next work on this rotation; `None` if there is nothing to do. It repeats the
-    /// earliest of the other times, so that one index finds all due work.
+    /// Earliest time at which there is work to do on this rotation; `None` if there is none. This
+    /// is the earliest of the other times in this record, stored again so that one index finds all
+    /// due work.
     pub work_at: Option<Time>,
 }
 
-/// An attempt to rotate. A concluded attempt is an entry of the history and never changes.
+/// An attempt to rotate a credential. After its end, the attempt is an entry of the rotation's
+/// history and never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptRecord {
     /// Attempt ID.
     pub id: AttemptId,
     /// Rotation ID.
     pub rotation: RotationId,
-    /// Number of the attempt within the rotation, from 1; stored in the database as a fencing
-    /// token, so that commands of older attempts are refused.
+    /// Number of the attempt among all attempts of the rotation, starting at 1. Also stored in the
+    /// target database as a fencing token, so that commands of older attempts are refused.
     pub sequence: u64,
-    /// Slot whose credential the attempt changes; never the active slot.
+    /// Slot of the database user whose password the attempt changes; never the active slot.
     pub slot: Slot,
-    /// Encrypted new password; `None` once the attempt is concluded.
+    /// Encrypted new password; `None` after the attempt has ended.
     pub pending: Option<Sealed>,
-    /// State of the attempt.
+    /// Progress of the attempt.
     pub state: AttemptState,
-    /// Reason for the attempt.
+    /// Reason why the attempt was started: scheduled or manual.
     pub trigger: TriggerType,
-    /// ID of the user who requested the attempt.
+    /// ID of the user who requested the attempt; `None` for a scheduled attempt.
     pub triggered_by: Option<Uuid>,
-    /// Number of times a worker started to apply the change to the database.
+    /// Number of times that a worker started to set the password in the database.
     pub tries: u32,
-    /// Number of times a worker resumed the attempt after another worker had abandoned it.
+    /// Number of times that a worker resumed the attempt after another worker had stopped without
+    /// finishing it.
     pub resumed: u32,
-    /// Outcome; `None` while the attempt is open.
+    /// Outcome of the attempt; `None` until the attempt has ended.
     pub outcome: Option<Outcome>,
-    /// Error code of the outcome, for programs.
+    /// Error code for programs; `None` if there was no error.
     pub error_code: Option<String>,
-    /// Error message of the outcome, for people.
+    /// Error message for people; `None` if there was no error.
     pub error_message: Option<String>,
-    /// Start time.
+    /// Time at which the attempt started.
     pub started_at: Time,
-    /// Time at which the attempt was concluded.
+    /// Time at which the attempt ended; `None` until then.
     pub completed_at: Option<Time>,
 }
 
 /// Project and environment of a rotation, with the encryption key of its records.
 #[derive(Debug, Clone)]
 pub struct RotationLocation {
-    /// Project.
+    /// Project of the rotation.
     pub project: ProjectRecord,
-    /// True if the project is deleted.
+    /// True if the project of the rotation is deleted.
     pub is_deleted: bool,
     /// Plan of the project's team.
     pub plan: PlanName,
-    /// Environment.
+    /// Environment of the rotation.
     pub environment: EnvironmentRecord,
     /// Newest encryption key of the project.
     pub key: ProjectKeyRecord,
 }
 
-/// A lease: the exclusive right to work on a rotation until a time. Each lease of a rotation has a
-/// higher epoch than the previous lease, so a worker with an older epoch has lost its lease.
+/// A lease: the exclusive right of a worker to work on a rotation until a time. Each new lease of a
+/// rotation has a higher epoch than the one before, so a worker with an older epoch has lost its
+/// lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// Rotation ID.
+    /// ID of the leased rotation.
     pub rotation: RotationId,
-    /// Epoch: number of leases taken for this rotation so far.
+    /// Epoch: number of leases that were taken for this rotation so far, including this one.
     pub epoch: u64,
-    /// Expiry time.
+    /// Time at which the lease ends.
     pub until: Time,
 }
 
-/// A rotation with work that is due.
+/// A rotation on which there is work to do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DueRotation {
     /// Rotation ID.
     pub id: RotationId,
-    /// ID of the team.
+    /// ID of the team that owns the rotation.
     pub team: TeamId,
-    /// Time at which the work became due.
+    /// Time at which the rotation's work became due.
     pub work_at: Time,
 }
 
 impl RotationRecord {
-    /// Creates an active rotation that has not run. The first rotation is due at `now`; the time of
-    /// work is not set.
+    /// Creates the record of an active rotation that has not run yet. The first rotation is due at
+    /// `now`. The caller must set `work_at`, the time of the next work.
     #[must_use]
     pub fn new(
         id: RotationId,
@@ -222,30 +229,31 @@ pub trait RotationReads: Send {
     /// Lists the rotations of an environment, ordered by name.
     async fn rotations(&mut self, environment: EnvironmentId) -> StoreResult<Vec<RotationRecord>>;
 
-    /// Returns the rotation with this name.
+    /// Returns the rotation with this name in an environment.
     async fn rotation_by_name(
         &mut self,
         environment: EnvironmentId,
         name: &RotationName,
     ) -> StoreResult<Option<RotationRecord>>;
 
-    /// Returns the rotation with this ID, also if its project is deleted.
+    /// Returns the rotation with this ID, even if its project is deleted.
     async fn rotation(&mut self, rotation: RotationId) -> StoreResult<Option<RotationRecord>>;
 
-    /// Returns the first rotation whose ID is `from` or higher, also if its project is deleted.
+    /// Returns the first rotation whose ID is `from` or higher, even if its project is deleted.
     async fn next_rotation(&mut self, from: RotationId) -> StoreResult<Option<RotationRecord>>;
 
-    /// Returns the project and environment of a rotation, also if the project is deleted.
+    /// Returns the project and environment of a rotation, even if the project is deleted.
     async fn rotation_location(
         &mut self,
         rotation: RotationId,
     ) -> StoreResult<Option<RotationLocation>>;
 
-    /// Counts the rotations of a team, except rotations of deleted projects.
+    /// Returns the number of rotations of a team, without those of deleted projects.
     async fn count_rotations(&mut self, team: TeamId) -> StoreResult<u64>;
 
-    /// Lists rotations whose work is due and that are not leased, longest overdue first, after the
-    /// rotation `after`, at most `limit` of them. Includes rotations of deleted projects.
+    /// Lists rotations that have work to do and that no worker has leased, at most `limit`. The
+    /// work that has been due for the longest time comes first. If `after` is given, starts after
+    /// that rotation. Includes rotations of deleted projects.
     async fn due_rotations(
         &mut self,
         now: Time,
@@ -253,20 +261,20 @@ pub trait RotationReads: Send {
         limit: u32,
     ) -> StoreResult<Vec<DueRotation>>;
 
-    /// Returns the secret keys of `keys` that a rotation of the environment has reserved, in order.
+    /// Returns those of `keys` that a rotation of the environment has reserved, in order.
     async fn managed_keys(
         &mut self,
         environment: EnvironmentId,
         keys: &[SecretKey],
     ) -> StoreResult<Vec<SecretKey>>;
 
-    /// Returns the open attempt of a rotation: the attempt that is not concluded.
+    /// Returns the unfinished attempt of a rotation, if there is one.
     async fn open_attempt(&mut self, rotation: RotationId) -> StoreResult<Option<AttemptRecord>>;
 
     /// Returns the attempt with this ID.
     async fn attempt(&mut self, attempt: AttemptId) -> StoreResult<Option<AttemptRecord>>;
 
-    /// Lists the concluded attempts of a rotation, newest first.
+    /// Lists the finished attempts of a rotation, newest first.
     async fn concluded_attempts(
         &mut self,
         rotation: RotationId,
@@ -274,34 +282,34 @@ pub trait RotationReads: Send {
     ) -> StoreResult<Vec<AttemptRecord>>;
 }
 
-/// Write access to rotations. Lock order: environment, then rotation.
+/// Write access to rotations. Transactions must lock the environment before the rotation.
 #[async_trait]
 pub trait RotationWrites: Send {
-    /// Inserts a rotation and reserves the secret keys it writes. Fails with `Duplicate(Rotation)`
-    /// if the environment has a rotation with this name, and with `Duplicate(Secret)` if another
-    /// rotation has reserved one of the secret keys. The caller must have called
-    /// [`touch_environment`](super::EnvironmentWrites::touch_environment) before.
+    /// Inserts a rotation and reserves the secret keys that it writes. Fails with
+    /// `Duplicate(Rotation)` if the environment already has a rotation with this name, and with
+    /// `Duplicate(Secret)` if another rotation has reserved one of the secret keys. The caller must
+    /// have called [`touch_environment`](super::EnvironmentWrites::touch_environment) before.
     async fn insert_rotation(
         &mut self,
         rotation: &RotationRecord,
         keys: &[SecretKey],
     ) -> StoreResult<()>;
 
-    /// Locks the rotation's row until the end of the transaction. Fails with `Stale` if the
+    /// Locks the row of a rotation until the end of the transaction. Fails with `Stale` if the
     /// rotation does not exist.
     async fn lock_rotation(&mut self, rotation: RotationId) -> StoreResult<()>;
 
-    /// Updates all fields that may change, except the lease. The caller must have locked the row,
-    /// or extended the lease, in this transaction. Fails with `Stale` if the rotation does not
-    /// exist.
+    /// Updates all fields of a rotation that can change, except the lease. The caller must have
+    /// locked the row, or extended the lease, in this transaction. Fails with `Stale` if the
+    /// rotation does not exist.
     async fn update_rotation(&mut self, rotation: &RotationRecord) -> StoreResult<()>;
 
     /// Deletes a rotation with its attempts, reserved secret keys, webhooks and their deliveries.
     /// Fails with `Stale` if the rotation does not exist.
     async fn delete_rotation(&mut self, rotation: RotationId) -> StoreResult<()>;
 
-    /// Disables the rotations of a project: sets status and error, and cancels all work except on
-    /// open attempts. A rotation that is already disabled keeps its error.
+    /// Disables all rotations of a project: sets their status, error code and message, and cancels
+    /// all work except on unfinished attempts. A rotation that is already disabled keeps its error.
     async fn disable_rotations(
         &mut self,
         project: ProjectId,
@@ -310,8 +318,8 @@ pub trait RotationWrites: Send {
         now: Time,
     ) -> StoreResult<()>;
 
-    /// Takes the lease of a rotation. Returns `None` if another lease lasts beyond `now`, or the
-    /// rotation does not exist.
+    /// Takes the lease of a rotation for a worker. Returns `None` if another worker's lease has not
+    /// ended at `now`, or if the rotation does not exist.
     async fn acquire_lease(
         &mut self,
         rotation: RotationId,
@@ -319,25 +327,27 @@ pub trait RotationWrites: Send {
         until: Time,
     ) -> StoreResult<Option<Lease>>;
 
-    /// Extends the lease until `lease.until`, and locks the rotation's row until the end of the
-    /// transaction. Fails with `Stale` if another worker has the lease or it was released.
+    /// Extends the lease until `lease.until`, and locks the row of the rotation until the end of
+    /// the transaction. Fails with `Stale` if another worker has taken the lease, or if it was
+    /// released.
     async fn extend_lease(&mut self, lease: &Lease) -> StoreResult<()>;
 
-    /// Releases the lease. Does nothing if another worker has taken it since.
+    /// Releases the lease of a rotation. Does nothing if another worker has taken the lease since.
     async fn release_lease(&mut self, lease: &Lease) -> StoreResult<()>;
 
-    /// Releases all leases. Only for a store that no other process uses.
+    /// Releases the leases of all rotations. Call this method only if no other process uses the
+    /// store.
     async fn release_all_leases(&mut self) -> StoreResult<()>;
 
-    /// Inserts an attempt. Fails with `Duplicate` if the rotation has an open attempt, or an
-    /// attempt with this number.
+    /// Inserts an attempt. Fails with `Duplicate` if the rotation has an unfinished attempt, or an
+    /// attempt with the same number.
     async fn insert_attempt(&mut self, attempt: &AttemptRecord) -> StoreResult<()>;
 
-    /// Updates pending password, state, counters, outcome, error and the completion time. Fails
-    /// with `Stale` if the attempt does not exist or is concluded already.
+    /// Updates the new password, state, counters, outcome, error and completion time of an attempt.
+    /// Fails with `Stale` if the attempt does not exist or has ended.
     async fn update_attempt(&mut self, attempt: &AttemptRecord) -> StoreResult<()>;
 
-    /// Deletes the attempts that were concluded before this time, oldest first, at most `limit` of
-    /// them. The last attempt of each rotation stays. Returns the number of deleted attempts.
+    /// Deletes attempts that ended before the time `before`, oldest first, at most `limit`. Keeps
+    /// the last attempt of each rotation. Returns the number of deleted attempts.
     async fn prune_attempts(&mut self, before: Time, limit: u32) -> StoreResult<u64>;
 }

@@ -8,20 +8,20 @@ use crate::crypto::Fingerprint;
 use crate::model::scans::{FindingStatus, Severity, SourceKind};
 use crate::model::{EnvironmentId, FindingId, ProjectId, ScanId, TeamId, Time, UserId};
 
-/// A scan.
+/// A scan: its source, and the number of its findings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanRecord {
     /// Scan ID.
     pub id: ScanId,
     /// Team ID.
     pub team: TeamId,
-    /// Project the scan belongs to, if any.
+    /// ID of the project that the scan belongs to; `None` for a scan of the team as a whole.
     pub project: Option<ProjectId>,
-    /// Kind of source that was scanned.
+    /// Kind of content that was scanned.
     pub source: SourceKind,
-    /// Display name of the source.
+    /// Display name of the scanned source.
     pub source_name: Option<String>,
-    /// Commit that was scanned.
+    /// ID of the commit that was scanned.
     pub source_commit: Option<String>,
     /// Number of findings with high severity.
     pub high: u32,
@@ -29,62 +29,62 @@ pub struct ScanRecord {
     pub medium: u32,
     /// Number of findings with low severity.
     pub low: u32,
-    /// True if more findings were found than are stored.
+    /// True if the scan had more findings than are stored.
     pub is_truncated: bool,
-    /// Number of stored secret values the source was compared with.
+    /// Number of stored secret values that the content was compared with.
     pub secrets_compared: u32,
     /// ID of the user who created the scan.
     pub created_by: UserId,
-    /// Start time.
+    /// Time when the scan started.
     pub created_at: Time,
-    /// Completion time.
+    /// Time when the scan ended.
     pub completed_at: Time,
 }
 
 /// A finding of a scan. The credential that was found is not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FindingRecord {
-    /// Finding ID.
+    /// ID of the finding.
     pub id: FindingId,
     /// Scan ID.
     pub scan: ScanId,
-    /// Position in the scan, from 0.
+    /// Position of the finding in its scan, starting at 0.
     pub position: u32,
-    /// ID of the detection rule that matched.
+    /// ID of the detection rule that found the credential.
     pub rule: String,
     /// Description of the detection rule.
     pub description: String,
-    /// Severity.
+    /// Severity of the finding.
     pub severity: Severity,
-    /// File path.
+    /// Path of the file that contains the credential.
     pub path: Option<String>,
-    /// Line, from 1.
+    /// Line number of the credential, starting at 1.
     pub line: Option<u32>,
-    /// Column, from 1.
+    /// Column number of the credential, starting at 1.
     pub column: Option<u32>,
-    /// Commit that contains the finding.
+    /// ID of the commit that contains the credential.
     pub commit: Option<String>,
-    /// Fingerprint, to recognize the same finding in later scans.
+    /// Fingerprint with which the same finding is recognized in later scans.
     pub fingerprint: Fingerprint,
-    /// Redacted form of the credential, safe to display.
+    /// First and last characters of the credential, which are safe to display.
     pub redacted: Option<String>,
-    /// Entropy, in hundredths of a bit per character.
+    /// Entropy of the credential, in hundredths of a bit per character.
     pub entropy: Option<u32>,
-    /// The stored secret that has this value, if any.
+    /// Location of the stored secret whose value is the credential; `None` if there is none.
     pub secret: Option<SecretLocation>,
-    /// Triage status.
+    /// Status that a user gave to the finding.
     pub status: FindingStatus,
-    /// Comment on the status.
+    /// Comment of the user on the status.
     pub comment: Option<String>,
-    /// Time at which the finding was found.
+    /// Time of the scan that found the credential.
     pub created_at: Time,
-    /// Time of the last status change.
+    /// Time of the last change of the finding's status.
     pub updated_at: Time,
-    /// ID of the user who last changed the status.
+    /// ID of the user who last changed the finding's status.
     pub updated_by: Option<Uuid>,
 }
 
-/// Location of a secret.
+/// Location of a stored secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretLocation {
     /// Project ID.
@@ -95,14 +95,14 @@ pub struct SecretLocation {
     pub key: String,
 }
 
-/// Read access to scans. Scans of a deleted project are not found.
+/// Read access to scans. The methods do not return scans of deleted projects.
 #[async_trait]
 pub trait ScanReads: Send {
     /// Returns the scan with this ID.
     async fn scan(&mut self, scan: ScanId) -> StoreResult<Option<ScanRecord>>;
 
-    /// Lists the newest scans of these teams, newest first. With `project`, lists only the scans of
-    /// this project.
+    /// Lists the newest scans of these teams, newest first, at most `limit`. With `project`, lists
+    /// only the scans of this project.
     async fn scans(
         &mut self,
         teams: &[TeamId],
@@ -113,7 +113,7 @@ pub trait ScanReads: Send {
     /// Lists the findings of a scan, ordered by position.
     async fn findings(&mut self, scan: ScanId) -> StoreResult<Vec<FindingRecord>>;
 
-    /// Returns a finding of a scan.
+    /// Returns one finding of a scan.
     async fn finding(
         &mut self,
         scan: ScanId,
@@ -121,7 +121,7 @@ pub trait ScanReads: Send {
     ) -> StoreResult<Option<FindingRecord>>;
 
     /// Returns the statuses (false positive or ignored) that a team has saved for these
-    /// fingerprints, ordered by fingerprint. Fingerprints without a saved status are left out.
+    /// fingerprints, ordered by fingerprint. Omits fingerprints without a saved status.
     async fn marks(
         &mut self,
         team: TeamId,
@@ -139,12 +139,12 @@ pub trait ScanWrites: Send {
         findings: &[FindingRecord],
     ) -> StoreResult<()>;
 
-    /// Updates status, comment, and the user and time of the change. Fails with `Stale` if the
-    /// finding does not exist.
+    /// Updates the status and comment of a finding, and the user and time of the change. Fails with
+    /// `Stale` if the finding does not exist.
     async fn update_finding(&mut self, finding: &FindingRecord) -> StoreResult<()>;
 
-    /// Saves the status of a fingerprint in a team. Findings of later scans with this fingerprint
-    /// start with that status. `None` removes the saved status.
+    /// Saves the status of a fingerprint for a team, so that findings of later scans with this
+    /// fingerprint start with this status. `None` removes the saved status.
     async fn mark(
         &mut self,
         team: TeamId,
@@ -152,11 +152,12 @@ pub trait ScanWrites: Send {
         status: Option<FindingStatus>,
     ) -> StoreResult<()>;
 
-    /// Deletes the scans created before this time, with their findings, oldest first, at most
-    /// `limit` of them. Saved statuses of fingerprints stay. Returns the number of deleted scans.
+    /// Deletes scans that were created before the time `before`, with their findings, oldest first,
+    /// at most `limit`. Keeps the saved statuses of fingerprints. Returns the number of deleted
+    /// scans.
     async fn prune_scans(&mut self, before: Time, limit: u32) -> StoreResult<u64>;
 
-    /// Deletes a scan with its findings; saved statuses of fingerprints stay. Fails with `Stale` if
-    /// the scan does not exist.
+    /// Deletes a scan with its findings, but keeps the saved statuses of fingerprints. Fails with
+    /// `Stale` if the scan does not exist.
     async fn delete_scan(&mut self, scan: ScanId) -> StoreResult<()>;
 }

@@ -7,7 +7,7 @@ use super::StoreResult;
 use crate::crypto::Sealed;
 use crate::model::{EnvironmentId, SecretId, SecretKey, Time};
 
-/// A secret with its current version, encrypted.
+/// A secret with its current version. The value and the description are encrypted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretRecord {
     /// Secret ID.
@@ -16,15 +16,15 @@ pub struct SecretRecord {
     pub environment: EnvironmentId,
     /// Secret key, unique within the environment.
     pub key: SecretKey,
-    /// Encrypted value; an encrypted empty value for a hidden secret.
+    /// Encrypted value; for a hidden secret, an encrypted empty value.
     pub sealed: Sealed,
-    /// True if the secret is hidden: the environment then inherits no value for the secret key.
-    /// Authenticated by the encryption.
+    /// True if the secret is hidden: the environment then has no value for the secret key, not even
+    /// an inherited one. The encryption authenticates this flag.
     pub hidden: bool,
-    /// Encrypted description. Encrypted with version 0, because the description does not change
-    /// with the secret's versions.
+    /// Encrypted description. Always encrypted as version 0, because a description belongs to all
+    /// versions of the secret.
     pub description: Option<Sealed>,
-    /// Version number, from 1.
+    /// Version number of the secret, starting at 1.
     pub version: u32,
     /// Kind of change that created this version.
     pub change: Change,
@@ -49,7 +49,7 @@ impl AsRef<Self> for SecretRecord {
 }
 
 impl SecretRecord {
-    /// Returns the size of the encrypted value and description, in bytes.
+    /// Returns the total size of the encrypted value and description, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         let description = self.description.as_ref().map_or(0, |sealed| sealed.as_bytes().len());
@@ -62,9 +62,9 @@ impl SecretRecord {
 pub struct SecretVersion {
     /// Secret ID.
     pub secret: SecretId,
-    /// Version number.
+    /// Version number, starting at 1.
     pub version: u32,
-    /// Encrypted value.
+    /// Encrypted value of this version.
     pub sealed: Sealed,
     /// True if the secret was hidden in this version.
     pub hidden: bool,
@@ -74,13 +74,13 @@ pub struct SecretVersion {
     pub changed_by: Option<Uuid>,
     /// Creation time of this version.
     pub changed_at: Time,
-    /// Time at which the next version replaced this one.
+    /// Time at which the next version replaced this version.
     pub replaced_at: Time,
 }
 
 impl SecretVersion {
-    /// Returns the secret's record with the data of this version, for decrypting the version's
-    /// value.
+    /// Returns a secret's record with the data of this previous version in place of the current
+    /// version, as needed to decrypt the value.
     pub(crate) fn of(&self, secret: &SecretRecord) -> SecretRecord {
         SecretRecord {
             version: self.version,
@@ -91,23 +91,23 @@ impl SecretVersion {
     }
 }
 
-/// Kind of change that creates a version.
+/// Kind of change that creates a version of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// The secret was created.
     Created,
-    /// A new value was set.
+    /// The secret got a new value.
     Updated,
     /// The secret was hidden.
     Hidden,
-    /// The value of a previous version was restored.
+    /// The content of a previous version was restored.
     RolledBack,
-    /// A rotation set the value.
+    /// A rotation wrote a new value.
     Rotated,
 }
 
 impl Change {
-    /// Returns the name used in storage and in the API.
+    /// Returns the name of the kind of change, as used in storage and in the API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -119,7 +119,7 @@ impl Change {
         }
     }
 
-    /// Returns the change with this name.
+    /// Returns the kind of change with this name; `None` if there is none.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Created, Self::Updated, Self::Hidden, Self::RolledBack, Self::Rotated]
@@ -131,18 +131,19 @@ impl Change {
 /// Read access to secrets.
 #[async_trait]
 pub trait SecretReads: Send {
-    /// Lists an environment's own secrets with these secret keys, ordered by secret key.
+    /// Lists the secrets with these secret keys that an environment itself defines, ordered by
+    /// secret key.
     async fn secrets(
         &mut self,
         environment: EnvironmentId,
         keys: &[SecretKey],
     ) -> StoreResult<Vec<SecretRecord>>;
 
-    /// Counts an environment's own secrets, including hidden secrets.
+    /// Returns the number of secrets that an environment itself defines, including hidden secrets.
     async fn count_secrets(&mut self, environment: EnvironmentId) -> StoreResult<u64>;
 
     /// Lists the previous versions of a secret with a number below `before`, newest first, at most
-    /// `limit` of them.
+    /// `limit`.
     async fn secret_versions(
         &mut self,
         secret: SecretId,
@@ -151,8 +152,8 @@ pub trait SecretReads: Send {
     ) -> StoreResult<Vec<SecretVersion>>;
 }
 
-/// Maximum number of previous versions that one call deletes: more than an import of 100 secrets
-/// creates, so that an excess always shrinks.
+/// Maximum number of previous versions that one call deletes. An import of 100 secrets creates
+/// fewer versions, so repeated calls always reduce an excess.
 pub const MAX_PRUNED: u32 = 200;
 
 /// Write access to secrets. The caller must have called
@@ -160,27 +161,29 @@ pub const MAX_PRUNED: u32 = 200;
 /// the sizes in the [`EnvironmentCounters`](super::EnvironmentCounters).
 #[async_trait]
 pub trait SecretWrites: Send {
-    /// Inserts secrets, all or none. Fails with `Duplicate` if the environment has one of the
-    /// secret keys.
+    /// Inserts several secrets: all or, in case of an error, none. Fails with `Duplicate` if the
+    /// environment already has a secret with one of the keys.
     async fn insert_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()>;
 
-    /// Stores the next versions of different secrets, all or none, and keeps their current versions
-    /// as previous versions. Fails with `Stale` unless each version is one higher than the stored
-    /// version.
+    /// Stores the next versions of several secrets: all or, in case of an error, none. Keeps the
+    /// current versions as previous versions. Fails with `Stale` unless each version is one higher
+    /// than the stored version.
     async fn replace_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()>;
 
-    /// Updates the description, `updated_by` and `updated_at`, and nothing else.
+    /// Updates only the description, `updated_by` and `updated_at` of a secret.
     async fn update_secret_description(&mut self, secret: &SecretRecord) -> StoreResult<()>;
 
-    /// Deletes a secret with its versions, permanently. Fails with `Stale` if it does not exist.
+    /// Permanently deletes a secret with all its versions. Fails with `Stale` if the secret does
+    /// not exist.
     async fn delete_secret(&mut self, secret: SecretId) -> StoreResult<()>;
 
-    /// Deletes the previous versions of secrets with a number below the secret's limit. Deletes at
-    /// most [`MAX_PRUNED`] versions, in the order of their numbers.
+    /// Deletes previous versions of secrets: for each secret, those with a number below its limit.
+    /// Deletes at most [`MAX_PRUNED`] versions, lowest numbers first.
     async fn prune_versions(&mut self, limits: &[(SecretId, u32)]) -> StoreResult<()>;
 
-    /// Deletes previous versions of an environment's secrets, in the order of their replacement,
-    /// until at least `excess` bytes are free. Deletes at most [`MAX_PRUNED`] versions, and keeps
-    /// the last previous version of each secret whose current version a rotation wrote.
+    /// Deletes previous versions of an environment's secrets until at least `excess` bytes are
+    /// freed. Begins with the versions that were replaced first. Deletes at most [`MAX_PRUNED`]
+    /// versions. If a rotation wrote the current version of a secret, keeps the secret's last
+    /// previous version.
     async fn prune_history(&mut self, environment: EnvironmentId, excess: u64) -> StoreResult<()>;
 }

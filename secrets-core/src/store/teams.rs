@@ -12,11 +12,11 @@ pub struct TeamRecord {
     pub id: TeamId,
     /// Display name.
     pub name: DisplayName,
-    /// Name in URLs, unique among teams.
+    /// Name of the team in URLs, unique among all teams.
     pub slug: Slug,
-    /// True if the team was created at its owner's first sign-in.
+    /// True if this is the personal team that was created at a user's first sign-in.
     pub is_personal: bool,
-    /// Billing plan.
+    /// Name of the team's plan.
     pub plan: PlanName,
     /// ID of the user who created the team.
     pub created_by: UserId,
@@ -33,34 +33,36 @@ pub struct MemberRecord {
     pub team: TeamId,
     /// User ID.
     pub user: UserId,
-    /// Role in the team.
+    /// Role of the user in the team.
     pub role: Role,
-    /// E-mail address of the user; empty if it is not verified; ignored on writes.
+    /// E-mail address of the user, or empty if the address is not verified. Ignored when a member
+    /// is written.
     pub email: String,
-    /// Name of the user; ignored on writes.
+    /// Name of the user. Ignored when a member is written.
     pub name: String,
-    /// URL of the user's avatar; ignored on writes.
+    /// URL of the user's avatar image. Ignored when a member is written.
     pub avatar_url: Option<String>,
     /// Time at which the user joined the team.
     pub created_at: Time,
-    /// Time of the last change of the role.
+    /// Time of the last change of the member's role.
     pub updated_at: Time,
 }
 
 impl TeamRecord {
-    /// Returns the slug that a team gets when it is deleted. Unique, because the team's row stays.
+    /// Returns the slug that replaces a team's slug when the team is deleted. It is unique, so that
+    /// the row of the deleted team can be kept.
     pub(crate) fn deleted_slug(team: TeamId) -> String {
         format!("deleted-{}", team.uuid().simple())
     }
 }
 
-/// Name that a deleted team or a purged project gets.
+/// Name that replaces the name of a deleted team or a purged project.
 pub(crate) const DELETED: &str = "deleted";
 
 /// A team and a user's membership in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Membership {
-    /// The team.
+    /// Team, whether or not the user is a member.
     pub team: TeamRecord,
     /// Role of the user in the team; `None` if the user is not a member.
     pub role: Option<Role>,
@@ -68,29 +70,29 @@ pub struct Membership {
     pub joined_at: Option<Time>,
 }
 
-/// Number of resources of a team, without deleted projects. Plans limit some resources per project
-/// or environment; for these, a `most_…` field holds the highest number in a single project or
-/// environment.
+/// Number of a team's resources, without those of deleted projects. Plans limit some resources per
+/// project or environment; for these, a field `most_…` contains the highest number in a single
+/// project or environment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TeamUsage {
-    /// Members.
+    /// Number of members of the team.
     pub members: u64,
-    /// Projects.
+    /// Number of projects of the team.
     pub projects: u64,
     /// Number of environments in all projects.
     pub environments: u64,
-    /// Number of environments in the project that has the most.
+    /// Number of environments in the project with the most environments.
     pub most_environments: u64,
     /// Number of secrets in all environments, including hidden secrets.
     pub secrets: u64,
-    /// Number of secrets in the environment that has the most.
+    /// Number of secrets in the environment with the most secrets.
     pub most_secrets: u64,
-    /// Size of all secrets and their previous versions, in bytes.
+    /// Total size of all secrets and their previous versions, in bytes.
     pub bytes: u64,
-    /// Size of the secrets of the environment that has the largest, in bytes.
+    /// Total size of the secrets in the environment where it is the largest, in bytes.
     pub most_bytes: u64,
-    /// Size of all secrets and their previous versions, including those of deleted projects that
-    /// are not purged yet, in bytes.
+    /// Total size of all secrets and their previous versions, in bytes, including those of deleted
+    /// projects that are not purged yet.
     pub stored_bytes: u64,
     /// Number of service tokens, including expired tokens.
     pub service_tokens: u64,
@@ -99,8 +101,8 @@ pub struct TeamUsage {
 }
 
 impl Membership {
-    /// True if the team is the one created at this user's first sign-in. A user may be a member of
-    /// other users' personal teams as well.
+    /// True if this is the personal team that was created at this user's first sign-in. The user
+    /// may also be a member of other users' personal teams.
     pub(crate) fn is_personal_of(&self, user: UserId) -> bool {
         self.team.is_personal && self.team.created_by == user
     }
@@ -109,8 +111,8 @@ impl Membership {
 /// Read access to teams.
 #[async_trait]
 pub trait TeamReads: Send {
-    /// Returns the team with the user's role in it; `None` if the team does not exist. The role is
-    /// `None` if the user is not a member.
+    /// Returns a team with the role that the user has in it. The role is `None` if the user is not
+    /// a member. Returns `None` if the team does not exist.
     async fn membership(&mut self, team: TeamId, user: UserId) -> StoreResult<Option<Membership>>;
 
     /// Lists the teams of a user, oldest first.
@@ -119,11 +121,11 @@ pub trait TeamReads: Send {
     /// Lists the members of these teams, ordered by team, then by the time they joined.
     async fn members(&mut self, teams: &[TeamId]) -> StoreResult<Vec<MemberRecord>>;
 
-    /// Counts the resources of a team.
+    /// Returns the number of each of the team's resources.
     async fn team_usage(&mut self, team: TeamId) -> StoreResult<TeamUsage>;
 
-    /// Returns the size of all secrets of a team and of their previous versions, including those of
-    /// deleted projects that are not purged yet, in bytes.
+    /// Returns the total size in bytes of all secrets of a team and of their previous versions,
+    /// including those of deleted projects that are not purged yet.
     async fn stored_bytes(&mut self, team: TeamId) -> StoreResult<u64>;
 
     /// Returns the team with this ID.
@@ -136,33 +138,34 @@ pub trait TeamReads: Send {
 /// Write access to teams.
 #[async_trait]
 pub trait TeamWrites: Send {
-    /// Inserts a team. Fails with `Duplicate` if the slug is taken.
+    /// Inserts a team. Fails with `Duplicate` if another team has the same slug.
     async fn insert_team(&mut self, team: &TeamRecord) -> StoreResult<()>;
 
-    /// Adds a member. Fails with `Duplicate` if the user is a member already.
+    /// Adds a member to a team. Fails with `Duplicate` if the user is already a member.
     async fn insert_member(&mut self, member: &MemberRecord) -> StoreResult<()>;
 
-    /// Updates the role of a member. Fails with `Stale` if the user is not a member.
+    /// Updates the role of a team member. Fails with `Stale` if the user is not a member.
     async fn update_member(&mut self, member: &MemberRecord) -> StoreResult<()>;
 
     /// Sets the plan of a team. Fails with `Stale` if the team does not exist.
     async fn set_plan(&mut self, team: TeamId, plan: &PlanName, now: Time) -> StoreResult<()>;
 
-    /// Removes a user from a team, with the permissions granted to the user there. Fails with
-    /// `Stale` if the user is not a member.
+    /// Removes a user from a team, together with the permissions that were granted to the user in
+    /// the team's environments. Fails with `Stale` if the user is not a member.
     async fn delete_member(&mut self, team: TeamId, user: UserId) -> StoreResult<()>;
 
-    /// Deletes everything in a team: members, invitations, tokens, scans, and its projects with
-    /// their environments, secrets and encryption keys. The rows of the projects remain, to keep
-    /// their slugs taken, and so does the team's row, which they refer to.
+    /// Deletes everything in a team: members, invitations, service tokens, scans, and its projects
+    /// with their environments, secrets and encryption keys. The rows of the projects are kept, so
+    /// that their slugs are never reused, and so is the row of the team, to which they refer.
     async fn delete_team(&mut self, team: TeamId, now: Time) -> StoreResult<()>;
 
-    /// Locks the team's row until the end of the transaction, so that counts of its resources stay
-    /// valid. Fails with `Stale` if the team does not exist.
+    /// Locks the row of a team until the end of the transaction, so that the numbers of its
+    /// resources do not change. Fails with `Stale` if the team does not exist.
     async fn lock_team(&mut self, team: TeamId) -> StoreResult<()>;
 
-    /// Locks the size of the team's secrets until the end of the transaction, so that
-    /// [`stored_bytes`](TeamReads::stored_bytes) stays valid among the transactions that lock it.
-    /// Not the team's row: a change of its members waits for no write of secrets.
+    /// Locks the stored size of a team's secrets until the end of the transaction: no other
+    /// transaction that takes this lock can then change the result of
+    /// [`stored_bytes`](TeamReads::stored_bytes). The team's row itself is not locked, so that
+    /// changes of members do not wait for writes of secrets.
     async fn lock_team_size(&mut self, team: TeamId) -> StoreResult<()>;
 }

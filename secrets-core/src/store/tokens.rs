@@ -10,7 +10,7 @@ use super::StoreResult;
 use crate::crypto::TokenMac;
 use crate::model::{DisplayName, EnvironmentId, ProjectId, TeamId, Time, TokenId, UserId};
 
-/// A service token. Only its MAC is stored, not the token.
+/// A service token. The token's text is not stored, only its MAC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "six independent flags, stored as columns")]
 pub struct TokenRecord {
@@ -20,18 +20,19 @@ pub struct TokenRecord {
     pub team: TeamId,
     /// Display name.
     pub name: DisplayName,
-    /// MAC of the token, for lookup.
+    /// MAC of the token's text, with which the token is looked up.
     pub mac: TokenMac,
-    /// First characters of the token text, for display.
+    /// First characters of the token's text, to recognize the token.
     pub prefix: String,
-    /// Read permission.
+    /// Permission to read secrets.
     pub can_read: bool,
-    /// Write permission; does not include read permission.
+    /// Permission to change secrets; does not include the permission to read them.
     pub can_write: bool,
-    /// True if the scope includes all projects of the team, also projects created later. Fixed at
-    /// creation: a list of projects that becomes empty grants access to no project, not to all.
+    /// True if the scope includes all projects of the team, also projects created later. Never
+    /// changes: when all projects of a limited token are deleted, the token can access no project,
+    /// and not all projects.
     pub all_projects: bool,
-    /// True if the scope includes all environments of its projects. Fixed at creation as well.
+    /// True if the scope includes all environments of its projects. Never changes.
     pub all_environments: bool,
     /// ID of the user who created the token.
     pub created_by: UserId,
@@ -39,35 +40,37 @@ pub struct TokenRecord {
     pub created_at: Time,
     /// Time of the last change.
     pub updated_at: Time,
-    /// Expiry time.
+    /// Expiry time; `None` if the token never expires.
     pub expires_at: Option<Time>,
-    /// True if the expiry was announced, or will not be announced.
+    /// True if the notice about the token's expiry was enqueued, or will never be sent.
     pub expiry_announced: bool,
-    /// IP networks the token may be used from; any network if empty.
+    /// IP networks from which the token may be used; empty if it may be used from anywhere.
     pub networks: Vec<IpNet>,
-    /// Previous token text, while it is still accepted after the last rotation.
+    /// Previous text of the token, which is still accepted after the last rotation; `None` if there
+    /// is none.
     pub previous: Option<PreviousToken>,
-    /// Time of the last rotation.
+    /// Time at which the token was last rotated (got a new text).
     pub rotated_at: Option<Time>,
-    /// Last recorded use.
+    /// Last use of the token that was recorded.
     pub last_use: Option<TokenUse>,
-    /// True if a command-line session received the text of the token, and the token is valid longer
-    /// than that session.
+    /// True if the text of the token was returned to a command-line session that ends before the
+    /// token expires.
     pub outlives_session: bool,
 }
 
-/// Text of a token before its last rotation, which is accepted until the grace period ends.
+/// Text that a token had before its last rotation, which is accepted until the end of the grace
+/// period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PreviousToken {
     /// MAC of the previous token text.
     pub mac: TokenMac,
-    /// End of the grace period.
+    /// Time until which the previous token text is accepted.
     pub until: Time,
 }
 
 impl TokenRecord {
-    /// True if this is the MAC of the token's text, or of its previous text during the grace
-    /// period.
+    /// True if this is the MAC of the token's text or, during the grace period, of its previous
+    /// text.
     pub(crate) fn has_mac(&self, mac: &TokenMac, now: Time) -> bool {
         let previous = self.previous.filter(|previous| now < previous.until);
         self.mac == *mac || previous.is_some_and(|previous| previous.mac == *mac)
@@ -79,37 +82,38 @@ impl TokenRecord {
     }
 }
 
-/// A use of a token.
+/// One use of a service token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenUse {
     /// Time of the use.
     pub at: Time,
-    /// IP address of the client, if known.
+    /// IP address of the client; `None` if unknown.
     pub address: Option<IpAddr>,
 }
 
 impl TokenUse {
-    /// Minimum interval between recorded uses of a token. Uses in between are not written.
+    /// Minimum time between two recorded uses of a token. Uses in between are not stored.
     pub const WRITE_INTERVAL: TimeDelta = TimeDelta::minutes(1);
 }
 
-/// New text of a token, as created by a rotation.
+/// New text of a service token, created by a rotation of the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewCredential {
     /// MAC of the new token text.
     pub mac: TokenMac,
-    /// First characters of the new token text, for display.
+    /// First characters of the new token text, to recognize the token.
     pub prefix: String,
-    /// End of the grace period of the current token text; `None` if it becomes invalid immediately.
+    /// Time until which the current token text is still accepted; `None` if it becomes invalid
+    /// immediately.
     pub previous_until: Option<Time>,
-    /// True if a command-line session receives the new text, and the token is valid longer than
-    /// that session.
+    /// True if the new text is returned to a command-line session that ends before the token
+    /// expires.
     pub outlives_session: bool,
-    /// Time of the rotation.
+    /// Time at which the token is rotated.
     pub now: Time,
 }
 
-/// Projects and environments in a token's scope.
+/// Projects and environments in the scope of a service token.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TokenScope {
     /// Projects in the scope; empty if the scope includes all projects of the team.
@@ -121,7 +125,8 @@ pub struct TokenScope {
 /// Read access to tokens.
 #[async_trait]
 pub trait TokenReads: Send {
-    /// Returns the token whose current or previous MAC is this MAC, expired or not.
+    /// Returns the service token whose current or previous text has this MAC, even if the token has
+    /// expired.
     async fn token_by_mac(&mut self, mac: &TokenMac) -> StoreResult<Option<TokenRecord>>;
 
     /// Returns the token with this ID.
@@ -133,11 +138,11 @@ pub trait TokenReads: Send {
     /// Returns the scope of a token.
     async fn token_scope(&mut self, token: TokenId) -> StoreResult<TokenScope>;
 
-    /// Counts the tokens of a team.
+    /// Returns the number of service tokens of a team.
     async fn count_tokens(&mut self, team: TeamId) -> StoreResult<u64>;
 
-    /// Lists the tokens whose expiry is to be announced: those that expire after `now` and not
-    /// after `until`, soonest first, at most `limit` of them.
+    /// Lists the service tokens about whose expiry a notice must be sent: those that expire after
+    /// `now` and not after `until`, at most `limit`. The token that expires first comes first.
     async fn expiring_tokens(
         &mut self,
         now: Time,
@@ -152,19 +157,19 @@ pub trait TokenWrites: Send {
     /// Inserts a token with its scope.
     async fn insert_token(&mut self, token: &TokenRecord, scope: &TokenScope) -> StoreResult<()>;
 
-    /// Replaces the MAC of a token. If `rotation` sets a grace period, the current MAC becomes the
-    /// previous MAC; an earlier previous MAC is discarded. Fails with `Stale` if the token does not
-    /// exist.
+    /// Replaces the MAC of a token by that of its new text. If `rotation` sets a grace period, the
+    /// current MAC becomes the previous MAC; an earlier previous MAC is discarded. Fails with
+    /// `Stale` if the token does not exist.
     async fn rotate_token(&mut self, token: TokenId, rotation: &NewCredential) -> StoreResult<()>;
 
-    /// Records the last use of a token, unless the stored last use is less than
-    /// [`TokenUse::WRITE_INTERVAL`] older. Does nothing if the token does not exist.
+    /// Stores the time and address of a token's last use. Does nothing if the stored use is less
+    /// than [`TokenUse::WRITE_INTERVAL`] older, or if the token does not exist.
     async fn record_token_use(&mut self, token: TokenId, used: TokenUse) -> StoreResult<()>;
 
-    /// Marks the expiry of a token as announced. Fails with `Stale` if it is announced already, or
-    /// if the token does not exist.
+    /// Marks that the notice about a token's expiry was enqueued. Fails with `Stale` if that was
+    /// already marked, or if the token does not exist.
     async fn mark_expiry_announced(&mut self, token: TokenId) -> StoreResult<()>;
 
-    /// Deletes a token. Fails with `Stale` if it does not exist.
+    /// Deletes a service token. Fails with `Stale` if the token does not exist.
     async fn delete_token(&mut self, token: TokenId) -> StoreResult<()>;
 }

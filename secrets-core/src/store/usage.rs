@@ -2,41 +2,41 @@
 
 use std::time::Duration;
 
-/// State of a store.
+/// State of a store: its connections and its cache.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct StoreUsage {
-    /// Pools of connections.
+    /// State of each pool of connections.
     pub pools: Vec<PoolUsage>,
-    /// Cache of records, if there is one.
+    /// State of the cache of records; `None` if the store has no cache.
     pub cache: Option<CacheUsage>,
 }
 
-/// State of a pool of connections.
+/// State of one connection pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolUsage {
     /// Name of the pool: `read`, `write` or `reserved`.
     pub name: &'static str,
-    /// Maximum number of connections.
+    /// Maximum number of connections in the pool.
     pub max: u32,
-    /// Number of open connections.
+    /// Number of connections in the pool that are open.
     pub open: u32,
-    /// Number of open connections that are not in use.
+    /// Number of open connections in the pool that are not in use.
     pub idle: u32,
-    /// Total time that was spent waiting for a connection.
+    /// Total time that callers have waited for a connection since the start.
     pub waited: Duration,
-    /// Number of waits that ended without a connection.
+    /// Number of waits since the start that ended without a connection.
     pub failures: u64,
 }
 
-/// State of a cache of records.
+/// State of the cache of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheUsage {
-    /// Approximate size of the entries, in bytes.
+    /// Approximate size of the cached records, in bytes.
     pub bytes: u64,
-    /// Maximum size, in bytes.
+    /// Maximum size of the cache, in bytes.
     pub max_bytes: u64,
-    /// Number of lookups that the cache answered.
+    /// Number of lookups since the start that found a current record in the cache.
     pub hits: u64,
-    /// Number of lookups that the cache did not answer.
+    /// Number of lookups since the start that found no current record in the cache.
     pub misses: u64,
 }

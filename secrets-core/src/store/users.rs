@@ -11,42 +11,42 @@ use crate::model::{Time, UserId};
 pub struct UserRecord {
     /// User ID.
     pub id: UserId,
-    /// Identity provider that authenticates the user (`iss`).
+    /// Identity provider that authenticates the user (`iss` claim).
     pub issuer: String,
-    /// Subject: ID of the user at the issuer (`sub`).
+    /// ID of the user at the identity provider (`sub` claim).
     pub subject: String,
     /// E-mail address, in lower case.
     pub email: String,
-    /// True if the issuer has verified the e-mail address.
+    /// True if the identity provider has verified the e-mail address.
     pub email_verified: bool,
-    /// Display name, or the local part of the e-mail address if there is none.
+    /// Display name; if the issuer reports no name, the part of the e-mail address before the `@`.
     pub name: String,
-    /// True if the user chose the name. A chosen name is not replaced by the name the issuer
-    /// reports.
+    /// True if the user chose the name. A name from the identity provider then no longer replaces
+    /// it.
     pub is_name_chosen: bool,
-    /// Given name.
+    /// Given name of the user, if known.
     pub first_name: Option<String>,
-    /// Family name.
+    /// Family name of the user, if known.
     pub last_name: Option<String>,
-    /// URL of an avatar.
+    /// URL of an avatar image.
     pub avatar_url: Option<String>,
     /// Time of the first sign-in.
     pub created_at: Time,
-    /// Time of the last change of the profile.
+    /// Time of the last change of the user's profile.
     pub updated_at: Time,
-    /// Time of the last sign-in.
+    /// Time of the last sign-in; `None` if there was none.
     pub last_login_at: Option<Time>,
 }
 
 impl UserRecord {
-    /// Returns the e-mail address if it is verified, and otherwise an empty text. The owner of an
-    /// unverified address may be another person, so it is not shown to others.
+    /// Returns the e-mail address if it is verified, and otherwise an empty text. An unverified
+    /// address may belong to another person, so other users must not see it.
     pub(crate) fn verified_email(&self) -> &str {
         if self.email_verified { &self.email } else { "" }
     }
 
-    /// Returns the record that replaces a deleted user: ID and creation time, without personal
-    /// data.
+    /// Returns the record that replaces the record of a deleted user: it keeps the ID and the
+    /// creation time, but no personal data.
     pub(crate) fn forgotten(user: UserId, created_at: Time, now: Time) -> Self {
         Self {
             id: user,
@@ -84,18 +84,19 @@ pub trait UserReads: Send {
 /// Write access to users.
 #[async_trait]
 pub trait UserWrites: Send {
-    /// Inserts a user. Fails with `Duplicate` if the issuer and subject exist already.
+    /// Inserts a user. Fails with `Duplicate` if a user with this issuer and subject already
+    /// exists.
     async fn insert_user(&mut self, user: &UserRecord) -> StoreResult<()>;
 
-    /// Updates everything except ID, issuer, subject and creation time. Has no effect on a deleted
-    /// user.
+    /// Updates all fields of a user except ID, issuer, subject and creation time. Has no effect on
+    /// a deleted user.
     async fn update_user(&mut self, user: &UserRecord) -> StoreResult<()>;
 
     /// Locks the user's row until the end of the transaction. Fails with `Stale` if the user is
     /// deleted.
     async fn lock_user(&mut self, user: UserId) -> StoreResult<()>;
 
-    /// Erases the personal data of a user, including the issuer's subject, and keeps the row as a
-    /// marker. A later sign-in with the same subject creates a new user.
+    /// Erases the personal data of a user, including the issuer's subject. The row is kept, so that
+    /// references to the user stay valid. A later sign-in with the same subject creates a new user.
     async fn erase_user(&mut self, user: UserId, now: Time) -> StoreResult<()>;
 }

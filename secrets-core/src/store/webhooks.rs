@@ -8,20 +8,20 @@ use crate::crypto::Sealed;
 use crate::model::rotations::{DeliveryStatus, WebhookEvent};
 use crate::model::{RotationId, Time, WebhookDeliveryId, WebhookId};
 
-/// A webhook.
+/// A webhook of a rotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookRecord {
     /// Webhook ID.
     pub id: WebhookId,
-    /// Rotation whose events are sent.
+    /// ID of the rotation whose events are sent.
     pub rotation: RotationId,
-    /// URL and signing secret, encrypted together because a URL may contain a token.
+    /// Encrypted URL and signing secret. The URL is encrypted too, because it may contain a token.
     pub sealed: Sealed,
-    /// Types of the events to send.
+    /// Types of the events that are sent to the webhook.
     pub events: Vec<WebhookEvent>,
-    /// True if the webhook is enabled.
+    /// True if events are sent to the webhook.
     pub enabled: bool,
-    /// Time of the first failed delivery since the last success; `None` if the last delivery
+    /// Time of the first failed delivery after the last successful one; `None` if the last delivery
     /// succeeded.
     pub failing_since: Option<Time>,
     /// ID of the user who created the webhook.
@@ -30,26 +30,26 @@ pub struct WebhookRecord {
     pub created_at: Time,
 }
 
-/// A delivery of an event to a webhook. The outbox schedules its attempts.
+/// A delivery of one event to a webhook. The outbox schedules the attempts to send it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookDeliveryRecord {
-    /// Delivery ID, the same for every attempt.
+    /// Delivery ID, which is the same for every attempt to send the event.
     pub id: WebhookDeliveryId,
     /// Webhook ID.
     pub webhook: WebhookId,
-    /// Event type; `None` for a test.
+    /// Type of the event; `None` for a test event.
     pub event: Option<WebhookEvent>,
-    /// Request body, byte for byte: JSON that contains no secret value.
+    /// Body of the HTTP request, byte for byte: JSON that contains no secret value.
     pub body: String,
-    /// Status.
+    /// Status of the delivery.
     pub status: DeliveryStatus,
-    /// Number of attempts.
+    /// Number of attempts to send the event.
     pub attempts: u32,
-    /// HTTP status of the receiver's last response.
+    /// HTTP status of the receiver's last response; `None` if the receiver has not responded yet.
     pub response_status: Option<u16>,
-    /// Time of the next attempt, while the delivery is pending.
+    /// Time of the next attempt while the delivery is pending; otherwise `None`.
     pub next_attempt_at: Option<Time>,
-    /// Time of the event.
+    /// Time at which the event happened.
     pub created_at: Time,
 }
 
@@ -68,7 +68,7 @@ pub trait WebhookReads: Send {
         delivery: WebhookDeliveryId,
     ) -> StoreResult<Option<WebhookDeliveryRecord>>;
 
-    /// Lists the deliveries of a webhook, newest first.
+    /// Lists the deliveries of a webhook, newest first, at most `limit`.
     async fn webhook_deliveries(
         &mut self,
         webhook: WebhookId,
@@ -79,14 +79,14 @@ pub trait WebhookReads: Send {
 /// Write access to webhooks.
 #[async_trait]
 pub trait WebhookWrites: Send {
-    /// Inserts a webhook. Fails with `Stale` if the rotation does not exist. The caller must have
+    /// Inserts a webhook. Fails with `Stale` if its rotation does not exist. The caller must have
     /// locked the rotation.
     async fn insert_webhook(&mut self, webhook: &WebhookRecord) -> StoreResult<()>;
 
     /// Updates `enabled` and `failing_since`. Fails with `Stale` if the webhook does not exist.
     async fn update_webhook(&mut self, webhook: &WebhookRecord) -> StoreResult<()>;
 
-    /// Deletes a webhook with its deliveries. Fails with `Stale` if it does not exist.
+    /// Deletes a webhook with its deliveries. Fails with `Stale` if the webhook does not exist.
     async fn delete_webhook(&mut self, webhook: WebhookId) -> StoreResult<()>;
 
     /// Inserts a delivery of an event to a webhook.
@@ -95,14 +95,14 @@ pub trait WebhookWrites: Send {
         delivery: &WebhookDeliveryRecord,
     ) -> StoreResult<()>;
 
-    /// Updates status, number of attempts, response status and the time of the next attempt. Fails
-    /// with `Stale` if the delivery does not exist.
+    /// Updates the status, number of attempts, response status and time of the next attempt of a
+    /// delivery. Fails with `Stale` if the delivery does not exist.
     async fn update_webhook_delivery(
         &mut self,
         delivery: &WebhookDeliveryRecord,
     ) -> StoreResult<()>;
 
-    /// Deletes deliveries that were created before `before` and are not pending, oldest first, at
-    /// most `limit` of them. Returns the number of deleted deliveries.
+    /// Deletes webhook deliveries that were created before `before` and are not pending, oldest
+    /// first, at most `limit`. Returns the number of deleted deliveries.
     async fn prune_webhook_deliveries(&mut self, before: Time, limit: u32) -> StoreResult<u64>;
 }

@@ -18,7 +18,7 @@ pub struct NewTeam {
 /// Creates a team with the caller as its owner.
 #[derive(Debug)]
 pub struct CreateTeam {
-    /// Team to create.
+    /// Fields of the new team.
     pub team: NewTeam,
 }
 

@@ -4,7 +4,7 @@ use super::TeamWithMembers;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{Error, Permission, Result, Subject, TeamId};
 
-/// Reads a team the caller is a member of.
+/// Reads a team that the caller is a member of.
 #[derive(Debug)]
 pub struct GetTeam {
     /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.

@@ -5,7 +5,7 @@ use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::Result;
 use crate::store::MemberRecord;
 
-/// Lists the teams the caller is a member of, oldest first.
+/// Lists the teams that the caller is a member of, oldest first.
 #[derive(Debug)]
 pub struct ListTeams;
 

@@ -1,4 +1,4 @@
-//! Teams.
+//! Teams: creating and reading them.
 
 mod create;
 mod get;
@@ -26,7 +26,7 @@ pub struct Team {
     pub id: TeamId,
     /// Display name.
     pub name: DisplayName,
-    /// Short name used in URLs.
+    /// Short name of the team in URLs.
     pub slug: Slug,
     /// True for a personal team, created at its owner's first sign-in.
     pub is_personal: bool,
@@ -44,14 +44,14 @@ pub struct Team {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TeamWithMembers {
-    /// The team.
+    /// Team without its members.
     #[serde(flatten)]
     pub team: Team,
-    /// The caller's role in the team.
+    /// Role of the caller in the team.
     pub role: Role,
-    /// Number of members.
+    /// Number of members of the team.
     pub member_count: usize,
-    /// Members, in the order they joined.
+    /// Members of the team, in the order in which they joined.
     pub members: Vec<TeamMember>,
 }
 
@@ -66,31 +66,33 @@ pub struct TeamMember {
     /// User ID; absent until the invitation is accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<UserId>,
-    /// E-mail address.
+    /// E-mail address of the person.
     pub email: String,
-    /// Name of the person.
+    /// Name of the person; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// URL of a profile image.
+    /// URL of an image of the person; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avatar_url: Option<String>,
     /// Role in the team.
     pub role: Role,
-    /// `active` for a member, `pending` for an invitation that is not accepted yet.
+    /// Status: `active` for a member, or `pending` for a person whose invitation is not accepted
+    /// yet.
     pub status: &'static str,
-    /// ID of the pending invitation.
+    /// ID of the pending invitation; absent for a member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invitation_id: Option<InvitationId>,
-    /// URL to accept the invitation. Present only if the service sends no e-mail; the inviter must
-    /// then send it to the invited person.
+    /// URL of the page to accept the invitation. Present only if the service sends no e-mail; the
+    /// inviter must then send the URL to the invited person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accept_url: Option<String>,
-    /// Time the person joined.
+    /// Time at which the person joined the team; absent until then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joined_at: Option<Time>,
-    /// Time the person joined or was invited.
+    /// Time at which the person joined the team or was invited.
     pub created_at: Time,
-    /// Time of the last role change; for a pending invitation, the time it was last sent.
+    /// Time of the last change of the role; for a pending invitation, the time at which it was last
+    /// sent.
     pub updated_at: Time,
 }
 
@@ -151,11 +153,11 @@ impl MemberRecord {
     }
 }
 
-/// Maximum number of attempts to find a free slug. With a random suffix of four letters, all
-/// attempts failing is practically impossible.
+/// Maximum number of attempts to find a free slug. Each retry uses a new random suffix of four
+/// letters, so it is practically impossible that all attempts fail.
 const MAX_ATTEMPTS: usize = 8;
 
-/// Inserts a new team. If its slug is taken, a random suffix is added.
+/// Inserts a new team. If its slug is already used by another team, appends a random suffix.
 pub(crate) async fn insert(
     cx: &mut Context<'_, Write>,
     mut team: TeamRecord,

@@ -1,4 +1,4 @@
-//! Test records. Each record is valid; a test changes the fields that it checks.
+//! Records for tests. Each record is valid, and a test changes only the fields that it checks.
 
 use chrono::{DateTime, TimeDelta};
 
@@ -18,7 +18,7 @@ mod rotations;
 
 pub use rotations::{attempt, concluded, keys, rotation, rotation_in, webhook, webhook_delivery};
 
-/// Test data: two unrelated teams, and a project of the first team.
+/// Test data (test world): two unrelated teams, and a project with environments in the first team.
 #[derive(Debug, Clone)]
 pub struct World {
     /// Owner of the first team.
@@ -31,20 +31,20 @@ pub struct World {
     pub team: TeamRecord,
     /// Second team, owned by `outsider`.
     pub other_team: TeamRecord,
-    /// Project of the first team.
+    /// Project of the first team, which has three environments.
     pub project: ProjectRecord,
     /// Encryption key of the project.
     pub key: ProjectKeyRecord,
-    /// First default environment.
+    /// First default environment of the project.
     pub development: EnvironmentRecord,
-    /// Second default environment.
+    /// Second default environment of the project.
     pub staging: EnvironmentRecord,
-    /// Third default environment.
+    /// Third default environment of the project.
     pub production: EnvironmentRecord,
 }
 
 impl World {
-    /// Creates the world in an empty store.
+    /// Creates the test world in an empty store.
     pub async fn build(store: &dyn Store) -> Self {
         let world = Self::unsaved();
         let mut tx = store.begin().await.unwrap();
@@ -93,8 +93,8 @@ impl World {
     }
 }
 
-/// Returns the time `seconds` after the creation time of these test records. Its microseconds are
-/// not zero, to detect stores that lose them.
+/// Returns the time `seconds` after the creation time of these test records. Its fraction of a
+/// second is in microseconds and not zero, to detect stores that lose microseconds.
 #[must_use]
 pub fn at(seconds: i64) -> Time {
     DateTime::from_timestamp_micros(1_767_225_600_123_456).unwrap() + TimeDelta::seconds(seconds)
@@ -150,7 +150,7 @@ pub fn member(team: &TeamRecord, user: &UserRecord, role: Role) -> MemberRecord 
     }
 }
 
-/// Creates an outbox delivery that is due from this time on.
+/// Creates an outbox delivery that can be claimed at this time and later.
 #[must_use]
 pub fn delivery(due: Time) -> DeliveryRecord {
     DeliveryRecord {
@@ -163,7 +163,7 @@ pub fn delivery(due: Time) -> DeliveryRecord {
     }
 }
 
-/// Creates an invitation of this address, sent once and valid for a week.
+/// Creates an invitation of this e-mail address, which was sent once and is valid for a week.
 #[must_use]
 pub fn invitation(team: &TeamRecord, inviter: &UserRecord, email: &str) -> InvitationRecord {
     InvitationRecord {
@@ -198,7 +198,8 @@ pub fn project(team: &TeamRecord, slug: &str) -> ProjectRecord {
     }
 }
 
-/// Creates the first encryption key of a project. The wrapped key is random bytes.
+/// Creates the first encryption key of a project. Instead of a wrapped key, it contains random
+/// bytes.
 #[must_use]
 pub fn project_key(project: &ProjectRecord) -> ProjectKeyRecord {
     ProjectKeyRecord {
@@ -227,7 +228,8 @@ pub fn environment(project: &ProjectRecord, name: &str) -> EnvironmentRecord {
     }
 }
 
-/// Creates a secret at version 1. Its sealed value has a valid header but does not decrypt.
+/// Creates the first version of a secret. The encrypted value has a valid header, but cannot be
+/// decrypted.
 #[must_use]
 pub fn secret(environment: &EnvironmentRecord, key: &str) -> SecretRecord {
     SecretRecord {
@@ -248,7 +250,7 @@ pub fn secret(environment: &EnvironmentRecord, key: &str) -> SecretRecord {
     }
 }
 
-/// Creates the next version of this secret, one minute later.
+/// Creates the next version of a secret, one minute later.
 #[must_use]
 pub fn next_version(secret: &SecretRecord) -> SecretRecord {
     let version = secret.version + 1;
@@ -263,7 +265,8 @@ pub fn next_version(secret: &SecretRecord) -> SecretRecord {
     }
 }
 
-/// Creates a sealed record with a valid header (project key version 1) and an arbitrary body.
+/// Creates an encrypted record with a valid header (version 1 of the project key) and an arbitrary
+/// body.
 #[must_use]
 pub fn sealed(body: &[u8]) -> Sealed {
     Sealed::from_bytes([b"S\x01\x01\x00\x00\x00\x01", body].concat())
@@ -342,7 +345,7 @@ pub fn finding(scan: &ScanRecord, position: u32) -> FindingRecord {
     }
 }
 
-/// Creates an audit log entry of a team, without optional fields.
+/// Creates an audit log entry of a team, with all optional fields absent.
 #[must_use]
 pub fn entry(team: &TeamRecord, action: &str, created_at: Time) -> AuditRecord {
     AuditRecord {

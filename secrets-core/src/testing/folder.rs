@@ -1,9 +1,10 @@
-//! Folder for the files of tests.
+//! Folder for the files that tests create.
 
 use std::path::PathBuf;
 
-/// Returns the folder for the files of tests, under Cargo's target folder; creates it if it is
-/// missing. The system's temporary folder may be small, or in memory.
+/// Returns the folder for the files that tests create: a folder inside Cargo's target folder,
+/// created if it is missing. Tests do not use the system's temporary folder, because that may be
+/// small or in memory.
 #[must_use]
 pub fn folder() -> PathBuf {
     // The target folder holds PROFILE/deps/TEST.

@@ -19,8 +19,7 @@ pub use folder::folder;
 
 use crate::store::{StoreOptions, Timeouts};
 
-/// Returns store options for tests that run in parallel: the timeouts are longer than in
-/// production.
+/// Returns store options with longer timeouts than in production, because tests run in parallel.
 #[must_use]
 pub fn patient() -> StoreOptions {
     let minute = Duration::from_mins(1);

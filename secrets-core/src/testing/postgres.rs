@@ -1,14 +1,15 @@
-//! Separate PostgreSQL database for each test.
+//! Separate PostgreSQL databases for tests: one for each running test.
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
 use crate::store::sql;
 
-/// Environment variable with the URL of a PostgreSQL server, for a user who may create databases.
+/// Name of the environment variable with the URL of a PostgreSQL server. Its user must be allowed
+/// to create databases.
 pub const SERVER: &str = "SECRETS_TEST_POSTGRES_URL";
 
-/// Empty database with all tables, reserved for one test as long as this value exists.
+/// Empty database with all tables, reserved (leased) for one test as long as this value exists.
 ///
 /// Creating a database takes longer than most tests, so databases are reused: the next test that
 /// leases a database deletes the rows of the last test. A database whose tables were changed is
@@ -20,17 +21,18 @@ pub const SERVER: &str = "SECRETS_TEST_POSTGRES_URL";
 pub struct TestDatabase {
     server: PgConnectOptions,
     name: String,
-    /// Session with the advisory lock of the database.
+    /// Session on the server that holds the advisory lock of the database.
     _lease: PgConnection,
 }
 
-/// Maximum number of databases in use at a time.
+/// Maximum number of test databases in use at the same time.
 const DATABASES: i32 = 200;
 
-/// SQLSTATE of a missing table.
+/// SQLSTATE of an access to a missing table.
 const UNDEFINED_TABLE: &str = "42P01";
 
-/// Digest of the definitions of all tables, triggers and functions, and of the migrations.
+/// Query for a digest of the definitions of all tables, triggers and functions, and of the
+/// migrations.
 const DEFINITIONS: &str = "
     SELECT md5(string_agg(definition, ',' ORDER BY definition)) FROM (
         SELECT concat_ws(' ', 'relation', oid) FROM pg_class
@@ -44,8 +46,8 @@ const DEFINITIONS: &str = "
         UNION ALL SELECT concat_ws(' ', 'migration', version) FROM _sqlx_migrations
     ) AS all_definitions (definition)";
 
-/// SQL statement that deletes all rows. It makes the session a replica, in which triggers and
-/// foreign keys are not enforced.
+/// SQL statement that deletes the rows of all tables. It sets the session's replication role to
+/// replica, so that triggers and foreign keys are not enforced.
 const EMPTY: &str = "
     SET session_replication_role = replica;
     DO $$
@@ -63,11 +65,11 @@ const EMPTY: &str = "
     END $$";
 
 impl TestDatabase {
-    /// Leases a database.
+    /// Leases a test database.
     ///
     /// # Panics
     ///
-    /// Panics if there is no server: a test that cannot run must not pass.
+    /// Panics if no server is available: a test that cannot run must not pass.
     pub async fn create() -> Self {
         let server = server();
         let mut lease = server.connect().await.unwrap();
@@ -96,8 +98,8 @@ impl TestDatabase {
     }
 }
 
-/// Empties the database, if it exists and still has the tables of the template. Ends sessions that
-/// its last test left running. Returns false if the database cannot be used.
+/// Empties a test database, if it exists and still has the tables of the template. Ends the
+/// sessions that the previous test left open. Returns false if the database cannot be used.
 async fn is_usable(
     server: &PgConnectOptions,
     lease: &mut PgConnection,
@@ -128,7 +130,8 @@ async fn is_usable(
     usable
 }
 
-/// Returns the digest of the database's definitions; `None` if the table of migrations is missing.
+/// Returns the digest of the definitions in the database; `None` if the table of migrations is
+/// missing.
 async fn definitions(connection: &mut PgConnection) -> Option<String> {
     match sqlx::query_scalar(DEFINITIONS).fetch_one(connection).await {
         Ok(digest) => Some(digest),

@@ -1,4 +1,4 @@
-//! Fake target database in memory for rotation tests, with scripted failures.
+//! Fake target database in memory for tests of rotations, with planned failures.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -24,7 +24,7 @@ pub struct MemoryDatabase(Mutex<Server>);
 struct Server {
     users: BTreeMap<String, User>,
     fences: BTreeMap<RotationId, u64>,
-    /// Scripted behaviour of the next calls, by call name, in order.
+    /// Planned behaviour of the next calls, by the name of the call. Each call uses up one plan.
     scripts: BTreeMap<&'static str, VecDeque<Script>>,
     calls: Vec<&'static str>,
     trusts: bool,
@@ -37,27 +37,28 @@ struct User {
     is_locked: bool,
 }
 
-/// Scripted behaviour of one call.
+/// Planned behaviour of one call of the fake database.
 #[derive(Debug, Clone, Copy)]
 pub enum Script {
     /// Change nothing and return this error.
     Fail(Fault),
-    /// Make the change, but return this error, as if the response was lost.
+    /// Make the change, but return this error, as if the response had been lost.
     Lose(Fault),
     /// Change nothing and never return.
     Hang,
-    /// Make the change and return its result, as without a script.
+    /// Make the change and return its result, as a call does without a script.
     Work,
 }
 
 impl MemoryDatabase {
-    /// Creates an empty server.
+    /// Creates a fake server without users.
     #[must_use]
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// Scripts the next calls with this name (`test`, `apply`, `verify`, `lock`), in order.
+    /// Plans the behaviour of the next calls with this name (`test`, `apply`, `verify` or `lock`),
+    /// in order.
     pub fn script(&self, call: &'static str, scripts: impl IntoIterator<Item = Script>) {
         self.server().scripts.entry(call).or_default().extend(scripts);
     }
@@ -67,19 +68,19 @@ impl MemoryDatabase {
         self.server().trusts = true;
     }
 
-    /// Changes the server's ID, as if the address now led to another server.
+    /// Changes the server's identity, as if the same address now led to another server.
     pub fn become_another(&self, identity: &str) {
         self.server().identity = Some(identity.to_owned());
     }
 
-    /// Changes a user's password, as if an administrator had changed it outside the service.
+    /// Changes a user's password, as if an administrator had changed it without the service.
     pub fn drift(&self, username: &str) {
         if let Some(user) = self.server().users.get_mut(username) {
             "kvc_somebody_elses".clone_into(&mut user.password);
         }
     }
 
-    /// True if this user name and password can log in now.
+    /// True if a login with this user name and password would succeed now.
     #[must_use]
     pub fn admits(&self, username: &str, password: &str) -> bool {
         let server = self.server();
@@ -93,13 +94,14 @@ impl MemoryDatabase {
         self.server().users.get(username).is_some_and(|user| user.is_locked)
     }
 
-    /// Returns the names of all calls so far.
+    /// Returns the names of all calls so far, in order.
     #[must_use]
     pub fn calls(&self) -> Vec<&'static str> {
         self.server().calls.clone()
     }
 
-    /// Returns the highest attempt number that was seen for a rotation.
+    /// Returns the highest attempt number that the server has received for a rotation; `None` if it
+    /// received none.
     #[must_use]
     pub fn fence(&self, rotation: RotationId) -> Option<u64> {
         self.server().fences.get(&rotation).copied()
@@ -196,8 +198,8 @@ impl Timer for QuickTimer {
     }
 }
 
-/// Returns rotators that all use one database in memory, with a timer that is a thousand times
-/// faster.
+/// Returns drivers for rotations that all use one fake database in memory, with a timer that is a
+/// thousand times faster.
 #[must_use]
 pub fn rotators(database: &Arc<MemoryDatabase>) -> Rotators {
     let rotators = Rotators::new(Arc::new(QuickTimer));

@@ -1,6 +1,7 @@
-//! Conformance tests for rotators, which change credentials in a database.
+//! Conformance tests for rotators, which change credentials in a target database.
 //!
-//! They need a real server, and a [`Witness`] that checks the server independently of the rotator.
+//! The tests need a real database server, and a [`Witness`] that checks the server independently of
+//! the rotator.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -11,22 +12,22 @@ use crate::model::rotations::{Integration, PermissionLevel, Slot};
 use crate::ports::rotator::{Apply, DatabaseRotator, Fault, Fence, Login, Target};
 use crate::rotations::{draw_password, group_role, slot_user};
 
-/// Checks the effects of a rotator over its own connection to the target database.
+/// Observer that checks the effects of a rotator over its own connection to the target database.
 #[async_trait]
 pub trait Witness: Send + Sync {
-    /// Runs an SQL statement in the target's database as a user. Returns the result of the login
-    /// and of the statement.
+    /// Runs an SQL statement in the target database as a user. Returns the result of the login and
+    /// of the statement.
     async fn run(&self, login: &Login, statement: &str) -> Seen;
 }
 
-/// Result of an SQL statement that a test runs as a user of the target.
+/// Result of an SQL statement that a test runs as a user of the target database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
-    /// Login failed.
+    /// The login failed.
     ShutOut,
-    /// SQL statement refused by the server.
+    /// The login succeeded, but the server refused the SQL statement.
     Refused,
-    /// SQL statement succeeded.
+    /// The login and the SQL statement succeeded.
     Done,
 }
 
@@ -36,8 +37,8 @@ const CHANGE: &str = "UPDATE things SET name = 'changed' WHERE id = 1";
 const MAKE: &str = "CREATE TABLE made (id integer)";
 const DROP: &str = "DROP TABLE made";
 
-/// Test context with a new rotation on a target whose database has the table `things (id, name)`,
-/// owned by the administrator.
+/// Context of a test: a new rotation, and a target database with the table `things (id, name)`,
+/// which the administrator owns.
 struct World<'a> {
     rotator: &'a dyn DatabaseRotator,
     target: &'a Target,
@@ -45,8 +46,8 @@ struct World<'a> {
     rotation: RotationId,
 }
 
-/// Runs all tests, one after the other. Users remain on the target, because rotators do not drop
-/// users.
+/// Runs all conformance tests one after the other. The users that they create remain in the target
+/// database, because rotators do not delete users.
 pub async fn check(rotator: &dyn DatabaseRotator, target: &Target, witness: &dyn Witness) {
     let world = || World {
         rotator,
@@ -210,8 +211,9 @@ impl World<'_> {
         assert_eq!(self.witness.run(&older, READ).await, Seen::ShutOut);
     }
 
-    /// Checks that a change is refused if the server's ID differs from the expected ID. PostgreSQL
-    /// only: MySQL's ID changes when a replica is promoted, and MariaDB has no server ID.
+    /// Checks that a rotator refuses to change a server whose identity differs from the expected
+    /// one. Runs for PostgreSQL only: the identity of MySQL changes when a replica is promoted, and
+    /// MariaDB has no server identity.
     async fn another_server_is_not_changed(&self) {
         if self.target.integration != Integration::Postgresql {
             return;

@@ -1,25 +1,26 @@
-//! Tokens that outlive the command-line session that receives their text.
+//! Service tokens that outlive the command-line session that receives their text.
 //!
-//! A command-line session is a file on a machine. A thief of the file could use the session to
-//! create a token that never expires. So a session receives the text of a token that is valid
-//! longer than the session only soon after its user approved the login on the device page. A
-//! session cannot approve a login.
+//! The credential of a command-line session is a file on a machine. A thief of the file could use
+//! the session to create a service token that never expires. Therefore a session may receive the
+//! text of a token that is valid longer than the session itself only for a short time after its
+//! user approved the login on the device page. A session cannot approve a login.
 
 use chrono::TimeDelta;
 
 use crate::engine::Person;
 use crate::model::{Error, Result, SessionKind, Time};
 
-/// Time after the start of a session in which the session may receive a token that outlives it. The
-/// start follows the approval by at most the lifetime of a device login, 10 minutes.
+/// Time after the start of a session in which the session may receive a service token that outlives
+/// the session. (A session starts at most 10 minutes after the login was approved: the lifetime of
+/// a device login.)
 const APPROVAL_PERIOD: TimeDelta = TimeDelta::minutes(15);
 
 const APPROVAL_REQUIRED: Error = Error::ApprovalRequired(
     "a command-line session may create or rotate a token that outlives it only within 15 minutes of its login: log in again and approve the login on the page /device, or choose an earlier expiry",
 );
 
-/// Returns true if the caller uses a command-line session, and a token with this expiry outlives
-/// the session. Fails if the session is not new enough for such a token.
+/// True if the caller uses a command-line session, and a service token with this expiry outlives
+/// the session. Fails if the session started too long ago to receive such a token.
 pub(super) fn outlives_session(
     caller: &Person,
     expires_at: Option<Time>,

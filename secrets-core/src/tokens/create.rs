@@ -20,7 +20,7 @@ use crate::model::{
 use crate::notices::needs_no_announcement;
 use crate::store::{EnvironmentRecord, TokenRecord, TokenScope};
 
-/// Fields of a new service token. Unknown fields are an error, so that a misspelled restriction is
+/// Fields of a new service token. Unknown fields are rejected, so that a misspelled restriction is
 /// not ignored.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -34,40 +34,41 @@ pub struct NewToken {
     pub name: DisplayName,
     /// Team that will own the token; defaults to the caller's only team or personal team.
     pub team_id: Option<TeamId>,
-    /// Projects the token has access to, by ID or slug: at most 100.
+    /// Projects that the token may access, by ID or slug: at most 100.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>, max_items = 100))]
     pub project_ids: Option<Vec<ProjectRef>>,
     /// True to give access to all projects of the team, including projects created later.
     pub all_projects: Option<bool>,
-    /// Environments the token has access to, by ID or name: at most 100. Defaults to all
+    /// Environments that the token may access, by ID or name: at most 100. Defaults to all
     /// environments of the token's projects.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>, max_items = 100))]
     pub environments: Option<Vec<EnvironmentRef>>,
-    /// Permissions of the token; defaults to `read`.
+    /// Permissions of the token; `read` if absent.
     pub permissions: Option<Vec<Allowed>>,
-    /// Another name for `permissions`; the two cannot be combined. Not the token's scope (projects
-    /// and environments).
+    /// Other name of `permissions`; only one of the two may be given. The token's scope (projects
+    /// and environments) is given by other fields.
     pub scopes: Option<Vec<Allowed>>,
-    /// Lifetime in days. Cannot be combined with `expires_at`.
+    /// Lifetime of the token in days. Cannot be combined with `expires_at`.
     pub expires_in_days: Option<ExpiryDays>,
     /// Expiry time, at most 3,650 days from now. Without `expires_in_days` and `expires_at`, the
     /// token does not expire.
     pub expires_at: Option<Time>,
-    /// Networks in CIDR notation or single addresses the token may be used from: at most 32.
-    /// Without any, the token may be used from anywhere.
+    /// Networks in CIDR notation or single IP addresses from which the token may be used: at most
+    /// 32. If none is given, the token may be used from anywhere.
     #[cfg_attr(feature = "openapi", schema(max_items = 32))]
     pub ip_allowlist: Option<Vec<Network>>,
 }
 
-/// A permission of a service token. `secrets:read` and `secrets:write` are accepted as well.
+/// A permission of a service token: `read` or `write`. The names `secrets:read` and `secrets:write`
+/// are accepted as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(rename_all = "lowercase"))]
 #[serde(try_from = "String")]
 pub enum Allowed {
-    /// Read secrets.
+    /// Permission to read secrets.
     Read,
-    /// Change secrets. Does not include read access.
+    /// Permission to change secrets. Does not include the permission to read them.
     Write,
 }
 
@@ -84,7 +85,7 @@ impl TryFrom<String> for Allowed {
     }
 }
 
-/// Lifetime of a token: 1 to 3,650 days.
+/// Lifetime of a service token: 1 to 3,650 days.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "Whole")]
@@ -122,7 +123,7 @@ impl TryFrom<String> for Network {
 /// Creates a service token. The response contains the token text, which cannot be read again.
 #[derive(Debug)]
 pub struct CreateToken {
-    /// Token to create.
+    /// Fields of the new token.
     pub token: NewToken,
 }
 
@@ -185,8 +186,8 @@ impl Operation for CreateToken {
     }
 }
 
-/// Resolves the scope of a new token. Names are resolved to IDs at this time: a project or
-/// environment that is created later with the same name is not in the scope.
+/// Resolves the projects and environments in the scope of a new token. Names are resolved to IDs
+/// now: a project or environment that is created later with the same name is not in the scope.
 async fn token_scope(
     cx: &mut Context<'_, Write>,
     team: TeamId,
@@ -234,11 +235,11 @@ fn not_of_the_team(place: usize) -> Error {
     Error::invalid(format!("project_ids[{place}]"), "must be a project of the token's team")
 }
 
-/// Maximum number of projects, and of environments, in the scope of a token. Each entry is looked
-/// up separately.
+/// Maximum number of projects, and maximum number of environments, in the scope of a token. Each of
+/// them needs a lookup.
 const MAX_SCOPE_ENTRIES: usize = 100;
 
-/// Validates the combination of scope fields.
+/// Checks that the fields for the token's scope (projects and environments) can be combined.
 fn check_scope(
     all_projects: bool,
     projects: &[ProjectRef],
@@ -285,8 +286,8 @@ fn environments_of_scope(
     Ok(ids.into_iter().collect())
 }
 
-/// Maximum number of allowed IP networks of a token. The client address of every request is
-/// compared with all of them.
+/// Maximum number of networks from which a token may be used. The client address of every request
+/// is compared with all of them.
 const MAX_NETWORKS: usize = 32;
 
 fn networks(given: Option<Vec<Network>>) -> Result<Vec<IpNet>> {

@@ -4,7 +4,7 @@ use super::locked_token;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Result, Subject, TokenId};
 
-/// Deletes a service token. Requests that begin after the response are refused on every node.
+/// Deletes a service token. On every node, all requests that begin after the response are refused.
 #[derive(Debug)]
 pub struct DeleteToken {
     /// Token ID; `None` if the given text is not a valid ID, which is treated as an unknown token.

@@ -5,10 +5,10 @@ use crate::access::NOT_A_MEMBER;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{Permission, Result, TeamId};
 
-/// Lists the service tokens of a team, or of all teams the caller manages, oldest first.
+/// Lists the service tokens of one team, or of all teams that the caller manages, oldest first.
 #[derive(Debug)]
 pub struct ListTokens {
-    /// Team ID; `None` lists the tokens of all teams the caller manages.
+    /// ID of the team; `None` lists the tokens of all teams that the caller manages.
     pub team: Option<TeamId>,
 }
 

@@ -1,4 +1,4 @@
-//! Service tokens.
+//! Service tokens: credentials of programs, limited to projects and environments of a team.
 
 mod approval;
 mod create;
@@ -36,54 +36,56 @@ pub struct ServiceToken {
     pub name: DisplayName,
     /// ID of the team that owns the token.
     pub team_id: TeamId,
-    /// True if the token has access to all projects of the team.
+    /// True if the token may access all projects of the team.
     pub all_projects: bool,
-    /// Projects the token has access to; empty if `all_projects` is true.
+    /// Projects that the token may access; empty if `all_projects` is true.
     pub project_ids: Vec<ProjectId>,
-    /// True if the token has access to all environments of its projects.
+    /// True if the token may access all environments of its projects.
     pub all_environments: bool,
-    /// Environments the token has access to; empty if `all_environments` is true.
+    /// Environments that the token may access; empty if `all_environments` is true.
     pub environment_ids: Vec<EnvironmentId>,
     /// Permissions of the token: `read`, `write` or both.
     pub permissions: Vec<&'static str>,
-    /// Same permissions under the name `scopes`, for clients that expect it. Not the token's scope
-    /// (projects and environments).
+    /// Same as `permissions`, for clients that expect this name. The token's scope (projects and
+    /// environments) is in other fields.
     pub scopes: Vec<&'static str>,
     /// First characters of the token text.
     pub token_prefix: String,
-    /// Networks and addresses the token may be used from; empty if all are allowed.
+    /// Networks and addresses from which the token may be used; empty if it may be used from
+    /// anywhere.
     pub ip_allowlist: Vec<String>,
-    /// User who created the token.
+    /// ID of the user who created the token.
     pub created_by: UserId,
     /// Creation time.
     pub created_at: Time,
     /// Time of the last change.
     pub updated_at: Time,
-    /// Expiry time.
+    /// Expiry time; absent if the token never expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
-    /// Time of the last use. May lag by a little more than a minute.
+    /// Time of the last use; absent if the token was never used. Updated with a delay of a little
+    /// more than a minute at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Time>,
-    /// IP address of the last use.
+    /// IP address of the last use; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub last_used_ip: Option<IpAddr>,
-    /// Time of the last rotation.
+    /// Time of the last rotation; absent if the token was never rotated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotated_at: Option<Time>,
-    /// True if a command-line session received the text of the token, and the token is valid longer
-    /// than that session.
+    /// True if the text of the token was returned to a command-line session that ends before the
+    /// token expires.
     pub outlives_session: bool,
-    /// `active` or `expired`; deleted tokens are not returned.
+    /// Status: `active` or `expired`. Deleted tokens are not returned.
     pub status: &'static str,
-    /// Token text.
+    /// Text of the token; present only in the response that creates or rotates the token.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub token: Option<TokenText>,
 }
 
-/// The service token that made the request.
+/// Service token that made the request.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TokenSelf {
@@ -95,17 +97,17 @@ pub struct TokenSelf {
     pub name: DisplayName,
     /// ID of the team that owns the token.
     pub team_id: TeamId,
-    /// Projects the token has access to; empty if it has access to all projects.
+    /// Projects that the token may access; empty if it may access all projects.
     pub project_ids: Vec<ProjectId>,
-    /// Environments the token has access to; empty if it has access to all environments of its
+    /// Environments that the token may access; empty if it may access all environments of its
     /// projects.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub environment_ids: Vec<EnvironmentId>,
-    /// Permissions of the token: `read`, `write` or both.
+    /// Same as `permissions`, for clients that expect this name.
     pub scopes: Vec<&'static str>,
     /// Permissions of the token: `read`, `write` or both.
     pub permissions: Vec<&'static str>,
-    /// Expiry time.
+    /// Expiry time; absent if the token never expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
     /// Creation time.

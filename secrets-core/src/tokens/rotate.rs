@@ -16,13 +16,13 @@ use crate::store::NewCredential;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TokenRotation {
-    /// Time in seconds during which the old token text is still accepted: 0 to 604,800. Defaults to
-    /// 0.
+    /// Time in seconds during which the previous token text is still accepted: 0 to 604,800.
+    /// Defaults to 0.
     pub grace_period_seconds: Option<GracePeriod>,
 }
 
-/// Time during which the old text of a rotated token is still accepted: 0 to 604,800 seconds (a
-/// week).
+/// Time during which the previous text of a rotated token is still accepted: 0 to 604,800 seconds
+/// (a week).
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "Whole")]
@@ -38,8 +38,8 @@ impl TryFrom<Whole> for GracePeriod {
     }
 }
 
-/// Replaces the text of a service token. The token keeps its ID, permissions and scope. Only the
-/// text replaced by this rotation is accepted during the grace period; earlier texts are not. The
+/// Replaces the text of a service token. The token keeps its ID, permissions and scope. During the
+/// grace period, the text that this rotation replaces is still accepted; earlier texts are not. The
 /// response contains the new token text, which cannot be read again.
 #[derive(Debug)]
 pub struct RotateToken {

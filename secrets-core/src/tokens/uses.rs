@@ -1,5 +1,5 @@
-//! Times of the last use of tokens and sessions. They are collected in memory and written
-//! periodically, so that requests do not wait for a write.
+//! Recording of the last use of service tokens and sessions. The times are collected in memory and
+//! written to the store periodically, so that requests do not wait for a write.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -10,8 +10,8 @@ use crate::model::lock::lock;
 use crate::model::{SessionId, Time, TokenId};
 use crate::store::{SessionRecord, Store, StoreResult, TokenRecord, TokenUse};
 
-/// Maximum number of credentials with a last use that is not written yet. Uses of further
-/// credentials are dropped.
+/// Maximum number of credentials whose last use is kept in memory until it is written. Uses of
+/// further credentials are not recorded.
 const MAX_PENDING: usize = 10_000;
 
 /// ID of a service token or of a session.
@@ -21,24 +21,25 @@ enum CredentialId {
     Session(SessionId),
 }
 
-/// Last uses that are not written yet.
+/// Last uses of credentials that are not written to the store yet.
 #[derive(Default)]
 pub(crate) struct CredentialUses(Mutex<HashMap<CredentialId, TokenUse>>);
 
 impl CredentialUses {
-    /// Remembers a use of a token, to be written later. Does nothing if the stored last use is less
-    /// than [`TokenUse::WRITE_INTERVAL`] older.
+    /// Keeps a use of a service token in memory, to be written later. Does nothing if the stored
+    /// last use is less than [`TokenUse::WRITE_INTERVAL`] older.
     pub(crate) fn remember_token(&self, token: &TokenRecord, used: TokenUse) {
         self.remember(CredentialId::Token(token.id), token.last_use.map(|last| last.at), used);
     }
 
-    /// Remembers a use of a session, like [`remember_token`](Self::remember_token).
+    /// Keeps a use of a session in memory, to be written later, like
+    /// [`remember_token`](Self::remember_token).
     pub(crate) fn remember_session(&self, session: &SessionRecord, at: Time) {
         let used = TokenUse { at, address: None };
         self.remember(CredentialId::Session(session.id), session.last_used_at, used);
     }
 
-    /// Fills in the last use of a session if it is not written yet.
+    /// Sets the last use in a loaded session to the one in memory, if that is not written yet.
     pub(crate) fn apply(&self, session: &mut SessionRecord) {
         let pending = lock(&self.0).get(&CredentialId::Session(session.id)).map(|used| used.at);
         session.last_used_at = session.last_used_at.max(pending);
@@ -54,8 +55,8 @@ impl CredentialUses {
         }
     }
 
-    /// Writes the remembered uses. If the write fails or is cancelled, they are kept for the next
-    /// call.
+    /// Writes the last uses in memory to the store. If the write fails or is cancelled, they are
+    /// kept for the next call.
     pub(crate) async fn write(&self, store: &dyn Store) -> StoreResult<()> {
         let uses = lock(&self.0).clone();
         if uses.is_empty() {
@@ -68,14 +69,14 @@ impl CredentialUses {
     }
 }
 
-/// Worker that writes the last-used times.
+/// Worker that writes the times of the last use of service tokens and sessions to the store.
 pub const CREDENTIAL_USES: Periodic = Periodic {
     name: "token uses",
     schedule: Schedule::every(Duration::from_secs(10)),
     job: |engine| Box::pin(async move { Ok(write_uses(&engine).await?) }),
 };
 
-/// Writes the last uses of tokens and sessions that are not written yet.
+/// Writes the last uses of service tokens and sessions that are still in memory to the store.
 pub async fn write_uses(engine: &Engine) -> StoreResult<()> {
     engine.shared::<CredentialUses>().write(engine.store()).await
 }
@@ -103,7 +104,7 @@ mod tests {
     use crate::store::{MemoryStore, Reads, Tx};
     use crate::testing::fixtures::{at, team, token, user};
 
-    /// A store in which beginning a transaction never ends.
+    /// Store whose transactions never begin.
     struct Stuck;
 
     #[async_trait]

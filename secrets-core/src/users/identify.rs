@@ -1,11 +1,12 @@
-//! Loading the caller for a verified identity.
+//! Loading the caller for an identity that was already verified.
 
 use std::sync::Arc;
 
 use crate::engine::{Caller, Engine, Person, Who};
 use crate::model::{Identity, Origin, Result};
 
-/// Loads the caller for a verified identity. Does not create an account.
+/// Loads the caller for an identity that was already verified. Does not create an account for a
+/// person without one.
 pub(crate) async fn identify(
     engine: &Engine,
     identity: Identity,

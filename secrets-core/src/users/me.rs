@@ -11,14 +11,14 @@ use crate::tokens::TokenSelf;
 #[derive(Debug)]
 pub struct ReadMe;
 
-/// The caller of the request.
+/// Caller of the request.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum Me {
-    /// A user.
+    /// Caller that is a user.
     Person(User),
-    /// A service token.
+    /// Caller that is a service token.
     Token(TokenSelf),
 }
 

@@ -14,23 +14,23 @@ use crate::engine::{Context, Lock, Write};
 use crate::model::{DisplayName, Error, Result, Role, Slug, Subject, TeamId, Time, UserId};
 use crate::store::{Membership, UserRecord};
 
-/// A user and their team memberships.
+/// A user with the user's team memberships.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct User {
     /// User ID.
     pub id: UserId,
-    /// E-mail address.
+    /// E-mail address of the user.
     pub email: String,
-    /// Name.
+    /// Name of the user.
     pub name: String,
-    /// Given name.
+    /// Given name of the user; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_name: Option<String>,
-    /// Family name.
+    /// Family name of the user; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_name: Option<String>,
-    /// URL of a profile image.
+    /// URL of an image of the user; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avatar_url: Option<String>,
     /// User's ID at the identity provider (`sub` claim).
@@ -39,7 +39,7 @@ pub struct User {
     pub auth_type: &'static str,
     /// Time of the first sign-in.
     pub created_at: Time,
-    /// Time of the last change.
+    /// Time of the last change of the profile.
     pub updated_at: Time,
     /// Time of the last sign-in.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,9 +58,9 @@ pub struct UserTeam {
     pub user_id: UserId,
     /// Role in the team.
     pub role: Role,
-    /// Time the user joined the team.
+    /// Time at which the user joined the team.
     pub created_at: Time,
-    /// ID and names of the team.
+    /// ID and names of the team that the user is a member of.
     pub team: TeamName,
 }
 
@@ -72,14 +72,14 @@ pub struct TeamName {
     pub id: TeamId,
     /// Display name.
     pub name: DisplayName,
-    /// Short name used in URLs.
+    /// Short name of the team in URLs.
     pub slug: Slug,
     /// Creation time.
     pub created_at: Time,
 }
 
-/// Locks a user until the end of the transaction and loads the current record. Updates must be
-/// based on this record, not on one read before the lock, which may be out of date.
+/// Locks the row of a user until the end of the transaction and loads the current record. Changes
+/// must be based on this record: a record that was read before the lock may be out of date.
 pub(crate) async fn locked_user(cx: &mut Context<'_, Write>, user: UserId) -> Result<UserRecord> {
     cx.lock(Lock::User(user)).await.map_err(|error| error.or_not_found(Subject::User))?;
     let known = cx.reads().user(user).await?;

@@ -1,4 +1,4 @@
-//! Signing in.
+//! Signing in with a token of the identity provider.
 
 use super::User;
 use super::locked_user;
@@ -11,12 +11,12 @@ use crate::store::{MemberRecord, StoreError, TeamRecord, UserRecord};
 use crate::teams;
 
 /// Task that creates or updates the caller's account from the claims of the identity provider's
-/// token. A new user gets a personal team. If the token has no e-mail address, the identity
-/// provider is asked for the user's current claims.
+/// token. A new user gets a personal team. If the token contains no e-mail address, the service
+/// asks the identity provider for the user's current claims.
 #[derive(Debug)]
 pub struct SyncUser;
 
-/// Last step of a sign-in: stores the claims of the caller.
+/// Last step of a sign-in: stores the user's claims.
 #[derive(Debug)]
 struct ConcludeSignIn {
     identity: Identity,
@@ -92,8 +92,8 @@ async fn refresh(
     Ok(user)
 }
 
-/// Applies the identity provider's current claims to the record. Missing claims keep their old
-/// values.
+/// Returns the user record with the identity provider's current claims. Fields whose claims are
+/// missing keep their old values.
 fn merge(known: &UserRecord, identity: &Identity) -> Result<UserRecord> {
     let email = match &identity.email {
         Some(email) => address(email)?,
@@ -168,8 +168,8 @@ fn personal_team(cx: &Context<'_, Write>, user: &UserRecord) -> TeamRecord {
     }
 }
 
-/// Parses the `email` claim and converts it to lower case, as it is stored. An invalid address is
-/// an authentication error.
+/// Validates the `email` claim and converts it to lower case, as it is stored. An invalid address
+/// is an authentication error.
 fn address(claim: &str) -> Result<String> {
     let address = claim.parse::<EmailAddress>();
     address
@@ -177,7 +177,8 @@ fn address(claim: &str) -> Result<String> {
         .map_err(|_| Error::Unauthenticated("the token's `email` claim is not an e-mail address"))
 }
 
-/// Cleans up a claim for display: removes invisible characters and truncates it to 255 characters.
+/// Cleans up a claim that will be displayed: removes invisible characters and truncates the text to
+/// 255 characters.
 fn sanitized(claim: &str) -> Option<String> {
     let sanitized: String = claim.trim().chars().filter(|c| !is_invisible(*c)).take(255).collect();
     (!sanitized.is_empty()).then_some(sanitized)

@@ -1,10 +1,11 @@
-//! Single steps of the encryption key hierarchy with given nonces, for the published test vectors.
+//! Single steps of the key hierarchy, computed with given instead of random nonces, for the
+//! published test vectors.
 
 use super::super::cipher::{Cipher, NONCE};
 use super::{Key, Keyring, kek_context, wrap_with_nonce, wrapping_cipher};
 use crate::model::{InstanceId, ProjectId};
 
-/// Derives the encryption key for one purpose from an instance key.
+/// Derives a key for one purpose from an instance key.
 #[must_use]
 pub fn purpose_key(kek: &Key, instance: InstanceId, purpose: &str) -> Key {
     super::purpose_key(kek, instance, purpose)
@@ -22,7 +23,7 @@ pub fn wrap_instance_key(root: &Key, context: &[u8], kek: &Key, nonce: &[u8; NON
     wrap_with_nonce(&Cipher::new(root), kek, context, nonce)
 }
 
-/// Creates a keyring from an instance key, with random pepper, audit and signing keys.
+/// Creates a key ring from an instance key, with random pepper, audit and signing keys.
 #[must_use]
 pub fn keyring(kek: &Key, instance: InstanceId, kek_id: u32) -> Keyring {
     Keyring {

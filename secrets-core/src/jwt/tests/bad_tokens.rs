@@ -1,8 +1,8 @@
-//! Invalid tokens, all of which must be rejected.
+//! Tests with invalid tokens, all of which must be rejected.
 
 use super::*;
 
-/// Values of valid claims as a list, without field names.
+/// Values of valid claims in a JSON array, without claim names.
 const IN_A_LIST: &str = r#"["https://issuer.example","248289761001","secrets",1800003600,0,0]"#;
 
 fn claim(name: &str, value: Value) -> String {
@@ -17,7 +17,8 @@ fn by_secret(header: &Value, secret: &[u8]) -> String {
     signed(header, &claims(), &EncodingKey::from_secret(secret), Algorithm::HS256)
 }
 
-/// Token with header and claims as literal text, for JSON that a `Value` cannot represent.
+/// Creates a token from a literal header and literal claims, for JSON that a `Value` cannot
+/// represent.
 fn raw(header: &str, claims: &str) -> String {
     let part = |text: &str| URL_SAFE_NO_PAD.encode(text);
     let message = format!("{}.{}", part(header), part(claims));
@@ -26,7 +27,7 @@ fn raw(header: &str, claims: &str) -> String {
     format!("{message}.{signature}")
 }
 
-/// Valid token whose signature is replaced by `change`.
+/// Returns a valid token whose signature was changed by `change`.
 fn resigned(change: impl Fn(&str) -> String) -> String {
     let token = by_rsa(&header(), &claims());
     let (message, signature) = token.rsplit_once('.').unwrap();

@@ -1,4 +1,4 @@
-//! ID tokens of sign-ins with a browser.
+//! Tests of ID tokens from sign-ins with a browser.
 
 use super::*;
 

@@ -1,10 +1,10 @@
-//! Errors as sent to callers.
+//! Errors in the form in which they are sent to callers.
 
 use serde::Serialize;
 
 use crate::model::{Error, FieldError, VersionConflict};
 
-/// Error body of a response, also used as the content of exceptions.
+/// Body of an error response. Language bindings use it as the content of their exceptions.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ErrorBody {
@@ -12,23 +12,23 @@ pub struct ErrorBody {
     pub error: String,
     /// Error code for programs.
     pub code: &'static str,
-    /// Invalid fields, or version conflicts.
+    /// Details of the error: invalid fields, or version conflicts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Details>,
-    /// Plan limit that was exceeded.
+    /// Plan limit that was exceeded; absent for other errors.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(ignore))]
     pub limit: Option<LimitBody>,
 }
 
-/// Details of a validation error, or of the version conflicts of a change set.
+/// Details of an error: invalid fields, or version conflicts of a change set.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Details {
-    /// Invalid fields with their rules.
+    /// Invalid fields with the rules that they violate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<FieldBody>>,
-    /// Secrets that are not at the expected version.
+    /// Secrets of the change set that are not at the expected version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflicts: Option<Vec<VersionConflict>>,
 }
@@ -37,29 +37,29 @@ pub struct Details {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FieldBody {
-    /// Path of the field.
+    /// Path of the field in the request, such as `secrets[3].key`.
     pub field: String,
-    /// Rule that the field violates.
+    /// Text of the rule that the field violates.
     pub message: String,
-    /// Index of the entry in an import or a change set.
+    /// Index of the invalid item in an import or a change set, starting at 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<usize>,
-    /// Secret key of the entry in an import or a change set.
+    /// Secret key of the invalid item in an import or a change set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
-/// Fields added to an error body if a plan limit was exceeded (`LimitError`).
+/// Fields that are added to an error body if a plan limit was exceeded (`LimitError`).
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LimitBody {
-    /// Limited resource.
+    /// Name of the limited resource.
     pub resource: &'static str,
-    /// Plan name.
+    /// Name of the team's plan.
     pub plan: String,
-    /// Limit of the plan.
+    /// Limit of the plan: a number of resources, or a size in bytes.
     pub limit: u64,
-    /// Current number of these resources.
+    /// Current usage: a number of resources, or a size in bytes.
     pub current: u64,
 }
 
@@ -99,7 +99,8 @@ fn field(error: &FieldError) -> FieldBody {
     }
 }
 
-/// Returns the index in a field path of an import or a change set, such as 3 for `secrets[3].key`.
+/// Returns the index of the item in a field path of an import or a change set, such as 3 for
+/// `secrets[3].key`.
 fn index(field: &str) -> Option<usize> {
     let rest = field.strip_prefix("secrets[").or_else(|| field.strip_prefix("changes["))?;
     rest.split_once(']')?.0.parse().ok()

@@ -1,4 +1,5 @@
-//! Setting the password of the slot that is not served (ext1 in the [module docs](super)).
+//! Setting a new password for the slot (database user) whose credential is not in the secrets (step
+//! ext1 in the [module docs](super)).
 
 use std::time::Duration;
 
@@ -12,9 +13,9 @@ use crate::model::rotations::AttemptState;
 use crate::ports::rotator::{Applied, Apply, Fault, Fence, TargetError};
 
 impl Attempt<'_, '_> {
-    /// Sets the password at the target, and retries after errors for which a retry may help. Unless
-    /// the target rejects the password, retries send the same password again, so it does not matter
-    /// whether an earlier request took effect.
+    /// Sets the password at the target database, and retries after errors that a retry may resolve.
+    /// Unless the target rejects the password, retries send the same password again, so it does not
+    /// matter whether an earlier command succeeded.
     pub(super) async fn apply(&mut self) -> WorkResult<()> {
         let mut pauses = self.work.rotators.timings.retries.into_iter();
         let (mut at_once, mut passwords) = (0, 0);
@@ -74,7 +75,7 @@ impl Attempt<'_, '_> {
         Fence { rotation: self.record.rotation, sequence: self.record.sequence }
     }
 
-    /// Stores that the target accepted the password (tx2 in the [module docs](super)).
+    /// Stores that the target database accepted the new password (tx2 in the [module docs](super)).
     async fn applied(&mut self, applied: Applied) -> WorkResult<()> {
         self.record.state = AttemptState::Applied;
         if applied.sent_in_clear {
@@ -95,8 +96,8 @@ impl Attempt<'_, '_> {
         Ok(())
     }
 
-    /// Replaces a password that the target rejected by a new random password. The caller must store
-    /// the attempt before sending the new password.
+    /// Replaces a password that the target database rejected by a new random password. The caller
+    /// must store the attempt before sending the new password.
     fn replace_password(&mut self) {
         self.login.password = draw_password();
         let sealer = self.work.place.sealer(self.work.engine.keyring());
@@ -104,7 +105,7 @@ impl Attempt<'_, '_> {
         self.record.pending = Some(sealer.seal(kept, &self.login.password));
     }
 
-    /// Concludes the attempt as failed. Called if the target did not confirm the new password.
+    /// Ends the attempt as failed. Called if the target database did not confirm the new password.
     async fn fail(&mut self, reason: Reason) -> WorkResult<()> {
         self.record = self.work.conclude_failed_record(self.record.clone(), reason).await?;
         Ok(())

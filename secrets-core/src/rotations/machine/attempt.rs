@@ -15,11 +15,11 @@ use crate::model::{AttemptId, Result, Time};
 use crate::ports::rotator::{Login, Target};
 use crate::store::{AttemptRecord, RotationRecord, Tx};
 
-/// Maximum number of times an attempt is resumed after a crash of its worker. After more crashes,
+/// Maximum number of times that an attempt is resumed after its worker crashed. After more crashes,
 /// the attempt itself is probably their cause.
 const MAX_RESUMPTIONS: u32 = 3;
 
-/// An attempt in progress, with the target and the new login.
+/// A rotation attempt in progress, with the target database and the new login.
 pub(super) struct Attempt<'w, 'a> {
     pub(super) work: &'w mut Work<'a>,
     pub(super) record: AttemptRecord,
@@ -27,9 +27,9 @@ pub(super) struct Attempt<'w, 'a> {
     pub(super) login: Login,
 }
 
-/// Creates an attempt with a new password, before any external effect (tx0 in the [module
-/// docs](super)). The caller must have locked the rotation's row and must write it, because its
-/// attempt number and time of work change.
+/// Creates an attempt with a new password, before any command to the target database (tx0 in the
+/// [module docs](super)). The caller must have locked the rotation's row and must afterwards store
+/// the changed record, which has a new attempt number and a new time for the next work.
 pub(in super::super) async fn plan(
     tx: &mut dyn Tx,
     (keyring, place): (&Keyring, &RotationContext),
@@ -68,7 +68,7 @@ pub(in super::super) async fn plan(
 }
 
 impl Work<'_> {
-    /// Starts an attempt for a rotation that is due, and runs it to its end.
+    /// Starts an attempt for a rotation that is due, and runs the attempt to its end.
     pub(super) async fn rotate(&mut self) -> WorkResult<()> {
         failpoint::reached("before-plan").await;
         let now = self.engine.now();
@@ -91,7 +91,7 @@ impl Work<'_> {
 }
 
 impl<'w, 'a> Attempt<'w, 'a> {
-    /// Resumes an open attempt.
+    /// Resumes an attempt that was started but not finished.
     pub(super) async fn resume(
         work: &'w mut Work<'a>,
         mut record: AttemptRecord,
@@ -111,7 +111,7 @@ impl<'w, 'a> Attempt<'w, 'a> {
         Self::drive(work, record).await
     }
 
-    /// Runs an attempt to its end, from any state.
+    /// Runs an attempt to its end, whatever state it is in.
     async fn drive(work: &'w mut Work<'a>, record: AttemptRecord) -> WorkResult<()> {
         let (target, login) = match Self::load(work, &record).await {
             Ok(loaded) => loaded,
@@ -149,7 +149,7 @@ impl<'w, 'a> Attempt<'w, 'a> {
         Ok((target, Login { username, password }))
     }
 
-    /// Stores a new state of the attempt, before the next external effect.
+    /// Stores a new state of the attempt, before the next command to the target database.
     pub(super) async fn enter(&mut self, state: AttemptState) -> WorkResult<()> {
         self.record.state = state;
         let mut tx = self.work.begin().await?;

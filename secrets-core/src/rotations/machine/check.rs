@@ -1,4 +1,4 @@
-//! Checks that the served credential can still log in.
+//! Checks that the credential in the secrets can still log in to the database.
 
 use super::super::keys::InjectedKeys;
 use super::super::schedule::span;
@@ -10,12 +10,12 @@ use crate::model::rotations::RotationStatus;
 use crate::ports::rotator::{Fault, Login, Target};
 use crate::secrets::sealing::open_value;
 
-/// Error message if the database server rejects the served credential.
+/// Error message of a rotation if the database server rejects the credential in the secrets.
 const DRIFT: &str =
     "the server rejects the served credential: it was changed outside of this service";
 
 impl Work<'_> {
-    /// Checks the served credential and schedules the next check.
+    /// Checks the credential in the secrets and schedules the next check.
     pub(super) async fn check(&mut self) -> WorkResult<()> {
         let target = self.target().await?;
         self.check_served_credential(&target).await?;
@@ -29,9 +29,9 @@ impl Work<'_> {
         Ok(tx.commit().await?)
     }
 
-    /// Checks the served credential. If the target rejects the credential, stores an error, and
-    /// makes an active rotation due immediately, to replace the credential. If the target is
-    /// unreachable, nothing changes.
+    /// Checks that the credential in the secrets can log in. If the target database rejects it,
+    /// stores an error and makes an active rotation due immediately, to replace the credential. If
+    /// the target is unreachable, changes nothing.
     pub(super) async fn check_served_credential(&mut self, target: &Target) -> WorkResult<()> {
         let Some(login) = self.served_login().await? else { return Ok(()) };
         let (Ok(rotator), level) = (self.rotator(target), self.rotation.settings.level) else {
@@ -55,7 +55,7 @@ impl Work<'_> {
         Ok(tx.commit().await?)
     }
 
-    /// Loads the served credential; `None` before the first successful rotation.
+    /// Loads the credential that is in the secrets; `None` before the first successful rotation.
     async fn served_login(&self) -> Result<Option<Login>> {
         let Some(slot) = self.rotation.slots.active else { return Ok(None) };
         let caller = Caller::system();

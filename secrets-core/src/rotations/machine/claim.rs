@@ -1,4 +1,5 @@
-//! Claiming rotations that have work to do, so that only one worker at a time works on a rotation.
+//! Claiming of rotations that have work to do, so that only one worker at a time works on a
+//! rotation.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
@@ -20,21 +21,22 @@ use crate::model::{Error, Result, RotationId, Time};
 use crate::ports::rotators::Rotators;
 use crate::store::{DueRotation, Lease, RotationRecord, StoreResult};
 
-/// Timeout of the work on one rotation. Each call to a target ends within 30 seconds; interrupted
-/// work resumes after the lease has ended.
+/// Timeout for all work on one claimed rotation. A single call to a target database ends within 30
+/// seconds. Interrupted work is resumed after the lease has ended.
 const MAX_WORK_TIME: Duration = Duration::from_mins(10);
 
-/// Maximum number of rotations with work that a call of [`claim_rotations`] considers. If there are
-/// more, the next call continues with the rest.
+/// Maximum number of rotations with due work that one call of [`claim_rotations`] examines. If
+/// there are more, the next call continues with the rest.
 const MAX_CANDIDATES: u32 = 4_096;
 
-/// Maximum number of times that a call of [`claim_rotations`] tries to get a permit for rotations
-/// of the same team and fails. Each try needs database queries.
+/// Maximum number of times that one call of [`claim_rotations`] fails to get a permit for rotations
+/// of the same team. After that, it skips the team's rotations, because each try needs database
+/// queries.
 const MAX_REFUSED: usize = 16;
 
-/// Last rotation that the previous call of [`claim_rotations`] considered; the next call starts
-/// after it. `None` if the previous call considered all rotations with work, so the next one starts
-/// at the first.
+/// Last rotation that the previous call of [`claim_rotations`] examined; the next call starts after
+/// it. `None` if the previous call examined all rotations with due work, so that the next call
+/// starts at the first.
 #[derive(Default)]
 struct Position(Mutex<Option<DueRotation>>);
 
@@ -73,17 +75,17 @@ impl Worker for RotationWorker {
     }
 }
 
-/// A claimed rotation, to be passed to [`work`]. No other node works on the rotation while the
-/// lease lasts.
+/// A rotation that this node has claimed, to be passed to [`work`]. No other node works on the
+/// rotation until the lease ends.
 #[derive(Debug)]
 pub struct Claim {
     lease: Lease,
     _permit: Permit<RotationPlace>,
 }
 
-/// Claims rotations with work: rotations that are due, attempts left unfinished, previous
-/// credentials to disable, and served credentials to check. At most four are worked on concurrently
-/// per node, two per team, and one per database host.
+/// Claims rotations that have work to do: rotations that are due, unfinished attempts, previous
+/// credentials to disable, and credentials to check. A node works on at most four rotations at the
+/// same time, of which at most two belong to the same team and one uses the same database host.
 pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     let permits = permits(engine);
@@ -136,7 +138,7 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// Ends all leases. Only call it while no other process uses the store.
+/// Ends the leases of all rotations. Call this function only while no other process uses the store.
 pub async fn end_rotation_leases(engine: &Engine) -> StoreResult<()> {
     let mut tx = engine.store().begin().await?;
     tx.release_all_leases().await?;
@@ -163,8 +165,9 @@ pub(in crate::rotations) async fn claim_rotation(
     Ok(lease.map(|lease| Claim { lease, _permit: permit }))
 }
 
-/// Returns the resources that the work on a rotation uses. If the connection settings cannot be
-/// decrypted, the host is a text unique to the rotation.
+/// Returns the resources that limit concurrent work on a rotation: its database host, its team and
+/// this node. If the connection settings cannot be decrypted, the host is a text unique to the
+/// rotation.
 async fn places(engine: &Engine, id: RotationId, kind: PermitKind) -> Result<Vec<RotationPlace>> {
     let unknown = format!("rotation {id}");
     let mut places = vec![RotationPlace::Node(kind)];
@@ -186,8 +189,8 @@ async fn places(engine: &Engine, id: RotationId, kind: PermitKind) -> Result<Vec
     Ok(places)
 }
 
-/// Performs the next piece of work on a claimed rotation. If it is interrupted, another worker
-/// resumes it from the stored state after the lease has ended.
+/// Performs the next work on a claimed rotation. If the work is interrupted, another worker resumes
+/// it from the stored state after the lease has ended.
 pub async fn work(engine: &Engine, claim: Claim) {
     let Some(rotators) = engine.ports().rotators.as_ref() else { return };
     let item = WorkItem::Rotation(claim.lease.rotation);
@@ -222,8 +225,8 @@ async fn work_once(engine: &Engine, rotators: &Rotators, lease: Lease) -> WorkRe
 }
 
 impl Work<'_> {
-    /// Performs the most urgent work: an open attempt, disabling the previous credential, a check,
-    /// or a new rotation.
+    /// Performs the most urgent work on the rotation: resuming an unfinished attempt, disabling the
+    /// previous credential, checking the credential in the secrets, or starting a new attempt.
     async fn next_step(&mut self) -> WorkResult<()> {
         let now = self.engine.now();
         let open = self.engine.store().read().await?.open_attempt(self.rotation.id).await?;
@@ -244,18 +247,19 @@ impl Work<'_> {
     }
 }
 
-/// Work on a rotation that has no open attempt.
+/// Kind of work that is due on a rotation without an unfinished attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DueWork {
-    /// Disable the login of the previous credential.
+    /// Disable the login of the previous credential, whose grace period has ended.
     Retire,
-    /// Check the served credential.
+    /// Check that the credential in the secrets can log in.
     Check,
-    /// Start an attempt.
+    /// Start an attempt to rotate the credential.
     Rotate,
 }
 
-/// Returns the most urgent work that is due; `None` if no work is due.
+/// Returns the most urgent work that is due on a rotation without an unfinished attempt; `None` if
+/// no work is due.
 fn due_work(rotation: &RotationRecord, now: Time) -> Option<DueWork> {
     let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
     let is_disabled = rotation.status == RotationStatus::Disabled;
@@ -288,8 +292,8 @@ impl Interrupted {
     }
 }
 
-/// True if the attempt of the rotation was interrupted by an error in this process. Removes the
-/// rotation from [`Interrupted`].
+/// Returns true if the attempt of the rotation was interrupted by an error in this process, and
+/// removes the rotation from [`Interrupted`].
 pub(super) fn take_unfinished(engine: &Engine, rotation: RotationId) -> bool {
     lock(&engine.shared::<Interrupted>().0).remove(&rotation)
 }

@@ -1,5 +1,5 @@
-//! Conclusion of an unsuccessful attempt: history, status, events and audit log, in one
-//! transaction.
+//! End of an unsuccessful attempt: stores its history, the rotation's status, the webhook events
+//! and the audit entry in one transaction.
 
 use serde_json::Value;
 
@@ -14,8 +14,8 @@ use crate::notices;
 use crate::ports::rotators::Timings;
 use crate::store::{AttemptRecord, RotationRecord, Tx};
 
-/// Returns the details of the audit entry at the end of an attempt: its number, its trigger, and
-/// the user who requested it.
+/// Returns the details for the audit entry at the end of an attempt: the attempt's number, its
+/// trigger, and the user who requested it.
 pub(super) fn attempt_details(attempt: &AttemptRecord) -> Vec<(&'static str, Value)> {
     let details =
         [("version", attempt.sequence.into()), ("trigger_type", attempt.trigger.as_str().into())];
@@ -23,13 +23,14 @@ pub(super) fn attempt_details(attempt: &AttemptRecord) -> Vec<(&'static str, Val
     details.into_iter().chain(requested).collect()
 }
 
-/// True if a rotation has changed to status `error` or `disabled`.
+/// True if the status of a rotation has changed to `error` or `disabled` from another status.
 fn has_begun_to_fail(before: RotationStatus, after: RotationStatus) -> bool {
     before != after && matches!(after, RotationStatus::Error | RotationStatus::Disabled)
 }
 
-/// Updates a rotation's status, failure count and next time after an unsuccessful attempt. A paused
-/// or disabled rotation keeps its status, unless the reason disables it.
+/// Updates a rotation after an unsuccessful attempt: its status, its number of failures and the
+/// time of the next attempt. A paused or disabled rotation keeps its status, unless the reason
+/// disables it.
 fn record_failure(rotation: &mut RotationRecord, reason: &Reason, timings: &Timings, now: Time) {
     rotation.failure.count = rotation.failure.count.saturating_add(1);
     rotation.failure.code = Some(reason.code.to_owned());
@@ -60,7 +61,7 @@ fn record_failure(rotation: &mut RotationRecord, reason: &Reason, timings: &Timi
 }
 
 impl Work<'_> {
-    /// Concludes an attempt as failed.
+    /// Ends the attempt as failed and stores the reason.
     pub(super) async fn conclude_failed(
         &mut self,
         attempt: AttemptRecord,
@@ -69,7 +70,7 @@ impl Work<'_> {
         self.conclude(attempt, Outcome::Failed, reason).await.map(drop)
     }
 
-    /// Concludes an attempt as failed and returns its new record.
+    /// Ends an attempt as failed, stores the reason, and returns the changed attempt record.
     pub(super) async fn conclude_failed_record(
         &mut self,
         attempt: AttemptRecord,
@@ -78,7 +79,8 @@ impl Work<'_> {
         self.conclude(attempt, Outcome::Failed, reason).await
     }
 
-    /// Concludes an unsuccessful attempt.
+    /// Ends an unsuccessful attempt: stores its outcome and reason, and updates the rotation.
+    /// Returns the changed attempt record.
     pub(super) async fn conclude(
         &mut self,
         attempt: AttemptRecord,
@@ -127,7 +129,7 @@ impl Work<'_> {
         Ok(attempt)
     }
 
-    /// Enqueues an event for the rotation's webhooks.
+    /// Enqueues an event for each webhook of the rotation.
     pub(super) async fn enqueue_event(
         &self,
         tx: &mut dyn Tx,
@@ -152,7 +154,7 @@ mod tests {
     use super::*;
     use crate::testing::fixtures::{at, rotation_in};
 
-    /// Creates a rotation that failed twice, with this status.
+    /// Creates a rotation that has failed twice and has this status.
     fn rotation(status: RotationStatus) -> RotationRecord {
         let mut rotation = rotation_in(uuid::Uuid::from_u128(1).into(), "db", at(0));
         rotation.status = status;
@@ -160,7 +162,7 @@ mod tests {
         rotation
     }
 
-    /// Records a failure with this effect at 1,000 seconds.
+    /// Records a failure of the rotation with this effect, at Unix time 1,000.
     fn fail(rotation: &mut RotationRecord, effect: Effect) {
         let reason = Reason::new("code", "message", effect);
         record_failure(rotation, &reason, &Timings::default(), at(1_000));

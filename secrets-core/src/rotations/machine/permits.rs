@@ -3,43 +3,46 @@
 use crate::limits::{Place, QueuePermits};
 use crate::model::{RotationId, TeamId};
 
-/// Maximum number of concurrent scheduled rotations. Manual rotations are counted separately.
+/// Maximum number of scheduled rotations that a node works on at the same time. Manual rotations
+/// are counted separately.
 pub(super) const MAX_SCHEDULED: usize = 4;
 
-/// Maximum number of concurrent scheduled rotations of a team, so that a team's slow databases do
-/// not delay other teams.
+/// Maximum number of scheduled rotations of one team that a node works on at the same time, so that
+/// a team's slow databases do not delay other teams.
 const MAX_SCHEDULED_PER_TEAM: usize = 2;
 
-/// Maximum number of concurrent manual rotations: of all teams together, and of one team.
+/// Maximum number of manual rotations that a node works on at the same time; `MAX_MANUAL_PER_TEAM`
+/// is the maximum for one team.
 const MAX_MANUAL: usize = 8;
 const MAX_MANUAL_PER_TEAM: usize = 4;
 
-/// Permits for rotations.
+/// Permits to work on rotations: a rotation waits until a permit is free.
 pub(super) type RotationPermits = QueuePermits<RotationId, RotationPlace>;
 
-/// Origin of a request for a permit.
+/// Origin of the work on a rotation. Each origin has its own limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PermitKind {
-    /// The schedule of the rotation.
+    /// Scheduled work: the rotation is due.
     Schedule,
-    /// A user who waits for the result.
+    /// Request of a user who waits for the result.
     Person,
 }
 
-/// A resource that the work on a rotation uses. Each has a maximum number of concurrent rotations.
+/// Resource that the work on a rotation uses. Each resource has a maximum number of rotations at
+/// the same time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RotationPlace {
-    /// Database host.
+    /// Database host of the rotation.
     Host(String),
-    /// This node.
+    /// This node, with a separate limit for each origin.
     Node(PermitKind),
-    /// Team of the rotation.
+    /// Team that owns the rotation, with a separate limit for each origin.
     Team(PermitKind, TeamId),
 }
 
 impl RotationPlace {
-    /// Creates the resource for a database host. Different spellings of a host name are the same
-    /// resource.
+    /// Creates the resource for a database host. Different spellings of the same host name give the
+    /// same resource.
     pub(super) fn host(name: &str) -> Self {
         Self::Host(name.trim_end_matches('.').to_ascii_lowercase())
     }

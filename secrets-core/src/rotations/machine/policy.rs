@@ -2,10 +2,10 @@
 
 use crate::ports::rotator::{Fault, TargetError};
 
-/// Reaction to an error while a password is being set.
+/// Reaction of the service to an error while it sets a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reaction {
-    /// Retry after the delays in `Timings::retries`, then give up.
+    /// Retry after each of the delays in `Timings::retries`; if the last retry fails, give up.
     Again,
     /// Retry immediately, up to this number of times, then give up.
     RetryImmediately(u32),
@@ -15,15 +15,15 @@ pub(super) enum Reaction {
     GiveUp,
 }
 
-/// Effect of a failed attempt on its rotation.
+/// Effect of an unsuccessful attempt on its rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Retry later, with increasing delays; after this number of consecutive failures, the status
-    /// becomes `error`.
+    /// Retry later, with increasing delays. After this number of consecutive failures, the status
+    /// of the rotation becomes `error`.
     BackOff(u32),
-    /// Status becomes `error` immediately: a user must fix the problem.
+    /// Set the status of the rotation to `error` immediately: a user must fix the problem.
     Error,
-    /// Status becomes `disabled`: the rotation's project or environment was deleted.
+    /// Set the status of the rotation to `disabled`: its project or environment was deleted.
     Disabled,
 }
 
@@ -60,7 +60,7 @@ impl Fault {
         }
     }
 
-    /// Returns the effect on the rotation after giving up because of this error.
+    /// Returns the effect on the rotation if an attempt ends because of this error.
     pub(super) fn effect(self) -> Effect {
         match self {
             Self::Unreachable

@@ -1,4 +1,5 @@
-//! End of the previous credential's grace period (ext3 in the [module docs](super)).
+//! End of the grace period of the previous credential: disabling its login (ext3 in the [module
+//! docs](super)).
 
 use chrono::TimeDelta;
 
@@ -11,13 +12,14 @@ use crate::model::rotations::Slot;
 use crate::ports::rotator::{Fault, Fence, TargetError};
 use crate::store::Tx;
 
-/// Time after the end of the grace period during which the service retries to disable the login.
+/// Time after the end of the grace period during which the service retries to disable the login of
+/// the previous credential.
 const MAX_RETRY_TIME: TimeDelta = TimeDelta::days(1);
 
 impl Work<'_> {
-    /// Disables the login of the user whose credential is not served. A failure is retried for a
-    /// day; then it is reported in the rotation's error message. The next rotation replaces the
-    /// password.
+    /// Disables the login of the database user whose credential is not in the secrets. A failure is
+    /// retried for a day and then reported in the rotation's error message. The next rotation
+    /// replaces the user's password in any case.
     pub(super) async fn retire(&mut self) -> WorkResult<()> {
         // Before the first success no slot is served, and attempts always change slot A.
         let slot = self.rotation.slots.active.map_or(Slot::A, Slot::other);
@@ -52,7 +54,7 @@ impl Work<'_> {
         Ok(tx.commit().await?)
     }
 
-    /// Returns the time at which the retries end.
+    /// Returns the time at which the retries to disable the login end.
     async fn retries_end(&self) -> WorkResult<Time> {
         let mut reads = self.engine.store().read().await?;
         let last = reads.concluded_attempts(self.rotation.id, 1).await?.pop();

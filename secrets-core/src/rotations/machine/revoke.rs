@@ -9,7 +9,7 @@ use crate::model::rotations::Slot;
 use crate::model::{Error, Result, RotationId, Subject};
 use crate::ports::rotator::Fence;
 
-/// Disables the logins of both database users of a rotation. Acquires the lease of the rotation
+/// Disables the logins of both database users of a rotation. Takes over the lease of the rotation
 /// even if another worker holds it.
 pub(in crate::rotations) async fn lock_users(engine: &Engine, rotation: RotationId) -> Result<()> {
     let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;

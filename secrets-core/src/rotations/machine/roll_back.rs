@@ -1,5 +1,5 @@
-//! Rollback: disabling the login of the changed slot again if its credential cannot be served
-//! (ext4).
+//! Rollback: disabling the login of the changed database user again if its new credential cannot be
+//! put into the secrets (ext4).
 
 use super::attempt::Attempt;
 use super::policy::{Effect, MAX_ROLLBACKS, Reason};
@@ -9,15 +9,16 @@ use crate::model::rotations::{AttemptState, Outcome};
 use crate::ports::rotator::{Fault, TargetError};
 
 impl Attempt<'_, '_> {
-    /// Stores the state "rolling back" with its reason, before the target is changed.
+    /// Stores the state "rolling back" with its reason, before a command is sent to the target
+    /// database.
     pub(super) async fn begin_roll_back(&mut self, reason: &Reason) -> WorkResult<()> {
         self.record.error_code = Some(reason.code.to_owned());
         self.record.error_message = Some(reason.message.clone());
         self.enter(AttemptState::RollingBack).await
     }
 
-    /// Disables the login of the slot's user, checks that the served credential still works, and
-    /// concludes the attempt.
+    /// Disables the login of the changed database user, checks that the credential in the secrets
+    /// still works, and ends the attempt.
     pub(super) async fn roll_back(&mut self) -> WorkResult<()> {
         let is_served = self.work.rotation.slots.active == Some(self.record.slot);
         debug_assert!(!is_served, "the served slot must never be locked");
@@ -57,7 +58,7 @@ impl Attempt<'_, '_> {
         })
     }
 
-    /// Returns the stored reason for the rollback.
+    /// Returns the reason for the rollback that is stored with the attempt.
     fn reason(&self) -> Reason {
         let message = self.record.error_message.clone().unwrap_or_default();
         match self.record.error_code.as_deref() {

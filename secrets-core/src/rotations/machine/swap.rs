@@ -1,5 +1,5 @@
-//! Replacing the served credential by the new credential, in one transaction (tx3 in the [module
-//! docs](super)).
+//! Replacing the credential in the secrets by the new credential, in one transaction (tx3 in the
+//! [module docs](super)).
 
 use std::pin::pin;
 
@@ -21,18 +21,20 @@ use crate::store::{
     AttemptRecord, RotationFailure, RotationRecord, RotationSchedule, RotationSlots, StoreResult,
 };
 
-/// Reason why the new credential cannot be served.
+/// Reason why the new credential cannot be written to the secrets.
 enum SwapError {
-    /// The secrets cannot be written: plan limit, validation, or deleted project or environment.
+    /// The secrets cannot be written because of a rule: plan limit, validation, or a deleted
+    /// project or environment.
     ByRule(Reason),
-    /// The work must stop; the stored state determines how it resumes.
+    /// The work must stop because of another failure. A worker resumes it later from the stored
+    /// state.
     WorkError(WorkError),
 }
 
 impl Attempt<'_, '_> {
-    /// Starts to serve the new credential: writes secrets, rotation, attempt, webhook events and
-    /// audit entry in one transaction. Rolls the attempt back if the secrets cannot be written
-    /// (plan limit, validation, deleted project or environment).
+    /// Writes the new credential to the secrets, and updates rotation, attempt, webhook events and
+    /// audit log, in one transaction. Rolls the attempt back if the secrets cannot be written (plan
+    /// limit, validation, deleted project or environment).
     pub(super) async fn swap(&mut self) -> WorkResult<()> {
         let engine = self.work.engine;
         let caller = Caller::system();
@@ -96,7 +98,7 @@ impl Attempt<'_, '_> {
     }
 }
 
-/// Updates a rotation after its attempt succeeded.
+/// Updates the record of a rotation after a successful attempt.
 fn update_after_success(
     rotation: &mut RotationRecord,
     attempt: &AttemptRecord,
@@ -136,8 +138,8 @@ impl Reason {
     }
 }
 
-/// Classifies an error. A refusal, such as a plan limit, is a reason to roll back; any other
-/// failure stops the work.
+/// Classifies an error from writing the secrets: a refusal, such as a plan limit, is a reason to
+/// roll back; any other failure stops the work.
 fn refused(error: Error) -> SwapError {
     match error {
         Error::NotFound(Subject::Environment | Subject::Project) => {
@@ -159,8 +161,8 @@ fn halt(error: crate::store::StoreError) -> SwapError {
     SwapError::WorkError(error.into())
 }
 
-/// Commits the transaction. A failpoint lets a test stop the process after the store received the
-/// commit but before the store responded.
+/// Commits the transaction. Contains a failpoint with which a test stops the process after the
+/// store has committed but before the process knows it.
 async fn commit(cx: Context<'_, Write>) -> StoreResult<()> {
     let tx = cx.into_session();
     let mut commit = pin!(tx.commit());
@@ -181,8 +183,8 @@ mod tests {
     use crate::model::rotations::Slot;
     use crate::testing::fixtures::{at, attempt, rotation_in};
 
-    /// Creates a rotation in status `error` whose slot A is served, and its attempt to change slot
-    /// B.
+    /// Creates a rotation in status `error` whose secrets contain the credential of slot A, and an
+    /// attempt to change slot B.
     fn failing() -> (RotationRecord, AttemptRecord) {
         let mut rotation = rotation_in(uuid::Uuid::from_u128(1).into(), "db", at(0));
         rotation.status = RotationStatus::Error;

@@ -10,9 +10,9 @@ use crate::model::{Error, Result, RotationId, Subject};
 use crate::rotations::rotate::history_entry;
 use crate::store::Lease;
 
-/// Concludes an attempt that took too long as failed. The password at the target may have changed,
-/// but only the password of the slot that is not served, and the next attempt sets this password
-/// again.
+/// Ends an attempt that took too long as failed. The password at the target database may already be
+/// changed, but only for the database user whose credential is not in the secrets; the next attempt
+/// sets this password again.
 pub(in crate::rotations) async fn time_out(
     engine: &Engine,
     begun: PlannedRotation,
@@ -38,8 +38,8 @@ pub(in crate::rotations) async fn time_out(
     entry.ok_or(Error::NotFound(Subject::Rotation))
 }
 
-/// Acquires the lease of a rotation even if another worker holds it. The other worker loses the
-/// lease and stops at its next step.
+/// Takes over the lease of a rotation even if another worker holds it. The other worker notices the
+/// loss at its next step and stops.
 pub(in crate::rotations) async fn force_lease(
     engine: &Engine,
     id: RotationId,

@@ -1,4 +1,5 @@
-//! Logging in with the new credential before it is served (ext2 in the [module docs](super)).
+//! Logging in with the new credential before it is written to the secrets (ext2 in the [module
+//! docs](super)).
 
 use std::time::Duration;
 
@@ -10,15 +11,16 @@ use crate::failpoint;
 use crate::model::rotations::{AttemptState, TriggerType};
 use crate::ports::rotator::{Fault, Login, TargetError};
 
-/// Maximum delay between two logins.
+/// Maximum delay between two login attempts.
 const MAX_DELAY: Duration = Duration::from_secs(8);
 
-/// Warning for a target that does not check passwords.
+/// Warning about a database server that does not check passwords.
 const ANY_PASSWORD_ACCEPTED: &str = "the server accepts any password for the rotated user";
 
 impl Attempt<'_, '_> {
-    /// Logs in repeatedly until a login succeeds or the timeout ends, because a change may take
-    /// time to reach all servers.
+    /// Tries to log in with the new credential until a login succeeds or the timeout ends. The
+    /// first tries may fail, because a new password may take time to reach all servers of a
+    /// database.
     pub(super) async fn verify(&mut self) -> WorkResult<()> {
         let mut left = self.verify_timeout();
         let mut pause = Duration::from_secs(1);
@@ -45,8 +47,8 @@ impl Attempt<'_, '_> {
         Ok(())
     }
 
-    /// Returns the timeout for a first successful login with the new credential. For a manual
-    /// rotation, the timeout leaves enough time to roll back before the rotation times out.
+    /// Returns the time within which a login with the new credential must succeed. For a manual
+    /// rotation, it leaves enough time to roll back before the rotation's own timeout.
     fn verify_timeout(&self) -> Duration {
         let timings = self.work.rotators.timings;
         match self.record.trigger {

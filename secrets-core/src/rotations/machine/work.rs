@@ -1,4 +1,4 @@
-//! Work on one rotation under its lease.
+//! Work on one rotation by a worker that holds its lease.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,16 +15,17 @@ use crate::ports::rotator::{DatabaseRotator, Target, TargetError};
 use crate::ports::rotators::Rotators;
 use crate::store::{AuditRecord, Lease, RotationRecord, StoreError, StoreResult, Tx};
 
-/// Reason why work on a rotation stops early. The stored state determines how it resumes.
+/// Reason why work on a rotation stops early. A worker resumes the work later from the stored
+/// state.
 #[derive(Debug)]
 pub(crate) enum WorkError {
-    /// Another worker has the lease, or the rotation was deleted.
+    /// Another worker has taken the lease, or the rotation was deleted.
     Lost,
-    /// The store failed, or a stored record cannot be decrypted.
+    /// The store returned an error, or a stored record cannot be decrypted.
     Failed(Error),
 }
 
-/// A rotation that a worker has leased.
+/// A rotation whose lease a worker holds, while the worker works on it.
 pub(crate) struct Work<'a> {
     pub(super) engine: &'a Engine,
     pub(super) rotators: &'a Rotators,
@@ -33,11 +34,11 @@ pub(crate) struct Work<'a> {
     pub(super) place: Arc<RotationContext>,
 }
 
-/// A result of work under a lease.
+/// Result of work on a leased rotation.
 pub(super) type WorkResult<T> = std::result::Result<T, WorkError>;
 
 impl<'a> Work<'a> {
-    /// Loads the rotation of a lease; `None` if it was deleted.
+    /// Loads the rotation that the lease is for; `None` if the rotation was deleted.
     pub(super) async fn open(
         engine: &'a Engine,
         rotators: &'a Rotators,
@@ -50,14 +51,14 @@ impl<'a> Work<'a> {
         Ok(Some(Self { engine, rotators, lease, rotation, place }))
     }
 
-    /// Loads the connection to the rotation's database.
+    /// Loads and decrypts the connection settings of the rotation's database.
     pub(super) async fn target(&self) -> Result<Target> {
         let mut reads = self.engine.store().read().await?;
         let sealer = self.place.sealer(self.engine.keyring());
         connection::open(&sealer, reads.as_mut(), &self.rotation).await
     }
 
-    /// Selects the rotator for the rotation's database.
+    /// Returns the driver for the rotation's database.
     pub(super) fn rotator(
         &self,
         target: &Target,
@@ -83,7 +84,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Stores the rotation with the time at which it next has work.
+    /// Stores the rotation, and the time at which it next has work.
     pub(super) async fn write(
         &mut self,
         tx: &mut dyn Tx,
@@ -95,8 +96,8 @@ impl<'a> Work<'a> {
         Ok(tx.update_rotation(&self.rotation).await?)
     }
 
-    /// Runs `work` while renewing the lease. Before it starts, makes sure that the lease lasts long
-    /// enough for one command. Drops `work` if the lease is lost.
+    /// Runs `work` and renews the lease meanwhile. First makes sure that the lease lasts long
+    /// enough for one command to the target database. If the lease is lost, cancels `work`.
     pub(super) async fn under_lease<T>(&mut self, work: impl Future<Output = T>) -> WorkResult<T> {
         let timings = self.rotators.timings;
         if self.lease.until - self.engine.now() < span(timings.margin) {
@@ -117,13 +118,13 @@ impl<'a> Work<'a> {
         Ok(tx.commit().await?)
     }
 
-    /// Sleeps while renewing the lease.
+    /// Waits for the duration and renews the lease meanwhile.
     pub(super) async fn pause(&mut self, duration: std::time::Duration) -> WorkResult<()> {
         let timer = Arc::clone(&self.rotators.timer);
         self.under_lease(async move { timer.sleep(duration).await }).await
     }
 
-    /// Writes an audit entry for an action of the service itself.
+    /// Writes an audit entry for a successful action that the service itself performed.
     pub(super) async fn record(
         &self,
         tx: &mut dyn Tx,
@@ -133,7 +134,7 @@ impl<'a> Work<'a> {
         tx.insert_audit(&[self.entry(action, details)]).await
     }
 
-    /// Writes an audit entry for an action of the service itself that failed.
+    /// Writes an audit entry for an action that the service itself performed and that failed.
     pub(super) async fn record_failed(
         &self,
         tx: &mut dyn Tx,

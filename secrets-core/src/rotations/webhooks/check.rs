@@ -1,4 +1,4 @@
-//! Verification of deliveries, for receivers.
+//! Verification of webhook deliveries, for programs that receive them.
 
 use std::fmt;
 
@@ -7,20 +7,21 @@ use crate::model::Time;
 
 /// A received webhook delivery: three headers and the body, as received.
 pub struct Delivered<'a> {
-    /// `webhook-id` header.
+    /// Value of the `webhook-id` header: the message ID.
     pub id: &'a str,
-    /// `webhook-timestamp` header: Unix time in seconds.
+    /// Value of the `webhook-timestamp` header: Unix time in seconds.
     pub timestamp: &'a str,
-    /// `webhook-signature` header: signatures separated by spaces. One of them must match.
+    /// Value of the `webhook-signature` header: signatures separated by spaces. One of them must be
+    /// valid.
     pub signature: &'a str,
     /// Body bytes as received. A body that was parsed and serialized again may differ.
     pub body: &'a [u8],
 }
 
-/// Reason why a delivery was not accepted.
+/// Reason why a received delivery is not authentic or not recent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unproven {
-    /// A header is malformed.
+    /// A header is missing parts or has the wrong format.
     Malformed,
     /// No signature matches the secret, the headers and the body.
     Tampered,
@@ -29,11 +30,12 @@ pub enum Unproven {
     Stale,
 }
 
-/// Maximum clock difference between sender and receiver, in seconds.
+/// Maximum difference between the clocks of sender and receiver, in seconds.
 const MAX_CLOCK_SKEW: u64 = 300;
 
 impl Delivered<'_> {
-    /// Checks that the delivery was signed with this secret, at about the current time.
+    /// Checks that the delivery was signed with this secret, at most five minutes before or after
+    /// `now`.
     pub fn check(&self, secret: &WebhookSecret, now: Time) -> Result<(), Unproven> {
         let seconds = self.seconds().ok_or(Unproven::Malformed)?;
         // The signed text joins ID, time and body with dots, so a dot in the ID would be ambiguous.
@@ -50,7 +52,8 @@ impl Delivered<'_> {
         Ok(())
     }
 
-    /// Parses the timestamp. Accepts only decimal text exactly as the sender writes it.
+    /// Parses the timestamp header. Accepts only decimal text in exactly the form that the sender
+    /// writes.
     fn seconds(&self) -> Option<i64> {
         let seconds: i64 = self.timestamp.parse().ok()?;
         (seconds.to_string() == self.timestamp).then_some(seconds)
@@ -58,7 +61,7 @@ impl Delivered<'_> {
 }
 
 impl Unproven {
-    /// Returns the stable name of the reason, for programs.
+    /// Returns the name of the reason, for programs. The names never change.
     #[must_use]
     pub fn kind(self) -> &'static str {
         match self {
@@ -81,7 +84,7 @@ impl fmt::Display for Unproven {
 
 impl std::error::Error for Unproven {}
 
-/// Shows only the ID, because the body may be confidential.
+/// Formats only the message ID, because the body may be confidential.
 impl fmt::Debug for Delivered<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Delivered").field("id", &self.id).finish_non_exhaustive()

@@ -15,18 +15,18 @@ use crate::ports::webhook_url::WebhookUrl;
 use crate::rotations::sealing::Sealer;
 use crate::store::WebhookRecord;
 
-/// A webhook to create. Unknown fields are rejected.
+/// Fields of a new webhook. Unknown fields are rejected.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewWebhook {
-    /// URL of the receiver.
+    /// URL of the webhook's receiver.
     #[cfg_attr(feature = "openapi", schema(
         value_type = String, format = "uri", max_length = 2_048,
         example = "https://hooks.example.com/rotations",
     ))]
     pub url: WebhookUrl,
-    /// Events to send: at least one, each once.
+    /// Events to send: at least one, and each at most once.
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 3))]
     pub events: Vec<WebhookEvent>,
 }
@@ -38,11 +38,12 @@ pub struct CreateWebhook {
     pub at: EnvironmentPath,
     /// Rotation name; an invalid name is treated as an unknown rotation.
     pub rotation: String,
-    /// Webhook to create.
+    /// Fields of the new webhook.
     pub webhook: NewWebhook,
 }
 
-/// Maximum number of webhooks per rotation. Every event is sent to each webhook subscribed to it.
+/// Maximum number of webhooks of a rotation. Every event is sent to each webhook that is subscribed
+/// to it.
 const MAX_WEBHOOKS: usize = 10;
 
 impl Operation for CreateWebhook {

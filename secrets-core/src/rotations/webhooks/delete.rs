@@ -4,7 +4,7 @@ use super::{locked_webhook_rotation, rotation_webhook};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Result, Subject, WebhookId};
 
-/// Deletes a webhook. Pending deliveries are not sent.
+/// Deletes a webhook. Deliveries to it that are still pending are not sent.
 #[derive(Debug)]
 pub struct DeleteWebhook {
     /// Environment of the rotation.

@@ -1,4 +1,4 @@
-//! Delivery of events to webhooks, and the effect of the outcome on the webhook.
+//! Delivery of events to webhooks, and the update of a webhook after each attempt.
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -18,13 +18,13 @@ use crate::store::{
     WebhookDeliveryRecord, WebhookRecord,
 };
 
-/// Payload of the outbox row of a webhook delivery.
+/// Payload in the outbox for a webhook delivery.
 #[derive(Deserialize)]
 struct OutboxPayload {
     delivery: WebhookDeliveryId,
 }
 
-/// A due delivery with its webhook and rotation, and the project and environment.
+/// A due webhook delivery, together with its webhook, rotation, project and environment.
 struct Due {
     rotation: RotationRecord,
     place: RotationLocation,
@@ -32,20 +32,20 @@ struct Due {
     delivery: WebhookDeliveryRecord,
 }
 
-/// Outcome of an attempt to send a webhook delivery.
+/// Result of an attempt to send a webhook delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outcome {
     /// The receiver accepted the delivery, with this HTTP status.
     Accepted(u16),
-    /// The attempt failed and may be retried.
+    /// The attempt failed. It will be retried if retries are left.
     Failed { status: Option<u16>, retry_after: Option<String>, reason: &'static str },
-    /// The receiver responded with 410: the URL no longer exists.
+    /// The receiver responded with HTTP status 410: the URL no longer exists.
     Gone,
-    /// Not sent: the webhook is disabled or the project is deleted.
+    /// Nothing was sent, because the webhook is disabled or the project is deleted.
     Dropped,
 }
 
-/// Outbox channel of webhook deliveries.
+/// Outbox channel that sends webhook deliveries.
 #[derive(Debug, Clone, Copy)]
 pub struct WebhookDeliveries;
 
@@ -103,7 +103,7 @@ impl Channel for WebhookDeliveries {
     }
 }
 
-/// Sends a delivery to its webhook and records the outcome.
+/// Sends a delivery to its webhook and records the result.
 async fn deliver_webhook(
     engine: &Engine,
     sender: &dyn WebhookSender,
@@ -190,7 +190,7 @@ async fn settle_webhook(
     Ok(())
 }
 
-/// Reloads the webhook and the delivery; `None` if either was deleted.
+/// Reloads the webhook and the delivery from the store; `None` if either was deleted.
 async fn current(
     tx: &mut dyn Tx,
     due: &Due,
@@ -206,8 +206,8 @@ fn request(receiver: Receiver, delivery: &WebhookDeliveryRecord, now: Time) -> W
     WebhookRequest { url: receiver.url, headers, body }
 }
 
-/// Updates the records of the delivery and the webhook after an outcome. Returns the time of the
-/// next attempt, if any.
+/// Updates the records of the delivery and the webhook after an attempt. Returns the time of the
+/// next attempt; `None` if there is none.
 fn apply(
     outcome: &Outcome,
     delivery: &mut WebhookDeliveryRecord,

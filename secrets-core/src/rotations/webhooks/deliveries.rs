@@ -9,7 +9,8 @@ use crate::model::rotations::DeliveryStatus;
 use crate::model::{EnvironmentPath, Result, Time, WebhookDeliveryId, WebhookId};
 use crate::store::WebhookDeliveryRecord;
 
-/// Lists a webhook's deliveries, newest first: at most 100, from the last 30 days.
+/// Lists the deliveries of a webhook, newest first: at most 100, and only those created in the last
+/// 30 days.
 #[derive(Debug)]
 pub struct ListDeliveries {
     /// Environment of the rotation.
@@ -21,20 +22,20 @@ pub struct ListDeliveries {
     pub webhook: Option<WebhookId>,
 }
 
-/// An event to be delivered to a webhook, or already delivered. Its message ID is `msg_` and the
-/// delivery ID.
+/// An event that was delivered to a webhook or is still to be delivered. The message ID that the
+/// receiver gets is `msg_` and the delivery ID.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WebhookDelivery {
     /// Delivery ID.
     pub id: WebhookDeliveryId,
-    /// Event of the rotation, or `webhook.test`.
+    /// Name of the rotation's event, or `webhook.test` for a test event.
     pub event: &'static str,
-    /// Status.
+    /// Status of the delivery.
     pub status: DeliveryStatus,
     /// Number of attempts to send the event.
     pub attempts: u32,
-    /// HTTP status of the receiver's last response; `null` before it.
+    /// HTTP status of the receiver's last response; `null` if the receiver has not responded yet.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub response_status: Option<u16>,
     /// Time of the next attempt while the delivery is pending; `null` otherwise.
@@ -44,7 +45,7 @@ pub struct WebhookDelivery {
     pub created_at: Time,
 }
 
-/// Maximum number of deliveries returned.
+/// Maximum number of deliveries in a list.
 const MAX_DELIVERIES: u32 = 100;
 
 impl Operation for ListDeliveries {

@@ -1,4 +1,4 @@
-//! Webhook events, and enqueueing their deliveries.
+//! Webhook events: building their content, and enqueueing their deliveries.
 
 use serde::Serialize;
 use serde_json::json;
@@ -14,13 +14,13 @@ use crate::store::{
     AttemptRecord, RotationLocation, RotationRecord, StoreResult, Tx, WebhookDeliveryRecord,
 };
 
-/// `kind` of the outbox rows of webhook deliveries.
+/// Value of `kind` in the outbox rows of webhook deliveries.
 pub(crate) const DELIVERY: &str = "webhook";
 
 /// Name of the test event.
 pub(super) const TEST: &str = "webhook.test";
 
-/// Rotation, environment and project of an event.
+/// Rotation, environment and project that an event is about.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct EventPlace {
     pub(crate) rotation_id: RotationId,
@@ -33,17 +33,18 @@ pub(crate) struct EventPlace {
     pub(crate) environment_name: EnvironmentName,
 }
 
-/// Data of an event about an attempt: IDs, names and times, and no secret value.
+/// Data of an event about a rotation attempt: IDs, names and times, but no secret value.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct EventData {
     #[serde(flatten)]
     pub(crate) place: EventPlace,
     pub(crate) history_id: AttemptId,
-    /// Number of the attempt. Receivers sort by it, because events may arrive in any order.
+    /// Number of the attempt. Receivers can sort by this number, because events may arrive in any
+    /// order.
     pub(crate) version: u64,
     pub(crate) trigger_type: TriggerType,
     pub(crate) triggered_by: Option<Uuid>,
-    /// Result of the attempt; `None` while it is in progress.
+    /// Result of the rotation attempt; `None` while the attempt is in progress.
     pub(crate) status: Option<Outcome>,
     pub(crate) started_at: Time,
     pub(crate) completed_at: Option<Time>,
@@ -67,8 +68,8 @@ impl EventPlace {
 }
 
 impl EventData {
-    /// Builds the event data of an attempt. `injected` are the secret keys that the rotation
-    /// writes.
+    /// Builds the data of an event about an attempt. `injected` are the secret keys that the
+    /// rotation writes.
     pub(crate) fn new(
         place: EventPlace,
         attempt: &AttemptRecord,
@@ -89,8 +90,8 @@ impl EventData {
     }
 }
 
-/// Enqueues an event for each enabled and subscribed webhook of the rotation. `tx` must be the
-/// transaction of the change that the event reports.
+/// Enqueues an event for each webhook of the rotation that is enabled and subscribed to it. `tx`
+/// must be the transaction of the change that the event reports.
 pub(crate) async fn enqueue_event(
     tx: &mut dyn Tx,
     event: WebhookEvent,
@@ -116,7 +117,7 @@ pub(super) async fn enqueue_test_event(
     insert_and_enqueue(tx, webhook, None, |id| body(id, TEST, place, now), now).await
 }
 
-/// Adds a stored webhook delivery to the outbox.
+/// Adds a webhook delivery that is already stored to the outbox.
 pub(super) async fn enqueue(
     tx: &mut dyn Tx,
     delivery: WebhookDeliveryId,

@@ -1,24 +1,25 @@
-//! Limits on concurrent deliveries per webhook host and per team.
+//! Limits on concurrent deliveries for each webhook host and for each team.
 
 use crate::limits::{Place, QueuePermits};
 use crate::model::{DeliveryId, TeamId};
 
-/// Maximum number of concurrent deliveries to a webhook host, which may be a small server.
+/// Maximum number of concurrent deliveries to one webhook host, which may be a small server.
 const MAX_PER_HOST: usize = 4;
 
-/// Maximum number of concurrent deliveries of a team, so that the team's slow receivers do not
+/// Maximum number of concurrent deliveries for one team, so that the team's slow receivers do not
 /// delay other teams.
 const MAX_PER_TEAM: usize = 16;
 
-/// Permits for deliveries.
+/// Permits to send webhook deliveries: a delivery waits until a permit is free.
 pub(super) type DeliveryPermits = QueuePermits<DeliveryId, DeliveryPlace>;
 
-/// A resource that a delivery uses. Each has a maximum number of concurrent deliveries.
+/// Resource that a webhook delivery uses. Each resource has a maximum number of concurrent
+/// deliveries.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum DeliveryPlace {
-    /// Host of the receiver.
+    /// Host of the webhook's receiver.
     Host(String),
-    /// Team of the webhook.
+    /// Team that owns the webhook.
     Team(TeamId),
 }
 

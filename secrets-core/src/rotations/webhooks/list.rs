@@ -7,7 +7,7 @@ use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result};
 use crate::rotations::sealing::Sealer;
 
-/// Lists a rotation's webhooks, oldest first.
+/// Lists the webhooks of a rotation, oldest first.
 #[derive(Debug)]
 pub struct ListWebhooks {
     /// Environment of the rotation.

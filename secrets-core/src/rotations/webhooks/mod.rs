@@ -49,17 +49,19 @@ use crate::store::{RotationRecord, WebhookRecord};
 pub struct Webhook {
     /// Webhook ID.
     pub id: WebhookId,
-    /// Rotation whose events are sent.
+    /// ID of the rotation whose events are sent.
     pub rotation_config_id: RotationId,
-    /// URL of the receiver.
+    /// URL of the webhook's receiver.
     pub url: String,
-    /// Events to send.
+    /// Types of the events that are sent to the webhook.
     pub events: Vec<WebhookEvent>,
-    /// True if events are sent; false after the receiver failed repeatedly or responded with 410.
+    /// True if events are sent to the webhook. Set to false after the receiver failed for a long
+    /// time or responded with HTTP status 410.
     pub enabled: bool,
     /// Creation time.
     pub created_at: Time,
-    /// Secret that signs deliveries: `whsec_` and 32 bytes in base64.
+    /// Secret that signs deliveries: `whsec_` and 32 bytes in base64. Present only when the webhook
+    /// is created.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub secret: Option<WebhookSecret>,
@@ -87,7 +89,7 @@ const DISABLED: Error = Error::Refused {
     ),
 };
 
-/// Resolves a rotation by name and authorizes the caller to read its environment.
+/// Finds a rotation by name, after authorizing the caller to read its environment.
 async fn webhook_rotation(
     cx: &mut Context<'_, Read>,
     at: &EnvironmentPath,
@@ -98,7 +100,7 @@ async fn webhook_rotation(
     Ok((scope, rotation))
 }
 
-/// Locks a rotation, for a change to its webhooks.
+/// Locks a rotation for a change of its webhooks, and authorizes the caller.
 async fn locked_webhook_rotation(
     cx: &mut Context<'_, Write>,
     at: &EnvironmentPath,
@@ -107,7 +109,7 @@ async fn locked_webhook_rotation(
     locked_rotation(cx, at, name, LockedRow::Environment).await
 }
 
-/// Loads a webhook of the rotation.
+/// Loads a webhook of the rotation. Fails if the rotation has no webhook with this ID.
 async fn rotation_webhook<A: Access>(
     cx: &mut Context<'_, A>,
     rotation: &RotationRecord,

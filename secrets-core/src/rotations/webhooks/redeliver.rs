@@ -8,7 +8,7 @@ use crate::model::rotations::DeliveryStatus;
 use crate::model::{Code, EnvironmentPath, Error, Result, Subject, WebhookDeliveryId, WebhookId};
 use crate::store::WebhookDeliveryRecord;
 
-/// Sends a finished (delivered or failed) delivery again: the same message with the same ID.
+/// Sends a delivery that has ended (delivered or failed) again: the same message with the same ID.
 #[derive(Debug)]
 pub struct Redeliver {
     /// Environment of the rotation.

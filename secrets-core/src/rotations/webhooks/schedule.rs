@@ -6,17 +6,18 @@ use crate::crypto::random;
 use crate::model::Time;
 
 /// Delay before each attempt to send a delivery, in seconds, as proposed by Standard Webhooks. If
-/// the last attempt fails, the delivery fails.
+/// the last attempt fails, the status of the delivery becomes `failed`.
 const RETRY_DELAYS: [i64; 10] = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
-/// Maximum delay that a receiver can request with `Retry-After`.
+/// Maximum delay that a receiver can request with the `Retry-After` header.
 const MAX_RETRY_AFTER: TimeDelta = TimeDelta::hours(24);
 
-/// Maximum time that all deliveries to a webhook may fail before it is disabled.
+/// Maximum time during which all deliveries to a webhook fail. After that, the webhook is disabled.
 pub(super) const MAX_FAILURE_TIME: TimeDelta = TimeDelta::days(5);
 
 /// Returns the time of the next attempt after this number of failed attempts: after the scheduled
-/// delay or the delay the receiver requested, whichever is longer. `None` after the last attempt.
+/// delay or the delay that the receiver requested, whichever is longer. `None` if there are no more
+/// attempts.
 pub(super) fn next_attempt(attempts: u32, retry_after: Option<&str>, now: Time) -> Option<Time> {
     let pause = RETRY_DELAYS.get(usize::try_from(attempts).ok()?)?;
     let pause = with_jitter(*pause, u16::from_be_bytes(random()));
@@ -24,14 +25,15 @@ pub(super) fn next_attempt(attempts: u32, retry_after: Option<&str>, now: Time) 
     Some(now + pause.max(requested.min(MAX_RETRY_AFTER)))
 }
 
-/// Adds a jitter of up to a fifth in either direction, so that deliveries that failed together are
-/// not retried together.
+/// Changes a delay by up to a fifth in either direction, so that deliveries that failed together
+/// are not retried together. `draw` is a random number.
 fn with_jitter(seconds: i64, draw: u16) -> TimeDelta {
     let share = i64::from(draw) * 400 / i64::from(u16::MAX) - 200;
     TimeDelta::milliseconds(seconds * (1_000 + share))
 }
 
-/// Parses a `Retry-After` header: seconds or a date (RFC 9110, section 10.2.3).
+/// Parses a `Retry-After` header, which is a number of seconds or a date (RFC 9110, section
+/// 10.2.3). Returns the time from `now`.
 fn parse_retry_after(text: &str, now: Time) -> Option<TimeDelta> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! Encrypted records of webhooks.
+//! Encryption of the URL and signing secret of webhooks.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::ports::webhook_url::WebhookUrl;
 use crate::rotations::sealing::{SealedField, Sealer};
 use crate::store::{Reads, WebhookRecord};
 
-/// URL and signing secret of a webhook.
+/// URL and signing secret of a webhook, decrypted.
 pub(super) struct Receiver {
     pub(super) url: WebhookUrl,
     pub(super) secret: WebhookSecret,
@@ -47,7 +47,7 @@ impl Receiver {
         Ok(Self { url: read.url, secret })
     }
 
-    /// Returns the HTTP headers of a signed message with the given timestamp.
+    /// Returns the HTTP headers of a message, including its signature, with the given timestamp.
     pub(super) fn headers(
         &self,
         id: String,

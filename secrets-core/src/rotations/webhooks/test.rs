@@ -1,4 +1,4 @@
-//! Test deliveries.
+//! Sending of test events to webhooks.
 
 use chrono::TimeDelta;
 
@@ -8,8 +8,8 @@ use super::{locked_webhook_rotation, rotation_webhook};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Bound, EnvironmentPath, Error, Result, Subject, WebhookId};
 
-/// Sends a test event (`webhook.test`) to a webhook, through the same queue as all events. The call
-/// returns before the event is delivered; the list of deliveries shows the result.
+/// Sends a test event (`webhook.test`) to a webhook, through the same queue as all events. The
+/// operation ends before the event is delivered; the list of deliveries shows the result.
 #[derive(Debug)]
 pub struct TestWebhook {
     /// Environment of the rotation.
@@ -21,11 +21,11 @@ pub struct TestWebhook {
     pub webhook: Option<WebhookId>,
 }
 
-/// Maximum number of tests of a webhook per minute, because the owner of the receiver may not have
-/// agreed to them.
+/// Maximum number of test events to a webhook per minute, because the owner of the receiver may not
+/// have agreed to them.
 const MAX_TESTS_PER_MINUTE: usize = 5;
 
-/// Number of latest deliveries searched for test events, to apply the limit.
+/// Number of latest deliveries in which test events are counted, to enforce the maximum per minute.
 const DELIVERIES_SEARCHED: u32 = 50;
 
 impl Operation for TestWebhook {

@@ -1,4 +1,4 @@
-//! Timeouts for calls to a target.
+//! Timeouts for calls to a target database.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::ports::rotator::{Fault, TargetError};
 
-/// Timeouts for the parts of a call to a target. With the defaults, a whole call takes less than 30
-/// seconds.
+/// Timeouts for the parts of a call to a target database. With the defaults, a whole call takes
+/// less than 30 seconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadlines {
-    /// Timeout for resolving the host name and connecting.
+    /// Timeout for resolving the host name and connecting to the server.
     pub connect: Duration,
     /// Timeout for the TLS handshake and the login.
     pub login: Duration,
-    /// Timeout for one SQL statement.
+    /// Timeout for a single SQL statement.
     pub statement: Duration,
-    /// Timeout for all SQL statements before the commit together.
+    /// Timeout for all SQL statements before the commit, in total.
     pub work: Duration,
-    /// Timeout for the SQL statement that makes the change effective: the commit.
+    /// Timeout for the commit: the last SQL statement, which makes the change effective.
     pub commit: Duration,
 }
 
@@ -35,7 +35,7 @@ impl Default for Deadlines {
 }
 
 impl Deadlines {
-    /// Runs a login with its timeout.
+    /// Runs a login with the login timeout.
     pub(super) async fn login<T>(
         &self,
         login: impl Future<Output = Result<T, TargetError>>,
@@ -43,7 +43,7 @@ impl Deadlines {
         timeout(self.login, login).await.unwrap_or_else(|_| Err(Fault::Unreachable.into()))
     }
 
-    /// Runs a read-only call with a timeout for the whole call.
+    /// Runs a read-only call to a target database, with a timeout for the whole call.
     pub(super) async fn whole<T>(
         &self,
         call: impl Future<Output = Result<T, TargetError>>,
@@ -52,13 +52,13 @@ impl Deadlines {
         timeout(all, call).await.unwrap_or_else(|_| Err(Fault::Unreachable.into()))
     }
 
-    /// Starts the timer for the SQL statements of a call.
+    /// Starts the timer that limits all SQL statements of a call.
     pub(super) fn begin_work(self) -> Work {
         Work { deadlines: self, end: Instant::now() + self.work }
     }
 }
 
-/// Time limits for the SQL statements of one call to a target.
+/// Time limits for the SQL statements of one call to a target database.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
     deadlines: Deadlines,
@@ -66,8 +66,8 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Runs an SQL statement that precedes the commit, with a timeout. After a timeout the server
-    /// rolls back when the connection is closed.
+    /// Runs an SQL statement that precedes the commit, with a timeout. After a timeout, the server
+    /// undoes the change when the connection is closed.
     pub(super) async fn statement<T>(
         &self,
         statement: impl Future<Output = Result<T, TargetError>>,
@@ -76,7 +76,8 @@ impl Work {
         timeout_at(end, statement).await.unwrap_or_else(|_| Err(Fault::Busy.into()))
     }
 
-    /// Runs the commit with its timeout. After a timeout the outcome of the change is unknown.
+    /// Runs the commit with its timeout. After a timeout, it is unknown whether the change was
+    /// made.
     pub(super) async fn commit<T>(
         &self,
         statement: impl Future<Output = Result<T, TargetError>>,

@@ -34,8 +34,8 @@ use crate::ports::rotator::DatabaseRotator;
 use crate::ports::rotators::Rotators;
 use crate::ports::timer::Timer;
 
-/// Creates the driver for a kind of database. It connects through `dialer`, which applies the
-/// egress policy.
+/// Creates the driver for a kind of database. The driver connects through `dialer`, which applies
+/// the egress policy.
 #[must_use]
 pub fn driver(integration: Integration, dialer: Arc<Dialer>) -> Arc<dyn DatabaseRotator> {
     match integration {
@@ -44,8 +44,8 @@ pub fn driver(integration: Integration, dialer: Arc<Dialer>) -> Arc<dyn Database
     }
 }
 
-/// Creates the drivers for all kinds of database. They connect through `dialer`, which applies the
-/// egress policy.
+/// Creates the drivers for all kinds of database. The drivers connect through `dialer`, which
+/// applies the egress policy.
 #[must_use]
 pub fn direct(dialer: &Arc<Dialer>, timer: Arc<dyn Timer>) -> Rotators {
     Integration::ALL.iter().fold(Rotators::new(timer), |rotators, integration| {

@@ -4,11 +4,12 @@ use std::fmt;
 
 use crate::ports::rotator::{Fault, TargetError};
 
-/// A quoted identifier. SQL statements take identifiers in this type only.
+/// A quoted identifier, such as a table or user name. SQL statements are built only from
+/// identifiers of this type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ident(String);
 
-/// A quoted string literal. SQL statements take values in this type only.
+/// A quoted string literal. SQL statements are built only from values of this type.
 pub(super) struct Literal(zeroize::Zeroizing<String>);
 
 impl Ident {
@@ -21,8 +22,8 @@ impl Ident {
         Ok(Self(format!("\"{}\"", name.replace('"', "\"\""))))
     }
 
-    /// Quotes an identifier for MySQL and MariaDB: 1 to 64 characters of the Basic Multilingual
-    /// Plane, without a trailing space.
+    /// Quotes an identifier for MySQL and MariaDB. Accepts names of 1 to 64 characters of the Basic
+    /// Multilingual Plane that do not end with a space.
     pub(super) fn my(name: &str) -> Result<Self, TargetError> {
         let is_allowed = |c: char| c != '\0' && u32::from(c) <= 0xffff;
         let length = name.chars().count();
@@ -32,20 +33,22 @@ impl Ident {
         Ok(Self(format!("`{}`", name.replace('`', "``"))))
     }
 
-    /// Quotes a database name for MySQL's `GRANT`, which treats the name as a pattern.
+    /// Quotes a database name for the statement `GRANT` of MySQL, which interprets the name as a
+    /// pattern.
     pub(super) fn my_pattern(name: &str) -> Result<Self, TargetError> {
         Self::my(name)?;
         Ok(Self(format!("`{}`", pattern(name).replace('`', "``"))))
     }
 }
 
-/// Escapes a database name so that, as a pattern, it matches this name only.
+/// Escapes a database name so that it matches only itself when it is interpreted as a pattern.
 pub(super) fn pattern(name: &str) -> String {
     name.replace('\\', "\\\\").replace('_', "\\_").replace('%', "\\%")
 }
 
 impl Literal {
-    /// Quotes a literal for PostgreSQL. Safe for both settings of `standard_conforming_strings`.
+    /// Quotes a literal for PostgreSQL. The result is safe for both values of the setting
+    /// `standard_conforming_strings`.
     pub(super) fn pg(text: &str) -> Self {
         Self(postgres_protocol::escape::escape_literal(text).into())
     }
@@ -60,7 +63,8 @@ impl Literal {
         Ok(Self(format!("'{text}'").into()))
     }
 
-    /// Encodes any text for MySQL and MariaDB as a hexadecimal expression, which needs no escaping.
+    /// Converts any text to a hexadecimal SQL expression for MySQL and MariaDB, which needs no
+    /// escaping.
     pub(super) fn my_text(text: &str) -> Self {
         Self(format!("CONVERT(X'{}' USING utf8mb4)", hexadecimal(text.as_bytes())).into())
     }

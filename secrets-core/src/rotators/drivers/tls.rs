@@ -1,4 +1,4 @@
-//! TLS configuration and certificate verification for targets.
+//! TLS configuration and certificate verification for connections to target databases.
 
 use std::fmt;
 use std::io;
@@ -26,11 +26,11 @@ use crate::egress::{literal, name};
 use crate::model::rotations::SslMode;
 use crate::ports::rotator::{Fault, Target, TargetError};
 
-/// Factory of TLS configurations. Has its own crypto provider, so that no process-wide provider
-/// must be installed.
+/// Factory of TLS configurations. Contains its own crypto provider, so that the process needs no
+/// global one.
 pub(super) struct Tls {
     provider: Arc<CryptoProvider>,
-    /// Verifier with the platform's trust store, loaded on first use.
+    /// Certificate verifier with the platform's trust store, loaded on first use.
     platform: OnceLock<Arc<Verifier>>,
 }
 
@@ -88,7 +88,8 @@ fn authorities(pem: &str) -> Result<RootCertStore, TargetError> {
     if roots.is_empty() { Err(Fault::TlsUntrusted.into()) } else { Ok(roots) }
 }
 
-/// Returns the server name to verify, in the form that certificates use.
+/// Returns the host name to compare with the server's certificate, in the form that certificates
+/// use.
 pub(super) fn server_name(host: &str) -> Result<String, TargetError> {
     let host = match literal(host) {
         Some(IpAddr::V4(address)) => address.to_string(),
@@ -100,7 +101,7 @@ pub(super) fn server_name(host: &str) -> Result<String, TargetError> {
     Ok(host)
 }
 
-/// Maps an error of the TLS handshake to a [`Fault`].
+/// Converts an error of the TLS handshake to a [`Fault`].
 pub(super) fn fault_of(error: &io::Error) -> Fault {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
     match inner {
@@ -112,9 +113,9 @@ pub(super) fn fault_of(error: &io::Error) -> Fault {
     }
 }
 
-/// Certificate verifier that ignores the host name. Accepts certificates from the given
-/// authorities, or any certificate if `roots` is `None`. The server must always prove possession of
-/// the certificate's private key.
+/// Certificate verifier that ignores the host name. Accepts certificates of the given authorities
+/// (`roots`), or any certificate if `roots` is `None`. The server must always prove that it has the
+/// certificate's private key.
 struct AnyName {
     roots: Option<RootCertStore>,
     provider: Arc<CryptoProvider>,

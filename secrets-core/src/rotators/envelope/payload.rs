@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Fields that a step does not need are absent: `test` has only the connection, `lock` also the
-//! user name, `verify` also password and level. A response may be an empty object. `state` is sent
-//! with an error, the other fields with `ok` of `apply`.
+//! user name, and `verify` the user name, the password and the level too. A response may be an
+//! empty object. `state` is sent with an error, the other fields with `ok` of `apply`.
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -100,7 +100,7 @@ impl<'a> Asked<'a> {
         Self { username: Some(username), ..Self::test(target) }
     }
 
-    /// Encodes the payload as JSON; `None` if it is longer than a request may be.
+    /// Encodes the payload as JSON; `None` if the JSON is longer than a request may be.
     #[must_use]
     pub fn to_json(&self) -> Option<Zeroizing<Vec<u8>>> {
         // Allocated at full size: a growing buffer would leave copies of the password in memory.
@@ -114,8 +114,8 @@ impl<'a> Asked<'a> {
 }
 
 impl OpenedAnswer {
-    /// Converts the response into a result. A response with an unknown outcome or invalid fields is
-    /// [`Fault::Protocol`].
+    /// Converts a decrypted response into a result. Returns [`Fault::Protocol`] for a response with
+    /// an unknown outcome or invalid fields.
     pub fn result(&self) -> Result<Applied, TargetError> {
         let answered: Answered =
             serde_json::from_slice(&self.payload).map_err(|_| Fault::Protocol)?;
@@ -133,12 +133,12 @@ impl OpenedAnswer {
     }
 }
 
-/// True if a function can report this error. Errors about the function itself are excluded.
+/// True if a proxy function can report this error. False for errors about the function itself.
 fn can_be_reported(fault: Fault) -> bool {
     !matches!(fault, Fault::ProxyRefused | Fault::ProxyUnavailable | Fault::ProxyUntrusted)
 }
 
-/// True if the text can be a server identity: a number or a UUID.
+/// True if the text has the form of a server identity: a number or a UUID.
 fn is_identity(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }

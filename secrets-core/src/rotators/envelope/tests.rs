@@ -21,7 +21,7 @@ fn heading(step: Step) -> Heading {
     Heading::draw(at, Uuid::from_u128(7).into(), 3, step)
 }
 
-/// Builds a signed and encrypted response, as the function would.
+/// Builds a signed and encrypted response, as the proxy function would send it.
 fn answered(heading: &Heading, outcome: &str, inside: &Value) -> Vec<u8> {
     let proxy = proxy(SECRET);
     let secret = Shared(&proxy.shared_secret);

@@ -18,23 +18,23 @@ use super::{InvokeFault, Invoker};
 
 use crate::model::lock::lock;
 
-/// Timeout of a whole invocation, including the lookup of credentials.
+/// Timeout of a whole invocation, including the lookup of AWS credentials, in seconds.
 const TIMEOUT: Duration = Duration::from_secs(25);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An [`Invoker`] that uses the AWS SDK's default credential chain: environment variables,
 /// profiles, web identities, containers and instances, in this order. `AWS_ENDPOINT_URL` overrides
-/// the service endpoint, and proxy environment variables are honoured.
+/// the URL of the AWS service, and the environment variables for HTTP proxies apply.
 #[derive(Default)]
 pub struct AwsInvoker {
-    /// Clients by region, created on first use. The number of regions limits the map.
+    /// Lambda client for each AWS region, created on first use.
     clients: Mutex<HashMap<String, Client>>,
     #[cfg(feature = "testing")]
     endpoint: Option<String>,
 }
 
 impl AwsInvoker {
-    /// Creates an invoker. Credentials are looked up on first use.
+    /// Creates an invoker. AWS credentials are looked up on first use.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -109,7 +109,8 @@ impl Invoker for AwsInvoker {
     }
 }
 
-/// Classifies an SDK error. Only a client error (4xx) from the service is permanent.
+/// Classifies an error of the AWS SDK. Only a client error (HTTP 4xx) from the AWS service is
+/// permanent.
 fn fault_of<E>(error: &SdkError<E>) -> InvokeFault {
     let status = error.raw_response().map(|response| response.status().as_u16());
     match status {

@@ -8,7 +8,7 @@ use crate::model::SystemClock;
 use crate::model::rotations::{Integration, SslMode};
 use crate::ports::rotator::Proxy;
 
-/// Invoker that returns a fixed response and records its calls.
+/// Invoker that returns a fixed response and records its invocations.
 struct RecordingInvoker {
     answer: Result<Vec<u8>, InvokeFault>,
     calls: Mutex<Vec<(String, String, Vec<u8>)>>,

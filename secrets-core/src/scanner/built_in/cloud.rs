@@ -1,4 +1,4 @@
-//! Credentials of cloud, storage and database providers.
+//! Detection rules for credentials of cloud, storage and database providers.
 
 use super::Form::{Assigned, Written};
 use super::{Definition, token};

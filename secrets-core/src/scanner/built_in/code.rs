@@ -1,4 +1,4 @@
-//! Credentials of code hosts, package registries and build services.
+//! Detection rules for credentials of code hosts, package registries and build services.
 
 use super::Form::Written;
 use super::{Definition, token};

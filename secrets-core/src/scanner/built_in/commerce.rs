@@ -1,4 +1,4 @@
-//! Credentials of payment and shop services.
+//! Detection rules for credentials of payment and shop services.
 
 use super::{Definition, token};
 use crate::model::scans::Severity::{High, Low, Medium};

@@ -1,4 +1,4 @@
-//! Generic credentials of any issuer, and tokens of this service.
+//! Detection rules for generic credentials of any issuer, and for tokens of this service.
 
 use super::super::heuristics;
 use super::Form::{Token, Written};

@@ -1,4 +1,4 @@
-//! Credentials of chat, e-mail and telephony services.
+//! Detection rules for credentials of chat, e-mail and telephony services.
 
 use super::Form::{Assigned, Written};
 use super::{Definition, token};

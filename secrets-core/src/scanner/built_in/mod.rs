@@ -1,5 +1,5 @@
-//! Built-in rules: credentials whose format the issuer documents, and values assigned to a name
-//! that contains key, token, secret or password.
+//! Built-in detection rules: for credentials whose format the issuer documents, and for values
+//! assigned to a name that contains key, token, secret or password.
 
 mod cloud;
 mod code;
@@ -12,18 +12,20 @@ mod services;
 use super::rule::{Check, Reach, Rule, expression};
 use crate::model::scans::Severity;
 
-/// Kind of pattern that recognizes a credential.
+/// Kind of pattern with which a rule recognizes a credential.
 #[derive(Clone, Copy)]
 enum Form {
-    /// Pattern of the credential itself, which must stand alone as a word.
+    /// Pattern of the credential itself, which must not be part of a longer word.
     Token(&'static str),
-    /// Pattern of a name, which may have a suffix, and pattern of the value assigned to the name.
+    /// Pattern of a name, which may have a suffix, and pattern of the value that is assigned to the
+    /// name.
     Assigned(&'static str, &'static str),
-    /// Pattern of the credential with its surroundings; the capture group is the credential.
+    /// Pattern of the credential together with the text around it. The capture group is the
+    /// credential.
     Written(&'static str),
 }
 
-/// Definition of a built-in rule.
+/// Definition of a built-in detection rule.
 #[derive(Clone, Copy)]
 struct Definition {
     id: &'static str,
@@ -36,8 +38,8 @@ struct Definition {
     check: Option<Check>,
 }
 
-/// Defines a credential recognized by its own format, with at least three bits of entropy per
-/// character.
+/// Defines a rule for a credential that is recognized by its own format, with at least three bits
+/// of entropy per character.
 const fn token(
     id: &'static str,
     description: &'static str,
@@ -59,7 +61,7 @@ const fn token(
 }
 
 impl Definition {
-    /// Sets the pattern and its kind.
+    /// Sets the pattern of the rule and the kind of pattern.
     const fn form(mut self, form: Form) -> Self {
         self.form = form;
         self
@@ -98,8 +100,8 @@ impl Definition {
         pattern.replace(r"\b", r"(?-u:\b)")
     }
 
-    /// Compiles the rule. `None` if its pattern is not a valid expression; a test checks that this
-    /// does not happen.
+    /// Compiles the rule. Returns `None` if its pattern is not a valid regular expression; a test
+    /// checks that all built-in patterns are valid.
     fn compile(&self) -> Option<Rule> {
         Some(Rule {
             id: self.id.to_owned(),

@@ -1,4 +1,4 @@
-//! Credentials of language model providers.
+//! Detection rules for credentials of language model providers.
 
 use super::Form::Assigned;
 use super::{Definition, token};

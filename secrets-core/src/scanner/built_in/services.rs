@@ -1,4 +1,4 @@
-//! Credentials of other services.
+//! Detection rules for credentials of services that are in no other category.
 
 use super::Form::{Assigned, Written};
 use super::{Definition, token};

@@ -21,8 +21,8 @@ fn every_definition_is_a_rule_with_a_name_of_its_own() {
     }
 }
 
-/// Asserts that the credential is found in a line. Asserts that nothing is found if one character
-/// is missing, or if more word characters follow.
+/// Asserts that the rule `id` finds the credential `body` between `before` and `after`. Asserts
+/// that nothing is found if one character is missing, or if more word characters follow.
 fn holds(id: &str, before: &str, body: &str, after: &str) {
     let found =
         |text: &str| scan(text, "", Rules::built_in()).iter().any(|found| found.rule.id() == id);

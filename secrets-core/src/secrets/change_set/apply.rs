@@ -18,7 +18,7 @@ use crate::store::SecretRecord;
 impl Operation for ChangeSecrets {
     const NAME: &'static str = "secret.change";
     const CALLERS: Callers = Callers::Authenticated;
-    /// Audit log behaviour: one entry for each changed secret.
+    /// Audit log behaviour of change sets: one entry for each changed secret.
     const AUDIT: Audit = Audit::Change("secrets.changed");
     const IS_LONG: bool = true;
     type Access = Write;
@@ -49,8 +49,8 @@ impl Operation for ChangeSecrets {
     }
 }
 
-/// Writes the changes of one environment. Does not raise its revision if nothing has to be written.
-/// Returns the number of bytes by which its secrets grew.
+/// Writes the changes of one environment. Increments the environment's revision only if something
+/// is written. Returns the number of bytes by which the size of the environment's secrets grew.
 async fn apply(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -71,8 +71,8 @@ async fn apply(
     check_environment_size(cx, scope).await
 }
 
-/// Makes one change, and adds its audit entry. New secrets and new versions are added to `batch`,
-/// to be stored with others.
+/// Makes one change and adds its audit entry. New secrets and new versions are added to `batch`, so
+/// that they are stored together.
 async fn make(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -109,8 +109,8 @@ async fn make(
     Ok(())
 }
 
-/// Adds the audit entry of a changed secret. It is the same entry that an operation on this secret
-/// alone would write.
+/// Adds the audit entry of one changed secret. The entry is the same as if the secret had been
+/// changed by an operation of its own.
 fn record(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,

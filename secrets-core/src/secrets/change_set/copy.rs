@@ -14,15 +14,15 @@ use crate::model::{
     SecretKey,
 };
 
-/// A value that is copied from another environment.
+/// Value that a change set copies from another environment.
 pub(super) struct Copied {
     pub(super) value: Plaintext,
-    /// Environment that was named as the source.
+    /// Name of the environment from which the value is copied.
     pub(super) from: EnvironmentName,
 }
 
-/// Loads the values that the changes copy, by the index of the change. Fails if the caller may not
-/// read a value.
+/// Loads the values that the changes copy. Returns them by the index of the change. Fails if the
+/// caller may not read one of them.
 pub(super) async fn copied(
     cx: &mut Context<'_, Write>,
     project: &ProjectRef,
@@ -42,8 +42,8 @@ pub(super) async fn copied(
     if missing.is_empty() { Ok(copied) } else { Err(Error::Invalid(missing)) }
 }
 
-/// Loads the values that are copied from one source environment. Returns an error for each key
-/// without a value.
+/// Loads the values that are copied from one source environment. Adds an error for each key that
+/// has no value there.
 async fn copy(
     cx: &mut Context<'_, Write>,
     source: &EnvironmentPath,
@@ -77,7 +77,7 @@ async fn copy(
     Ok(missing)
 }
 
-/// Returns the secret with this key. `seen` is sorted by key.
+/// Returns the secret with this key; `None` if there is none. `seen` must be sorted by key.
 fn of_key<'a>(seen: &'a [Visible], key: &SecretKey) -> Option<&'a Visible> {
     let place = seen.binary_search_by(|seen| seen.secret.key.cmp(key)).ok()?;
     seen.get(place)

@@ -9,7 +9,7 @@ use crate::model::{
     Subject,
 };
 
-/// A change with its index in the change set and the ID of its environment.
+/// A change of a change set, with its index in the set and the ID of its environment.
 pub(super) struct Located {
     pub(super) index: usize,
     pub(super) environment: EnvironmentId,
@@ -17,7 +17,7 @@ pub(super) struct Located {
 }
 
 /// Resolves the environments of a change set, and checks that the caller may write to each of them.
-/// Returns the project as an ID.
+/// Also returns the project, by ID.
 pub(super) async fn locate(
     cx: &mut Context<'_, Write>,
     project: &ProjectRef,
@@ -43,7 +43,8 @@ pub(super) async fn locate(
     Ok((project, located))
 }
 
-/// Converts the error for an unknown environment to an error of the field that names it.
+/// Converts the error for an unknown environment to a field error for the field that named the
+/// environment.
 pub(super) fn unknown_environment(error: Error, index: usize, field: &str) -> Error {
     match error {
         Error::NotFound(Subject::Environment) => {
@@ -54,7 +55,7 @@ pub(super) fn unknown_environment(error: Error, index: usize, field: &str) -> Er
     }
 }
 
-/// Creates a validation error of a change's field.
+/// Creates a validation error for a field of a change.
 pub(super) fn field_error(
     change: &Located,
     field: &str,

@@ -1,4 +1,5 @@
-//! Change sets: changes to secrets in several environments of a project, either all made or none.
+//! Change sets: several changes of secrets, in one or more environments of a project, of which
+//! either all are made or none.
 
 mod apply;
 mod copy;
@@ -13,62 +14,67 @@ pub use submitted::SubmittedChangeSet;
 use crate::crypto::{Description, Plaintext};
 use crate::model::{EnvironmentName, EnvironmentRef, ProjectRef, SecretKey};
 
-/// Changes to the secrets of a project. Either all changes are made or none.
+/// Makes the changes of a change set to the secrets of a project. Either all changes are made or
+/// none.
 #[derive(Debug)]
 pub struct ChangeSecrets {
     /// Project ID or slug.
     pub project: ProjectRef,
-    /// Changes to make.
+    /// Change set with the changes to make.
     pub change_set: ChangeSet,
 }
 
-/// Changes to make.
+/// Changes of secrets that are made together.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "SubmittedChangeSet")]
 pub struct ChangeSet {
-    /// Changes: 1 to 1,000, each secret key of an environment at most once.
+    /// Changes to make: 1 to 1,000, each secret key of an environment at most once.
     pub changes: Vec<KeyChange>,
-    /// True for a dry run: the changes are made and rolled back, and only their results are
-    /// returned.
+    /// True for a dry run: nothing is changed, and only the results of the changes are returned.
     pub dry_run: bool,
 }
 
-/// Change to one secret key of an environment.
+/// Change of one secret in one environment.
 #[derive(Debug)]
 pub struct KeyChange {
-    /// Environment of the secret.
+    /// Environment in which the secret is changed.
     pub environment: EnvironmentRef,
-    /// Secret key.
+    /// Secret key of the secret.
     pub key: SecretKey,
-    /// Change to make.
+    /// Kind of change, with its input.
     pub action: ChangeAction,
-    /// Version that the environment's own secret must have; 0 if the environment must not hold the
-    /// secret key itself.
+    /// Version that the secret in this environment is expected to have; 0 if the environment is
+    /// expected to have no secret of its own with this key. If the stored version differs, the
+    /// change set fails with a conflict.
     pub expected_version: Option<u32>,
 }
 
-/// Kind of a change, with its input.
+/// Kind of change of a secret, with its input.
 #[derive(Debug)]
 pub enum ChangeAction {
-    /// Creates the secret or sets its value.
+    /// Creates the secret, or sets its value if it exists.
     Set {
-        /// New value.
+        /// New value of the secret.
         value: Plaintext,
-        /// Description. Without one, an existing secret keeps its description.
+        /// New description. If absent, an existing secret keeps its description.
         description: Option<Description>,
     },
-    /// Creates the secret or sets its value to the value of another environment.
+    /// Creates the secret, or sets its value if it exists, to the value that the key has in another
+    /// environment.
     Copy {
-        /// Environment to copy from, with its inherited values, as they are before the change set.
+        /// Environment from which the value is copied. Inherited values are copied too. The value
+        /// is the one before the change set.
         from: EnvironmentRef,
-        /// Description. Without one, an existing secret keeps its description.
+        /// New description. If absent, an existing secret keeps its description.
         description: Option<Description>,
     },
-    /// Hides the secret key in the environment.
+    /// Hides the secret: reads of this environment then return no value for the key, not even an
+    /// inherited one.
     Hide,
-    /// Deletes the environment's own secret with its versions.
+    /// Deletes the secret of this environment, with all its versions. An inherited secret is not
+    /// deleted.
     Delete,
-    /// Sets the description of the environment's own secret.
+    /// Sets the description of the secret of this environment. An inherited secret is not changed.
     Describe {
         /// New description.
         description: Description,
@@ -79,57 +85,57 @@ pub enum ChangeAction {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChangeSetResult {
-    /// True if the changes were checked only, and nothing was changed.
+    /// True if nothing was changed, because the request was a dry run.
     pub dry_run: bool,
-    /// Number of secrets created.
+    /// Number of secrets that were created.
     pub created: usize,
-    /// Number of secrets with a new value.
+    /// Number of secrets that got a new value.
     pub updated: usize,
-    /// Number of secrets that were not written, because they had the requested content already.
+    /// Number of secrets that were not written, because they already had the requested content.
     pub same: usize,
-    /// Number of secret keys hidden.
+    /// Number of secrets that were hidden.
     pub hidden: usize,
-    /// Number of secrets deleted.
+    /// Number of secrets that were deleted.
     pub deleted: usize,
-    /// Number of secrets of which only the description changed.
+    /// Number of secrets whose description changed, but not their value.
     pub described: usize,
     /// Result of each change.
     pub changes: Vec<KeyChangeResult>,
 }
 
-/// Result of a change to one secret key.
+/// Result of one change of a change set.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeyChangeResult {
-    /// Environment name.
+    /// Name of the environment in which the secret was changed.
     pub environment: EnvironmentName,
-    /// Secret key.
+    /// Secret key of the changed secret.
     pub key: SecretKey,
-    /// Effect of the change.
+    /// Effect of the change on the secret.
     pub result: ChangeEffect,
-    /// Version of the environment's own secret before the change; 0 if there was none.
+    /// Version that the environment's own secret had before the change; 0 if there was no secret.
     pub previous_version: u32,
-    /// Version after the change. Absent for a deleted secret.
+    /// Version of the secret after the change; absent if the secret was deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
 }
 
-/// Effect of a change.
+/// Effect of a change on a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeEffect {
-    /// A secret was created.
+    /// The secret was created.
     Created,
-    /// A new value was set.
+    /// The secret got a new value.
     Updated,
-    /// Nothing was written: the secret has the requested content already.
+    /// Nothing was written, because the secret already had the requested content.
     Same,
-    /// The secret key was hidden.
+    /// The secret was hidden.
     Hidden,
     /// The secret was deleted.
     Deleted,
-    /// Only the description changed.
+    /// The description was changed, but not the value.
     Described,
 }
 

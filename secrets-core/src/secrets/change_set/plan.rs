@@ -15,42 +15,42 @@ use crate::model::{
 };
 use crate::store::SecretRecord;
 
-/// Planned changes of one environment.
+/// Planned changes of the secrets of one environment.
 pub(super) struct PlannedEnvironment {
     pub(super) scope: EnvironmentScope,
     pub(super) steps: Vec<Step>,
 }
 
-/// Planned change.
+/// A planned change: its index, and the edit of the stored record.
 pub(super) struct Step {
-    /// Index in the change set.
+    /// Index of the change in the change set.
     index: usize,
     key: SecretKey,
     previous_version: u32,
     pub(super) edit: Edit,
-    /// Environment that the value is copied from, in a copy.
+    /// Environment from which the value is copied, for the action `copy`.
     pub(super) copied_from: Option<EnvironmentName>,
 }
 
-/// Edit of the stored records of an environment.
+/// Edit of a stored secret, with the data to write.
 pub(super) enum Edit {
     Nothing,
-    /// Creates a secret, with or without a description.
+    /// Creates a secret with this key and content, with or without a description.
     Create(SecretKey, Content, Option<Plaintext>),
-    /// Stores the next version of a secret, with or without a new description.
+    /// Stores a new version of a secret with this content, with or without a new description.
     Replace(Box<SecretRecord>, Content, Option<Plaintext>),
     Describe(Box<SecretRecord>, Plaintext),
     Delete(Box<SecretRecord>),
 }
 
-/// Changes of one environment, with the stored secrets that they affect.
+/// Changes in one environment, together with the stored secrets that they affect.
 struct Place {
     scope: EnvironmentScope,
     changes: Vec<Located>,
     known: BTreeMap<SecretKey, SecretRecord>,
 }
 
-/// Plans the edits for all changes. The environments of the scopes must be locked.
+/// Plans the edits for all changes. The environments must be locked.
 pub(super) async fn plan(
     cx: &mut Context<'_, Write>,
     project: &ProjectRef,
@@ -73,7 +73,7 @@ pub(super) async fn plan(
     Ok(planned)
 }
 
-/// Loads the secrets that the changes affect. Fails if one of them is managed by a rotation.
+/// Loads the stored secrets that the changes affect. Fails if a rotation manages one of them.
 async fn places(
     cx: &mut Context<'_, Write>,
     scopes: Vec<EnvironmentScope>,
@@ -101,8 +101,8 @@ async fn places(
     if managed.is_empty() { Ok(places) } else { Err(Error::Invalid(managed)) }
 }
 
-/// Fails if a secret is not at its expected version, or if a change deletes or describes a secret
-/// that does not exist.
+/// Fails if a stored secret does not have its expected version, or if a change deletes or describes
+/// a secret that does not exist.
 fn check_versions(places: &[Place]) -> Result<()> {
     let mut conflicts: Vec<_> = places.iter().flat_map(Place::conflicts).collect();
     conflicts.sort_unstable_by_key(|conflict| conflict.index);
@@ -157,8 +157,8 @@ async fn step(
     Ok(Step { index, key, previous_version, edit, copied_from })
 }
 
-/// Plans a new value. If the caller may not read the secret, the stored value is not compared,
-/// because the result would tell the caller that a guessed value is right.
+/// Plans a new value for a secret. If the caller may not read the secret, the new value is not
+/// compared with the stored one: otherwise the result would reveal that a guessed value is right.
 async fn put(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -178,7 +178,7 @@ async fn put(
     }
 }
 
-/// Plans new content for a secret key, whether a secret exists or not.
+/// Plans new content for a secret, whether or not the secret exists.
 fn write(
     (key, known): (SecretKey, Option<SecretRecord>),
     content: Content,
@@ -190,7 +190,7 @@ fn write(
     }
 }
 
-/// Plans a new description of a secret. `None` plans no change.
+/// Plans a new description of a secret. Returns `None` if nothing has to be changed.
 async fn describe(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -207,7 +207,8 @@ async fn describe(
     Ok(if is_same { Edit::Nothing } else { Edit::Describe(Box::new(known), description) })
 }
 
-/// Returns the number of secrets that the steps add to their environment.
+/// Returns the number by which these planned changes increase the number of secrets in their
+/// environment: created minus deleted secrets.
 pub(super) fn additional(steps: &[Step]) -> u64 {
     let new = steps.iter().filter(|step| matches!(step.edit, Edit::Create(..))).count();
     let deleted = steps.iter().filter(|step| matches!(step.edit, Edit::Delete(_))).count();
@@ -224,7 +225,7 @@ pub(super) fn results(planned: &[PlannedEnvironment]) -> Vec<KeyChangeResult> {
 }
 
 impl Step {
-    /// Returns the effect of the change.
+    /// Returns the effect of the planned change.
     pub(super) fn effect(&self) -> ChangeEffect {
         match &self.edit {
             Edit::Nothing => ChangeEffect::Same,

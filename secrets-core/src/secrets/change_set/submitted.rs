@@ -12,7 +12,7 @@ use crate::model::{
 /// Maximum number of changes in a change set.
 const LIMIT: usize = 1_000;
 
-/// Changes to secrets of a project, as submitted by the client. The values are not validated yet.
+/// Changes of secrets of a project, as submitted by the client. The values are not validated yet.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -25,43 +25,44 @@ pub struct SubmittedChangeSet {
     #[serde(deserialize_with = "object::list")]
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 1_000))]
     changes: Vec<SubmittedChange>,
-    /// `true` returns the results of the changes without making them; default: `false`.
+    /// `true` returns the results without changing anything. The default is `false`.
     dry_run: Option<bool>,
 }
 
-/// Change to one secret key of an environment.
+/// Change of one secret in one environment.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 struct SubmittedChange {
-    /// Name or ID of the environment.
+    /// Name or ID of the environment in which the secret is changed.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "staging"))]
     environment: EnvironmentRef,
-    /// Secret key.
+    /// Secret key of the secret.
     #[cfg_attr(feature = "openapi", schema(value_type = SecretKey))]
     key: Checked<SecretKey>,
-    /// `set` creates the secret or sets its value, `copy` takes the value from another environment,
-    /// `hide` hides the secret key, `delete` deletes the environment's own secret, `describe` sets
-    /// its description.
+    /// Kind of change: `set` creates the secret or sets its value, `copy` sets it to the value that
+    /// the key has in another environment, `hide` hides the secret, `delete` deletes the
+    /// environment's own secret, and `describe` sets its description.
     action: ChangeActionName,
-    /// New value, for `set`.
+    /// New value; required for `set`, otherwise absent.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Plaintext>))]
     value: Option<Checked<Plaintext>>,
-    /// Name or ID of the environment to copy from, for `copy`. Inherited values are copied too; all
-    /// values are those from before the change set.
+    /// Name or ID of the environment from which the value is copied, for `copy`. Inherited values
+    /// are copied too. The value is the one before the change set.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "staging"))]
     from: Option<EnvironmentRef>,
-    /// Description, for `set`, `copy` and `describe`. Without one, an existing secret keeps its
+    /// New description, for `set`, `copy` and `describe`. If absent, an existing secret keeps its
     /// description.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Description>))]
     description: Option<Checked<Description>>,
-    /// Version that the environment's own secret must have; `0` if the environment must not hold
-    /// the secret key itself. Any other version is a conflict.
+    /// Version that the secret in this environment is expected to have; `0` if the environment is
+    /// expected to have no secret of its own with this key. If the stored version differs, the
+    /// change set fails with a conflict.
     #[serde(default, deserialize_with = "whole::optional")]
     expected_version: Option<u32>,
 }
 
-/// Name of the kind of a change.
+/// Kind of change, by its name in requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -94,8 +95,8 @@ impl TryFrom<SubmittedChangeSet> for ChangeSet {
 }
 
 impl SubmittedChange {
-    /// Validates the change and adds its errors to `broken`. Errors include the key only if the key
-    /// is valid.
+    /// Validates one change and appends its errors to `broken`. An error includes the secret key
+    /// only if the key is valid.
     fn checked(self, index: usize, broken: &mut Vec<FieldError>) -> Option<KeyChange> {
         let broken_presences = self.broken_presences();
         let Self { environment, key: Checked(key), action, from, expected_version, .. } = self;
@@ -126,8 +127,8 @@ impl SubmittedChange {
         Some(KeyChange { environment, key: key.ok()?, action, expected_version })
     }
 
-    /// Returns the rules about the presence of fields that the change breaks, with the field of
-    /// each.
+    /// Checks that the fields that the action requires are present, and no others. Returns the
+    /// violated rules, each with the name of its field.
     fn broken_presences(&self) -> Vec<(&'static str, String)> {
         use ChangeActionName::{Copy, Describe, Set};
         let (action, name) = (self.action, self.action.as_str());

@@ -1,4 +1,4 @@
-//! Plan of an import: the effect on each secret, as a dry run reports it.
+//! Plan of an import: the effect on each secret. Returned by a dry run.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +17,9 @@ use crate::store::SecretRecord;
 pub struct PlannedImport {
     /// Secret key.
     pub key: SecretKey,
-    /// Effect of the import.
+    /// Effect that the import would have.
     pub result: ImportEffect,
-    /// Version of the environment's own secret before the import; 0 if there is none.
+    /// Version that the environment's own secret has before the import; 0 if there is no secret.
     pub previous_version: u32,
 }
 
@@ -30,17 +30,17 @@ pub struct PlannedImport {
 pub enum ImportEffect {
     /// The secret would be created.
     Created,
-    /// The existing secret would be updated.
+    /// The value of the existing secret would be replaced.
     Updated,
-    /// The existing secret has the same value and description already.
+    /// The existing secret already has the same value and description.
     Same,
-    /// The existing secret would be skipped.
+    /// The existing secret would be left unchanged.
     Skipped,
 }
 
-/// Plans an import, without writing. `known` are the existing secrets of the environment. If the
-/// caller may not read them, they are not compared, because the result would tell the caller that a
-/// guessed value is right.
+/// Plans an import without writing anything. `known` are the existing secrets of the environment.
+/// If the caller may not read them, the imported values are not compared with the stored ones:
+/// otherwise the result would reveal that a guessed value is right.
 pub(super) async fn plan(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -63,7 +63,8 @@ pub(super) async fn plan(
     Ok(planned)
 }
 
-/// True if the existing secret has the value to import, and the description if there is one.
+/// True if the existing secret already has the imported value and, if a description is imported,
+/// that description.
 async fn is_same(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -82,7 +83,7 @@ async fn is_same(
 }
 
 impl ImportResult {
-    /// Creates the result of a dry run.
+    /// Creates the result of a dry run from the planned effects.
     pub(super) fn planned(secrets: Vec<PlannedImport>) -> Self {
         let count = |effect| secrets.iter().filter(|secret| secret.result == effect).count();
         Self {

@@ -108,13 +108,13 @@ impl<S: Snapshot> AuditReads for Session<S> {
     }
 }
 
-/// Returns true if the user is the entry's actor. Checks the type as well, as the actor may be a
-/// service token.
+/// True if the user is the entry's actor. Also compares the type of the actor, because the actor
+/// may be a service token.
 fn is_by(entry: &AuditRecord, user: Uuid) -> bool {
     entry.actor_id == Some(user) && entry.actor_type == "user"
 }
 
-/// Returns the audit entries of a scope.
+/// Returns the audit entries of a team or an actor.
 fn of_scope(state: &State, scope: AuditScope) -> Entries {
     match scope {
         AuditScope::Team(team) => state.audit.get(&Some(team)).cloned().unwrap_or_default(),
@@ -126,7 +126,7 @@ fn of_scope(state: &State, scope: AuditScope) -> Entries {
     }
 }
 
-/// Returns the audit entries in the range of a filter: its times and cursor, in its order.
+/// Returns the audit entries within a filter's time range and after its cursor, in its sort order.
 fn in_range<'a>(
     entries: &'a Entries,
     filter: &'a AuditFilter,
@@ -151,7 +151,8 @@ fn in_range<'a>(
     }
 }
 
-/// Returns true if an audit entry matches the conditions of the filter other than its range.
+/// True if an audit entry matches the conditions of the filter, except scope, time range and
+/// cursor.
 fn is_match(filter: &AuditFilter, entry: &AuditRecord) -> bool {
     fn same<T: PartialEq>(expected: Option<&T>, actual: Option<&T>) -> bool {
         expected.is_none() || expected == actual

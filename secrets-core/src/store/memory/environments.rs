@@ -180,7 +180,7 @@ impl EnvironmentWrites for Session<Pending> {
 const GONE: StoreError = StoreError::Stale(Subject::Environment);
 
 impl State {
-    /// Deletes the secrets of an environment with their versions.
+    /// Deletes the secrets of an environment with all their versions.
     pub(super) fn erase_secrets(&mut self, environment: EnvironmentId) {
         self.sizes.remove(&environment);
         for secret in self.secrets.remove(&environment).unwrap_or_default().values() {
@@ -203,7 +203,7 @@ impl State {
             .ok_or_else(|| StoreError::Corrupt("a project has no key".into()))
     }
 
-    /// Returns the referenced environment, then its ancestors, nearest first.
+    /// Returns the environment that the reference names, then its ancestors from parent to root.
     fn chain(
         &self,
         project: ProjectId,

@@ -98,7 +98,7 @@ impl State {
         found
     }
 
-    /// Fills in the current names of the team and the inviting user.
+    /// Returns the invitation with the current names of the team and the inviting user.
     fn with_current_names(&self, invitation: InvitationRecord) -> Option<InvitationRecord> {
         let inviter = self.users.get(&invitation.invited_by)?;
         Some(InvitationRecord {
@@ -109,7 +109,7 @@ impl State {
         })
     }
 
-    /// Returns the stored invitation. Fails with `Stale` if it was sent a different number of
+    /// Returns the stored invitation. Fails with `Stale` unless it was sent exactly `times_sent`
     /// times.
     fn with_sendings(
         &self,

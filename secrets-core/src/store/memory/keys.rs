@@ -142,14 +142,15 @@ impl KeyWrites for Session<Pending> {
 }
 
 impl State {
-    /// Returns the times of a project key that was replaced and is not retired.
+    /// Returns the times of creation, replacement and retirement of a project key that was replaced
+    /// and is not retired.
     fn replaced_key(&mut self, project: ProjectId, version: u32) -> StoreResult<&mut KeyTimes> {
         let times = self.key_times.get_mut(&(project, version));
         let replaced = times.filter(|times| times.replaced.is_some() && times.retired.is_none());
         replaced.ok_or(GONE)
     }
 
-    /// Deletes all keys of a project.
+    /// Deletes all encryption keys of a project.
     pub(super) fn forget_keys(&mut self, project: ProjectId) {
         let keys = self.project_keys.remove(&project).unwrap_or_default();
         for version in keys.keys() {
@@ -208,13 +209,13 @@ impl State {
         versions.map(|version| row(version)).collect()
     }
 
-    /// Returns the environment of a rotation if it is one of `among`.
+    /// Returns the environment of a rotation if it is in the list `among`; otherwise `None`.
     fn place(&self, rotation: RotationId, among: &[EnvironmentId]) -> Option<EnvironmentId> {
         let environment = self.rotations.get(&rotation)?.environment;
         among.contains(&environment).then_some(environment)
     }
 
-    /// Returns the stored encrypted data that `row` was read from.
+    /// Returns the stored record that `row` was read from, so that it can be changed.
     fn sealed_mut(&mut self, column: SealedColumn, row: &SealedRow) -> Option<&mut Sealed> {
         let object = row.object;
         match column {

@@ -1,9 +1,9 @@
 //! The reference store: keeps all records in memory and loses them when the process ends.
 //!
-//! All tables are one value made of persistent maps. A transaction works on a copy, made at its
-//! first change, which is cheap; a commit replaces the committed value with the copy, and a
-//! rollback drops it. Transactions run one after the other. Readers use the last committed value
-//! and never wait.
+//! All tables together are one value, which consists of persistent maps and is cheap to copy. A
+//! transaction copies the value at its first change and changes the copy; a commit replaces the
+//! committed value by the copy, and a rollback drops the copy. Transactions run one after the
+//! other. Readers use the last committed value and never wait.
 
 mod audit;
 mod device_logins;
@@ -33,7 +33,7 @@ use self::state::State;
 use super::{Reads, Store, StoreResult, Tx};
 use crate::model::Time;
 
-/// A store that keeps records in memory. A clone is another handle to the same records.
+/// A store that keeps records in memory. Clones of a store share the same records.
 #[derive(Clone, Default)]
 pub struct MemoryStore {
     committed: Committed,
@@ -65,23 +65,23 @@ impl Store for MemoryStore {
     }
 }
 
-/// A reader or a transaction. Both share the read methods, each with its own snapshot.
+/// A reader or a transaction. Both have the same read methods, but read from different snapshots.
 struct Session<S>(S);
 
-/// Source of the state a session reads.
+/// Source of the state that a session reads.
 trait Snapshot: Send {
     fn state(&self) -> Arc<State>;
 }
 
-/// The last committed state.
+/// Last committed state of the store.
 #[derive(Clone, Default)]
 struct Committed(Arc<RwLock<Arc<State>>>);
 
-/// The uncommitted state of a transaction.
+/// State of a transaction that is not committed yet.
 struct Pending {
     state: Arc<State>,
     committed: Committed,
-    /// Write lock of the store, released when the transaction is committed or dropped.
+    /// Write lock of the store. It is released when the transaction is committed or dropped.
     _writer: OwnedMutexGuard<()>,
 }
 

@@ -116,14 +116,15 @@ impl PermissionWrites for Session<Pending> {
 const NOT_FOUND: StoreError = StoreError::Stale(Subject::Permission);
 
 impl State {
-    /// True if the environment of a default belongs to the project.
+    /// True if the default permission applies to an environment of this project.
     fn is_of(&self, default: &EnvironmentDefault, project: ProjectId) -> bool {
         let environment = self.environments.get(&default.environment);
         environment.is_some_and(|environment| environment.project == project)
     }
 
-    /// Returns the access granted to a user in an environment, or else the default access of the
-    /// environment or of its project. `None` for tokens.
+    /// Returns the access level granted to a user in an environment, or else the default access
+    /// level of the environment or of its project. `None` for service tokens, and if no level is
+    /// set.
     pub(super) fn granted(
         &self,
         environment: &EnvironmentRecord,
@@ -138,7 +139,7 @@ impl State {
         own.or_else(of_environment).or_else(of_all)
     }
 
-    /// Deletes the permissions for which `is_this` returns true.
+    /// Deletes all permissions for which `is_this` returns true.
     pub(super) fn forget_permissions(&mut self, is_this: impl Fn(&PermissionRecord) -> bool) {
         let others = self.permissions.iter().filter(|(_, permission)| !is_this(permission));
         self.permissions = others.map(|(key, permission)| (*key, Arc::clone(permission))).collect();

@@ -181,7 +181,7 @@ impl ProjectWrites for Session<Pending> {
 const GONE: StoreError = StoreError::Stale(Subject::Project);
 
 impl State {
-    /// Deletes a project with everything in it; its slug stays taken.
+    /// Deletes everything that belongs to a project. The project's slug stays reserved.
     pub(super) fn erase_project(&mut self, project: ProjectId) {
         self.projects.remove(&project);
         self.deleted_projects.remove(&project);

@@ -310,7 +310,8 @@ impl RotationWrites for Session<Pending> {
 
 const GONE: StoreError = StoreError::Stale(Subject::Rotation);
 
-/// Error for a second open attempt of a rotation, or a repeated attempt number.
+/// Error for a rotation that would get a second unfinished attempt, or two attempts with the same
+/// number.
 const TAKEN: StoreError = StoreError::Duplicate(Subject::Rotation);
 
 impl State {
@@ -341,7 +342,7 @@ impl State {
         rotations.filter(move |rotation: &&RotationRecord| rotation.environment == environment)
     }
 
-    /// Returns the team of an environment. Finds environments of deleted projects too.
+    /// Returns the team that owns an environment, also if the project is deleted.
     fn team_of(&self, environment: EnvironmentId) -> Option<TeamId> {
         let project = self.environments.get(&environment)?.project;
         let deleted = || Some(self.deleted_projects.get(&project)?.1.team);
@@ -357,7 +358,7 @@ impl State {
         self.attempts_of(rotation).find(|attempt| attempt.completed_at.is_none())
     }
 
-    /// Returns the secret keys of `keys` that a rotation has reserved.
+    /// Returns those of `keys` that rotations of the environment have reserved.
     fn managed(&self, environment: EnvironmentId, keys: &[SecretKey]) -> Vec<SecretKey> {
         let keys: BTreeSet<_> = keys.iter().cloned().collect();
         let is_managed =
@@ -365,7 +366,7 @@ impl State {
         keys.into_iter().filter(is_managed).collect()
     }
 
-    /// Returns a project, and whether it is deleted.
+    /// Returns a project, and true if the project is deleted.
     fn find_project(&self, project: ProjectId) -> Option<(ProjectRecord, bool)> {
         let deleted = || self.deleted_projects.get(&project).map(|found| (found.1.clone(), true));
         self.projects.get(&project).map(|found| (owned(found), false)).or_else(deleted)

@@ -144,7 +144,7 @@ impl State {
         }
     }
 
-    /// Returns true unless the scan's project is deleted.
+    /// True unless the project of the scan is deleted.
     fn is_visible(&self, scan: &ScanRecord) -> bool {
         scan.project.is_none_or(|project| self.projects.contains_key(&project))
     }

@@ -101,7 +101,8 @@ impl SecretWrites for Session<Pending> {
 }
 
 impl Session<Pending> {
-    /// Writes secrets on a copy of the state, so that either all are written or none.
+    /// Writes secrets to a copy of the state. The copy becomes the new state only if all writes
+    /// succeed.
     fn all_or_none(
         &mut self,
         secrets: &[SecretRecord],
@@ -177,15 +178,15 @@ impl State {
         sizes.current -= replaced.map_or(0, |secret| secret.size());
     }
 
-    /// Returns the previous versions of a secret that may be deleted: not the last previous version
-    /// if a rotation has replaced it.
+    /// Returns the previous versions of a secret that may be deleted. Excludes the last previous
+    /// version if a rotation replaced it.
     fn prunable_versions(&self, secret: &SecretRecord) -> Vec<Arc<SecretVersion>> {
         let kept = (secret.change == Change::Rotated).then(|| secret.version - 1);
         let versions = self.secret_versions.get(&secret.id).into_iter().flat_map(Table::values);
         versions.filter(|version| Some(version.version) != kept).cloned().collect()
     }
 
-    /// Deletes a version of a secret. Returns its size.
+    /// Deletes one previous version of a secret. Returns its size in bytes.
     fn forget_version(
         &mut self,
         environment: EnvironmentId,

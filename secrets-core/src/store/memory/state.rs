@@ -1,4 +1,4 @@
-//! The state of the memory store: one value that is cheap to copy.
+//! State of the memory store: a single value that contains all tables and is cheap to copy.
 
 use std::sync::Arc;
 
@@ -19,16 +19,17 @@ use crate::store::{
     WebhookDeliveryRecord, WebhookRecord,
 };
 
-/// Rows by map key. Rows are shared between copies of the map, so changing one row copies no other.
+/// Table of the memory store: rows by their key. Copies of a table share rows, so that changing one
+/// row copies no other row.
 pub(super) type Table<K, V> = OrdMap<K, Arc<V>>;
 
-/// All records of the store.
+/// All records of the memory store.
 #[derive(Clone, Default)]
 pub(super) struct State {
     pub(super) instance: Option<Arc<(InstanceRecord, Vec<InstanceKeyRecord>)>>,
 
     pub(super) users: Table<UserId, UserRecord>,
-    /// User IDs by issuer and subject.
+    /// User IDs by the issuer and subject of their identity.
     pub(super) subjects: OrdMap<(String, String), UserId>,
 
     pub(super) teams: Table<TeamId, TeamRecord>,
@@ -38,22 +39,23 @@ pub(super) struct State {
     pub(super) invitations: Table<InvitationId, InvitationRecord>,
 
     pub(super) outbox: Table<DeliveryId, DeliveryRecord>,
-    /// Number of sent messages for each time window (identified by its end) and counter name.
+    /// Number of sent messages for each counter in each time window. A window is identified by its
+    /// end, a counter by its name.
     pub(super) mail_counts: OrdMap<(Time, String), u64>,
 
-    /// Projects that are not deleted.
+    /// Projects, without deleted ones.
     pub(super) projects: Table<ProjectId, ProjectRecord>,
-    /// Projects that are deleted and not purged, with the time of the deletion.
+    /// Deleted projects that can still be restored or purged, each with the time of its deletion.
     pub(super) deleted_projects: Table<ProjectId, (Time, ProjectRecord)>,
-    /// Slugs of all projects, including deleted ones: a slug is never reused.
+    /// Slugs of all projects, including deleted ones, because a slug is never reused.
     pub(super) project_slugs: OrdMap<String, ProjectId>,
     pub(super) project_keys: OrdMap<ProjectId, Table<u32, ProjectKeyRecord>>,
-    /// Times of each project key, by project and version.
+    /// Times of creation, replacement and retirement of each project key, by project and version.
     pub(super) key_times: OrdMap<(ProjectId, u32), KeyTimes>,
     pub(super) project_key_request: Option<Time>,
 
     pub(super) environments: Table<EnvironmentId, EnvironmentRecord>,
-    /// Environment IDs by project, then by case-folded name.
+    /// IDs of environments by project, then by case-folded name.
     pub(super) environment_names: OrdMap<ProjectId, OrdMap<String, EnvironmentId>>,
 
     pub(super) permissions: Table<(EnvironmentId, UserId), PermissionRecord>,
@@ -62,7 +64,7 @@ pub(super) struct State {
 
     /// Secrets by environment, then by secret key.
     pub(super) secrets: OrdMap<EnvironmentId, Table<SecretKey, SecretRecord>>,
-    /// Sizes of the secrets of an environment and of their previous versions, in bytes.
+    /// Total sizes in bytes of each environment's secrets and of their previous versions.
     pub(super) sizes: OrdMap<EnvironmentId, Sizes>,
     /// Environment and secret key of each secret.
     pub(super) secret_places: OrdMap<SecretId, (EnvironmentId, SecretKey)>,
@@ -70,16 +72,16 @@ pub(super) struct State {
     pub(super) secret_versions: OrdMap<SecretId, Table<u32, SecretVersion>>,
 
     pub(super) rotations: Table<RotationId, RotationRecord>,
-    /// Lease count of each rotation, and the expiry time of its last lease.
+    /// Leases of rotations: number of leases taken so far, and the expiry time of the last one.
     pub(super) leases: OrdMap<RotationId, (u64, Option<Time>)>,
-    /// Secret keys that a rotation has reserved, whether or not it has written them yet.
+    /// Secret keys that rotations have reserved, whether or not the secrets exist yet.
     pub(super) managed_keys: OrdMap<(EnvironmentId, SecretKey), RotationId>,
     pub(super) attempts: Table<AttemptId, AttemptRecord>,
     pub(super) webhooks: Table<WebhookId, WebhookRecord>,
     pub(super) webhook_deliveries: Table<WebhookDeliveryId, WebhookDeliveryRecord>,
 
     pub(super) scans: Table<ScanId, ScanRecord>,
-    /// Findings by scan.
+    /// Findings of each scan.
     pub(super) findings: OrdMap<ScanId, Table<FindingId, FindingRecord>>,
     pub(super) finding_marks: OrdMap<(TeamId, Fingerprint), FindingStatus>,
 
@@ -89,9 +91,9 @@ pub(super) struct State {
     pub(super) device_logins: Table<DeviceLoginId, DeviceLoginRecord>,
     pub(super) sessions: Table<SessionId, SessionRecord>,
 
-    /// Batches of audit entries that are not in `audit` yet.
+    /// Batches of audit entries that are not in the map `audit` yet.
     pub(super) audit_batches: OrdMap<AuditBatchId, Arc<[AuditRecord]>>,
-    /// Audit entries by team, oldest first.
+    /// Audit entries by team; within a team, oldest first.
     pub(super) audit: OrdMap<Option<TeamId>, Table<(Time, AuditId), AuditRecord>>,
     /// Keys of the map `audit` for a team's audit entries that are not in an audit chain yet,
     /// oldest first.
@@ -122,7 +124,7 @@ pub(super) struct Sizes {
     pub(super) history: usize,
 }
 
-/// A token with its scope.
+/// A service token with its scope.
 #[derive(Clone)]
 pub(super) struct Token {
     pub(super) record: TokenRecord,
@@ -134,7 +136,7 @@ impl State {
         self.tokens.get(self.token_macs.get(mac)?).map(Arc::as_ref)
     }
 
-    /// Returns an environment's own secrets.
+    /// Returns the secrets that an environment itself defines.
     pub(super) fn secrets_of(&self, environment: EnvironmentId) -> Table<SecretKey, SecretRecord> {
         self.secrets.get(&environment).cloned().unwrap_or_default()
     }
@@ -144,7 +146,7 @@ impl State {
         self.secrets.get(environment)?.get(key).map(Arc::as_ref)
     }
 
-    /// Returns true if the environment is in the scope of the principal; always true for users.
+    /// True if the environment is in the scope of the service token; always true for users.
     pub(super) fn is_in_scope(
         &self,
         environment: &EnvironmentRecord,
@@ -169,12 +171,12 @@ impl Token {
     }
 }
 
-/// Clones a row out of the table.
+/// Returns a copy of a row that the table shares.
 pub(super) fn owned<V: Clone>(row: &Arc<V>) -> V {
     V::clone(row)
 }
 
-/// Returns a table with the rows for which `stays` returns true.
+/// Returns a copy of the table with only the rows for which `stays` returns true.
 pub(super) fn kept<K: Clone + Ord, V>(
     table: &Table<K, V>,
     stays: impl Fn(&V) -> bool,
@@ -183,7 +185,8 @@ pub(super) fn kept<K: Clone + Ord, V>(
     rows.map(|(key, row)| (key.clone(), Arc::clone(row))).collect()
 }
 
-/// Fails if a row that is referred to does not exist, like a foreign key constraint.
+/// Fails if a row that another row refers to does not exist, like a foreign key constraint of a
+/// database. `what` names the row.
 pub(super) fn refers(exists: bool, what: &'static str) -> StoreResult<()> {
     if exists {
         Ok(())

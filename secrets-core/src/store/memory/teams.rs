@@ -209,7 +209,8 @@ impl State {
     }
 }
 
-/// Converts an error that cannot occur: the name and slug of a deleted team are always valid.
+/// Converts a validation error that can never happen: the generated name and slug of a deleted team
+/// are always valid.
 fn unexpected(broken: Violation) -> StoreError {
     StoreError::Corrupt(broken.into())
 }
@@ -218,7 +219,7 @@ fn count(items: impl Iterator) -> u64 {
     items.map(|_| 1).sum()
 }
 
-/// Fills in the current profile of the user.
+/// Returns the member with the current profile of the user.
 fn with_profile(member: &Arc<MemberRecord>, user: &UserRecord) -> MemberRecord {
     let (email, name, avatar_url) =
         (user.verified_email().to_owned(), user.name.clone(), user.avatar_url.clone());

@@ -137,7 +137,7 @@ impl TokenWrites for Session<Pending> {
 const GONE: StoreError = StoreError::Stale(Subject::Token);
 
 impl State {
-    /// Applies `narrow` to the scope of every token and stores the result.
+    /// Applies `narrow` to the scope of every service token and stores the changed scopes.
     pub(super) fn narrow_tokens(&mut self, narrow: impl Fn(&mut TokenScope)) {
         let tokens = self.tokens.iter().map(|(id, token)| {
             let mut scope = token.scope.clone();
@@ -150,7 +150,7 @@ impl State {
     }
 }
 
-/// Sorts the IDs in a scope and removes duplicates.
+/// Returns the scope with its IDs sorted and without duplicates.
 fn normalized(scope: &TokenScope) -> TokenScope {
     TokenScope {
         projects: sorted_unique(&scope.projects),

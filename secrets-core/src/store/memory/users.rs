@@ -63,7 +63,7 @@ impl UserWrites for Session<Pending> {
     }
 }
 
-/// Returns true unless the user is deleted.
+/// True unless the user is deleted.
 fn is_known(user: &UserRecord) -> bool {
     !user.issuer.is_empty()
 }

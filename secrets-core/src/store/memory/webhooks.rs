@@ -121,7 +121,7 @@ impl WebhookWrites for Session<Pending> {
 const GONE: StoreError = StoreError::Stale(Subject::Webhook);
 
 impl State {
-    /// Deletes the webhooks that match the condition, with their deliveries.
+    /// Deletes the webhooks for which `is_selected` returns true, with their deliveries.
     pub(super) fn forget_webhooks(&mut self, is_selected: impl Fn(&WebhookRecord) -> bool) {
         let selected: BTreeSet<_> = self
             .webhooks

@@ -1,4 +1,5 @@
-//! Mapping of database errors to [`StoreError`], without bound or stored values in the texts.
+//! Conversion of database errors to [`StoreError`], without bound or stored values in the error
+//! texts.
 
 use std::fmt;
 
@@ -8,7 +9,7 @@ use sqlx::migrate::MigrateError;
 
 use crate::store::StoreError;
 
-/// An error text written here instead of the database's own text, which may quote bound values.
+/// Error text that replaces the text of the database, which may contain bound values.
 #[derive(Debug)]
 struct Failure(String);
 
@@ -20,8 +21,8 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Maps the error of a failed SQL statement. `passes` returns true for error codes of failures that
-/// may be temporary.
+/// Converts the error of a failed SQL statement. `passes` returns true for the error codes of
+/// failures that may be temporary.
 pub(super) fn failed(error: Error, passes: fn(&str) -> bool) -> StoreError {
     match error {
         Error::Io(cause) => StoreError::Unavailable(cause.into()),
@@ -45,8 +46,8 @@ pub(super) fn failed(error: Error, passes: fn(&str) -> bool) -> StoreError {
     }
 }
 
-/// Maps a failure to open a database. No value has been bound yet, so the database's own text is
-/// safe to show.
+/// Converts an error of opening a database. No value has been bound at that time, so the text of
+/// the database is safe to show.
 pub(super) fn not_opened(error: Error, passes: fn(&str) -> bool) -> StoreError {
     // The text of the error itself ends with a line of the database server's source.
     let reason = error.as_database_error().map(|error| error.message().to_owned());
@@ -58,7 +59,7 @@ pub(super) fn not_opened(error: Error, passes: fn(&str) -> bool) -> StoreError {
     }
 }
 
-/// Maps a failure to migrate the tables.
+/// Converts an error of migrating the tables.
 pub(super) fn not_migrated(error: MigrateError, passes: fn(&str) -> bool) -> StoreError {
     let text = format!("cannot migrate the database: {error}");
     match error {
@@ -72,12 +73,12 @@ pub(super) fn not_migrated(error: MigrateError, passes: fn(&str) -> bool) -> Sto
     }
 }
 
-/// Creates a [`StoreError::Unavailable`] with this text.
+/// Creates a [`StoreError::Unavailable`] with this error text.
 pub(super) fn unavailable(text: impl Into<String>) -> StoreError {
     StoreError::Unavailable(Box::new(Failure(text.into())))
 }
 
-/// Creates a [`StoreError::Corrupt`] with this text.
+/// Creates a [`StoreError::Corrupt`] with this error text.
 pub(super) fn broken(text: impl Into<String>) -> StoreError {
     StoreError::Corrupt(Box::new(Failure(text.into())))
 }

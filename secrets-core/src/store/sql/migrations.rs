@@ -1,4 +1,4 @@
-//! Schema migrations, with the same SQL for both databases.
+//! Schema migrations, with the same SQL for SQLite and PostgreSQL.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -8,8 +8,8 @@ use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 
 use crate::store::SchemaState;
 
-/// All migrations, in order. Append only: never change a migration that has run somewhere, because
-/// databases store its checksum.
+/// All migrations, in order. New ones may only be appended: never change a migration that has run
+/// anywhere, because databases store its checksum.
 const HISTORY: &[(&str, &str)] = &[
     ("instance", include_str!("../../../migrations/0001_instance.sql")),
     ("users and teams", include_str!("../../../migrations/0002_users_and_teams.sql")),
@@ -42,7 +42,7 @@ const HISTORY: &[(&str, &str)] = &[
     ("token approval", include_str!("../../../migrations/0026_token_approval.sql")),
 ];
 
-/// Table of the migrations that have run.
+/// Name of the table that lists the migrations that have run.
 const TABLE: &str = "_sqlx_migrations";
 
 static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {
@@ -58,14 +58,15 @@ static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {
     Migrator::with_migrations(migrations.collect())
 });
 
-/// Runs the migrations that have not run yet. On PostgreSQL this holds a session-level advisory
-/// lock, which is not released after a failure: use a separate connection and close it.
+/// Runs the migrations that have not run yet. On PostgreSQL, this takes a session-level advisory
+/// lock, which is not released after a failure: use a separate connection for this call and close
+/// it.
 pub(super) async fn run<C: Migrate>(connection: &mut C) -> Result<(), MigrateError> {
     MIGRATOR.run_direct(None, connection, false).await
 }
 
-/// Compares the migrations that have run with the migrations of this program. Changes nothing. The
-/// table of migrations must exist.
+/// Compares the migrations that have run with the migrations of this program, and returns the state
+/// of the schema. Changes nothing. The table that lists the migrations must exist.
 pub(super) async fn state<C: Migrate>(connection: &mut C) -> Result<SchemaState, MigrateError> {
     let applied = connection.list_applied_migrations(TABLE).await?;
     let latest = MIGRATOR.iter().map(|migration| migration.version).max().unwrap_or_default();
@@ -79,7 +80,7 @@ pub(super) async fn state<C: Migrate>(connection: &mut C) -> Result<SchemaState,
     })
 }
 
-/// Returns a fingerprint of all migrations, which differs for each schema version.
+/// Returns a fingerprint of all migrations. Each schema version has a different fingerprint.
 #[cfg(all(feature = "postgres", feature = "testing"))]
 pub(crate) fn fingerprint() -> [u8; 8] {
     use sha2::{Digest, Sha256};

@@ -1,4 +1,4 @@
-//! Stores on SQL databases.
+//! Stores on SQL databases: SQLite and PostgreSQL.
 //!
 //! The table code is written once, in `tables`, against a type alias `Db`, and compiled once per
 //! database: the modules `sqlite` and `postgres` include it and add their own constants and setup.
@@ -18,11 +18,11 @@ pub mod sqlite;
 #[cfg(all(feature = "postgres", feature = "testing"))]
 pub(crate) use migrations::fingerprint;
 
-/// Number of connections for health checks.
+/// Number of connections that are reserved for health checks.
 const RESERVED: u32 = 2;
 
-/// Returns `text` as a search value, or `None` if it contains NUL. PostgreSQL text cannot contain
-/// NUL, so no row would match.
+/// Returns the text if it can be used as a search value. Returns `None` if it contains NUL:
+/// PostgreSQL text cannot contain NUL, so no row would match.
 fn findable(text: &str) -> Option<&str> {
     (!text.contains('\0')).then_some(text)
 }

@@ -11,16 +11,16 @@ use crate::store::{SchemaState, StoreOptions, StoreResult};
 
 type Db = sqlx::Postgres;
 
-/// Task that runs as long as the store is in use: it follows the primary, if the URL has several
-/// hosts.
+/// Background task that runs as long as the store is in use. If the URL names several hosts, it
+/// detects a change of the server that accepts writes (the primary).
 type StoreGuard = Option<Watch>;
 
 const BEGIN: &str = "BEGIN";
 
-/// Query that checks that migrations have run.
+/// Query that is true if migrations have run on the database.
 const HAS_TABLES: &str = "SELECT to_regclass('_sqlx_migrations') IS NOT NULL";
 
-/// SQL statement to run before the connections are closed.
+/// SQL statement to run before the connections are closed; none for PostgreSQL.
 const BEFORE_CLOSE: Option<&str> = None;
 
 const CLOCK: &str = "SELECT clock_timestamp()";
@@ -28,7 +28,7 @@ const CLOCK: &str = "SELECT clock_timestamp()";
 /// Query for the size of the database in bytes.
 const DATABASE_SIZE: &str = "SELECT pg_database_size(current_database()) AS count";
 
-/// Default number of connections for requests.
+/// Default maximum number of connections for requests.
 const CONNECTIONS: u32 = 12;
 
 /// Settings of every session, unless the URL sets them.
@@ -52,11 +52,11 @@ const SESSION_SETTINGS: [(&str, &str); 8] = [
     ("tcp_user_timeout", "10s"),
 ];
 
-/// Idle time after which a connection is pinged before use.
+/// Time without use after which a connection is checked with a ping before it is used again.
 const PING_AFTER_IDLE: Duration = Duration::from_secs(1);
 
-/// `FROM` clause for the secrets of an inheritance chain, with an index lookup per link. `OFFSET 0`
-/// keeps the planner from flattening the subquery, which would scan all secrets.
+/// `FROM` clause for the secrets of an inheritance chain, with one index lookup per environment.
+/// `OFFSET 0` prevents the query planner from merging the subquery, which would scan all secrets.
 macro_rules! secrets_of_chain {
     ($condition:literal) => {
         concat!(
@@ -83,8 +83,8 @@ use servers::{Servers, Watch};
 pub use tables::SqlStore;
 use tables::{CurrentPools, Pools};
 
-/// Migrates the database and opens it. Fails if the URL leads to a connection pooler that does not
-/// keep sessions.
+/// Migrates the database, if needed, and opens it. Fails if the URL leads to a connection pooler
+/// that does not keep sessions.
 pub async fn open(url: &str, options: StoreOptions) -> StoreResult<SqlStore> {
     let servers = Servers::parse(url)?;
     let primary = servers.primary().await?;
@@ -95,7 +95,7 @@ pub async fn open(url: &str, options: StoreOptions) -> StoreResult<SqlStore> {
     Ok(SqlStore::new(current, options.timeouts, None, watch))
 }
 
-/// Creates pools of connections to a server. They connect at their first use.
+/// Creates the connection pools for a server. The pools connect when they are first used.
 fn pools(server: &PgConnectOptions, options: StoreOptions) -> Pools {
     let timeouts = options.timeouts;
     let connections = options.connections.unwrap_or(CONNECTIONS);
@@ -109,8 +109,8 @@ fn pools(server: &PgConnectOptions, options: StoreOptions) -> Pools {
     Pools::new(readers, writers, reserved)
 }
 
-/// Creates a pool that sets up each session, checks connections that were idle, and replaces
-/// connections that do not respond within `ping`.
+/// Creates a connection pool that sets up each session, checks connections that were idle, and
+/// replaces connections that do not respond within `ping`.
 fn pool(
     connections: u32,
     acquire: Duration,
@@ -137,8 +137,8 @@ fn pool(
         })
 }
 
-/// Returns the SQL statement that sets up a session. An SQL statement, and not parameters of the
-/// connection, because connection poolers in session mode refuse or ignore such parameters.
+/// Returns the SQL statement that sets up a session. The settings are not sent as connection
+/// parameters, because connection poolers in session mode refuse or ignore such parameters.
 fn session_setup(server: &PgConnectOptions) -> String {
     let given = server.get_options().unwrap_or_default();
     let missing = SESSION_SETTINGS.iter().filter(|(name, _)| !given.contains(name));
@@ -146,7 +146,8 @@ fn session_setup(server: &PgConnectOptions) -> String {
     format!("SELECT {}", calls.collect::<Vec<_>>().join(", "))
 }
 
-/// Migrates the database. Nodes that start at the same time wait for each other.
+/// Migrates the database to the schema of this program. Nodes that migrate at the same time wait
+/// for each other.
 pub async fn migrate(url: &str) -> StoreResult<()> {
     let primary = Servers::parse(url)?.primary().await?;
     pooler::refuse_transaction_mode(&primary.options).await?;
@@ -168,7 +169,8 @@ async fn migrate_server(server: &PgConnectOptions) -> StoreResult<()> {
     migrated.map_err(|error| error::not_migrated(error, passes))
 }
 
-/// Returns the state of the tables. Changes nothing. Fails like [`open`] for a connection pooler.
+/// Returns the state of the database tables. Changes nothing. Fails like [`open`] if the URL leads
+/// to a connection pooler that does not keep sessions.
 pub async fn inspect(url: &str) -> StoreResult<SchemaState> {
     let primary = Servers::parse(url)?.primary().await?;
     pooler::refuse_transaction_mode(&primary.options).await?;
@@ -176,9 +178,9 @@ pub async fn inspect(url: &str) -> StoreResult<SchemaState> {
     tables::schema_state(connection.map_err(|error| error::not_opened(error, passes))?).await
 }
 
-/// Returns true for the SQLSTATE of a failure that may be temporary: connection (08), transaction
-/// conflict (40), resources (53), operator intervention (57), lock not available (55P03),
-/// transaction idle for too long (25P03), read-only server (25006).
+/// True for the error code (SQLSTATE) of a failure that may be temporary: connection (08),
+/// transaction conflict (40), resources (53), operator intervention (57), lock not available
+/// (55P03), transaction idle for too long (25P03), read-only server (25006).
 fn passes(code: &str) -> bool {
     ["08", "40", "53", "57"].iter().any(|class| code.starts_with(class))
         || matches!(code, "55P03" | "25P03" | "25006")

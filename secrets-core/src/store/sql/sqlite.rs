@@ -1,4 +1,4 @@
-//! Store in an SQLite file, owned by one process.
+//! Store in an SQLite file that only one process may use at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf, absolute};
@@ -15,15 +15,15 @@ use crate::store::{SchemaState, StoreOptions, StoreResult};
 
 type Db = sqlx::Sqlite;
 
-/// Resource to keep open together with the connections: the lock file, if this process owns the
-/// database.
+/// Lock file that is kept open together with the connections; `None` if this process does not own
+/// the database.
 type StoreGuard = Option<File>;
 
-/// Takes the database's write lock at the start of a transaction, so that no transaction fails
-/// later because it cannot get the lock.
+/// SQL statement that begins a transaction and takes the database's write lock immediately, so that
+/// no transaction fails later because it cannot get the lock.
 const BEGIN: &str = "BEGIN IMMEDIATE";
 
-/// Query that checks that migrations have run.
+/// Query that is true if migrations have run on the database.
 const HAS_TABLES: &str =
     "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = '_sqlx_migrations')";
 
@@ -31,7 +31,7 @@ const HAS_TABLES: &str =
 /// to the database file.
 const BEFORE_CLOSE: Option<&str> = Some("PRAGMA wal_checkpoint(TRUNCATE)");
 
-/// Query that checks that the database can be read. It returns no time, because SQLite has no
+/// Query with which a health check reads the database. It returns no time, because SQLite has no
 /// server clock.
 const CLOCK: &str = "SELECT (SELECT NULL FROM instance)";
 
@@ -39,14 +39,14 @@ const CLOCK: &str = "SELECT (SELECT NULL FROM instance)";
 const DATABASE_SIZE: &str =
     "SELECT page_count * page_size AS count FROM pragma_page_count(), pragma_page_size()";
 
-/// Default number of read connections, besides the single write connection.
+/// Default number of connections for reads. There is one more connection, for writes.
 const READERS: u32 = 4;
 
-/// Timeout for locks of other processes, such as a backup.
+/// Maximum time to wait for locks of other processes, such as a backup.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// `FROM` clause for the secrets of an inheritance chain. With `CROSS JOIN`, SQLite keeps this join
-/// order; a plain join would scan all secrets to find the secrets of a few links.
+/// `FROM` clause for the secrets of an inheritance chain. `CROSS JOIN` makes SQLite keep this join
+/// order; with a plain join, it would scan all secrets to find those of a few environments.
 macro_rules! secrets_of_chain {
     ($condition:literal) => {
         concat!("FROM chain c CROSS JOIN secrets s WHERE s.environment_id = c.id ", $condition)
@@ -62,9 +62,9 @@ pub use backup::{Restore, backup};
 pub use tables::SqlStore;
 use tables::{CurrentPools, Pools};
 
-/// Opens a database file. Creates it if it does not exist, and migrates it.
+/// Opens a database file: creates it if it does not exist, and migrates its tables.
 ///
-/// The file is locked for this process through `PATH.lock` until the store is dropped.
+/// The file `PATH.lock` is locked for this process until the store is dropped.
 pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
     let timeouts = options.timeouts;
     // SQLite treats `:memory:` and `file:…` as something other than a file name; an absolute path
@@ -115,7 +115,8 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
 }
 
 /// Opens a database file without a cache, while another process may own it. The tables must have
-/// the schema of this version. Only tables that the owner does not cache may be changed.
+/// the schema of this version of the program. Only tables whose records the owner does not cache
+/// may be changed.
 pub fn open_shared(path: &Path, options: StoreOptions) -> SqlStore {
     let timeouts = options.timeouts;
     let connecting = SqliteConnectOptions::new()
@@ -151,12 +152,13 @@ pub async fn inspect(path: &Path) -> StoreResult<SchemaState> {
     tables::schema_state(connection).await
 }
 
-/// Migrates a database file.
+/// Migrates a database file to the schema of this program.
 pub async fn migrate(path: &Path) -> StoreResult<()> {
     open(path, StoreOptions::default()).await.map(drop)
 }
 
-/// Creates a pool that keeps its connections open: opening one reads the whole schema again.
+/// Creates a connection pool that keeps its connections open, because a new connection reads the
+/// whole schema again.
 fn pool(connections: u32, acquire: Duration) -> PoolOptions<Db> {
     PoolOptions::new()
         .max_connections(connections)
@@ -185,8 +187,8 @@ fn lock(path: &Path) -> StoreResult<File> {
     }
 }
 
-/// Creates the file with private permissions. SQLite gives the files it creates next to it the same
-/// mode.
+/// Creates the file so that only its owner can access it. SQLite gives the files that it creates
+/// next to it the same permissions.
 fn create_private(path: &Path) -> std::io::Result<()> {
     private().truncate(false).open(path).map(drop)
 }
@@ -203,8 +205,8 @@ fn cannot(act: &str, path: &Path, cause: &std::io::Error) -> crate::store::Store
     error::unavailable(format!("cannot {act} {}: {cause}", path.display()))
 }
 
-/// Returns true for the result code of a failure that may be temporary. The primary codes are:
-/// busy, locked, out of memory, I/O error, disk full, cannot open.
+/// True for the result code of a failure that may be temporary: busy, locked, out of memory, I/O
+/// error, disk full, or cannot open.
 fn passes(code: &str) -> bool {
     code.parse::<i32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 7 | 10 | 13 | 14))
 }

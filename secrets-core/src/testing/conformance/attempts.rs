@@ -1,4 +1,4 @@
-//! Rules for rotation attempts, and for the records that are deleted with a rotation.
+//! Conformance rules for rotation attempts, and for the records that are deleted with a rotation.
 
 use super::rotations::elsewhere;
 use super::{assert_duplicate, assert_stale, begin, committed};
@@ -43,7 +43,7 @@ pub async fn all_fields_of_an_attempt_survive(store: &dyn Store) {
     assert_eq!(seen.attempt(AttemptId::draw(at(0))).await.unwrap(), None);
 }
 
-/// Every state and outcome of an attempt is stored.
+/// An attempt can be stored with every state and every outcome.
 pub async fn every_state_of_an_attempt_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");
@@ -66,8 +66,8 @@ pub async fn every_state_of_an_attempt_survives(store: &dyn Store) {
     }
 }
 
-/// `insert_attempt` fails with `Duplicate` while the rotation has an open attempt, and succeeds
-/// after that attempt is concluded.
+/// `insert_attempt` fails with `Duplicate` while the rotation has an unfinished attempt, and
+/// succeeds after that attempt has ended.
 pub async fn one_attempt_of_a_rotation_is_open(store: &dyn Store) {
     let world = World::build(store).await;
     let [of, other] = ["a", "b"].map(|name| rotation(&world.staging, name));
@@ -87,8 +87,8 @@ pub async fn one_attempt_of_a_rotation_is_open(store: &dyn Store) {
     assert_eq!(seen.open_attempt(of.id).await.unwrap(), Some(second));
 }
 
-/// A sequence number is used for one attempt of a rotation only, whether that attempt is open or
-/// concluded.
+/// Two attempts of a rotation cannot have the same sequence number, whether the first one has ended
+/// or not.
 pub async fn the_number_of_an_attempt_is_given_once(store: &dyn Store) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");
@@ -105,7 +105,7 @@ pub async fn the_number_of_an_attempt_is_given_once(store: &dyn Store) {
     assert_eq!(seen.concluded_attempts(of.id, 9).await.unwrap(), [over]);
 }
 
-/// Concluded attempts are listed by sequence number, newest first, up to the limit.
+/// Attempts that have ended are listed by sequence number, newest first, up to the limit.
 pub async fn concluded_attempts_come_newest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");
@@ -163,7 +163,7 @@ pub async fn an_update_stores_the_progress_of_an_attempt(store: &dyn Store) {
     assert_eq!(seen.concluded_attempts(of.id, 9).await.unwrap(), [after]);
 }
 
-/// A concluded attempt never changes, and a deleted one cannot be updated.
+/// An attempt that has ended never changes, and a deleted attempt cannot be updated.
 pub async fn a_concluded_attempt_never_changes(store: &dyn Store) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");
@@ -203,7 +203,7 @@ pub async fn deleting_a_rotation_deletes_its_records(store: &dyn Store) {
     assert_eq!(managed, keys(&["KEY"]));
 }
 
-/// Deleting an environment deletes its rotations with everything that belongs to them.
+/// Deleting an environment deletes its rotations with all records that belong to them.
 pub async fn deleting_an_environment_deletes_its_rotations(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -252,7 +252,7 @@ pub async fn a_deleted_team_has_no_rotations(store: &dyn Store) {
     assert_eq!(seen.rotation(kept.id).await.unwrap(), Some(kept));
 }
 
-/// Rotation with two attempts, a reserved secret key, a webhook and a delivery.
+/// Test data: a rotation with two attempts, a reserved secret key, a webhook and a delivery.
 struct Laden {
     rotation: RotationRecord,
     attempts: [AttemptRecord; 2],
@@ -291,8 +291,8 @@ impl Laden {
     }
 }
 
-/// Pruning deletes old concluded attempts, oldest first, up to the limit. The last attempt of a
-/// rotation and open attempts are kept.
+/// Pruning deletes attempts that ended before a time, oldest first, up to the limit. It keeps the
+/// last attempt of each rotation, and unfinished attempts.
 pub async fn old_attempts_are_pruned(store: &dyn Store) {
     let world = World::build(store).await;
     let busy = RotationRecord { sequence: 5, ..rotation(&world.staging, "busy") };

@@ -1,4 +1,4 @@
-//! Rules for the audit log.
+//! Conformance rules for the audit log.
 
 use std::slice::from_ref;
 
@@ -111,7 +111,7 @@ pub async fn a_limit_leaves_the_newest_entries(store: &dyn Store) {
     }
 }
 
-/// A team's log contains neither the entries of another team nor entries without a team.
+/// A query for a team's log returns neither the entries of another team nor entries without a team.
 pub async fn a_team_has_entries_of_its_own(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -177,7 +177,7 @@ pub async fn adding_no_entries_does_nothing(store: &dyn Store) {
     );
 }
 
-/// Hundreds of audit log entries can be inserted in one call.
+/// Hundreds of audit log entries can be inserted in a single call.
 pub async fn hundreds_of_entries_are_inserted_at_once(store: &dyn Store) {
     let world = World::build(store).await;
     let entries: Vec<_> = (0..500).rev().map(|age| entry(&world.team, "many", at(age))).collect();
@@ -217,8 +217,8 @@ pub async fn an_entry_outlives_the_resource_it_describes(store: &dyn Store) {
     assert_eq!(found, [of_deleted]);
 }
 
-/// An audit log entry may name resources that are deleted or never existed: there are no foreign
-/// keys.
+/// An audit log entry may contain IDs of resources that are deleted or never existed: the table has
+/// no foreign keys.
 pub async fn an_entry_refers_to_nothing(store: &dyn Store) {
     let world = World::build(store).await;
     let team = TeamId::draw(at(0));
@@ -257,8 +257,8 @@ fn actions(entries: &[AuditRecord]) -> Vec<&str> {
     entries.iter().map(|entry| entry.action.as_str()).collect()
 }
 
-/// Anonymizing a user removes name and e-mail address from that user's entries, but keeps the ID
-/// and the action. Other entries are unchanged.
+/// Anonymizing a user removes name and e-mail address from the entries whose actor is the user, but
+/// keeps the ID and the action. Other entries are unchanged.
 pub async fn a_forgotten_actor_loses_name_and_address(store: &dyn Store) {
     let world = World::build(store).await;
     let by = |actor_type: &str, actor: UserId, second| AuditRecord {

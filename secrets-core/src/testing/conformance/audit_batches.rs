@@ -1,4 +1,4 @@
-//! Rules for batches of audit entries.
+//! Conformance rules for batches of audit entries.
 
 use std::slice::from_ref;
 
@@ -15,7 +15,7 @@ pub(super) async fn add_batch(store: &dyn Store, entries: &[AuditRecord]) {
     tx.commit().await.unwrap();
 }
 
-/// Replaces all batches by their audit entries, at most `limit` batches in each transaction.
+/// Replaces all batches by their single audit entries, at most `limit` batches in each transaction.
 pub(super) async fn expand(store: &dyn Store, limit: u32) -> StoreResult<()> {
     let mut behind = AuditBatchId::NIL;
     loop {
@@ -36,8 +36,8 @@ async fn newest(reads: &mut dyn Reads, world: &World) -> Vec<AuditRecord> {
     reads.audit_entries(&AuditFilter::newest(world.team.id, 1_000)).await.unwrap()
 }
 
-/// Audit entries of a batch are loaded with all their fields, and can then be inserted
-/// individually, each in the log of its team.
+/// Audit entries of a batch are loaded with all their fields. They can then be inserted one by one,
+/// each into the log of its team.
 pub async fn entries_of_a_batch_survive(store: &dyn Store) {
     let world = World::build(store).await;
     let full = AuditRecord {
@@ -72,7 +72,8 @@ pub async fn entries_of_a_batch_survive(store: &dyn Store) {
     assert_eq!(reads.audit_batches(AuditBatchId::NIL, 1).await.unwrap(), []);
 }
 
-/// An audit entry that is in two batches, or both in a batch and in the log, is listed once.
+/// An audit entry that is stored twice (in two batches, or in a batch and in the log) is listed
+/// once.
 pub async fn an_entry_in_two_batches_is_listed_once(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = [1, 2, 3].map(|age| entry(&world.team, &format!("e{age}"), at(age)));
@@ -111,7 +112,7 @@ pub async fn an_empty_batch_is_not_stored(store: &dyn Store) {
     assert_eq!(read(store).await.audit_batches(AuditBatchId::NIL, 1).await.unwrap(), []);
 }
 
-/// A transaction that is rolled back changes no batches.
+/// A transaction that is rolled back neither inserts nor deletes batches.
 pub async fn a_rollback_keeps_the_batches(store: &dyn Store) {
     let world = World::build(store).await;
     let entry = entry(&world.team, "secret.read", at(1));
@@ -128,8 +129,8 @@ pub async fn a_rollback_keeps_the_batches(store: &dyn Store) {
     assert_eq!(newest(&mut *read(store).await, &world).await, [entry]);
 }
 
-/// Audit entries that are inserted with positions are part of the audit chain. If one of the
-/// entries exists, the insertion fails with `Stale`.
+/// Audit entries that are inserted with their positions are part of the audit chain. If one of the
+/// entries already exists, the insertion fails with `Stale`.
 pub async fn sealed_entries_are_inserted_once(store: &dyn Store) {
     let world = World::build(store).await;
     let sealed = |position: u64, age| AuditRecord {

@@ -1,4 +1,4 @@
-//! Rules for audit chains, and for queries of the audit log.
+//! Conformance rules for audit chains, and for queries of the audit log.
 
 use chrono::TimeDelta;
 use uuid::Uuid;
@@ -15,7 +15,8 @@ fn head(team: Option<TeamId>, position: u64) -> AuditHead {
     AuditHead { team, base: 0, base_hash: [0; 32], position, hash, mac: [7; 32] }
 }
 
-/// Returns positions and hashes for appending these entries to an audit chain that ends at `end`.
+/// Returns the positions and hashes with which these entries are appended to an audit chain that
+/// ends at position `end`.
 fn seals(entries: &[AuditRecord], end: u64) -> Vec<(AuditId, AuditSeal)> {
     let place = |position| AuditSeal { position, previous_hash: [1; 32], hash: [2; 32] };
     entries.iter().zip(end + 1..).map(|(entry, position)| (entry.id, place(position))).collect()
@@ -27,7 +28,8 @@ async fn add(store: &dyn Store, entries: &[AuditRecord]) {
     tx.commit().await.unwrap();
 }
 
-/// Inserts entries `e1`, `e2`, … of the world's team and appends them to its audit chain.
+/// Inserts `count` audit entries, `e1`, `e2`, …, of the test world's team, and appends them to the
+/// team's audit chain.
 async fn sealed(store: &dyn Store, world: &World, count: u64) -> Vec<AuditRecord> {
     let entries: Vec<_> = (1..=count)
         .map(|number| entry(&world.team, &format!("e{number}"), at(i64::try_from(number).unwrap())))
@@ -43,7 +45,8 @@ fn actions(entries: &[AuditRecord]) -> Vec<&str> {
     entries.iter().map(|entry| entry.action.as_str()).collect()
 }
 
-/// A new entry is in no audit chain. `unsealed_audit` lists such entries of a team, oldest first.
+/// A new audit entry is not in any audit chain. `unsealed_audit` lists such entries of a team,
+/// oldest first.
 pub async fn a_new_entry_has_no_position(store: &dyn Store) {
     let world = World::build(store).await;
     let without_team = AuditRecord { team: None, ..entry(&world.team, "without a team", at(1)) };
@@ -68,7 +71,7 @@ pub async fn a_new_entry_has_no_position(store: &dyn Store) {
     assert_eq!(reads.audit_heads().await.unwrap(), []);
 }
 
-/// Position, hash and the new head of the audit chain are stored as given.
+/// The position and hash of an entry, and the new head of the audit chain, are stored unchanged.
 pub async fn a_position_is_kept(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = [entry(&world.team, "one", at(1)), entry(&world.team, "two", at(2))];
@@ -105,7 +108,7 @@ pub async fn entries_without_a_team_are_chained_too(store: &dyn Store) {
     assert_eq!(reads.audit_heads().await.unwrap().len(), 2);
 }
 
-/// An audit chain can be extended only at its current end, and started only once.
+/// An audit chain can be extended only at its current end, and can be started only once.
 pub async fn a_chain_with_another_head_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     sealed(store, &world, 2).await;
@@ -123,7 +126,7 @@ pub async fn a_chain_with_another_head_is_stale(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.unsealed_teams().await.unwrap(), []);
 }
 
-/// An entry can be appended to an audit chain only once, and a deleted entry cannot be appended.
+/// An entry can be appended to an audit chain only once. A deleted entry cannot be appended.
 pub async fn an_entry_gets_one_position(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = sealed(store, &world, 2).await;
@@ -147,7 +150,7 @@ pub async fn thousands_of_entries_get_positions(store: &dyn Store) {
     assert_eq!(reads.audit_chain(Some(world.team.id), 0, 7).await.unwrap().len(), 7);
 }
 
-/// Pruning deletes entries from the start of an audit chain and leaves the rest unchanged.
+/// Pruning deletes entries from the start of an audit chain and leaves its other entries unchanged.
 pub async fn a_chain_loses_its_beginning(store: &dyn Store) {
     let world = World::build(store).await;
     let (team, entries) = (Some(world.team.id), sealed(store, &world, 4).await);
@@ -164,7 +167,8 @@ pub async fn a_chain_loses_its_beginning(store: &dyn Store) {
     assert_eq!(listed.len(), 1);
 }
 
-/// `prune_audit` fails with `Stale` if the base or the end of the stored chain is not as expected.
+/// `prune_audit` fails with `Stale` if the start or the end of the stored chain is not the expected
+/// one.
 pub async fn a_chain_that_changed_is_not_pruned(store: &dyn Store) {
     let world = World::build(store).await;
     sealed(store, &world, 4).await;
@@ -225,7 +229,7 @@ pub async fn pages_follow_each_other(store: &dyn Store) {
     }
 }
 
-/// Each field of the filter selects only the entries that match it.
+/// For each field of the filter, a query returns only the entries that match it.
 pub async fn a_query_returns_the_matching_entries(store: &dyn Store) {
     let world = World::build(store).await;
     let wanted_entry = AuditRecord {
@@ -289,8 +293,8 @@ pub async fn a_query_returns_entries_of_its_team_only(store: &dyn Store) {
     }
 }
 
-/// `audit_entry_at` returns the last entry of a range with the given number of entries, in both
-/// sort orders. It ignores the conditions of the filter that are not part of the range.
+/// `audit_entry_at` returns the entry at a given position within the filter's scope, time range and
+/// cursor, in both sort orders. It ignores the other conditions of the filter.
 pub async fn a_range_ends_at_the_entry_counted(store: &dyn Store) {
     let world = World::build(store).await;
     let times = [1, 2, 2, 3, 4, 5];

@@ -1,11 +1,12 @@
-//! Rules for changing environments, and for their inheritance chains.
+//! Conformance rules for changing environments, and for their inheritance chains.
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::model::{Principal, Subject};
 use crate::store::{EnvironmentRecord, Store};
 use crate::testing::fixtures::{World, at, environment, project, project_key};
 
-/// An update replaces name, parent, description and update time, and nothing else.
+/// An update replaces the name, parent, description and update time of an environment, and nothing
+/// else.
 pub async fn an_update_replaces_all_fields_of_an_environment(store: &dyn Store) {
     let world = World::build(store).await;
     let changed = EnvironmentRecord {
@@ -32,7 +33,7 @@ pub async fn an_update_replaces_all_fields_of_an_environment(store: &dyn Store) 
     assert_eq!(found, [world.development, changed, world.production]);
 }
 
-/// A parent and a description can be removed.
+/// An update can remove the parent and the description of an environment.
 pub async fn an_update_can_clear_parent_and_description(store: &dyn Store) {
     let world = World::build(store).await;
     let child = EnvironmentRecord {
@@ -52,7 +53,7 @@ pub async fn an_update_can_clear_parent_and_description(store: &dyn Store) {
 }
 
 /// Renaming an environment to the name of another environment in the project, ignoring case, fails
-/// with `Duplicate`; the transaction stays usable.
+/// with `Duplicate`. The transaction can still be used.
 pub async fn a_name_in_use_is_a_duplicate(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -71,7 +72,7 @@ pub async fn a_name_in_use_is_a_duplicate(store: &dyn Store) {
     assert_eq!(found, [world.development, louder, world.production]);
 }
 
-/// An environment may have the previous name of another environment, or a name that is used in
+/// An environment may get the previous name of another environment, or a name that is used in
 /// another project.
 pub async fn a_previous_name_is_free(store: &dyn Store) {
     let world = World::build(store).await;

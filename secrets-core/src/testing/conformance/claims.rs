@@ -1,4 +1,4 @@
-//! Rules for concurrent claims.
+//! Conformance rules for concurrent claims of deliveries.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Rules for reads after commits: a reader sees every committed change, also if the record was read
-//! before the change.
+//! Conformance rules for reads after commits: a reader sees every committed change, even if it read
+//! the record before the change.
 
 use std::slice::from_ref;
 
@@ -15,8 +15,9 @@ use crate::store::{
 };
 use crate::testing::fixtures::{World, at, environment, member, next_version, secret, token};
 
-/// Returns the results of all cached lookups as text: users, a token, and environments resolved by
-/// project ID and slug, for users and a token, with each selection.
+/// Returns the results of all cached lookups as text. Looks up users, a service token, and
+/// environments (by project ID and by slug, as each user and as the token, with each selection of
+/// secrets).
 async fn seen(reads: &mut dyn Reads, world: &World, token: &TokenRecord) -> String {
     let mut seen = Vec::new();
     for user in [&world.owner, &world.member] {
@@ -42,7 +43,8 @@ async fn seen(reads: &mut dyn Reads, world: &World, token: &TokenRecord) -> Stri
     seen.join("\n")
 }
 
-/// Checks that two consecutive readers return the same results as a transaction.
+/// Checks that two consecutive readers return the same results as a transaction, which never uses
+/// the cache.
 async fn check(store: &dyn Store, world: &World, token: &TokenRecord, change: &str) -> String {
     let mut tx = begin(store).await;
     let expected = seen(tx.as_mut(), world, token).await;
@@ -53,7 +55,8 @@ async fn check(store: &dyn Store, world: &World, token: &TokenRecord, change: &s
     expected
 }
 
-/// Makes the change with this number. Returns its name, or `None` if there is no such change.
+/// Makes the change with this number. Returns the name of the change, or `None` if there are no
+/// more changes.
 #[expect(clippy::too_many_lines, reason = "a list with an arm for each kind of change")]
 async fn change(
     tx: &mut dyn Tx,
@@ -151,7 +154,7 @@ async fn change(
     Some(name)
 }
 
-/// Records in addition to the records of the world.
+/// Test records in addition to those of the test world.
 struct Fixture {
     child: EnvironmentRecord,
     own: SecretRecord,
@@ -205,7 +208,7 @@ pub async fn a_reader_sees_every_committed_change(store: &dyn Store) {
     }
 }
 
-/// A transaction that is rolled back does not change the results of lookups.
+/// The changes of a transaction that is rolled back do not affect the results of lookups.
 pub async fn a_rollback_reports_no_changes(store: &dyn Store) {
     let world = World::build(store).await;
     let fixture = Fixture::build(store, &world).await;

@@ -1,4 +1,4 @@
-//! Rules for device logins of command-line clients.
+//! Conformance rules for device logins of command-line clients.
 
 use chrono::TimeDelta;
 
@@ -23,7 +23,7 @@ fn login() -> DeviceLoginRecord {
     }
 }
 
-/// Returns the details of a command-line client, with every field set.
+/// Creates the details of a command-line client, with every field set.
 pub(super) fn telling() -> DeviceClient {
     DeviceClient {
         name: Some("secrets 1.0".parse().unwrap()),
@@ -33,8 +33,8 @@ pub(super) fn telling() -> DeviceClient {
     }
 }
 
-/// All fields of a login are stored, and the login is found by its device code and by its user
-/// code.
+/// All fields of a device login are stored. The login can be found by its device code and by its
+/// user code.
 pub async fn a_login_is_found_by_either_code(store: &dyn Store) {
     let world = World::build(store).await;
     let bare = login();
@@ -60,7 +60,7 @@ pub async fn a_login_is_found_by_either_code(store: &dyn Store) {
     }
 }
 
-/// A login cannot be inserted if another login has its device code or its user code.
+/// Inserting a login fails if another login has the same device code or the same user code.
 pub async fn a_code_belongs_to_one_login(store: &dyn Store) {
     let first = login();
     let mut tx = begin(store).await;
@@ -75,7 +75,7 @@ pub async fn a_code_belongs_to_one_login(store: &dyn Store) {
     tx.insert_device_login(&login()).await.unwrap();
 }
 
-/// A login can be updated only if its stored status is the expected status.
+/// Updating a login fails if its stored status is not the expected one.
 pub async fn a_login_is_decided_once(store: &dyn Store) {
     let world = World::build(store).await;
     let pending = login();
@@ -101,7 +101,7 @@ pub async fn a_login_is_decided_once(store: &dyn Store) {
     assert_eq!(reads.login_by_user_code(&pending.code).await.unwrap(), Some(approved));
 }
 
-/// `delete_device_logins` deletes the logins that a user decided, and no other logins.
+/// `delete_device_logins` deletes the logins that a user approved or denied, and no other logins.
 pub async fn decided_logins_are_deleted_by_user(store: &dyn Store) {
     let world = World::build(store).await;
     let decided =
@@ -121,7 +121,8 @@ pub async fn decided_logins_are_deleted_by_user(store: &dyn Store) {
     }
 }
 
-/// `delete_ended_logins` deletes expired logins, with microsecond precision.
+/// `delete_ended_logins` deletes the logins that have expired at a given microsecond, and no
+/// others.
 pub async fn ended_logins_are_removed(store: &dyn Store) {
     let (over, alive) = (
         DeviceLoginRecord { expires_at: at(60), ..login() },

@@ -1,4 +1,4 @@
-//! Rules for environments.
+//! Conformance rules for environments.
 
 use std::slice::from_ref;
 
@@ -9,8 +9,8 @@ use crate::testing::fixtures::{
     World, at, environment, next_version, project, project_key, secret, token,
 };
 
-/// All fields of an environment are stored, with optional ones present or absent, and with the
-/// largest numbers.
+/// All fields of an environment are stored: with optional fields present or absent, and with the
+/// largest possible numbers.
 pub async fn everything_of_an_environment_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let full = EnvironmentRecord {
@@ -33,7 +33,7 @@ pub async fn everything_of_an_environment_survives(store: &dyn Store) {
     assert_eq!(found, [world.development, world.staging, world.production, full]);
 }
 
-/// A name is unique within a project, ignoring case.
+/// An environment name is unique within its project, ignoring case.
 pub async fn a_name_is_unique_within_its_project_in_any_case(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -63,7 +63,7 @@ pub async fn two_projects_may_use_the_same_environment_name(store: &dyn Store) {
     assert_eq!(seen.environments(world.project.id, member).await.unwrap().len(), 3);
 }
 
-/// Environments are listed by position, in whatever order they were created.
+/// Environments are listed by position, whatever the order of their creation.
 pub async fn environments_come_by_position(store: &dyn Store) {
     let world = World::build(store).await;
     let [last, middle] = [("a", 20), ("z", 10)].map(|(name, position)| EnvironmentRecord {
@@ -80,7 +80,7 @@ pub async fn environments_come_by_position(store: &dyn Store) {
     assert_eq!(found, [world.development, world.staging, world.production, middle, last]);
 }
 
-/// An unknown project has no environments.
+/// The list of environments is empty for a project that does not exist.
 pub async fn an_unknown_project_has_no_environments(store: &dyn Store) {
     let world = World::build(store).await;
     let unknown = project(&world.team, "unknown").id;
@@ -90,7 +90,7 @@ pub async fn an_unknown_project_has_no_environments(store: &dyn Store) {
     assert_eq!(found.unwrap(), []);
 }
 
-/// A token lists only the environments in its scope.
+/// The list for a service token contains only the environments in the token's scope.
 pub async fn a_token_lists_the_environments_of_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let everywhere = token(&world.team, &world.owner);
@@ -111,7 +111,8 @@ pub async fn a_token_lists_the_environments_of_its_scope(store: &dyn Store) {
     assert_eq!(some, [world.development, world.staging]);
 }
 
-/// A token with the scope of all environments lists only environments of the projects in its scope.
+/// The list for a service token with access to all environments contains only environments of the
+/// projects in its scope.
 pub async fn a_token_lists_no_environments_of_a_project_beyond_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -131,7 +132,7 @@ pub async fn a_token_lists_no_environments_of_a_project_beyond_its_scope(store: 
     }
 }
 
-/// Only direct child environments are listed, ordered by name, upper case before lower case.
+/// `child_environments` lists only direct children, ordered by name, upper case before lower case.
 pub async fn children_are_direct_and_ordered_by_name(store: &dyn Store) {
     let world = World::build(store).await;
     let child = |name, of: &EnvironmentRecord| EnvironmentRecord {
@@ -176,8 +177,8 @@ pub async fn deleting_an_environment_deletes_its_secrets(store: &dyn Store) {
     assert_eq!(left, [world.development, world.production]);
 }
 
-/// An environment that other environments inherit from cannot be deleted, because its children
-/// would lose secrets.
+/// Deleting an environment fails while other environments inherit from it, because they would lose
+/// secrets.
 pub async fn an_environment_with_children_is_not_deleted(store: &dyn Store) {
     let world = World::build(store).await;
     let child = EnvironmentRecord {
@@ -220,7 +221,8 @@ pub async fn the_name_of_a_deleted_environment_is_free(store: &dyn Store) {
     assert_eq!(resolved.chain[0].secrets, []);
 }
 
-/// Deleting or touching a deleted environment fails with `Stale`.
+/// Deleting a deleted environment, or increasing its revision (`touch_environment`), fails with
+/// `Stale`.
 pub async fn an_environment_that_is_gone_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -233,7 +235,8 @@ pub async fn an_environment_that_is_gone_is_stale(store: &dyn Store) {
     }
 }
 
-/// Locking or touching an environment of a deleted project fails with `Stale`.
+/// Locking an environment of a deleted project, or increasing its revision (`touch_environment`),
+/// fails with `Stale`.
 pub async fn an_environment_of_a_deleted_project_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -246,7 +249,7 @@ pub async fn an_environment_of_a_deleted_project_is_stale(store: &dyn Store) {
     assert_stale(touched, Subject::Environment);
 }
 
-/// Touching an environment increases its revision by the step and returns the new revision.
+/// `touch_environment` adds the step to the environment's revision and returns the new revision.
 pub async fn touching_counts_from_the_stored_revision(store: &dyn Store) {
     let world = World::build(store).await;
     let busy = EnvironmentRecord { revision: 1 << 40, ..environment(&world.project, "busy") };
@@ -261,7 +264,8 @@ pub async fn touching_counts_from_the_stored_revision(store: &dyn Store) {
     assert_eq!(tx.touch_environment(busy.id, 1).await.unwrap().revision, busy.revision + 3);
 }
 
-/// Touching an environment changes its revision, and nothing else. Locking it changes nothing.
+/// `touch_environment` changes the revision of an environment, and nothing else. Locking an
+/// environment changes nothing.
 pub async fn touching_changes_nothing_but_the_revision(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -295,7 +299,7 @@ pub async fn environment_names_are_no_patterns(store: &dyn Store) {
     }
 }
 
-/// Deleting a child environment does not delete the secrets it inherited.
+/// Deleting a child environment does not delete the secrets that it inherited from its parent.
 pub async fn deleting_a_child_keeps_the_inherited_secrets(store: &dyn Store) {
     let world = World::build(store).await;
     let child = EnvironmentRecord {

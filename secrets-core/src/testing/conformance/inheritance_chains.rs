@@ -1,4 +1,4 @@
-//! Rules for the inheritance chain of a resolved environment.
+//! Conformance rules for the inheritance chain of a resolved environment.
 
 use std::slice::from_ref;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::store::{EnvironmentRecord, ResolvedEnvironment, Selection, Store};
 use crate::testing::fixtures::{World, environment, secret};
 
 /// An inheritance chain begins with the environment itself and continues with its ancestors,
-/// whatever its length and in whichever order they were created.
+/// whatever the length of the chain and the order of their creation.
 pub async fn a_chain_comes_nearest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let chain = inherit(store, &world, 16).await;
@@ -27,7 +27,7 @@ pub async fn a_chain_comes_nearest_first(store: &dyn Store) {
     }
 }
 
-/// An inheritance chain has at most [`ResolvedEnvironment::MAX_LINKS`] links.
+/// An inheritance chain has at most [`ResolvedEnvironment::MAX_LINKS`] environments.
 pub async fn resolving_reaches_one_link_beyond_the_longest_chain(store: &dyn Store) {
     let world = World::build(store).await;
     let chain = inherit(store, &world, 20).await;
@@ -45,7 +45,8 @@ pub async fn resolving_reaches_one_link_beyond_the_longest_chain(store: &dyn Sto
     assert_eq!(names(&resolved), expected);
 }
 
-/// If an environment inherits from itself, its inheritance chain repeats this link up to the limit.
+/// If an environment inherits from itself, its inheritance chain contains it repeatedly, up to the
+/// maximum length.
 pub async fn a_cycle_shows_as_a_repeated_link(store: &dyn Store) {
     let world = World::build(store).await;
     let circle = environment(&world.project, "circle");
@@ -66,8 +67,8 @@ pub async fn a_cycle_shows_as_a_repeated_link(store: &dyn Store) {
     }
 }
 
-/// The inheritance chain of an environment that inherits from a cycle contains the environment,
-/// then the repeated links of the cycle.
+/// If an ancestor of an environment is part of a cycle, the inheritance chain contains the
+/// environment, and then the environments of the cycle repeatedly.
 pub async fn a_cycle_further_up_shows_as_a_repeated_link(store: &dyn Store) {
     let world = World::build(store).await;
     let circle = environment(&world.project, "circle");

@@ -1,4 +1,5 @@
-//! Rules for the record and the cryptographic keys of the instance, and for queries about all data.
+//! Conformance rules for the record and the cryptographic keys of the instance, and for queries
+//! about all data.
 
 use std::slice::from_ref;
 
@@ -10,7 +11,7 @@ use crate::testing::fixtures::{
     World, at, environment, next_version, project, project_key, secret, user,
 };
 
-/// An empty store has no instance record, no other data and no secrets.
+/// An empty store contains no instance record, no secrets and no other data.
 pub async fn an_empty_store_has_no_data(store: &dyn Store) {
     let mut seen = read(store).await;
 
@@ -20,8 +21,8 @@ pub async fn an_empty_store_has_no_data(store: &dyn Store) {
     assert!(seen.sample(SecretId::draw(at(0))).await.unwrap().is_none());
 }
 
-/// The instance record and its cryptographic keys, one per purpose, are stored as given, also with
-/// the largest numbers.
+/// The instance record and its cryptographic keys (one per purpose) are stored unchanged, even with
+/// the largest possible numbers.
 pub async fn an_instance_is_stored_with_its_keys(store: &dyn Store) {
     let (instance, keys) = installation();
     let mut tx = begin(store).await;
@@ -33,7 +34,8 @@ pub async fn an_instance_is_stored_with_its_keys(store: &dyn Store) {
     assert_eq!(all_of_keys(&found_keys), all_of_keys(&keys));
 }
 
-/// A store has one instance record: a second one is refused, and the first stays unchanged.
+/// A store has only one instance record: inserting a second one fails, and the first stays
+/// unchanged.
 pub async fn only_one_instance_can_be_created(store: &dyn Store) {
     let ((first, keys), (second, other_keys)) = (installation(), installation());
     let mut tx = begin(store).await;
@@ -50,7 +52,7 @@ pub async fn only_one_instance_can_be_created(store: &dyn Store) {
 }
 
 /// `replace_root_key` replaces the root key ID and the wrapped instance key, and nothing else. It
-/// fails with `Stale` if the stored key differs from the expected key. A rollback restores the
+/// fails with `Stale` if the stored key differs from the expected one. A rollback restores the
 /// earlier key.
 pub async fn a_root_key_is_replaced_once(store: &dyn Store) {
     let (before, keys) = installation();
@@ -122,8 +124,8 @@ pub async fn a_deleted_project_leaves_data(store: &dyn Store) {
     assert!(committed(store, tx).await.has_data().await.unwrap());
 }
 
-/// `secret_range` returns the lowest and the highest secret ID. Both are the same if there is one
-/// secret.
+/// `secret_range` returns the lowest and the highest secret ID. If there is only one secret, both
+/// are the same.
 pub async fn the_range_goes_from_the_oldest_secret_to_the_newest(store: &dyn Store) {
     let world = World::build(store).await;
     let [oldest, middle, newest] = three(&world);
@@ -139,7 +141,7 @@ pub async fn the_range_goes_from_the_oldest_secret_to_the_newest(store: &dyn Sto
     assert_eq!(seen.secret_range().await.unwrap(), Some((oldest.id, middle.id)));
 }
 
-/// `sample` returns the secret with the lowest ID that is not below the given ID.
+/// `sample` returns the secret with the lowest ID that is equal to or higher than the given ID.
 pub async fn a_sample_is_the_first_secret_from_an_id_on(store: &dyn Store) {
     let world = World::build(store).await;
     let [oldest, middle, newest] = three(&world);
@@ -181,7 +183,7 @@ pub async fn a_sample_includes_the_key_of_its_project(store: &dyn Store) {
     assert_eq!(sample.key, Some(key));
 }
 
-/// Returns an instance with a cryptographic key for every purpose.
+/// Creates an instance with a cryptographic key for each purpose.
 pub(super) fn installation() -> (InstanceRecord, Vec<InstanceKeyRecord>) {
     let instance = InstanceRecord {
         id: InstanceId::draw(at(0)),
@@ -200,7 +202,7 @@ pub(super) fn installation() -> (InstanceRecord, Vec<InstanceKeyRecord>) {
     (instance, keys.into())
 }
 
-/// Returns secrets created at three different times.
+/// Creates three secrets with different creation times.
 fn three(world: &World) -> [SecretRecord; 3] {
     [(10, "Z"), (20, "A"), (30, "M")].map(|(age, key)| SecretRecord {
         id: SecretId::draw(at(age)),
@@ -214,7 +216,7 @@ fn all_of(instance: &InstanceRecord) -> impl PartialEq + std::fmt::Debug {
     (id, root_key, kek_id, wrapped_kek, canary, epoch, created_at)
 }
 
-/// Returns ID and content of the cryptographic keys, ordered by purpose, for comparison.
+/// Returns the IDs and contents of the cryptographic keys, ordered by purpose, for comparison.
 fn all_of_keys(keys: &[InstanceKeyRecord]) -> Vec<(u32, u32, Vec<u8>)> {
     let mut keys: Vec<_> =
         keys.iter().map(|key| (key.purpose as u32, key.kek_id, key.wrapped.clone())).collect();

@@ -1,4 +1,4 @@
-//! Rules for invitations.
+//! Conformance rules for invitations.
 
 use std::slice::from_ref;
 
@@ -10,7 +10,7 @@ use crate::model::{InvitationId, Role, Subject};
 use crate::store::{InvitationRecord, Store, TeamRecord, UserRecord};
 use crate::testing::fixtures::{World, at, invitation};
 
-/// An invitation is found by every lookup, with all its fields.
+/// An invitation is found by its ID, token MAC, team and e-mail address, with all its fields.
 pub async fn an_invitation_is_found_by_id_hash_team_and_address(store: &dyn Store) {
     let world = World::build(store).await;
     let full = InvitationRecord {
@@ -33,7 +33,8 @@ pub async fn an_invitation_is_found_by_id_hash_team_and_address(store: &dyn Stor
     assert_eq!(seen.invitations_to(&full.email).await.unwrap(), [full]);
 }
 
-/// No invitation is found by an unknown ID, MAC, team or address, even if it is almost the same.
+/// A lookup by an unknown ID, MAC, team or address finds no invitation, even if the value is
+/// similar to a known one.
 pub async fn an_unknown_invitation_is_not_found(store: &dyn Store) {
     let world = World::build(store).await;
     let known = invitation(&world.team, &world.owner, "new@example.com");
@@ -51,8 +52,8 @@ pub async fn an_unknown_invitation_is_not_found(store: &dyn Store) {
     assert_eq!(seen.invitations_to(&other).await.unwrap(), []);
 }
 
-/// A second invitation of an address to the same team fails with `Duplicate`; an address may be
-/// invited to several teams.
+/// Inviting an address twice to the same team fails with `Duplicate`. An address may be invited to
+/// several teams.
 pub async fn an_address_is_invited_to_a_team_once(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -123,7 +124,7 @@ pub async fn an_invitation_names_team_and_inviter_as_they_are_now(store: &dyn St
     assert_eq!(found, Some(expected));
 }
 
-/// After an invitation is sent again, it is found by its new token only.
+/// After an invitation is sent again, it is found only by the MAC of its new token.
 pub async fn an_invitation_that_is_sent_again_is_found_by_its_new_hash(store: &dyn Store) {
     let world = World::build(store).await;
     let first = invitation(&world.team, &world.owner, "x@example.com");
@@ -144,7 +145,7 @@ pub async fn an_invitation_that_is_sent_again_is_found_by_its_new_hash(store: &d
     assert_eq!(seen.invitation_by_mac(&second.mac).await.unwrap(), Some(second));
 }
 
-/// Sending or deleting an invitation fails with `Stale` if the invitation was sent again after it
+/// Sending an invitation again, or deleting it, fails with `Stale` if it was sent again after it
 /// was read.
 pub async fn a_concurrently_resent_invitation_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
@@ -161,7 +162,7 @@ pub async fn a_concurrently_resent_invitation_is_stale(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.invitation(first.id).await.unwrap(), Some(second));
 }
 
-/// An invitation can be deleted once. After that its address can be invited again.
+/// An invitation can be deleted only once. After that, its address can be invited again.
 pub async fn a_deleted_invitation_is_gone(store: &dyn Store) {
     let world = World::build(store).await;
     let [gone, kept] = ["gone@example.com", "kept@example.com"]
@@ -180,7 +181,8 @@ pub async fn a_deleted_invitation_is_gone(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.invitation_by_mac(&gone.mac).await.unwrap(), None);
 }
 
-/// `count_members_and_invitations` counts the members, and the invitations that have not expired.
+/// `count_members_and_invitations` counts the members of a team and its invitations that have not
+/// expired.
 pub async fn members_and_invitations_are_counted_together(store: &dyn Store) {
     let world = World::build(store).await;
     let until = |end, email: &str| InvitationRecord {

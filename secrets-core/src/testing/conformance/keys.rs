@@ -1,4 +1,5 @@
-//! Rules for the versions of project keys, and for the records that are encrypted with them.
+//! Conformance rules for the versions of project keys, and for the records that are encrypted with
+//! them.
 
 use std::slice::from_ref;
 
@@ -23,8 +24,8 @@ fn replaced(key: &ProjectKeyRecord, newest: &ProjectKeyRecord, second: i64) -> R
     ReplacedKey { key: key.clone(), replaced_at: at(second), newest: newest.clone() }
 }
 
-/// A later request to replace project keys supersedes an earlier one. The end of an earlier request
-/// does not delete a later request.
+/// A later request to replace project keys replaces an earlier one. Finishing an earlier request
+/// does not delete a later one.
 pub async fn the_latest_request_for_keys_counts(store: &dyn Store) {
     assert_eq!(read(store).await.project_key_request().await.unwrap(), None);
     for (second, expected) in [(5, 5), (9, 9), (7, 9)] {
@@ -41,8 +42,9 @@ pub async fn the_latest_request_for_keys_counts(store: &dyn Store) {
     }
 }
 
-/// `aged_project_keys` returns the newest key of each project if the key was created before the
-/// given time. The first key has the creation time of its project, a later key its insertion time.
+/// `aged_project_keys` returns the newest key of each project if that key was created before the
+/// given time. A project's first key has the creation time of the project; a later key has the time
+/// of its insertion.
 pub async fn the_newest_key_is_found_by_its_age(store: &dyn Store) {
     let world = World::build(store).await;
     let second = version(&world.key, 2);
@@ -59,9 +61,9 @@ pub async fn the_newest_key_is_found_by_its_age(store: &dyn Store) {
     assert_eq!(seen.aged_project_keys(at(61), 9).await.unwrap(), [second]);
 }
 
-/// A project key is listed as replaced from the insertion of the next version until it is retired,
-/// together with the newest key of the project. Each version exists once in a project; the versions
-/// of different projects are independent.
+/// A project key is listed as replaced after the next version was inserted and until it is retired.
+/// It is listed together with the newest key of the project. Versions are unique within a project
+/// and independent of other projects.
 pub async fn a_replaced_key_is_listed_until_it_is_retired(store: &dyn Store) {
     let world = World::build(store).await;
     let (first, id) = (&world.key, world.project.id);
@@ -132,7 +134,7 @@ async fn purge(store: &dyn Store, world: &World) -> PurgeProgress {
     progress
 }
 
-/// Objects with an encrypted record in every column that contains such records.
+/// Test objects with an encrypted record in every column that contains such records.
 struct Encrypted {
     secrets: [SecretRecord; 2],
     previous: SecretRecord,
@@ -163,7 +165,7 @@ async fn encrypted(store: &dyn Store, world: &World) -> Encrypted {
 }
 
 impl Encrypted {
-    /// Returns the rows of a column, in the order of object and version.
+    /// Returns the expected rows of a column, ordered by object and version.
     fn rows(&self, column: SealedColumn) -> Vec<SealedRow> {
         let of = |object: Uuid, sealed: &Sealed| SealedRow {
             environment: self.rotation.environment,
@@ -210,7 +212,7 @@ impl Encrypted {
     }
 }
 
-/// Records of a project that are encrypted with a version of its key are listed in pages, for each
+/// Records that are encrypted with one version of a project's key are listed in pages, for each
 /// column.
 pub async fn encrypted_records_are_found_by_the_version_of_their_key(store: &dyn Store) {
     let world = World::build(store).await;
@@ -239,7 +241,8 @@ pub async fn encrypted_records_are_found_by_the_version_of_their_key(store: &dyn
     }
 }
 
-/// An encrypted record is replaced only if it is unchanged since it was read. Nothing else changes.
+/// An encrypted record is replaced only if the stored record is the same as when it was read.
+/// Nothing else changes.
 pub async fn an_encrypted_record_is_replaced_as_it_was_read(store: &dyn Store) {
     let world = World::build(store).await;
     let kept = encrypted(store, &world).await;

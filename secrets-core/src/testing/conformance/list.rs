@@ -1,6 +1,6 @@
-//! List of the conformance rules.
+//! List of all conformance rules.
 
-/// Creates a test for every rule of the store contract.
+/// Creates a test for every rule that a store must follow.
 ///
 /// `open` is an async function that returns an empty store, `Arc<dyn Store>`, and a guard that
 /// keeps its database alive and is dropped after the test. The tests run on tokio.

@@ -1,8 +1,9 @@
-//! Conformance tests for stores: the contract of [`crate::store`], one rule per test.
+//! Conformance tests for stores: the rules that a store must follow ([`crate::store`]), one rule
+//! per test.
 //!
 //! [`store_conformance!`](crate::store_conformance) creates a test for every rule, each with a new
-//! empty store. The rules are listed in that macro; a rule that is missing there fails the test
-//! `every_rule_is_listed` below.
+//! empty store. The rules are listed in that macro; if a rule is missing there, the test
+//! `every_rule_is_listed` below fails.
 
 use std::fmt::Debug;
 use std::future::poll_fn;
@@ -55,7 +56,7 @@ pub mod users;
 pub mod versions;
 pub mod webhooks;
 
-/// Task of a test that runs concurrently with others.
+/// Task that a test runs concurrently with other tasks.
 pub type TestTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Function that starts a task on the current runtime and returns a future that waits for its end.
@@ -70,7 +71,7 @@ async fn read(store: &dyn Store) -> Box<dyn Reads> {
     store.read().await.unwrap()
 }
 
-/// Commits a transaction and returns a new reader.
+/// Commits a transaction and opens a new reader.
 async fn committed(store: &dyn Store, tx: Box<dyn Tx>) -> Box<dyn Reads> {
     tx.commit().await.unwrap();
     read(store).await
@@ -88,8 +89,8 @@ fn assert_stale<T: Debug>(result: StoreResult<T>, subject: Subject) {
     assert!(matches!(error, StoreError::Stale(of) if of == subject), "{error:?}");
 }
 
-/// Runs `times` numbered tasks concurrently and returns how many succeeded. The others may fail
-/// only with `Duplicate` or `Stale`, because another task was first.
+/// Runs a task `times` times concurrently and returns how many of the runs succeeded. The other
+/// runs may fail only with `Duplicate` or `Stale`, because another run was first.
 async fn at_once<F>(
     store: &Arc<dyn Store>,
     spawn: Spawn,
@@ -115,8 +116,8 @@ where
     succeeded.load(Ordering::SeqCst)
 }
 
-/// Begins a transaction, then yields several times, so that other tasks begin transactions too if
-/// the store permits concurrent transactions.
+/// Begins a transaction, then lets other tasks run several times, so that they begin transactions
+/// too if the store permits concurrent transactions.
 async fn begin_among_others(store: &dyn Store) -> StoreResult<Box<dyn Tx>> {
     let tx = store.begin().await?;
     for _ in 0..16 {

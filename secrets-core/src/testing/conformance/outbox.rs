@@ -1,11 +1,11 @@
-//! Rules for the outbox.
+//! Conformance rules for the outbox.
 
 use super::{assert_stale, begin, committed};
 use crate::model::Subject;
 use crate::store::{DeliveryRecord, Store};
 use crate::testing::fixtures::{at, delivery};
 
-/// A delivery is listed as due from its `next_attempt_at` on, with all its fields.
+/// A delivery is listed as due at its `next_attempt_at` and later, with all its fields.
 pub async fn a_delivery_is_due_once_its_time_has_come(store: &dyn Store) {
     let full = DeliveryRecord {
         payload: r#"{"ünï":"日本 '\\"}"#.to_owned(),
@@ -22,7 +22,7 @@ pub async fn a_delivery_is_due_once_its_time_has_come(store: &dyn Store) {
     assert_eq!(seen.due_deliveries("invitation", at(10), None, 10).await.unwrap(), [full]);
 }
 
-/// Due deliveries are listed longest overdue first, up to the limit.
+/// Deliveries that have been due for the longest time are listed first, up to the limit.
 pub async fn the_longest_due_come_first(store: &dyn Store) {
     let all = [30, 10, 20].map(|age| delivery(at(age)));
     let mut tx = begin(store).await;
@@ -52,8 +52,8 @@ pub async fn each_kind_of_delivery_is_listed_separately(store: &dyn Store) {
     assert_eq!(seen.due_deliveries("", at(9), None, 9).await.unwrap(), []);
 }
 
-/// A claimed delivery is not due until the claim ends. A worker that read it before the claim
-/// cannot claim it.
+/// A claimed delivery is not due until the claim ends. A worker that read the delivery before the
+/// claim cannot claim it too.
 pub async fn a_claimed_delivery_is_not_due(store: &dyn Store) {
     let left = delivery(at(0));
     let claimed = DeliveryRecord { attempts: 1, next_attempt_at: at(120), ..left.clone() };
@@ -104,8 +104,8 @@ pub async fn a_delivery_is_postponed_or_deleted(store: &dyn Store) {
     assert_eq!(seen.due_deliveries("invitation", at(5), None, 10).await.unwrap(), [later]);
 }
 
-/// `release_claims` makes deliveries due now if they would become due at or before the given time;
-/// later deliveries stay unchanged.
+/// `release_claims` makes deliveries due now that would become due at or before the given time.
+/// Later deliveries stay unchanged.
 pub async fn deliveries_can_be_made_due_earlier(store: &dyn Store) {
     let [due, soon, late] = [at(0), at(120), at(121)].map(delivery);
     let mut tx = begin(store).await;
@@ -127,7 +127,7 @@ pub async fn deliveries_can_be_made_due_earlier(store: &dyn Store) {
     );
 }
 
-/// Messages are counted by counter and time window; the counters of past windows are deleted.
+/// Messages are counted by counter and time window. The counters of past windows are deleted.
 pub async fn messages_are_counted_in_their_window(store: &dyn Store) {
     let mut tx = begin(store).await;
     for number in 1..=3 {

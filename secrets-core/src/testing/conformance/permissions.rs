@@ -1,4 +1,4 @@
-//! Rules for permissions of users in environments and projects.
+//! Conformance rules for permissions of users in environments and projects.
 
 use super::{assert_stale, begin, committed, read};
 use crate::model::{EnvironmentPath, MemberAccess, Principal, Role, Subject};
@@ -8,7 +8,7 @@ use crate::store::{
 };
 use crate::testing::fixtures::{World, at, environment, member, project, project_key, token};
 
-/// Returns a read permission of a user in an environment.
+/// Creates a read permission of a user in an environment.
 fn permission_for(world: &World, user: &UserRecord, place: &EnvironmentRecord) -> PermissionRecord {
     PermissionRecord {
         environment: place.id,
@@ -21,7 +21,8 @@ fn permission_for(world: &World, user: &UserRecord, place: &EnvironmentRecord) -
     }
 }
 
-/// Resolves an environment and returns the granted access in each link of its inheritance chain.
+/// Resolves an environment, and returns the access level granted in each environment of its
+/// inheritance chain.
 async fn granted(
     seen: &mut dyn Reads,
     place: &EnvironmentRecord,
@@ -57,8 +58,8 @@ pub async fn all_fields_of_a_permission_survive(store: &dyn Store) {
     }
 }
 
-/// A new permission replaces the user's existing permission in the environment; the creation time
-/// is kept.
+/// A new permission replaces the existing permission of the user in the environment. The creation
+/// time is kept.
 pub async fn a_new_permission_replaces_the_previous_one(store: &dyn Store) {
     let world = World::build(store).await;
     let first = permission_for(&world, &world.member, &world.staging);
@@ -100,7 +101,7 @@ pub async fn permissions_come_oldest_first(store: &dyn Store) {
     assert_eq!(seen.permissions(world.development.id).await.unwrap(), []);
 }
 
-/// Permissions of a user are listed per project, ordered by environment.
+/// Permissions of a user are listed for one project at a time, ordered by environment.
 pub async fn permissions_of_a_user_are_found_by_project(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -123,7 +124,7 @@ pub async fn permissions_of_a_user_are_found_by_project(store: &dyn Store) {
     assert_eq!(found, here);
 }
 
-/// Deleting a permission deletes no other permission; deleting a permission that does not exist
+/// Deleting a permission deletes no other permission. Deleting a permission that does not exist
 /// fails with `Stale`.
 pub async fn a_removed_permission_is_gone(store: &dyn Store) {
     let world = World::build(store).await;
@@ -140,7 +141,7 @@ pub async fn a_removed_permission_is_gone(store: &dyn Store) {
     assert_eq!(seen.permissions(world.staging.id).await.unwrap(), [kept]);
 }
 
-/// A permission cannot be given to a user who is not a member.
+/// A permission cannot be set for a user who is not a member of the team.
 pub async fn a_non_member_cannot_have_a_permission(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -166,7 +167,8 @@ pub async fn deleting_an_environment_deletes_its_permissions(store: &dyn Store) 
     assert_eq!(seen.permissions(world.staging.id).await.unwrap(), []);
 }
 
-/// A user who leaves a team and rejoins it has no permissions from before; other users keep theirs.
+/// A user who leaves a team and joins it again has none of the earlier permissions. Other users
+/// keep their permissions.
 pub async fn a_returning_member_has_no_old_permissions(store: &dyn Store) {
     let world = World::build(store).await;
     let kept = permission_for(&world, &world.owner, &world.staging);
@@ -183,7 +185,7 @@ pub async fn a_returning_member_has_no_old_permissions(store: &dyn Store) {
     assert_eq!(granted(&mut *seen, &world.staging, principal).await, [None]);
 }
 
-/// The default access of a project is stored, replaced and deleted.
+/// The default access level of a project can be stored, replaced and deleted.
 pub async fn the_default_of_a_project_is_kept(store: &dyn Store) {
     let world = World::build(store).await;
     let project = world.project.id;
@@ -208,8 +210,8 @@ pub async fn the_default_of_a_project_is_kept(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.permission_default(project).await.unwrap(), None);
 }
 
-/// The default access of environments is stored, deleted for a whole project, and deleted with the
-/// environment.
+/// The default access level of an environment can be stored. It can be deleted for all environments
+/// of a project, and it is deleted with the environment.
 pub async fn the_default_of_an_environment_is_kept(store: &dyn Store) {
     let world = World::build(store).await;
     let project = world.project.id;
@@ -237,8 +239,8 @@ pub async fn the_default_of_an_environment_is_kept(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.environment_defaults(project).await.unwrap(), []);
 }
 
-/// Each link of a resolved inheritance chain has the access granted to the calling user, or else
-/// the project's default.
+/// Each environment of a resolved inheritance chain has the access level granted to the calling
+/// user there, or else the project's default.
 pub async fn resolving_returns_the_permission(store: &dyn Store) {
     let world = World::build(store).await;
     let child = EnvironmentRecord {

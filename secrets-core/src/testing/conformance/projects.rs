@@ -1,4 +1,4 @@
-//! Rules for projects, and for the relation of callers to them.
+//! Conformance rules for projects, and for the relation of callers to them.
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::model::{EnvironmentPath, Principal, ProjectRef, Role, Subject};
@@ -30,7 +30,7 @@ pub async fn a_project_is_found_by_id_and_by_slug(store: &dyn Store) {
     assert_eq!(bare.project, world.project);
 }
 
-/// No project is found by an unknown ID, an unknown slug, or a slug in another case.
+/// A lookup by an unknown ID, an unknown slug, or a slug in another case finds no project.
 pub async fn an_unknown_project_is_not_found(store: &dyn Store) {
     let world = World::build(store).await;
     let owner = Principal::User(world.owner.id);
@@ -51,7 +51,7 @@ pub async fn an_unknown_project_is_not_found(store: &dyn Store) {
     }
 }
 
-/// A slug is unique among the projects of all teams, and a refused insert leaves no trace.
+/// A slug is unique among the projects of all teams. A refused insertion stores nothing.
 pub async fn a_slug_is_unique_among_projects(store: &dyn Store) {
     let world = World::build(store).await;
     let second = project(&world.other_team, world.project.slug.as_str());
@@ -65,7 +65,7 @@ pub async fn a_slug_is_unique_among_projects(store: &dyn Store) {
     assert_eq!(seen.project_key(second.id, 1).await.unwrap(), None);
 }
 
-/// The slug of a deleted project is never available again.
+/// The slug of a deleted project can never be used again.
 pub async fn a_deleted_projects_slug_stays_taken(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -92,7 +92,7 @@ pub async fn a_project_and_a_team_may_share_a_slug(store: &dyn Store) {
     assert_eq!(found.project, namesake);
 }
 
-/// A team member has the relation `Member` with their role to the team's projects.
+/// A team member has the relation `Member`, with the member's role, to all projects of the team.
 pub async fn a_member_has_their_role_in_a_project(store: &dyn Store) {
     let world = World::build(store).await;
     let admin = user("admin");
@@ -158,7 +158,7 @@ pub async fn projects_come_oldest_first(store: &dyn Store) {
     assert_eq!(of_unknown, []);
 }
 
-/// A user in several teams gets the projects of all of them, in one order.
+/// A user in several teams gets one list with the projects of all of them, oldest first.
 pub async fn the_projects_of_several_teams_come_in_one_order(store: &dyn Store) {
     let world = World::build(store).await;
     let [second, first] = [(20, &world.team), (10, &world.other_team)].map(|(age, team)| {
@@ -191,7 +191,8 @@ pub async fn the_projects_of_a_team_are_counted(store: &dyn Store) {
     assert_eq!(tx.count_projects(world.other_team.id).await.unwrap(), 0);
 }
 
-/// A project key is found by its version, and all byte values and the largest numbers are stored.
+/// A project key is found by its version. All byte values and the largest numbers are stored
+/// unchanged.
 pub async fn a_project_key_is_found_by_version(store: &dyn Store) {
     let world = World::build(store).await;
     let second = project(&world.team, "second");
@@ -208,7 +209,7 @@ pub async fn a_project_key_is_found_by_version(store: &dyn Store) {
     assert_eq!(seen.project_key(world.project.id, 1).await.unwrap(), Some(world.key));
 }
 
-/// An update replaces name, description and update time, and nothing else.
+/// An update replaces the name, description and update time of a project, and nothing else.
 pub async fn an_update_changes_name_and_description_of_a_project(store: &dyn Store) {
     let world = World::build(store).await;
     let renamed = ProjectRecord {
@@ -234,7 +235,7 @@ pub async fn an_update_changes_name_and_description_of_a_project(store: &dyn Sto
     assert!(seen.project(&"other".into(), owner).await.unwrap().is_none());
 }
 
-/// An update can remove the description.
+/// An update can remove the description of a project.
 pub async fn an_update_can_clear_a_description(store: &dyn Store) {
     let world = World::build(store).await;
     let described = ProjectRecord { description: Some("old".to_owned()), ..world.project.clone() };

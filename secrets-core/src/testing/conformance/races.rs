@@ -1,4 +1,4 @@
-//! Rules for concurrent operations.
+//! Conformance rules for concurrent operations.
 
 use std::slice::from_ref;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::testing::fixtures::{
     World, environment, next_version, project, project_key, sealed, secret, token, user,
 };
 
-/// Number of concurrent tasks.
+/// Number of tasks that run concurrently.
 const MANY: u32 = 64;
 
-/// Every concurrent replacement that touches the environment before it reads the version succeeds,
-/// and the versions have no gaps.
+/// Concurrent replacements of a secret all succeed if each calls `touch_environment` before it
+/// reads the version. The resulting versions have no gaps.
 pub async fn concurrent_replacements_make_dense_versions(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let first = secret(&world.production, "KEY");
@@ -78,7 +78,8 @@ pub async fn one_of_many_replaces_a_version(store: Arc<dyn Store>, spawn: Spawn)
     );
 }
 
-/// Concurrent touches of an environment all count, and each returns a different revision.
+/// Concurrent calls of `touch_environment` all increase the revision, and each returns a different
+/// revision.
 pub async fn concurrent_touches_are_all_counted(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let environment = world.production.id;
@@ -106,8 +107,8 @@ pub async fn concurrent_touches_are_all_counted(store: Arc<dyn Store>, spawn: Sp
     );
 }
 
-/// Touches in dropped transactions do not count, even if they run concurrently with committed
-/// touches.
+/// Calls of `touch_environment` in dropped transactions do not increase the revision, even if other
+/// calls are committed concurrently.
 pub async fn dropped_touches_are_not_counted(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let environment = world.production.id;
@@ -180,7 +181,7 @@ pub async fn one_of_many_deletes_a_secret(store: Arc<dyn Store>, spawn: Spawn) {
     assert_eq!(succeeded, 1);
 }
 
-/// Only one of two concurrent attempts to create the instance succeeds.
+/// Only one of many concurrent attempts to create the instance succeeds.
 pub async fn one_of_many_creates_the_instance(store: Arc<dyn Store>, spawn: Spawn) {
     let succeeded = at_once(&store, spawn, 8, |store, _| async move {
         let (founded, keys) = instance::installation();
@@ -225,8 +226,8 @@ pub async fn one_of_many_gets_a_slug(store: Arc<dyn Store>, spawn: Spawn) {
     assert_eq!((succeeded, count), (1, 2));
 }
 
-/// If the team is locked before its projects and tokens are counted, concurrent inserts never
-/// exceed a limit.
+/// If the team is locked before its projects and service tokens are counted, concurrent insertions
+/// never exceed a limit.
 pub async fn a_locked_team_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let (team, owner) = (world.team.clone(), world.owner.clone());
@@ -253,8 +254,8 @@ pub async fn a_locked_team_is_counted_exactly(store: Arc<dyn Store>, spawn: Spaw
     assert_eq!(seen.count_tokens(world.team.id).await.unwrap(), 10);
 }
 
-/// If the size of a team is locked before it is read, concurrent inserts into different
-/// environments never exceed a limit.
+/// If the size of a team's secrets is locked before it is read, concurrent insertions into
+/// different environments never exceed a limit.
 pub async fn a_locked_team_size_is_read_exactly(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let team = world.team.id;
@@ -279,8 +280,8 @@ pub async fn a_locked_team_size_is_read_exactly(store: Arc<dyn Store>, spawn: Sp
     assert_eq!(seen.stored_bytes(world.team.id).await.unwrap(), 10 * size);
 }
 
-/// If the project is locked before its environments are counted, concurrent inserts never exceed a
-/// limit.
+/// If the project is locked before its environments are counted, concurrent insertions never exceed
+/// a limit.
 pub async fn a_locked_project_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let (of, owner) = (world.project.clone(), Principal::User(world.owner.id));
@@ -302,8 +303,8 @@ pub async fn a_locked_project_is_counted_exactly(store: Arc<dyn Store>, spawn: S
     assert_eq!(found.len(), 10);
 }
 
-/// If the environment is touched before its secrets are counted, concurrent inserts never exceed a
-/// limit.
+/// If `touch_environment` is called before the secrets of the environment are counted, concurrent
+/// insertions never exceed a limit.
 pub async fn a_touched_environment_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let production = world.production.clone();
@@ -325,7 +326,8 @@ pub async fn a_touched_environment_is_counted_exactly(store: Arc<dyn Store>, spa
     assert_eq!(count, 10);
 }
 
-/// Writes to an environment and its deletion are serialized: no secret outlives the environment.
+/// Writes to an environment and the deletion of the environment happen one after the other: no
+/// secret remains after the deletion.
 pub async fn a_concurrently_deleted_environment_keeps_no_records(
     store: Arc<dyn Store>,
     spawn: Spawn,
@@ -355,7 +357,8 @@ pub async fn a_concurrently_deleted_environment_keeps_no_records(
     assert_eq!(seen.secret_range().await.unwrap(), None);
 }
 
-/// A transaction sees no uncommitted changes of another transaction, whichever began first.
+/// A transaction sees no uncommitted changes of another transaction, whichever of the two began
+/// first.
 pub async fn another_transaction_sees_nothing_uncommitted(store: Arc<dyn Store>, spawn: Spawn) {
     let alice = user("alice");
     let mut tx = begin(&*store).await;

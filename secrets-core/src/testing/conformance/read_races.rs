@@ -1,4 +1,4 @@
-//! Rules for readers that run concurrently with commits.
+//! Conformance rules for readers that run concurrently with commits.
 
 use std::slice::from_ref;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::model::{EnvironmentId, EnvironmentPath, Principal, SecretKey};
 use crate::store::{AuditFilter, EnvironmentRecord, Selection, Store, StoreResult};
 use crate::testing::fixtures::{World, at, entry, environment, next_version, secret};
 
-/// Resolving an environment never returns half of a commit: two secrets that change together have
-/// the same version, and the revision matches.
+/// Resolving an environment never returns only a part of a commit: two secrets that are always
+/// changed together have the same version, and the revision matches.
 pub async fn resolving_never_sees_half_a_commit(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let pair = ["ONE", "TWO"].map(|key| secret(&world.production, key));
@@ -46,8 +46,8 @@ pub async fn resolving_never_sees_half_a_commit(store: Arc<dyn Store>, spawn: Sp
     assert_eq!(succeeded, 32);
 }
 
-/// A reader sees every change that was committed before it began, even in an environment that
-/// inherits the secret, and even if readers have seen the secret before.
+/// A reader sees every change that was committed before the reader was opened. This also holds in
+/// an environment that inherits the secret, and for a secret that was read before.
 pub async fn a_reader_is_never_behind_a_commit(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let (parent, owner) = (world.production.id, Principal::User(world.owner.id));
@@ -84,7 +84,8 @@ pub async fn a_reader_is_never_behind_a_commit(store: Arc<dyn Store>, spawn: Spa
     assert_eq!(succeeded, 32);
 }
 
-/// If several transactions expand the batches concurrently, a reader afterwards sees all entries.
+/// If several transactions concurrently move entries from batches to the log, a reader afterwards
+/// sees all entries.
 pub async fn concurrent_expansions_leave_every_entry(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let team = world.team.clone();
@@ -107,7 +108,7 @@ pub async fn concurrent_expansions_leave_every_entry(store: Arc<dyn Store>, spaw
     assert_eq!(succeeded, 8);
 }
 
-/// Replaces secrets with their next version. Returns the highest version.
+/// Replaces secrets by their next versions. Returns the highest version number.
 async fn replace_all(
     store: &dyn Store,
     environment: EnvironmentId,

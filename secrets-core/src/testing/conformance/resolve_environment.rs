@@ -1,5 +1,5 @@
-//! Rules for resolving an environment in one call: the project, the inheritance chain and its
-//! secrets.
+//! Conformance rules for resolving an environment in one call: the project, the inheritance chain
+//! and its secrets.
 
 use std::slice::from_ref;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub async fn an_unknown_project_shows_nothing(store: &dyn Store) {
     }
 }
 
-/// An unknown environment has an empty inheritance chain, but its project is returned.
+/// An unknown environment has an empty inheritance chain, but its project is still returned.
 pub async fn an_unknown_environment_has_an_empty_chain(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -80,8 +80,8 @@ pub async fn ids_and_names_resolve_to_the_same_environment(store: &dyn Store) {
     }
 }
 
-/// The lookup of an environment name is case-sensitive, although two names must differ in more than
-/// their case.
+/// The lookup of an environment by name is case-sensitive, although two names in a project must not
+/// differ only in case.
 pub async fn an_environment_is_found_by_its_exact_name(store: &dyn Store) {
     let world = World::build(store).await;
     let mixed = environment(&world.project, "Mixed-Case");
@@ -120,8 +120,8 @@ pub async fn requesting_no_secrets_returns_none(store: &dyn Store) {
     assert_eq!(keys(&resolved), [vec![""; 0], vec![], vec![]]);
 }
 
-/// The selection `Key` returns the secrets with that secret key, from every environment of the
-/// inheritance chain.
+/// The selection `Key` returns the secret with this key from every environment of the inheritance
+/// chain that has one.
 pub async fn requesting_a_key_returns_it_from_each_link(store: &dyn Store) {
     let world = World::build(store).await;
     let path = furnished(store, &world).await;
@@ -139,7 +139,7 @@ pub async fn requesting_a_key_returns_it_from_each_link(store: &dyn Store) {
     assert_eq!(resolved.chain[2].secrets[0].environment, world.production.id);
 }
 
-/// Secret keys are selected case-sensitively.
+/// The selection `Key` compares secret keys case-sensitively.
 pub async fn a_requested_key_is_compared_exactly(store: &dyn Store) {
     let world = World::build(store).await;
     let path = furnished(store, &world).await;
@@ -157,8 +157,8 @@ pub async fn a_requested_key_is_compared_exactly(store: &dyn Store) {
     }
 }
 
-/// The selection `All` returns each link with its own secrets, ordered by secret key: digits, upper
-/// case, underscore, lower case.
+/// The selection `All` returns each environment of the chain with its own secrets, ordered by
+/// secret key: digits, upper case, underscore, lower case.
 pub async fn requesting_all_returns_the_secrets_of_each_link_by_key(store: &dyn Store) {
     let world = World::build(store).await;
     let path = furnished(store, &world).await;
@@ -175,7 +175,7 @@ pub async fn requesting_all_returns_the_secrets_of_each_link_by_key(store: &dyn 
     assert_eq!(keys(&resolved), [near, vec![], vec!["BOTH", "FAR"]]);
 }
 
-/// Secrets are loaded with all fields, in the newest version, including hidden secrets.
+/// Secrets are loaded with all fields and in the newest version. Hidden secrets are included.
 pub async fn resolving_returns_all_fields_of_secrets(store: &dyn Store) {
     let world = World::build(store).await;
     let first = secret(&world.production, "KEY");
@@ -265,8 +265,8 @@ pub async fn resolving_stays_within_the_project(store: &dyn Store) {
     }
 }
 
-/// Creates an inheritance chain of three environments with secrets at both ends, and returns the
-/// path of the first environment.
+/// Creates an inheritance chain of three environments, of which the first and the last have
+/// secrets. Returns the path of the first.
 async fn furnished(store: &dyn Store, world: &World) -> EnvironmentPath {
     let child = |name, of: &EnvironmentRecord| EnvironmentRecord {
         inherits_from: Some(of.id),
@@ -298,7 +298,7 @@ fn keys(resolved: &ResolvedEnvironment) -> Vec<Vec<&str>> {
         .collect()
 }
 
-/// Commits a transaction, then resolves an environment. The environment must exist.
+/// Commits a transaction, then resolves an environment, which must exist.
 pub(super) async fn resolve(
     store: &dyn Store,
     tx: Box<dyn Tx>,

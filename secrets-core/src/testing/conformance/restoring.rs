@@ -1,4 +1,4 @@
-//! Rules for restoring and purging deleted projects.
+//! Conformance rules for restoring and purging deleted projects.
 
 use std::slice::from_ref;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ pub async fn restoring_a_project_that_is_not_deleted_is_stale(store: &dyn Store)
     );
 }
 
-/// Projects to purge are listed oldest deletion first, up to the limit.
+/// Projects to purge are listed in the order of their deletion, up to the limit.
 pub async fn projects_to_purge_come_in_the_order_of_their_deletion(store: &dyn Store) {
     let world = World::build(store).await;
     let [late, early, living] = ["late", "early", "living"].map(|slug| project(&world.team, slug));
@@ -102,7 +102,8 @@ pub async fn projects_to_purge_come_in_the_order_of_their_deletion(store: &dyn S
     assert_eq!(seen.purgeable_projects(at(60), 9).await.unwrap(), []);
 }
 
-/// A purge deletes a few rows at a time, and finally leaves nothing of the project but its slug.
+/// Each call of `purge_project` deletes only a few rows. In the end, nothing of the project remains
+/// but its slug.
 pub async fn a_purge_keeps_only_the_slug(store: &dyn Store) {
     let world = World::build(store).await;
     let secrets: Vec<_> =
@@ -149,7 +150,7 @@ pub async fn a_purge_keeps_only_the_slug(store: &dyn Store) {
     );
 }
 
-/// A project that is not deleted, or was deleted too recently, is not purged; other projects stay
+/// A project that is not deleted, or was deleted too recently, is not purged. Other projects stay
 /// unchanged.
 pub async fn a_purge_keeps_other_projects(store: &dyn Store) {
     let world = World::build(store).await;

@@ -1,11 +1,11 @@
-//! Rules for due rotations and for leases on them.
+//! Conformance rules for rotations with due work, and for leases on rotations.
 
 use super::{assert_stale, begin, committed};
 use crate::model::{RotationId, Subject, Time};
 use crate::store::{DueRotation, Lease, RotationRecord, Store, Tx};
 use crate::testing::fixtures::{World, at, attempt, rotation};
 
-/// Due rotations are listed longest overdue first, up to the limit.
+/// Rotations whose work has been due for the longest time are listed first, up to the limit.
 pub async fn due_rotations_are_listed(store: &dyn Store) {
     let world = World::build(store).await;
     let [late, early, later] =
@@ -24,7 +24,7 @@ pub async fn due_rotations_are_listed(store: &dyn Store) {
     assert_eq!(ids(&seen.due_rotations(at(99), None, 2).await.unwrap()), [early.id, late.id]);
 }
 
-/// The list of due rotations can start after any of them, and names their teams.
+/// The list of due rotations can start after any of them. It contains the IDs of their teams.
 pub async fn the_list_of_due_rotations_continues_after_a_rotation(store: &dyn Store) {
     let world = World::build(store).await;
     let mut same = [("a", 10), ("b", 10), ("c", 10)].map(|(name, age)| due(&world, name, at(age)));
@@ -52,7 +52,7 @@ pub async fn the_list_of_due_rotations_continues_after_a_rotation(store: &dyn St
     assert_eq!(rest, all[2..]);
 }
 
-/// Rotations of a deleted project are listed too, because their database logins may have to be
+/// Due rotations of a deleted project are listed too, because their database logins may have to be
 /// disabled.
 pub async fn the_rotations_of_a_deleted_project_are_due(store: &dyn Store) {
     let world = World::build(store).await;
@@ -120,7 +120,8 @@ pub async fn a_deleted_rotation_cannot_be_leased(store: &dyn Store) {
     tx.release_lease(&lease).await.unwrap();
 }
 
-/// The holder can extend its lease, even after it expired, as long as no other worker has taken it.
+/// A worker can extend its lease as long as no other worker has taken a new one, even after the
+/// lease has ended.
 pub async fn a_held_lease_can_be_renewed(store: &dyn Store) {
     let world = World::build(store).await;
     let of = due(&world, "orders", at(0));

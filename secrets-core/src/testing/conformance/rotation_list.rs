@@ -1,6 +1,6 @@
-//! List of the conformance rules for deliveries and rotations.
+//! List of the conformance rules for deliveries, rotations and webhooks.
 
-/// Adds the rules for deliveries, rotations and webhooks to the list.
+/// Appends the rules for deliveries, rotations and webhooks to the list of conformance rules.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! rotation_conformance {

@@ -1,4 +1,4 @@
-//! Rules for concurrent work on a rotation.
+//! Conformance rules for concurrent work on a rotation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use crate::model::Subject;
 use crate::store::{Lease, RotationRecord, Store, StoreError};
 use crate::testing::fixtures::{World, at, attempt, keys, rotation};
 
-/// Number of concurrent tasks.
+/// Number of tasks that run concurrently.
 const MANY: u32 = 64;
 
 /// Only one of many concurrent attempts to take a lease succeeds.
@@ -29,7 +29,8 @@ pub async fn one_of_many_takes_a_lease(store: Arc<dyn Store>, spawn: Spawn) {
     assert_eq!(tx.acquire_lease(of.id, at(60), at(99)).await.unwrap().unwrap().epoch, 2);
 }
 
-/// Either the holder extends its expired lease, or another worker takes the lease; never both.
+/// If a worker extends its lease that has ended while another worker takes a new lease, only one of
+/// the two succeeds.
 pub async fn a_lease_is_not_held_and_lost(store: Arc<dyn Store>, spawn: Spawn) {
     let (_, of) = one(&*store).await;
     let mut tx = begin(&*store).await;
@@ -78,8 +79,7 @@ pub async fn one_of_many_begins_an_attempt(store: Arc<dyn Store>, spawn: Spawn) 
     assert!(read(&*store).await.open_attempt(of.id).await.unwrap().is_some());
 }
 
-/// Only one of many concurrent attempts to reserve a secret key succeeds, and the others store
-/// nothing.
+/// Only one of many concurrent attempts to reserve a secret key succeeds. The others store nothing.
 pub async fn one_of_many_reserves_a_key(store: Arc<dyn Store>, spawn: Spawn) {
     let (world, _) = one(&*store).await;
 

@@ -1,4 +1,4 @@
-//! Rules for rotations.
+//! Conformance rules for rotations.
 
 use super::{assert_duplicate, assert_stale, begin, committed};
 use crate::model::rotations::{
@@ -31,7 +31,8 @@ pub async fn all_fields_of_a_rotation_survive(store: &dyn Store) {
     assert_eq!(seen.rotations(at_staging).await.unwrap(), [bare, full]);
 }
 
-/// Every integration, connection method, permission level, status and slot is stored.
+/// A rotation can be stored with every kind of database, connection method, permission level,
+/// status and slot.
 pub async fn every_kind_of_rotation_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let kept = |number: usize| {
@@ -53,7 +54,7 @@ pub async fn every_kind_of_rotation_survives(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.rotations(world.staging.id).await.unwrap(), all);
 }
 
-/// A rotation that is unknown, or in another environment, is not found.
+/// A lookup finds no rotation for an unknown ID or name, or in another environment.
 pub async fn an_unknown_rotation_is_not_found(store: &dyn Store) {
     let world = World::build(store).await;
     let known = rotation(&world.staging, "orders");
@@ -74,7 +75,7 @@ pub async fn an_unknown_rotation_is_not_found(store: &dyn Store) {
     assert_eq!(seen.rotation_by_name(world.staging.id, &other_case).await.unwrap(), None);
 }
 
-/// Rotations are listed by name, in byte order, whatever the collation of the database.
+/// Rotations are listed by name in byte order, whatever the sort order (collation) of the database.
 pub async fn rotations_come_by_name(store: &dyn Store) {
     let world = World::build(store).await;
     let names = ["B", "a", "A", "a_b", "a-b", "0"];
@@ -114,7 +115,7 @@ pub async fn rotations_are_listed_in_pages_by_id(store: &dyn Store) {
     }
 }
 
-/// Rotation names are unique within an environment. A refused insert reserves no secret key.
+/// Rotation names are unique within an environment. A refused insertion reserves no secret key.
 pub async fn a_rotation_name_is_unique_in_its_environment(store: &dyn Store) {
     let world = World::build(store).await;
     let (first, again) = (rotation(&world.staging, "orders"), rotation(&world.staging, "orders"));
@@ -134,7 +135,7 @@ pub async fn a_rotation_name_is_unique_in_its_environment(store: &dyn Store) {
     assert_eq!(managed, keys(&["KEY"]));
 }
 
-/// A secret key of an environment is reserved by one rotation only. A refused insert stores
+/// Only one rotation can reserve a given secret key of an environment. A refused insertion stores
 /// nothing.
 pub async fn a_key_is_reserved_by_one_rotation(store: &dyn Store) {
     let world = World::build(store).await;
@@ -153,8 +154,8 @@ pub async fn a_key_is_reserved_by_one_rotation(store: &dyn Store) {
     assert_eq!(seen.rotations(world.staging.id).await.unwrap(), [first, second]);
 }
 
-/// `managed_keys` returns the given secret keys that a rotation of the environment has reserved,
-/// each once and in order.
+/// `managed_keys` returns those of the given secret keys that a rotation of the environment has
+/// reserved, each once and in order.
 pub async fn managed_keys_are_listed(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -173,7 +174,8 @@ pub async fn managed_keys_are_listed(store: &dyn Store) {
     assert_eq!(seen.managed_keys(world.development.id, &many).await.unwrap(), []);
 }
 
-/// An update replaces all fields except environment, name, integration, secret keys and creator.
+/// An update replaces all fields of a rotation except environment, name, kind of database, secret
+/// keys and creator.
 pub async fn an_update_replaces_the_mutable_fields_of_a_rotation(store: &dyn Store) {
     let world = World::build(store).await;
     let (before, other) = (rotation(&world.staging, "orders"), rotation(&world.staging, "other"));
@@ -223,7 +225,7 @@ pub async fn a_rotation_needs_an_environment(store: &dyn Store) {
     assert!(matches!(refused, Err(StoreError::Corrupt(_))), "{refused:?}");
 }
 
-/// `count_rotations` leaves out rotations of deleted projects and of other teams.
+/// `count_rotations` does not count rotations of deleted projects and of other teams.
 pub async fn the_rotations_of_a_team_are_counted(store: &dyn Store) {
     let world = World::build(store).await;
     let gone = project(&world.team, "gone");
@@ -278,7 +280,8 @@ pub async fn the_project_of_a_rotation_is_found(store: &dyn Store) {
     assert_eq!((found.project, found.environment), (world.project, world.staging));
 }
 
-/// Rotations of a deleted project are kept, and so is their location, which is marked as deleted.
+/// Rotations of a deleted project are kept. Their location can still be loaded and is marked as
+/// deleted.
 pub async fn a_deleted_project_keeps_its_rotations(store: &dyn Store) {
     let world = World::build(store).await;
     let held = rotation(&world.staging, "orders");
@@ -294,8 +297,8 @@ pub async fn a_deleted_project_keeps_its_rotations(store: &dyn Store) {
     assert_eq!((found.project, found.key), (world.project, world.key));
 }
 
-/// `disable_rotations` disables the rotations of a project. Only rotations with an open attempt
-/// remain due.
+/// `disable_rotations` disables all rotations of a project. After that, only rotations with an
+/// unfinished attempt have due work.
 pub async fn a_project_disables_its_rotations(store: &dyn Store) {
     let world = World::build(store).await;
     let due = |name: &str| {
@@ -358,7 +361,7 @@ pub(super) async fn elsewhere(tx: &mut Box<dyn Tx>, world: &World) -> RotationRe
     elsewhere
 }
 
-/// Returns the rotation with every field set and changed.
+/// Returns a copy of the rotation with every field set and changed.
 fn full(rotation: &RotationRecord) -> RotationRecord {
     RotationRecord {
         id: rotation.id,

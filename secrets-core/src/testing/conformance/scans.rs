@@ -1,4 +1,4 @@
-//! Rules for scans and findings.
+//! Conformance rules for scans and findings.
 
 use chrono::TimeDelta;
 
@@ -10,7 +10,7 @@ use crate::model::{FindingId, ScanId, Subject};
 use crate::store::{FindingRecord, ScanRecord, SecretLocation, Store};
 use crate::testing::fixtures::{World, at, finding, scan};
 
-/// A scan is loaded with all its fields, and its findings in order.
+/// A scan is loaded with all its fields, and its findings are loaded in order.
 pub async fn a_scan_is_stored_with_its_findings(store: &dyn Store) {
     let world = World::build(store).await;
     let full = ScanRecord {
@@ -57,7 +57,7 @@ pub async fn a_scan_is_stored_with_its_findings(store: &dyn Store) {
     assert_eq!(seen.findings(full.id).await.unwrap(), [first, second]);
 }
 
-/// An unknown scan or finding, or a finding of another scan, is not found.
+/// A lookup finds no scan or finding with an unknown ID, and no finding of another scan.
 pub async fn an_unknown_scan_or_finding_is_not_found(store: &dyn Store) {
     let world = World::build(store).await;
     let [known, other] = [0, 1].map(|_| scan(&world.team, &world.owner));
@@ -74,7 +74,7 @@ pub async fn an_unknown_scan_or_finding_is_not_found(store: &dyn Store) {
     assert_eq!(seen.finding(known.id, FindingId::draw(at(0))).await.unwrap(), None);
 }
 
-/// Scan IDs are unique; a refused insert stores no finding.
+/// Scan IDs are unique. A refused insertion stores no finding.
 pub async fn a_scan_id_is_unique(store: &dyn Store) {
     let world = World::build(store).await;
     let first = scan(&world.team, &world.owner);
@@ -87,7 +87,8 @@ pub async fn a_scan_id_is_unique(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.findings(first.id).await.unwrap(), []);
 }
 
-/// Scans of teams are listed newest first, up to the limit, and can be limited to one project.
+/// Scans of a team are listed newest first, up to the limit. The list can be restricted to one
+/// project.
 pub async fn scans_come_newest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let made = |age, team, user| ScanRecord { created_at: at(age), ..scan(team, user) };
@@ -182,8 +183,8 @@ pub async fn a_deleted_scan_is_gone_with_its_findings(store: &dyn Store) {
     assert_eq!(seen.findings(kept.id).await.unwrap(), [held]);
 }
 
-/// The status that a team saves for a fingerprint applies to that team only, is replaced by the
-/// next saved status, and is kept when scans are deleted.
+/// The status that a team saves for a fingerprint applies only to this team. The next saved status
+/// replaces it. It is kept when scans are deleted.
 pub async fn the_mark_of_a_fingerprint_applies_to_later_scans(store: &dyn Store) {
     let world = World::build(store).await;
     let (team, other) = (world.team.id, world.other_team.id);
@@ -205,7 +206,7 @@ pub async fn the_mark_of_a_fingerprint_applies_to_later_scans(store: &dyn Store)
     assert_eq!(seen.marks(team, &[]).await.unwrap(), []);
 }
 
-/// A saved status can be removed.
+/// The status that a team saved for a fingerprint can be removed.
 pub async fn a_mark_can_be_removed(store: &dyn Store) {
     let world = World::build(store).await;
     let fingerprint = Fingerprint(random());
@@ -219,7 +220,7 @@ pub async fn a_mark_can_be_removed(store: &dyn Store) {
     assert_eq!(seen.marks(world.team.id, &[fingerprint]).await.unwrap(), []);
 }
 
-/// A scan may have a thousand findings, and `marks` accepts a thousand fingerprints.
+/// A scan may have a thousand findings, and `marks` accepts a thousand fingerprints in one call.
 pub async fn a_thousand_findings_are_inserted_at_once(store: &dyn Store) {
     let world = World::build(store).await;
     let of = scan(&world.team, &world.owner);
@@ -237,8 +238,8 @@ pub async fn a_thousand_findings_are_inserted_at_once(store: &dyn Store) {
     assert!(many.iter().all(|finding| finding.status == Unresolved));
 }
 
-/// Pruning deletes old scans with their findings, oldest first, up to the limit. Saved statuses
-/// stay.
+/// Pruning deletes old scans with their findings, oldest first, up to the limit. It keeps the
+/// statuses saved for fingerprints.
 pub async fn old_scans_are_pruned(store: &dyn Store) {
     let world = World::build(store).await;
     let aged = |age| ScanRecord { created_at: at(age), ..scan(&world.team, &world.owner) };

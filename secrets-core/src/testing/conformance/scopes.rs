@@ -1,5 +1,5 @@
-//! Rules for token scopes and for the relation of users to a project, as returned when an
-//! environment is resolved.
+//! Conformance rules for the scopes of service tokens and for the relation of users to a project,
+//! as returned when an environment is resolved.
 
 use super::{begin, committed, read};
 use crate::model::{EnvironmentId, EnvironmentPath, Principal, ProjectId, Role};
@@ -9,8 +9,8 @@ use crate::store::{
 };
 use crate::testing::fixtures::{World, at, environment, project, project_key, token, user};
 
-/// Every link of the inheritance chain is in scope for a user, and the relation contains the
-/// user's role.
+/// For a user, every environment of the inheritance chain is in scope, and the relation contains
+/// the user's role.
 pub async fn users_have_every_link_in_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let child = child(store, &world).await;
@@ -26,7 +26,8 @@ pub async fn users_have_every_link_in_scope(store: &dyn Store) {
     }
 }
 
-/// A user who is not a team member, or does not exist, has the relation `None` to its projects.
+/// A user who does not exist or is not a member of the team has the relation `None` to the team's
+/// projects.
 pub async fn a_non_member_has_no_relation(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;
@@ -37,7 +38,8 @@ pub async fn a_non_member_has_no_relation(store: &dyn Store) {
     }
 }
 
-/// A token with full scope has access to every environment of every project of its team.
+/// A service token for all projects and all environments has access to every environment of every
+/// project of its team.
 pub async fn a_token_for_everything_has_everything_in_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let child = child(store, &world).await;
@@ -88,7 +90,7 @@ pub async fn a_token_for_all_environments_includes_later_ones(store: &dyn Store)
     assert_eq!(in_scope(&resolved), [true, true]);
 }
 
-/// A token for selected projects has access to these projects only.
+/// A service token for selected projects has access to these projects only.
 pub async fn a_token_has_a_relation_to_the_projects_in_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -106,7 +108,7 @@ pub async fn a_token_has_a_relation_to_the_projects_in_its_scope(store: &dyn Sto
     assert_eq!(seen.projects(principal).await.unwrap(), [other]);
 }
 
-/// A token for all environments of selected projects has no access to environments of other
+/// A service token for all environments of selected projects has no access to environments of other
 /// projects.
 pub async fn a_project_outside_the_scope_has_no_environments_in_scope(store: &dyn Store) {
     let world = World::build(store).await;
@@ -119,8 +121,8 @@ pub async fn a_project_outside_the_scope_has_no_environments_in_scope(store: &dy
     assert_eq!(in_scope(&resolved), [false]);
 }
 
-/// A token with selected environments has exactly these links of the inheritance chain in scope,
-/// wherever they are in it.
+/// A service token for selected environments has exactly these environments of the inheritance
+/// chain in scope, wherever they are in the chain.
 pub async fn a_token_has_the_environments_of_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let child = child(store, &world).await;
@@ -175,8 +177,8 @@ pub async fn a_deleted_token_has_no_relation(store: &dyn Store) {
     }
 }
 
-/// A token whose only project is deleted has access to nothing: an empty list of projects never
-/// means all projects.
+/// A service token whose only project is deleted has access to nothing: an empty list of projects
+/// never means all projects.
 pub async fn a_token_outlives_its_projects_with_an_empty_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -213,8 +215,8 @@ pub async fn a_token_outlives_its_environments_without_scope_in_others(store: &d
     assert_eq!((resolved.relation, in_scope(&resolved)), (Relation::Token, vec![false]));
 }
 
-/// Deleting a project or environment removes it from token scopes and leaves the rest of the
-/// scopes.
+/// Deleting a project or environment removes it from the scopes of service tokens, but keeps the
+/// rest of the scopes.
 pub async fn a_deletion_keeps_the_rest_of_a_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -237,7 +239,7 @@ pub async fn a_deletion_keeps_the_rest_of_a_scope(store: &dyn Store) {
     assert_eq!(left, scope(&[world.project.id], &[world.production.id]));
 }
 
-/// Creates an environment that inherits from production.
+/// Creates an environment that inherits from the environment `production` of the test world.
 async fn child(store: &dyn Store, world: &World) -> EnvironmentRecord {
     let child = EnvironmentRecord {
         inherits_from: Some(world.production.id),

@@ -1,4 +1,4 @@
-//! Rules for secrets and their previous versions.
+//! Conformance rules for secrets and their previous versions.
 
 use std::slice::from_ref;
 
@@ -8,7 +8,7 @@ use crate::model::{SecretKey, Subject};
 use crate::store::{Change, SecretRecord, Store};
 use crate::testing::fixtures::{World, at, environment, next_version, sealed, secret};
 
-/// All fields of a secret are stored, with every optional one present.
+/// All fields of a secret are stored, with all optional fields present.
 pub async fn everything_of_a_secret_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let full = full(&world);
@@ -32,7 +32,8 @@ pub async fn absent_fields_of_a_secret_stay_absent(store: &dyn Store) {
     assert_eq!(found.unwrap(), [bare]);
 }
 
-/// An encrypted record may contain any bytes, up to the size that the largest value needs.
+/// An encrypted record may contain any bytes, and may be as large as the largest secret value
+/// requires.
 pub async fn any_bytes_survive(store: &dyn Store) {
     let world = World::build(store).await;
     let every = (0..=u8::MAX).collect::<Vec<_>>();
@@ -56,7 +57,7 @@ pub async fn any_bytes_survive(store: &dyn Store) {
     }
 }
 
-/// Secret keys are unique within an environment.
+/// A secret key is unique within its environment.
 pub async fn a_key_is_unique_within_its_environment(store: &dyn Store) {
     let world = World::build(store).await;
     let first = secret(&world.production, "KEY");
@@ -84,7 +85,7 @@ pub async fn two_environments_may_use_the_same_key(store: &dyn Store) {
     assert_eq!(seen.secrets(world.production.id, &key).await.unwrap(), [there]);
 }
 
-/// Secret keys that differ in case are different.
+/// Secret keys that differ only in case are different keys.
 pub async fn a_key_is_compared_exactly(store: &dyn Store) {
     let world = World::build(store).await;
     let keys = ["KEY", "Key", "key", "K_Y", "K.Y", "K-Y"].map(|key| secret(&world.production, key));
@@ -98,7 +99,7 @@ pub async fn a_key_is_compared_exactly(store: &dyn Store) {
     }
 }
 
-/// `secrets` returns the secrets with the given secret keys, ordered by secret key, each once.
+/// `secrets` returns the secrets with the given keys, each once and ordered by secret key.
 pub async fn secrets_are_listed_by_key(store: &dyn Store) {
     let world = World::build(store).await;
     let own = ["b", "A_B", "AB", "_A", "a", "A1", "Z"].map(|key| secret(&world.production, key));
@@ -128,7 +129,7 @@ pub async fn requesting_no_keys_returns_no_secrets(store: &dyn Store) {
     assert_eq!(seen.count_secrets(unknown.id).await.unwrap(), 0);
 }
 
-/// If one secret key is taken, `insert_secrets` inserts none of the secrets.
+/// If one of the secret keys is already taken, `insert_secrets` inserts none of the secrets.
 pub async fn a_key_in_use_fails_the_whole_insert(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -153,7 +154,7 @@ pub async fn a_repeated_key_fails_the_whole_insert(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.count_secrets(world.production.id).await.unwrap(), 0);
 }
 
-/// Inserting no secrets does nothing.
+/// `insert_secrets` with an empty list does nothing.
 pub async fn inserting_no_secrets_does_nothing(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -163,7 +164,7 @@ pub async fn inserting_no_secrets_does_nothing(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.count_secrets(world.production.id).await.unwrap(), 0);
 }
 
-/// A thousand secrets can be inserted and loaded in one call.
+/// A thousand secrets can be inserted in one call, and loaded in one call.
 pub async fn a_thousand_secrets_are_inserted_at_once(store: &dyn Store) {
     let world = World::build(store).await;
     let many: Vec<_> =
@@ -225,7 +226,7 @@ pub async fn a_new_description_changes_nothing_else(store: &dyn Store) {
     assert_eq!(seen.secrets(world.production.id, &keys).await.unwrap(), [described, other]);
 }
 
-/// A description can be removed.
+/// The description of a secret can be removed.
 pub async fn a_description_can_be_cleared(store: &dyn Store) {
     let world = World::build(store).await;
     let described =
@@ -271,7 +272,7 @@ pub async fn a_secret_that_is_gone_is_stale(store: &dyn Store) {
     assert_stale(tx.delete_secret(secret(&world.production, "KEY").id).await, Subject::Secret);
 }
 
-/// The secret key of a deleted secret can be used again; the new secret has no previous versions.
+/// The key of a deleted secret can be used again. The new secret has no previous versions.
 pub async fn the_key_of_a_deleted_secret_is_free(store: &dyn Store) {
     let world = World::build(store).await;
     let (first, second) = (secret(&world.production, "KEY"), secret(&world.production, "KEY"));
@@ -287,7 +288,7 @@ pub async fn the_key_of_a_deleted_secret_is_free(store: &dyn Store) {
     assert_eq!(seen.secrets(world.production.id, &[first.key]).await.unwrap(), [second]);
 }
 
-/// Returns a secret with every optional field present and all times different.
+/// Creates a secret with all optional fields present and with different times.
 fn full(world: &World) -> SecretRecord {
     SecretRecord {
         sealed: sealed(&[0, 1, 254, 255]),

@@ -1,4 +1,4 @@
-//! Rules for sessions of command-line clients and browsers.
+//! Conformance rules for sessions of command-line clients and browsers.
 
 use chrono::TimeDelta;
 
@@ -23,7 +23,7 @@ fn session(user: &UserRecord, seconds: i64) -> SessionRecord {
     }
 }
 
-/// Returns a session of a browser that becomes inactive long before its expiry time.
+/// Creates a browser session that ends because of inactivity long before its expiry time.
 fn browser_session(user: &UserRecord, seconds: i64) -> SessionRecord {
     SessionRecord {
         kind: SessionKind::Browser,
@@ -33,7 +33,7 @@ fn browser_session(user: &UserRecord, seconds: i64) -> SessionRecord {
     }
 }
 
-/// All fields of a session are stored, and it is loaded with its user.
+/// All fields of a session are stored, and the session is loaded together with its user.
 pub async fn a_session_is_found_with_its_person(store: &dyn Store) {
     let world = World::build(store).await;
     let full = SessionRecord {
@@ -56,7 +56,7 @@ pub async fn a_session_is_found_with_its_person(store: &dyn Store) {
     assert_eq!(reads.session(&TokenMac([0; 32])).await.unwrap(), None);
 }
 
-/// A credential belongs to one session.
+/// Two sessions cannot have the same credential.
 pub async fn a_session_credential_is_unique(store: &dyn Store) {
     let world = World::build(store).await;
     let first = session(&world.owner, 0);
@@ -82,8 +82,8 @@ pub async fn sessions_come_oldest_first(store: &dyn Store) {
     assert_eq!(found, [early, late]);
 }
 
-/// `record_session_use` does nothing if a use was recorded less than a minute before, or the
-/// session is deleted.
+/// `record_session_use` does nothing if the last use was recorded less than a minute before, or if
+/// the session is deleted.
 pub async fn a_use_of_a_session_is_stored_once_per_interval(store: &dyn Store) {
     let world = World::build(store).await;
     let used = browser_session(&world.owner, 0);
@@ -140,7 +140,8 @@ pub async fn all_sessions_of_a_person_end(store: &dyn Store) {
     assert_eq!(reads.sessions(world.member.id).await.unwrap(), [other]);
 }
 
-/// `delete_ended_sessions` deletes expired sessions of both kinds, with microsecond precision.
+/// `delete_ended_sessions` deletes the sessions of both kinds that have expired at a given
+/// microsecond, and no others.
 pub async fn ended_sessions_are_removed(store: &dyn Store) {
     let world = World::build(store).await;
     let microsecond = TimeDelta::microseconds(1);
@@ -167,8 +168,9 @@ pub async fn ended_sessions_are_removed(store: &dyn Store) {
     assert!(alive.iter().all(|alive| found.contains(alive)), "{found:?}");
 }
 
-/// `delete_ended_sessions` deletes browser sessions without activity since a time. An unused
-/// session was active at its creation; command-line sessions stay.
+/// `delete_ended_sessions` deletes browser sessions whose last activity was before a given time. A
+/// session that was never used was last active at its creation. Sessions of command-line clients
+/// are not deleted for inactivity.
 pub async fn idle_browser_sessions_are_removed(store: &dyn Store) {
     let world = World::build(store).await;
     let cli = SessionRecord { expires_at: at(10_000), ..session(&world.owner, 0) };

@@ -1,4 +1,4 @@
-//! Rules for the sizes of an environment's secrets, and for deleting previous versions.
+//! Conformance rules for the sizes of an environment's secrets, and for deleting previous versions.
 
 use std::slice::from_ref;
 
@@ -9,24 +9,26 @@ use crate::testing::fixtures::{
     World, at, environment, next_version, project, project_key, sealed, secret, team,
 };
 
-/// Returns the sizes of the secrets of an environment and of their previous versions.
+/// Returns the total size of an environment's secrets and the total size of their previous
+/// versions, in bytes.
 async fn sizes(tx: &mut dyn Tx, environment: EnvironmentId) -> (u64, u64) {
     let counters = tx.environment_counters(environment).await.unwrap();
     (counters.size, counters.history_size)
 }
 
-/// Returns the size of the value, without the description.
+/// Returns the size of a secret's encrypted value in bytes, without the description.
 fn value_size(secret: &SecretRecord) -> u64 {
     secret.sealed.as_bytes().len() as u64
 }
 
-/// Returns the numbers of the previous versions of a secret, newest first.
+/// Returns the version numbers of a secret's previous versions, newest first.
 async fn numbers(tx: &mut dyn Tx, secret: &SecretRecord) -> Vec<u32> {
     let versions = tx.secret_versions(secret.id, u32::MAX, u32::MAX).await.unwrap();
     versions.iter().map(|version| version.version).collect()
 }
 
-/// Stores a secret and replaces it until it has this version. Returns its last version.
+/// Inserts a secret and replaces it until it has the given version. Returns the record of that
+/// version.
 async fn replaced(tx: &mut dyn Tx, first: SecretRecord, version: u32) -> SecretRecord {
     tx.insert_secrets(from_ref(&first)).await.unwrap();
     let mut newest = first;
@@ -70,7 +72,7 @@ pub async fn sizes_follow_every_write(store: &dyn Store) {
     assert_eq!(counters, EnvironmentCounters { revision: 0, size: other, history_size: 0 });
 }
 
-/// A write that fails, or is rolled back, changes no size.
+/// A write that fails or is rolled back changes no stored size.
 pub async fn sizes_follow_no_failed_write(store: &dyn Store) {
     let world = World::build(store).await;
     let held = secret(&world.production, "KEY");
@@ -94,8 +96,8 @@ pub async fn sizes_follow_no_failed_write(store: &dyn Store) {
     assert_eq!((counters.size, counters.history_size), before);
 }
 
-/// The size of a team's secrets includes all its environments with previous versions, even
-/// environments of deleted projects.
+/// The size of a team's secrets includes the secrets of all its environments and their previous
+/// versions, even of deleted projects.
 pub async fn a_team_stores_the_secrets_of_all_its_projects(store: &dyn Store) {
     let world = World::build(store).await;
     let elsewhere = project(&world.team, "elsewhere");
@@ -126,7 +128,8 @@ pub async fn a_team_stores_the_secrets_of_all_its_projects(store: &dyn Store) {
     assert_eq!(seen.stored_bytes(unknown).await.unwrap(), 0);
 }
 
-/// Touching an environment returns its sizes; an unknown environment has none.
+/// `touch_environment` returns the sizes of the environment's secrets. It fails for an unknown
+/// environment.
 pub async fn touching_returns_the_sizes(store: &dyn Store) {
     let world = World::build(store).await;
     let held = secret(&world.production, "KEY");
@@ -142,7 +145,7 @@ pub async fn touching_returns_the_sizes(store: &dyn Store) {
     assert_stale(tx.environment_counters(unknown).await, Subject::Environment);
 }
 
-/// One replacement of secrets in several environments updates the sizes of each environment.
+/// One call that replaces secrets in several environments updates the sizes of each of them.
 pub async fn sizes_follow_several_replacements(store: &dyn Store) {
     let world = World::build(store).await;
     let (here, there) = (world.production.id, world.staging.id);
@@ -188,7 +191,8 @@ pub async fn versions_of_several_secrets_are_deleted(store: &dyn Store) {
     assert_eq!(sizes(&mut *tx, world.production.id).await.1, 0);
 }
 
-/// `prune_versions` deletes the previous versions of one secret below a version number.
+/// `prune_versions` deletes those previous versions of a secret whose number is below the given
+/// number.
 pub async fn versions_below_a_number_are_deleted(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -208,8 +212,7 @@ pub async fn versions_below_a_number_are_deleted(store: &dyn Store) {
     assert_eq!(sizes(&mut *tx, world.production.id).await.1, after);
 }
 
-/// `prune_history` deletes the versions of the environment's secrets that were replaced first,
-/// until enough bytes are free.
+/// `prune_history` deletes the versions that were replaced first, until enough bytes are freed.
 pub async fn the_oldest_versions_are_deleted_first(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -233,7 +236,8 @@ pub async fn the_oldest_versions_are_deleted_first(store: &dyn Store) {
     assert_eq!(sizes(&mut *tx, world.production.id).await, (current, 0));
 }
 
-/// `prune_history` keeps the last previous version if a rotation wrote the current version.
+/// `prune_history` keeps the last previous version of a secret if a rotation wrote the current
+/// version.
 pub async fn the_version_before_a_rotation_is_kept(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;

@@ -1,4 +1,4 @@
-//! Rules for teams and their members.
+//! Conformance rules for teams and their members.
 
 use std::slice::from_ref;
 
@@ -14,7 +14,7 @@ use crate::testing::fixtures::{
     secret, team, token, user,
 };
 
-/// A team is found by its ID with all its fields; no team is found by an unknown ID.
+/// A team is found by its ID, with all its fields. A lookup by an unknown ID finds no team.
 pub async fn a_team_is_found_by_id(store: &dyn Store) {
     let alice = user("alice");
     let ours = TeamRecord {
@@ -52,7 +52,7 @@ pub async fn every_plan_survives(store: &dyn Store) {
     }
 }
 
-/// Team slugs are unique.
+/// A team slug is unique among all teams.
 pub async fn a_team_slug_is_unique(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -62,7 +62,7 @@ pub async fn a_team_slug_is_unique(store: &dyn Store) {
     assert_duplicate(again, Subject::Team);
 }
 
-/// A team is loaded with the member's role and joining time.
+/// A team is loaded together with the role of the user and the time at which the user joined.
 pub async fn a_membership_has_its_role_and_time_of_joining(store: &dyn Store) {
     let world = World::build(store).await;
     let late = user("late");
@@ -230,7 +230,7 @@ pub async fn an_existing_team_can_be_locked(store: &dyn Store) {
     assert_eq!(tx.team(world.team.id).await.unwrap(), Some(world.team));
 }
 
-/// A role change affects one member of one team only.
+/// Changing a role changes only one member of one team.
 pub async fn a_member_can_be_given_another_role(store: &dyn Store) {
     let world = World::build(store).await;
     let place = member(&world.team, &world.member, Role::Member);
@@ -246,7 +246,8 @@ pub async fn a_member_can_be_given_another_role(store: &dyn Store) {
     assert_eq!(found, [member(&world.team, &world.owner, Role::Owner), admin]);
 }
 
-/// A removed member stays a member of other teams; a second removal fails with `Stale`.
+/// A member who is removed from a team stays a member of other teams. A second removal fails with
+/// `Stale`.
 pub async fn a_member_can_be_removed(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -263,8 +264,8 @@ pub async fn a_member_can_be_removed(store: &dyn Store) {
     assert_eq!(teams.iter().map(|of| of.team.id).collect::<Vec<_>>(), [world.other_team.id]);
 }
 
-/// Deleting a team deletes everything in it and nothing of other teams; the slugs of its projects
-/// stay taken.
+/// Deleting a team deletes everything in it, and nothing of other teams. The slugs of its projects
+/// stay reserved.
 pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     let world = World::build(store).await;
     let secret = secret(&world.staging, "KEY");
@@ -305,7 +306,8 @@ pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     tx.commit().await.unwrap();
 }
 
-/// Deleting a team also deletes its already deleted projects and the previous MACs of its tokens.
+/// Deleting a team also removes its projects that were already deleted, and the previous MACs of
+/// its service tokens.
 pub async fn deleting_a_team_deletes_its_deleted_projects_and_old_hashes(store: &dyn Store) {
     let world = World::build(store).await;
     let previous = PreviousToken { mac: TokenMac([7; 32]), until: at(99) };
@@ -345,8 +347,8 @@ pub async fn the_plan_of_a_team_can_be_changed(store: &dyn Store) {
     assert_eq!(seen.team(world.other_team.id).await.unwrap(), Some(world.other_team));
 }
 
-/// `team_usage` counts resources in total and in the largest project or environment, without
-/// deleted resources.
+/// `team_usage` returns the total numbers of resources, and the numbers in the largest project or
+/// environment. It does not count deleted resources.
 pub async fn the_resources_of_a_team_are_counted(store: &dyn Store) {
     let world = World::build(store).await;
     let (other, gone) = (project(&world.team, "other"), project(&world.team, "gone"));

@@ -1,11 +1,11 @@
-//! Rules for the expiry of service tokens.
+//! Conformance rules for the expiry of service tokens.
 
 use super::{assert_stale, begin, committed};
 use crate::model::Subject;
 use crate::store::{Store, TokenRecord, TokenScope};
 use crate::testing::fixtures::{World, at, token};
 
-/// An expired token is still found: the store does not check expiry.
+/// A lookup finds a service token even after its expiry time: the store does not check the expiry.
 pub async fn an_expired_token_is_found(store: &dyn Store) {
     let world = World::build(store).await;
     let expired =
@@ -17,7 +17,8 @@ pub async fn an_expired_token_is_found(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.token_by_mac(&expired.mac).await.unwrap(), Some(expired));
 }
 
-/// The tokens that expire within a time are listed, soonest first, until their expiry is announced.
+/// Service tokens that expire before a given time are listed, soonest expiry first, until their
+/// expiry notice is marked as sent.
 pub async fn expiring_tokens_are_listed_until_they_are_announced(store: &dyn Store) {
     let world = World::build(store).await;
     let expiring = |at| TokenRecord { expires_at: at, ..token(&world.team, &world.owner) };

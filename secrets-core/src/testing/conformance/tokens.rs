@@ -1,4 +1,4 @@
-//! Rules for service tokens.
+//! Conformance rules for service tokens.
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::crypto::{TokenMac, random};
@@ -36,7 +36,7 @@ pub async fn a_token_is_found_by_hash_and_by_id(store: &dyn Store) {
     assert_eq!(seen.token(bare.id).await.unwrap(), Some(bare));
 }
 
-/// No token is found by an unknown MAC or ID, even if it is almost the same.
+/// A lookup by an unknown MAC or ID finds no token, even if the value is similar to a known one.
 pub async fn an_unknown_token_is_not_found(store: &dyn Store) {
     let world = World::build(store).await;
     let known = token(&world.team, &world.owner);
@@ -52,7 +52,7 @@ pub async fn an_unknown_token_is_not_found(store: &dyn Store) {
     assert_eq!(seen.token(token(&world.team, &world.owner).id).await.unwrap(), None);
 }
 
-/// Each flag is stored independently of the others.
+/// Each Boolean field of a token is stored independently of the others.
 pub async fn each_flag_of_a_token_is_kept(store: &dyn Store) {
     let world = World::build(store).await;
     let tokens = [0, 1, 2, 4, 8, 16, 31].map(|bits| TokenRecord {
@@ -75,7 +75,7 @@ pub async fn each_flag_of_a_token_is_kept(store: &dyn Store) {
     }
 }
 
-/// Token MACs are unique; a refused insert leaves no trace.
+/// The MAC of a token is unique. A refused insertion stores nothing.
 pub async fn a_token_hash_is_unique(store: &dyn Store) {
     let world = World::build(store).await;
     let first = token(&world.team, &world.owner);
@@ -105,8 +105,8 @@ pub async fn a_token_name_is_not_unique(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.count_tokens(world.team.id).await.unwrap(), 2);
 }
 
-/// A scope is stored as given. A token without a stored scope, or an unknown token, has an empty
-/// scope.
+/// The scope of a token is stored unchanged. A token without a stored scope, or an unknown token,
+/// has an empty scope.
 pub async fn a_scope_is_kept_with_its_token(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -134,7 +134,8 @@ pub async fn a_scope_is_kept_with_its_token(store: &dyn Store) {
     assert_eq!(seen.token_scope(unknown).await.unwrap(), TokenScope::default());
 }
 
-/// Tokens of teams are listed oldest first, each with its own scope, without tokens of other teams.
+/// The service tokens of a team are listed oldest first, each with its own scope, without tokens of
+/// other teams.
 pub async fn tokens_come_oldest_first_with_their_scopes(store: &dyn Store) {
     let world = World::build(store).await;
     let third_team = team(&world.owner, "third");
@@ -162,7 +163,7 @@ pub async fn tokens_come_oldest_first_with_their_scopes(store: &dyn Store) {
     assert_eq!(found, [(oldest, nothing.clone()), (middle, nothing), (newest, ordered(scope))]);
 }
 
-/// An empty list of teams and an unknown team have no tokens.
+/// The list of tokens is empty for an empty list of teams and for an unknown team.
 pub async fn no_teams_have_no_tokens(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -193,7 +194,7 @@ pub async fn the_tokens_of_a_team_are_counted(store: &dyn Store) {
     assert_eq!(tx.count_tokens(world.other_team.id).await.unwrap(), 0);
 }
 
-/// Deleting a token deletes its scope, and no other token or scope.
+/// Deleting a token also deletes its scope, but no other token or scope.
 pub async fn a_deleted_token_is_gone_with_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let [gone, kept] = [0, 1].map(|_| token(&world.team, &world.owner));
@@ -241,7 +242,7 @@ pub async fn a_token_that_is_gone_is_stale(store: &dyn Store) {
     assert_stale(tx.delete_token(token(&world.team, &world.owner).id).await, Subject::Token);
 }
 
-/// An ID that occurs twice in a scope is stored once.
+/// An ID that occurs twice in a scope is stored only once.
 pub async fn a_scope_contains_each_resource_once(store: &dyn Store) {
     let world = World::build(store).await;
     let twice = token(&world.team, &world.owner);
@@ -277,7 +278,7 @@ pub async fn a_large_scope_survives(store: &dyn Store) {
     assert_eq!(read(store).await.tokens(&[world.team.id]).await.unwrap().len(), 1);
 }
 
-/// Sorts the IDs in a scope.
+/// Returns the scope with its IDs sorted.
 fn ordered(mut scope: TokenScope) -> TokenScope {
     scope.projects.sort();
     scope.environments.sort();
@@ -290,7 +291,8 @@ fn rotation(mac: TokenMac, until: Option<i64>) -> NewCredential {
     NewCredential { mac, prefix, previous_until, outlives_session: true, now: at(60) }
 }
 
-/// A rotated token is found by its new and its previous MAC; its other fields stay unchanged.
+/// After a rotation, a token is found by its new MAC and by its previous MAC. Its other fields stay
+/// unchanged.
 pub async fn a_rotated_token_is_found_by_both_hashes(store: &dyn Store) {
     let world = World::build(store).await;
     let old = token(&world.team, &world.owner);
@@ -330,8 +332,8 @@ pub async fn a_rotation_without_grace_leaves_one_hash(store: &dyn Store) {
     assert_eq!(seen.token_by_mac(&mac).await.unwrap().unwrap().previous, None);
 }
 
-/// After a second rotation, the previous MAC is the MAC from the first rotation; the original MAC
-/// is deleted.
+/// After a second rotation, the previous MAC is the one from the first rotation, and the original
+/// MAC is deleted.
 pub async fn a_token_rotation_replaces_the_current_hash(store: &dyn Store) {
     let world = World::build(store).await;
     let old = token(&world.team, &world.owner);
@@ -366,8 +368,8 @@ pub async fn a_previous_hash_is_deleted_with_its_token(store: &dyn Store) {
     assert_eq!(seen.token_by_mac(&mac).await.unwrap(), None);
 }
 
-/// `record_token_use` does nothing if a use was recorded less than a minute before, or the token is
-/// deleted.
+/// `record_token_use` does nothing if the last use was recorded less than a minute before, or if
+/// the token is deleted.
 pub async fn a_use_is_stored_once_per_interval(store: &dyn Store) {
     let world = World::build(store).await;
     let used = token(&world.team, &world.owner);

@@ -1,4 +1,4 @@
-//! Rules for transactions and readers.
+//! Conformance rules for transactions and readers.
 
 use std::slice::from_ref;
 use std::sync::Arc;
@@ -50,8 +50,8 @@ pub async fn dropping_a_transaction_undoes_everything(store: &dyn Store) {
     assert_unchanged(&mut *begin(store).await, &world).await;
 }
 
-/// Dropping a transaction restores the records that it deleted, including records deleted by
-/// cascade.
+/// Dropping a transaction restores the records that it deleted, including those that were deleted
+/// together with them (cascade).
 pub async fn dropping_a_transaction_brings_back_what_it_deleted(store: &dyn Store) {
     let world = World::build(store).await;
     let first = secret(&world.staging, "KEY");
@@ -111,7 +111,7 @@ pub async fn a_commit_makes_all_changes_visible(store: &dyn Store) {
     );
 }
 
-/// A reader that was opened before a commit sees the committed changes.
+/// A reader also sees changes that are committed after the reader was opened.
 pub async fn a_reader_sees_what_was_committed_before_each_call(store: &dyn Store) {
     let alice = user("alice");
     let mut seen = read(store).await;
@@ -125,7 +125,7 @@ pub async fn a_reader_sees_what_was_committed_before_each_call(store: &dyn Store
     assert_eq!(seen.user(alice.id).await.unwrap(), Some(alice));
 }
 
-/// A transaction sees the changes of transactions that were committed before it began.
+/// A transaction sees the changes of all transactions that were committed before it began.
 pub async fn a_transaction_sees_what_was_committed_before_it(store: &dyn Store) {
     let world = World::build(store).await;
     let first = secret(&world.production, "KEY");
@@ -165,7 +165,7 @@ pub async fn a_dropped_transaction_lets_the_next_begin(store: &dyn Store) {
     assert_eq!(tx.touch_environment(world.production.id, 1).await.unwrap().revision, 1);
 }
 
-/// Cancelling a call of `begin` that waits does not block other transactions.
+/// Cancelling a call of `begin` that is waiting does not block other transactions.
 pub async fn a_cancelled_begin_blocks_no_transaction(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -181,7 +181,8 @@ pub async fn a_cancelled_begin_blocks_no_transaction(store: &dyn Store) {
     assert_eq!(tx.touch_environment(world.production.id, 1).await.unwrap().revision, 2);
 }
 
-/// After a cancelled call the transaction can be dropped, and the store stays usable.
+/// After a call within a transaction is cancelled, the transaction can be dropped, and the store
+/// can still be used.
 pub async fn a_cancelled_call_leaves_the_store_usable(store: &dyn Store) {
     let world = World::build(store).await;
     for number in 0..20 {
@@ -195,7 +196,7 @@ pub async fn a_cancelled_call_leaves_the_store_usable(store: &dyn Store) {
     assert_eq!(tx.count_secrets(world.production.id).await.unwrap(), 0);
 }
 
-/// After a `Duplicate` error the transaction stays usable, in every table.
+/// After a `Duplicate` error, the transaction can still be used; checked for every table.
 pub async fn a_duplicate_leaves_the_transaction_usable(store: &dyn Store) {
     let world = World::build(store).await;
     let (own, hash) = (secret(&world.staging, "KEY"), token(&world.team, &world.owner));
@@ -225,7 +226,7 @@ pub async fn a_duplicate_leaves_the_transaction_usable(store: &dyn Store) {
     assert_eq!(seen.count_tokens(world.team.id).await.unwrap(), 1);
 }
 
-/// After a `Stale` error the transaction stays usable, in every table.
+/// After a `Stale` error, the transaction can still be used; checked for every table.
 pub async fn a_stale_record_leaves_the_transaction_usable(store: &dyn Store) {
     let world = World::build(store).await;
     let unknown = project(&world.team, "unknown");
@@ -270,7 +271,7 @@ async fn change_everything(tx: &mut dyn Tx, world: &World) {
     tx.delete_environment(world.development.id).await.unwrap();
 }
 
-/// Asserts that the store contains the unchanged test world and nothing else.
+/// Asserts that the store contains the unchanged test world and no other records.
 async fn assert_unchanged(seen: &mut (impl Reads + ?Sized), world: &World) {
     let owner = Principal::User(world.owner.id);
     assert!(seen.instance().await.unwrap().is_none());

@@ -1,11 +1,11 @@
-//! Rules for users.
+//! Conformance rules for users.
 
 use super::{assert_duplicate, assert_stale, begin, committed};
 use crate::model::Subject;
 use crate::store::{Store, UserRecord};
 use crate::testing::fixtures::{World, at, user};
 
-/// A user is found by ID; no user is found by an unknown ID.
+/// A user is found by ID. A lookup by an unknown ID finds no user.
 pub async fn a_person_is_found_by_id(store: &dyn Store) {
     let (alice, unknown) = (user("alice"), user("unknown"));
     let mut tx = begin(store).await;
@@ -17,7 +17,7 @@ pub async fn a_person_is_found_by_id(store: &dyn Store) {
     assert_eq!(seen.user(unknown.id).await.unwrap(), None);
 }
 
-/// A user is found only by the combination of issuer and subject.
+/// A user is found only by the issuer and the subject together.
 pub async fn a_person_is_found_by_issuer_and_subject(store: &dyn Store) {
     let alice = user("alice");
     let mut tx = begin(store).await;
@@ -55,7 +55,7 @@ pub async fn two_issuers_may_use_the_same_subject(store: &dyn Store) {
     assert_eq!(seen.user_by_subject(&theirs.issuer, "alice").await.unwrap(), Some(theirs));
 }
 
-/// Subjects that differ in case, accents or spaces are different users.
+/// Subjects that differ only in case, accents or spaces belong to different users.
 pub async fn a_subject_is_compared_exactly(store: &dyn Store) {
     let people = ["alice", "Alice", "alicé", "alice\u{301}", " alice", "alice "].map(user);
     let mut tx = begin(store).await;
@@ -84,7 +84,7 @@ pub async fn an_email_address_is_not_unique(store: &dyn Store) {
     assert_eq!(seen.user(namesake.id).await.unwrap(), Some(namesake));
 }
 
-/// All profile fields that an issuer can give are stored as given.
+/// All profile fields that an identity provider can report are stored unchanged.
 pub async fn all_profile_fields_are_stored(store: &dyn Store) {
     let full = full_user();
     let mut tx = begin(store).await;
@@ -94,7 +94,7 @@ pub async fn all_profile_fields_are_stored(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.user(full.id).await.unwrap(), Some(full));
 }
 
-/// Profile fields that the issuer does not report are `None`, not empty.
+/// Profile fields that the identity provider does not report are `None`, and not empty texts.
 pub async fn absent_profile_fields_stay_absent(store: &dyn Store) {
     let absent = UserRecord { email_verified: false, ..user("alice") };
     let empty = UserRecord { first_name: Some(String::new()), ..user("bob") };
@@ -108,7 +108,7 @@ pub async fn absent_profile_fields_stay_absent(store: &dyn Store) {
     assert_eq!(seen.user(empty.id).await.unwrap(), Some(empty));
 }
 
-/// Text of any length and script is stored unchanged.
+/// Texts of any length and script are stored unchanged, such as a user's name.
 pub async fn a_long_name_in_any_script_survives(store: &dyn Store) {
     let name = "Zoë 'O\"Brien' \\ %_; -- 日本語 👩\u{200d}🚀 ".repeat(200);
     let person = UserRecord { name, ..user("alice") };
@@ -119,7 +119,7 @@ pub async fn a_long_name_in_any_script_survives(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.user(person.id).await.unwrap(), Some(person));
 }
 
-/// An update replaces all fields except ID, issuer, subject and creation time.
+/// An update replaces all fields of a user except ID, issuer, subject and creation time.
 pub async fn an_update_keeps_the_identity_of_a_user(store: &dyn Store) {
     let alice = user("alice");
     let changed = UserRecord { id: alice.id, created_at: at(900), ..full_user() };
@@ -139,7 +139,7 @@ pub async fn an_update_keeps_the_identity_of_a_user(store: &dyn Store) {
     assert_eq!(seen.user_by_subject(&alice.issuer, "alice").await.unwrap(), Some(expected));
 }
 
-/// An update can remove optional fields.
+/// An update can remove optional fields of a user.
 pub async fn an_update_can_clear_profile_fields(store: &dyn Store) {
     let full = full_user();
     let reduced = UserRecord {
@@ -158,7 +158,7 @@ pub async fn an_update_can_clear_profile_fields(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.user(full.id).await.unwrap(), Some(reduced));
 }
 
-/// An update changes one user only.
+/// An update changes only the given user.
 pub async fn an_update_changes_no_other_user(store: &dyn Store) {
     let (alice, bob) = (user("alice"), user("bob"));
     let mut tx = begin(store).await;
@@ -170,7 +170,7 @@ pub async fn an_update_changes_no_other_user(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.user(bob.id).await.unwrap(), Some(bob));
 }
 
-/// Returns a user with every profile field set.
+/// Creates a user with every profile field set.
 fn full_user() -> UserRecord {
     UserRecord {
         issuer: "https://issuer.example/tenant?x=1#y".to_owned(),
@@ -187,8 +187,8 @@ fn full_user() -> UserRecord {
     }
 }
 
-/// Erasing a user removes all personal data but keeps the row and references to it. A new user can
-/// then have the same issuer and subject.
+/// Erasing a user removes all personal data, but keeps the row and the references to it. A new user
+/// can then have the same issuer and subject.
 pub async fn a_forgotten_user_leaves_a_row_without_personal_data(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -210,7 +210,8 @@ pub async fn a_forgotten_user_leaves_a_row_without_personal_data(store: &dyn Sto
     tx.commit().await.unwrap();
 }
 
-/// `update_user` does not write a user record back that was read before the user was erased.
+/// `update_user` has no effect on an erased user, even if the record was read before the user was
+/// erased.
 pub async fn a_forgotten_user_is_not_updated(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -222,8 +223,7 @@ pub async fn a_forgotten_user_is_not_updated(store: &dyn Store) {
     assert_eq!(left.email, "");
 }
 
-/// A user's row can be locked several times in one transaction; an erased user's row cannot be
-/// locked.
+/// The row of a user can be locked several times in one transaction. Locking an erased user fails.
 pub async fn a_forgotten_user_cannot_be_locked(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;

@@ -1,4 +1,4 @@
-//! Rules for replacing a secret's value, and for its previous versions.
+//! Conformance rules for replacing the value of a secret, and for its previous versions.
 
 use std::slice::from_ref;
 
@@ -7,7 +7,7 @@ use crate::model::Subject;
 use crate::store::{Change, SecretRecord, SecretVersion, Store};
 use crate::testing::fixtures::{World, at, next_version, sealed, secret};
 
-/// The next version of a secret replaces the current version, with all its fields.
+/// Replacing a secret stores its next version, with all fields.
 pub async fn the_next_version_replaces_the_current_one(store: &dyn Store) {
     let world = World::build(store).await;
     let first = SecretRecord {
@@ -32,7 +32,8 @@ pub async fn the_next_version_replaces_the_current_one(store: &dyn Store) {
     assert_eq!(found.unwrap(), [second]);
 }
 
-/// The old version of a replaced secret is stored unchanged, with the time of the replacement.
+/// The replaced version of a secret is kept unchanged as a previous version, with the time of the
+/// replacement.
 pub async fn the_replaced_version_is_kept_as_it_was(store: &dyn Store) {
     let world = World::build(store).await;
     let first = SecretRecord {
@@ -74,7 +75,7 @@ pub async fn a_first_version_has_replaced_nothing(store: &dyn Store) {
     );
 }
 
-/// Versions are listed newest first, without gaps, also beyond ten.
+/// Previous versions are listed newest first, without gaps, also if there are more than ten.
 pub async fn versions_come_newest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let mut newest = secret(&world.production, "KEY");
@@ -92,7 +93,7 @@ pub async fn versions_come_newest_first(store: &dyn Store) {
     assert_eq!(numbers, (1..=12).rev().collect::<Vec<_>>());
 }
 
-/// Previous versions below a given number are listed, up to the limit.
+/// Previous versions with a number below a given number are listed, up to the limit.
 pub async fn versions_come_in_pages(store: &dyn Store) {
     let world = World::build(store).await;
     let mut newest = secret(&world.production, "KEY");
@@ -159,7 +160,7 @@ pub async fn a_version_out_of_turn_is_stale(store: &dyn Store) {
     assert_eq!(seen.secrets(world.production.id, from_ref(&second.key)).await.unwrap(), [second]);
 }
 
-/// `replace_secrets` replaces several secrets of several environments, and keeps the replaced
+/// `replace_secrets` can replace several secrets in several environments, and keeps the replaced
 /// version of each secret.
 pub async fn several_secrets_are_replaced_at_once(store: &dyn Store) {
     let world = World::build(store).await;
@@ -231,7 +232,7 @@ pub async fn a_secret_that_is_gone_cannot_be_replaced(store: &dyn Store) {
     assert_eq!(seen.secret_versions(gone.id, u32::MAX, u32::MAX).await.unwrap(), []);
 }
 
-/// The kind of change is stored, in the current version and in a previous version.
+/// The kind of change of a version is stored, for the current version and for previous versions.
 pub async fn every_change_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = Vec::new();
@@ -287,7 +288,7 @@ pub async fn a_large_replaced_value_survives(store: &dyn Store) {
     assert_eq!(versions, [replaced(&large, &next)]);
 }
 
-/// Returns the expected previous version after `new` replaced `old`.
+/// Returns the previous version that the store is expected to keep after `new` replaced `old`.
 fn replaced(old: &SecretRecord, new: &SecretRecord) -> SecretVersion {
     SecretVersion {
         secret: old.id,

@@ -1,4 +1,4 @@
-//! Rules for webhooks and their deliveries.
+//! Conformance rules for webhooks and their deliveries.
 
 use super::{assert_stale, begin, committed};
 use crate::model::rotations::{DeliveryStatus, WebhookEvent};
@@ -30,7 +30,7 @@ pub async fn all_fields_of_a_webhook_survive(store: &dyn Store) {
     assert_eq!(seen.webhooks(of.id).await.unwrap(), [full, all, none]);
 }
 
-/// An unknown webhook, or a webhook of another rotation, is not found.
+/// A lookup finds no webhook with an unknown ID, and no webhook of another rotation.
 pub async fn an_unknown_webhook_is_not_found(store: &dyn Store) {
     let (world, of, mut tx) = one(store).await;
     let other = rotation(&world.staging, "other");
@@ -47,7 +47,7 @@ pub async fn an_unknown_webhook_is_not_found(store: &dyn Store) {
     assert_eq!(seen.webhook_delivery(unknown).await.unwrap(), None);
 }
 
-/// Webhooks are listed oldest first.
+/// Webhooks of a rotation are listed oldest first.
 pub async fn webhooks_come_oldest_first(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
     let [third, first, second] =
@@ -61,7 +61,7 @@ pub async fn webhooks_come_oldest_first(store: &dyn Store) {
     assert_eq!(found, [first, second, third]);
 }
 
-/// A webhook cannot be added to a deleted rotation.
+/// Adding a webhook to a deleted rotation fails.
 pub async fn a_rotation_that_is_gone_gets_no_webhook(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
     tx.delete_rotation(of.id).await.unwrap();
@@ -117,7 +117,7 @@ pub async fn a_deleted_webhook_is_gone_with_its_deliveries(store: &dyn Store) {
     assert_eq!(seen.webhooks(of.id).await.unwrap(), [kept]);
 }
 
-/// A delivery is loaded with all its fields; a test delivery has no event.
+/// A delivery is loaded with all its fields. A delivery of a test event has no event type.
 pub async fn all_fields_of_a_webhook_delivery_survive(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
     let to = webhook(&of);
@@ -201,7 +201,8 @@ pub async fn an_update_stores_the_status_of_a_delivery(store: &dyn Store) {
     assert_eq!(seen.webhook_deliveries(to.id, 9).await.unwrap(), [after]);
 }
 
-/// Pruning deletes old deliveries, oldest first, up to the limit; pending deliveries stay.
+/// Pruning deletes old webhook deliveries, oldest first, up to the limit. It keeps pending
+/// deliveries.
 pub async fn old_webhook_deliveries_are_pruned(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
     let to = webhook(&of);
@@ -223,7 +224,8 @@ pub async fn old_webhook_deliveries_are_pruned(store: &dyn Store) {
     assert_eq!(seen.webhook_deliveries(to.id, 9).await.unwrap(), [young, waits]);
 }
 
-/// Begins a transaction, creates a test world with a rotation in it, and returns all three.
+/// Begins a transaction and creates a test world with a rotation in it. Returns the world, the
+/// rotation and the open transaction.
 async fn one(store: &dyn Store) -> (World, RotationRecord, Box<dyn Tx>) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");

@@ -1,9 +1,10 @@
 //! Changes to users of MySQL and MariaDB.
 //!
-//! User management statements are not transactional here, so their order provides safety: a user is
-//! created with its login disabled (`ACCOUNT LOCK`), is granted the privileges, and gets the
-//! password and the login in one last statement. Privileges are granted to the user directly: roles
-//! would have to be activated in every session, with different statements on MySQL and MariaDB.
+//! User management statements are not transactional on these servers, so their order must prevent
+//! unsafe states: a user is created with its login disabled (`ACCOUNT LOCK`), is granted the
+//! privileges, and gets the password and the login in one last statement. Privileges are granted to
+//! the user directly: roles would have to be activated in every session, with different statements
+//! on MySQL and MariaDB.
 //!
 //! Attempts are ordered by a named lock that the connection holds until it ends, and on MySQL
 //! 8.0.21 and later by a fencing token in the user's attributes, which the last statement sets
@@ -19,14 +20,14 @@ use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{Applied, Apply, Fault, Fence, Login, TargetError};
 use crate::rotators::drivers::quoting::{Ident, Literal, hexadecimal};
 
-/// SQL clause that sets the password of a user.
+/// SQL clause that sets the password of a database user.
 struct Secret {
     clause: Zeroizing<String>,
     is_clear: bool,
 }
 
-/// Creates the user if missing, grants the privileges and sets the password. `proven` is true if
-/// the server was verified by its certificate.
+/// Creates the database user if missing, grants the privileges and sets the password. `proven` is
+/// true if the server was verified by its TLS certificate.
 pub(super) async fn apply(
     session: &mut Session,
     database: &str,
@@ -57,7 +58,7 @@ pub(super) async fn apply(
     Ok(Applied { identity, sent_in_clear: secret.is_clear })
 }
 
-/// Disables the login of a user (`ACCOUNT LOCK`).
+/// Disables the login of a database user (`ACCOUNT LOCK`). Does nothing if the user does not exist.
 pub(super) async fn lock(
     session: &mut Session,
     fence: Fence,
@@ -72,10 +73,10 @@ pub(super) async fn lock(
 }
 
 impl Secret {
-    /// Creates the clause that sets the password of `login`. MariaDB accepts a password hash,
-    /// unless a password validation plugin must see every password. MySQL is sent the password,
-    /// which it omits from its own logs; hashing it here would gain nothing, because MySQL asks for
-    /// the password at the next login.
+    /// Creates the clause that sets the password of `login`. MariaDB gets a password hash, unless a
+    /// password validation plugin must see every password. MySQL gets the password itself and omits
+    /// it from its own logs; sending a hash would gain nothing, because MySQL asks for the password
+    /// at the next login.
     async fn of(session: &mut Session, login: &Login, proven: bool) -> Result<Self, TargetError> {
         let password = login.password.reveal();
         if session.server.is_mariadb && !wants_passwords(session).await? {
@@ -100,8 +101,8 @@ async fn wants_passwords(session: &mut Session) -> Result<bool, TargetError> {
     Ok(session.value(query).await?.as_deref() == Some("1"))
 }
 
-/// Prepares the session: limits lock waits, turns off statement logging where permitted, and takes
-/// the named lock of the rotation.
+/// Prepares the session: limits the time of lock waits, turns off statement logging where
+/// permitted, and takes the named lock of the rotation.
 async fn prepare(session: &mut Session, fence: Fence) -> Result<(), TargetError> {
     session
         .run("SET SESSION lock_wait_timeout = 5, SESSION sql_mode = 'STRICT_ALL_TABLES'")
@@ -118,8 +119,8 @@ async fn prepare(session: &mut Session, fence: Fence) -> Result<(), TargetError>
     }
 }
 
-/// Reads the identity of a MySQL server. A changed identity is not an error, because a failover
-/// changes the identity too.
+/// Reads the identity (server ID) of a MySQL server. A changed identity is not an error, because a
+/// failover changes the identity too.
 async fn identity(session: &mut Session) -> Result<Option<String>, TargetError> {
     if session.server.is_mariadb {
         return Ok(None);
@@ -127,12 +128,12 @@ async fn identity(session: &mut Session) -> Result<Option<String>, TargetError> 
     session.value("SELECT @@GLOBAL.server_uuid").await
 }
 
-/// Returns the quoted account name for use in SQL statements.
+/// Returns the account name of a user, quoted for SQL statements.
 fn account(username: &str) -> Result<String, TargetError> {
     Ok(format!("{}@'%'", Literal::my_plain(username)?))
 }
 
-/// Returns the `ATTRIBUTE` clause with the fencing token; empty if the server has no user
+/// Returns the `ATTRIBUTE` clause that stores the fencing token; empty if the server has no user
 /// attributes.
 fn fence_attribute(session: &Session, fence: Fence) -> String {
     if session.server.has_attributes() {
@@ -142,8 +143,9 @@ fn fence_attribute(session: &Session, fence: Fence) -> String {
     }
 }
 
-/// True if the user exists; always false on servers without user attributes. Fails if a later
-/// attempt changed the user, or if no rotation created the user.
+/// True if the rotation's user exists; always false on servers without user attributes. Fails if a
+/// later attempt has changed the user, or if a user with this name was not created by this
+/// rotation.
 async fn exists(session: &mut Session, fence: Fence, username: &str) -> Result<bool, TargetError> {
     if !session.server.has_attributes() {
         return Ok(false);
@@ -163,8 +165,8 @@ async fn exists(session: &mut Session, fence: Fence, username: &str) -> Result<b
     }
 }
 
-/// Grants the user exactly the privileges of the level. No application uses this user at this time,
-/// so a moment without privileges does no harm.
+/// Grants the user exactly the privileges of the level. The user has no privileges for a moment;
+/// this does no harm, because no application uses this user at that time.
 async fn grant(
     session: &mut Session,
     database: &str,

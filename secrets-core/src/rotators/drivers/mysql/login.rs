@@ -1,11 +1,12 @@
-//! TLS handshake and login.
+//! TLS handshake and login to MySQL and MariaDB.
 //!
 //! Two authentication plugins are supported: `caching_sha2_password` of MySQL 8 and
-//! `mysql_native_password` of MariaDB. A server's request for another plugin is refused. Both
-//! plugins respond to a nonce from the server with a hash of nonce and password. The first may also
-//! ask for the password itself within TLS; the administrator's password is then sent only to a
-//! server that was verified by its certificate. The hash proves nothing about the server, and a
-//! malicious server can use it to guess the password offline: hence `verify-full`.
+//! `mysql_native_password` of MariaDB. A server's request for another plugin is refused. With both
+//! plugins, the client responds to a nonce from the server with a hash of nonce and password. The
+//! plugin `caching_sha2_password` may also ask for the password itself within TLS; the
+//! administrator's password is then sent only to a server that was verified by its certificate. The
+//! hash does not verify the server, and a malicious server could use it to guess the password
+//! offline. Therefore `verify-full` is recommended.
 
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
@@ -21,51 +22,52 @@ use crate::rotators::drivers::Who;
 use crate::rotators::drivers::faults::{Stage, of_number};
 use crate::rotators::drivers::tls::fault_of;
 
-/// Required capabilities, which every supported server has: `PROTOCOL_41`, `SECURE_CONNECTION`,
-/// `PLUGIN_AUTH`.
+/// Protocol capabilities that a server must have: `PROTOCOL_41`, `SECURE_CONNECTION` and
+/// `PLUGIN_AUTH`. All supported servers have them.
 const REQUIRED_CAPABILITIES: u32 = 0x0000_0200 | 0x0000_8000 | 0x0008_0000;
 const SSL: u32 = 0x0000_0800;
-/// Capabilities of this client: the required capabilities, `LONG_PASSWORD`, `CONNECT_WITH_DB` and
-/// `TRANSACTIONS`. Without `LOCAL_FILES`, a server's request for a file is a protocol violation.
-/// Without `MULTI_STATEMENTS`, a query is always a single statement.
+/// Protocol capabilities of this client: the required capabilities, `LONG_PASSWORD`,
+/// `CONNECT_WITH_DB` and `TRANSACTIONS`. Without `LOCAL_FILES`, a server's request for a file is a
+/// protocol violation. Without `MULTI_STATEMENTS`, a query is always a single statement.
 const CLIENT_CAPABILITIES: u32 = REQUIRED_CAPABILITIES | 0x0000_0001 | 0x0000_0008 | 0x0000_2000;
 
-/// ID of the character set `utf8mb4_general_ci`, which both MySQL and MariaDB support.
+/// ID of the collation `utf8mb4_general_ci`, which both MySQL and MariaDB support.
 const CHARSET: u8 = 45;
 
-/// Maximum number of packets from the server after the client's handshake response.
+/// Maximum number of packets that the server may send during the login, after the client's
+/// handshake response.
 const MAX_LOGIN_PACKETS: usize = 6;
 
-/// Server product and version, as announced.
+/// Server product and version, as announced by the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Server {
     pub is_mariadb: bool,
     pub version: (u32, u32, u32),
 }
 
-/// Login parameters.
+/// Parameters of a login: account, password and database.
 pub(super) struct Entry<'a> {
     pub who: Who,
     pub username: &'a str,
     pub password: &'a str,
     pub database: &'a str,
-    /// True if the server was verified by its certificate.
+    /// True if the server was verified by its TLS certificate.
     pub proven: bool,
 }
 
-/// TLS configuration and server name; `None` for a connection without TLS.
+/// TLS configuration and server name for a connection; `None` for a connection without TLS.
 pub(super) type Protection = Option<(ClientConfig, ServerName<'static>)>;
 
 type Stream = Wire<Box<dyn Transport>>;
 
-/// Authentication plugin.
+/// Authentication plugin that the server requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Plugin {
     Native,
     CachingSha2,
 }
 
-/// Initial handshake packet of the server.
+/// Decoded initial handshake packet of the server.
 struct Greeting {
     server: Server,
     capabilities: u32,
@@ -74,7 +76,7 @@ struct Greeting {
 }
 
 impl Entry<'_> {
-    /// Logs in on a new connection.
+    /// Logs in on a new connection. Runs the TLS handshake first, if TLS is configured.
     pub(super) async fn log_in(
         &self,
         stream: TcpStream,
@@ -94,7 +96,7 @@ impl Entry<'_> {
         Ok((wire, greeting.server))
     }
 
-    /// Builds the `HandshakeResponse41` packet.
+    /// Builds the `HandshakeResponse41` packet, with which the client logs in.
     fn response(&self, flags: u32, plugin: Plugin, nonce: &[u8]) -> Vec<u8> {
         let proof = plugin.proof(self.password, nonce);
         let mut packet = handshake_prefix(flags);
@@ -168,7 +170,7 @@ async fn encrypt(
     .await
 }
 
-/// Builds the `SSLRequest` packet, which is also the first part of the handshake response.
+/// Builds the `SSLRequest` packet, which is also the first part of the handshake response packet.
 fn handshake_prefix(flags: u32) -> Vec<u8> {
     let max_packet: u32 = 1024 * 1024;
     let mut packet = Vec::with_capacity(128);
@@ -179,7 +181,7 @@ fn handshake_prefix(flags: u32) -> Vec<u8> {
     packet
 }
 
-/// Decodes the `HandshakeV10` packet.
+/// Decodes the `HandshakeV10` packet, with which the server starts the connection.
 fn greeting(packet: &[u8], stage: Stage) -> Result<Greeting, TargetError> {
     let mut parts = Parts::of(packet);
     match parts.number(1)? {
@@ -204,13 +206,14 @@ fn greeting(packet: &[u8], stage: Stage) -> Result<Greeting, TargetError> {
     Ok(Greeting { server, capabilities, nonce: nonce_of(&nonce)?, plugin })
 }
 
-/// Decodes a nonce: twenty bytes, and an optional NUL.
+/// Decodes the server's nonce: twenty bytes, optionally followed by a NUL.
 fn nonce_of(bytes: &[u8]) -> Result<Vec<u8>, Fault> {
     let nonce = bytes.strip_suffix(&[0]).unwrap_or(bytes);
     if nonce.len() == 20 { Ok(nonce.to_vec()) } else { Err(Fault::Protocol) }
 }
 
-/// Decodes an `ERR` packet without its text. Before the handshake, servers leave out the SQLSTATE.
+/// Decodes an `ERR` packet and ignores its text. In errors before the handshake, servers omit the
+/// SQLSTATE.
 pub(super) fn refusal(mut parts: Parts<'_>, stage: Stage) -> Result<TargetError, Fault> {
     let number = u16::try_from(parts.number(2)?).unwrap_or_default();
     let code = parts.rest().strip_prefix(b"#").and_then(|rest| rest.get(..5));
@@ -219,7 +222,7 @@ pub(super) fn refusal(mut parts: Parts<'_>, stage: Stage) -> Result<TargetError,
 }
 
 impl Server {
-    /// Parses a version such as `9.7.4`, `10.11.19-MariaDB` or `5.5.5-10.11.19-MariaDB`.
+    /// Parses a server version such as `9.7.4`, `10.11.19-MariaDB` or `5.5.5-10.11.19-MariaDB`.
     fn parse(version: &[u8]) -> Option<Self> {
         let version = std::str::from_utf8(version).ok()?;
         let is_mariadb = version.contains("MariaDB");
@@ -229,12 +232,12 @@ impl Server {
         Some(Self { is_mariadb, version: (number()?, number()?, number()?) })
     }
 
-    /// True for MySQL 8 and MariaDB 10.5, and later versions.
+    /// True for MySQL 8, MariaDB 10.5, and later versions.
     pub(super) fn is_supported(self) -> bool {
         self.version >= if self.is_mariadb { (10, 5, 0) } else { (8, 0, 0) }
     }
 
-    /// True if the server stores attributes of users.
+    /// True if the server can store attributes with a user (MySQL 8.0.21 and later).
     pub(super) fn has_attributes(self) -> bool {
         !self.is_mariadb && self.version >= (8, 0, 21)
     }
@@ -279,7 +282,8 @@ mod tests {
     use super::*;
     use crate::rotators::drivers::quoting::hexadecimal;
 
-    /// Checks the response against a test vector that several other drivers use.
+    /// Checks the response to a server's nonce against a test vector that several other drivers
+    /// use.
     #[test]
     fn the_response_to_the_nonce_matches_other_drivers() {
         let proof = |plugin: Plugin| plugin.proof("G!ider27", b"NR3HP:qIYa_9=db?Sd{`");

@@ -1,8 +1,8 @@
 //! Rotator for MySQL 8 and later, and MariaDB 10.5 and later.
 //!
-//! This module implements the protocol itself instead of using a driver: the known drivers send the
-//! password to any server that asks for it within TLS, verified or not, and trust the lengths that
-//! a server announces.
+//! This module implements the MySQL protocol itself and uses no library: the known libraries send
+//! the password to any server that asks for it within TLS, verified or not, and trust the lengths
+//! that a server announces.
 
 mod change;
 mod login;
@@ -42,7 +42,7 @@ impl MySqlRotator {
         Self::with_deadlines(gate, Deadlines::default())
     }
 
-    /// Creates a rotator with other timeouts.
+    /// Creates a rotator with the given timeouts in place of the defaults.
     #[must_use]
     pub fn with_deadlines(gate: Arc<Dialer>, deadlines: Deadlines) -> Self {
         Self { gate, deadlines, tls: Tls::new() }
@@ -77,8 +77,8 @@ impl MySqlRotator {
         Ok(Session::new(wire, server, self.deadlines.begin_work(), Stage::Work(who)))
     }
 
-    /// Returns the configuration of TLS for a connection to this address; `None` if the connection
-    /// is not encrypted, which the policy must permit.
+    /// Returns the TLS configuration for a connection to this address; `None` for a connection
+    /// without encryption. Fails if the policy does not permit an unencrypted connection.
     pub(super) fn protection(
         &self,
         target: &Target,

@@ -4,10 +4,10 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::ports::rotator::{Fault, TargetError};
 
-/// Maximum length of a packet. No expected packet is longer.
+/// Maximum length of a packet in bytes. All expected packets are shorter.
 const MAX_PACKET: usize = 1024 * 1024;
 
-/// Maximum number of bytes received on a connection.
+/// Maximum number of bytes received on one connection.
 const MAX_TOTAL: usize = 8 * 1024 * 1024;
 
 /// A connection to a server, with or without TLS.
@@ -15,11 +15,11 @@ pub(super) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
 
-/// Packet stream to a server. Limits the size of received data; a packet with a wrong sequence
-/// number is an error.
+/// Packet stream of a connection to a server. Limits the size of the received data, and fails if a
+/// packet has a wrong sequence number.
 pub(super) struct Wire<S> {
     stream: S,
-    /// Sequence number of the next packet in either direction.
+    /// Sequence number of the next packet, sent or received.
     next: u8,
     total: usize,
 }
@@ -29,8 +29,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Self { stream, next: 0, total: 0 }
     }
 
-    /// Replaces the stream by a stream that `make` builds on top of the old stream, such as a TLS
-    /// stream. No data was read ahead, so all further data belongs to the new stream.
+    /// Replaces the byte stream by a stream that `make` builds on top of it, such as a TLS stream.
+    /// No byte was read ahead, so all further bytes belong to the new stream.
     pub(super) async fn onto<T>(
         self,
         make: impl AsyncFnOnce(S) -> Result<T, TargetError>,
@@ -38,7 +38,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Ok(Wire { stream: make(self.stream).await?, next: self.next, total: self.total })
     }
 
-    /// Starts a new command: resets the sequence number of packets.
+    /// Starts a new command: resets the packet sequence number to 0.
     pub(super) fn begin(&mut self) {
         self.next = 0;
     }
@@ -72,7 +72,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     }
 }
 
-/// Decoder for the fields of a packet. A missing field is an error.
+/// Decoder that reads the fields of a packet one by one. A missing field is an error.
 pub(super) struct Parts<'a>(&'a [u8]);
 
 impl<'a> Parts<'a> {
@@ -90,7 +90,7 @@ impl<'a> Parts<'a> {
         Ok(taken)
     }
 
-    /// Reads a little-endian integer of the given number of bytes.
+    /// Reads a little-endian integer that is `bytes` bytes long.
     pub(super) fn number(&mut self, bytes: usize) -> Result<u64, Fault> {
         Ok(self.take(bytes)?.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
@@ -112,7 +112,7 @@ impl<'a> Parts<'a> {
         self.take(usize::try_from(count).map_err(|_| Fault::Protocol)?)
     }
 
-    /// Reads bytes up to a NUL or the end of the packet.
+    /// Reads the bytes up to a NUL or to the end of the packet.
     pub(super) fn terminated(&mut self) -> &'a [u8] {
         let end = self.0.iter().position(|byte| *byte == 0).unwrap_or(self.0.len());
         let (taken, rest) = self.0.split_at(end);
@@ -120,7 +120,8 @@ impl<'a> Parts<'a> {
         taken
     }
 
-    /// Skips the NULL marker of a column value. Returns true if the marker was next.
+    /// Skips the marker of a NULL column value. Returns true if the marker was next, so the value
+    /// is NULL.
     pub(super) fn skip_null(&mut self) -> bool {
         let rest = self.0.strip_prefix(&[0xfb]);
         self.0 = rest.unwrap_or(self.0);

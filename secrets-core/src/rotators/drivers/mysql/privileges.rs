@@ -1,15 +1,15 @@
-//! Read-only checks of privileges.
+//! Read-only checks of the privileges that a MySQL or MariaDB user has.
 
 use super::session::{Rows, Session};
 use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{Fault, TargetError};
 use crate::rotators::drivers::quoting::{Literal, pattern};
 
-/// Privileges that permit changes to rows or tables.
+/// Privileges that allow a user to change rows or tables.
 const WRITE_PRIVILEGES: [&str; 7] =
     ["INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX"];
 
-/// Checks that the administrator has the required privileges.
+/// Checks that the administrator has the privileges that rotations require.
 pub(super) async fn test(session: &mut Session) -> Result<(), TargetError> {
     if !session.server.is_supported() {
         return Err(Fault::Unsupported.into());
@@ -31,8 +31,8 @@ pub(super) async fn test(session: &mut Session) -> Result<(), TargetError> {
     }
 }
 
-/// Checks that the logged-in user has the privileges of the level, and no write privileges if the
-/// level is read.
+/// Checks that the logged-in user has the privileges of the level and, for the level `read`, no
+/// write privileges.
 pub(super) async fn verify(
     session: &mut Session,
     database: &str,

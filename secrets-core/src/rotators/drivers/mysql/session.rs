@@ -1,4 +1,4 @@
-//! SQL statements and their results.
+//! Running of SQL statements on MySQL and MariaDB, and decoding of their results.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use crate::ports::rotator::{Fault, TargetError};
 use crate::rotators::drivers::deadlines::Work;
 use crate::rotators::drivers::faults::Stage;
 
-/// Maximum number of columns in a result. No SQL statement of this module returns more.
+/// Maximum number of columns in a result. No SQL statement of this driver returns more.
 const MAX_COLUMNS: u64 = 64;
 
-/// Rows of a result, with values as text. A NULL or a value that is not UTF-8 is `None`.
+/// Rows of a result, with all values as text. `None` stands for NULL or a value that is not UTF-8.
 pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
 const QUIT: u8 = 1;
 const QUERY: u8 = 3;
 
-/// A logged-in connection.
+/// A connection on which the login has succeeded.
 pub(crate) struct Session {
     wire: Wire<Box<dyn Transport>>,
     pub(super) server: Server,
@@ -38,7 +38,7 @@ impl Session {
         Self { wire, server, work, stage }
     }
 
-    /// Runs an SQL statement that precedes the commit, and returns its rows.
+    /// Runs an SQL statement that precedes the commit, and returns the rows of its result.
     pub(crate) async fn run(&mut self, statement: &str) -> Result<Rows, TargetError> {
         let work = self.work;
         work.statement(async {
@@ -58,15 +58,15 @@ impl Session {
         }
     }
 
-    /// Runs a query that returns a single value.
+    /// Runs a query whose result is a single value.
     pub(super) async fn value(&mut self, query: &str) -> Result<Option<String>, TargetError> {
         let mut rows = self.run(query).await?;
         let row = rows.pop().ok_or(Fault::Protocol)?;
         Ok(row.into_iter().next().flatten())
     }
 
-    /// Runs the SQL statement that makes the change effective. Without a response, the outcome is
-    /// unknown.
+    /// Runs the SQL statement that makes the change effective (the commit). If the server does not
+    /// respond, it is unknown whether the change happened.
     pub(super) async fn commit(&mut self, statement: &str) -> Result<(), TargetError> {
         failpoint::reached("in-transaction").await;
         let work = self.work;
@@ -78,7 +78,8 @@ impl Session {
         .await
     }
 
-    /// Closes the connection with `COM_QUIT`; servers log connections that end without it.
+    /// Closes the connection with the command `COM_QUIT`. Servers would log a connection that ends
+    /// without this command.
     pub(crate) async fn close(mut self) {
         self.wire.begin();
         timeout(Duration::from_millis(500), self.wire.write(&[QUIT])).await.ok();
@@ -134,8 +135,8 @@ impl Session {
     }
 }
 
-/// Converts an error after sending the commit: unless the server reported an error, the outcome is
-/// unknown.
+/// Converts an error that occurred after the commit was sent. Unless the server itself reported the
+/// error, it is unknown whether the change happened.
 fn interrupted(error: TargetError) -> TargetError {
     if error.code.is_some() { error } else { Fault::Interrupted.into() }
 }

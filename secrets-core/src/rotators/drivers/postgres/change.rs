@@ -2,7 +2,7 @@
 //!
 //! User, password, privileges and fencing token are changed in one transaction. The fencing token
 //! is stored in the comment of the role, `kv:<rotation>:<sequence>`; a role without such a comment
-//! of this rotation is not touched.
+//! of this rotation is never changed.
 
 use std::fmt::Write as _;
 
@@ -17,8 +17,8 @@ use crate::rotators::drivers::deadlines::Work;
 use crate::rotators::drivers::faults::Stage;
 use crate::rotators::drivers::quoting::{Ident, Literal};
 
-/// Settings that keep statements out of the server's logs. A statement usually contains a verifier
-/// and not the password, but the verifier should not be logged either.
+/// Settings that keep the next SQL statements out of the server's logs. A statement usually
+/// contains a password verifier and not the password, but the verifier should not be logged either.
 const NO_LOGGING: &[(&str, &str)] = &[
     ("log_statement", "none"),
     ("log_min_error_statement", "panic"),
@@ -26,8 +26,8 @@ const NO_LOGGING: &[(&str, &str)] = &[
     ("log_duration", "off"),
 ];
 
-/// Creates the roles if missing, grants the privileges and sets the password. `proven` is true if
-/// the server was verified by its certificate.
+/// Creates the database roles if missing, grants the privileges and sets the password. `proven` is
+/// true if the server was verified by its TLS certificate.
 pub(super) async fn apply(
     peer: &Peer,
     work: Work,
@@ -51,7 +51,7 @@ pub(super) async fn apply(
     Ok(Applied { identity, sent_in_clear })
 }
 
-/// Disables the login of a user (`NOLOGIN`).
+/// Disables the login of a database user (`NOLOGIN`).
 pub(super) async fn lock(
     peer: &Peer,
     work: Work,
@@ -67,7 +67,7 @@ pub(super) async fn lock(
     transaction.commit().await
 }
 
-/// Begins a transaction and takes the advisory lock of the rotation.
+/// Begins a transaction and takes the rotation's advisory lock in the database.
 async fn begin(peer: &Peer, work: Work, fence: Fence) -> Result<Transaction<'_>, TargetError> {
     let transaction = Transaction::begin(peer, work, Stage::Work(Who::Admin)).await?;
     disable_logging(&transaction).await?;
@@ -77,7 +77,8 @@ async fn begin(peer: &Peer, work: Work, fence: Fence) -> Result<Transaction<'_>,
     Ok(transaction)
 }
 
-/// Turns off statement logging, if permitted. Most administrators lack the privilege.
+/// Turns off the logging of SQL statements, if the administrator is permitted to do so. Most
+/// administrators are not.
 async fn disable_logging(transaction: &Transaction<'_>) -> Result<(), TargetError> {
     let mut statements = String::new();
     for (name, value) in NO_LOGGING {
@@ -87,7 +88,8 @@ async fn disable_logging(transaction: &Transaction<'_>) -> Result<(), TargetErro
     Ok(())
 }
 
-/// Reads the cluster's system identifier; `None` if the administrator lacks the privilege.
+/// Reads the system identifier of the PostgreSQL cluster; `None` if the administrator lacks the
+/// privilege.
 async fn identity(transaction: &Transaction<'_>) -> Result<Option<String>, TargetError> {
     let is_permitted = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')";
     if !column::<bool>(&transaction.row(is_permitted, &[]).await?, 0)? {
@@ -97,7 +99,7 @@ async fn identity(transaction: &Transaction<'_>) -> Result<Option<String>, Targe
     column(&transaction.row(query, &[]).await?, 0).map(Some)
 }
 
-/// True if the role exists. Fails if a later attempt changed the role, or if the role does not
+/// True if the role exists. Fails if a later attempt has changed the role, or if the role does not
 /// belong to this rotation.
 async fn exists(
     transaction: &Transaction<'_>,
@@ -118,7 +120,8 @@ async fn exists(
     }
 }
 
-/// Parses the sequence number in a role comment; `None` if the comment is not of this rotation.
+/// Parses the sequence number in a role's comment; `None` if the comment was not written by this
+/// rotation.
 fn sequence_in(comment: Option<&str>, fence: Fence) -> Option<u64> {
     let rest = comment?.strip_prefix("kv:")?;
     let (rotation, sequence) = rest.split_once(':')?;
@@ -134,8 +137,8 @@ async fn set_fence(
     transaction.run(&format!("COMMENT ON ROLE {} IS {comment}", Ident::pg(name)?)).await
 }
 
-/// Creates missing roles. Objects that the user creates belong to the group, so that both users of
-/// the rotation own them.
+/// Creates the missing roles: the group and the user. Objects that the user creates will belong to
+/// the group, so that both users of the rotation own them.
 async fn create_roles(transaction: &Transaction<'_>, apply: &Apply) -> Result<(), TargetError> {
     let (g, u) = (Ident::pg(&apply.group)?, Ident::pg(&apply.login.username)?);
     if !exists(transaction, apply.fence, &apply.group).await? {
@@ -161,8 +164,8 @@ async fn create_roles(transaction: &Transaction<'_>, apply: &Apply) -> Result<()
 }
 
 /// Sets the password as a SCRAM verifier, from which the password cannot be read. If a module of
-/// the server requires the password itself, it is sent to a verified server only. Returns true if
-/// the password itself was sent.
+/// the server requires the password itself, the password is sent, but only to a verified server.
+/// Returns true if the password itself was sent.
 async fn set_password(
     transaction: &Transaction<'_>,
     apply: &Apply,

@@ -1,4 +1,4 @@
-//! Connection, TLS handshake and login.
+//! Connection to PostgreSQL: TLS handshake and login.
 
 use std::future::poll_fn;
 use std::io;
@@ -24,10 +24,10 @@ use crate::rotators::drivers::Who;
 use crate::rotators::drivers::faults::{Stage, of_state};
 use crate::rotators::drivers::tls::{fault_of, server_name};
 
-/// `SSLRequest` message: its length and its request code.
+/// `SSLRequest` message, with which the client asks for TLS: its length and its request code.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
-/// Login credentials.
+/// Account that logs in (administrator or rotated user), with its user name and password.
 #[derive(Clone, Copy)]
 pub(crate) struct Credentials<'a> {
     pub who: Who,
@@ -35,10 +35,10 @@ pub(crate) struct Credentials<'a> {
     pub password: &'a str,
 }
 
-/// Future that drives the I/O of a connection. Completes when the connection ends.
+/// Future that sends and receives the data of a connection. It ends when the connection ends.
 pub(crate) type Driver = Fuse<Pin<Box<dyn Future<Output = ()> + Send>>>;
 
-/// Client of a logged-in connection.
+/// Client of a logged-in connection, with which SQL statements are run.
 pub(crate) struct Peer {
     pub client: Client,
     pub(super) seen: Arc<Seen>,
@@ -51,7 +51,8 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Closes the connection with `Terminate`; servers log connections that end without it.
+    /// Closes the connection with the message `Terminate`. Servers would log a connection that ends
+    /// without this message.
     pub(crate) async fn close(self) {
         drop(self.peer);
         if !self.driver.is_terminated() {
@@ -60,7 +61,7 @@ impl Session {
     }
 }
 
-/// Runs `work` while driving the connection.
+/// Runs `work` together with the future that drives the connection.
 pub(crate) async fn drive<T>(driver: &mut Driver, work: impl Future<Output = T>) -> T {
     match select(pin!(work), driver).await {
         Either::Left((outcome, _)) => outcome,
@@ -70,7 +71,7 @@ pub(crate) async fn drive<T>(driver: &mut Driver, work: impl Future<Output = T>)
 }
 
 impl PostgresRotator {
-    /// Logs in. A server that is not verified never receives the password.
+    /// Connects and logs in. The password itself is never sent to a server that is not verified.
     pub(crate) async fn connect(
         &self,
         target: &Target,
@@ -114,8 +115,8 @@ impl PostgresRotator {
         self.deadlines.login(login).await
     }
 
-    /// Runs the TLS handshake, if TLS is required, before any other message. Otherwise the policy
-    /// must permit an unencrypted connection to the address of the server.
+    /// Runs the TLS handshake before any other message, if the TLS mode requires TLS. Otherwise
+    /// fails unless the policy permits an unencrypted connection to the server's address.
     async fn protect(
         &self,
         target: &Target,
@@ -165,13 +166,14 @@ fn config(target: &Target, credentials: Credentials<'_>, trust: Trust) -> Config
     config
 }
 
-/// Drives a connection to its end. Notices and notifications are dropped, because the driver's own
+/// Drives a connection until it ends. Ignores notices and notifications, because the driver's own
 /// loop would log them.
 async fn driven(mut connection: Connection<Guard, Guard>) {
     while let Some(Ok(_)) = poll_fn(|cx| connection.poll_message(cx)).await {}
 }
 
-/// Maps an error from the driver.
+/// Converts an error of the PostgreSQL client library. `seen` contains the observations of the
+/// guard about the connection.
 pub(super) fn fault_in(error: &tokio_postgres::Error, seen: &Seen, stage: Stage) -> TargetError {
     if let Some(fault) = seen.refused() {
         return fault.into();

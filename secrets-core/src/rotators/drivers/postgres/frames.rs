@@ -5,43 +5,47 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::ports::rotator::Fault;
 
-/// Maximum length of a message. No expected message is longer.
+/// Maximum length of a message in bytes. All expected messages are shorter.
 const MAX_MESSAGE: usize = 1024 * 1024;
 
-/// Maximum number of bytes received on a connection: enough for catalogues with many schemas, but
+/// Maximum number of bytes received on one connection: enough for databases with many schemas, but
 /// not for endless rows or notices.
 const MAX_TOTAL: usize = 8 * 1024 * 1024;
 
-/// Maximum number of messages on a connection, because many short messages take time to process.
+/// Maximum number of messages received on one connection, because many short messages take time to
+/// process.
 const MAX_MESSAGES: usize = 20_000;
 
-/// Maximum length of an authentication message.
+/// Maximum length of an authentication message in bytes.
 const MAX_AUTHENTICATION: usize = 8 * 1024;
 
-/// Maximum SCRAM iteration count. The server chooses the count, and every iteration takes the
-/// client CPU time (RFC 5802, 9). Servers use 4096; the driver has the same maximum.
+/// Maximum SCRAM iteration count. The server chooses the count, and every iteration costs the
+/// client CPU time (RFC 5802, section 9). Servers use 4096; the client library has the same
+/// maximum.
 const MAX_ITERATIONS: u64 = 100_000;
 
-/// Tag of authentication messages.
+/// First byte (tag) of an authentication message.
 const AUTHENTICATION: u8 = b'R';
 
-/// Trust in a server. It determines which authentication requests the client accepts.
+/// Trust in a server, which determines the authentication requests that the client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// The server was verified by its certificate. It may ask for any proof, for the password
-    /// itself, or for nothing.
+    /// The server was verified by its certificate. It may ask for a proof of the password, for the
+    /// password itself, or for nothing.
     Proven,
-    /// TLS without verification. The server may only ask for a proof of the password with channel
-    /// binding, which an attacker between client and server cannot use.
+    /// TLS without verification of the server. The server may only ask for a proof of the password
+    /// with channel binding, which is useless to an attacker between client and server.
     Bound,
-    /// No TLS, permitted by the operator. The server may ask for a proof, or for nothing.
+    /// No TLS, permitted by the operator. The server may ask for a proof of the password, or for
+    /// nothing.
     Plain,
-    /// The server asked for no authentication on the first try of this login. On the second try,
-    /// any authentication request is an error.
+    /// Second try of a login for which the server asked for no authentication on the first try. Any
+    /// authentication request is now an error.
     Open,
 }
 
-/// Observations about a connection, shared between the guard and the client.
+/// Observations about a connection, shared between the guard (which checks the server's messages)
+/// and the client.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     refused: OnceLock<Fault>,
@@ -50,12 +54,13 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Returns the first error of a refused message, if any.
+    /// Returns the first error that the guard found in a message of the server; `None` if there was
+    /// none.
     pub(super) fn refused(&self) -> Option<Fault> {
         self.refused.get().copied()
     }
 
-    /// True if the server asked for no authentication.
+    /// True if the server asked for no authentication during the login.
     pub(super) fn let_in(&self) -> bool {
         self.let_in.load(Ordering::Relaxed)
     }
@@ -75,12 +80,12 @@ impl Seen {
     }
 }
 
-/// Parser that checks all data from a server.
+/// Parser that checks all data from a server before the client library gets it.
 #[derive(Debug)]
 pub(super) struct Frames {
     trust: Trust,
     header: Vec<u8>,
-    /// Number of bytes left in the current message.
+    /// Number of bytes of the current message that are not read yet.
     left: usize,
     /// Body of the current message, if it is an authentication message.
     message: Vec<u8>,
@@ -95,7 +100,8 @@ impl Frames {
         Self { trust, header, left: 0, message, total: 0, count: 0, asked: false }
     }
 
-    /// Checks the next bytes. After an error these bytes must not be passed on.
+    /// Checks the next bytes from the server. After an error, these bytes must not be passed on to
+    /// the client library.
     pub(super) fn read(&mut self, mut bytes: &[u8], seen: &Seen) -> Result<(), Fault> {
         self.total = self.total.saturating_add(bytes.len());
         if self.total > MAX_TOTAL {
@@ -121,7 +127,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Decodes a message header: a tag, and a length that includes itself.
+    /// Decodes the header of a message: a tag, and a length that includes the length field.
     fn begin(&mut self) -> Result<(), Fault> {
         let [_, a, b, c, d] = self.header[..] else { return Err(Fault::Protocol) };
         let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
@@ -179,13 +185,15 @@ impl Frames {
     }
 
     /// Returns the error for an authentication request that an unverified server may not make. With
-    /// TLS it is [`Fault::TlsUntrusted`], because a trusted certificate would solve the problem.
+    /// TLS, the error is [`Fault::TlsUntrusted`], because a trusted certificate would solve the
+    /// problem.
     fn unproven(&self) -> Fault {
         if self.trust == Trust::Bound { Fault::TlsUntrusted } else { Fault::Protocol }
     }
 }
 
-/// Parses the iteration count `i=` of the server-first-message (RFC 5802, 7).
+/// Parses the iteration count (`i=`) in the first SCRAM message of the server (RFC 5802, section
+/// 7).
 fn iterations(body: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(body).ok()?;
     text.split(',').find_map(|part| part.strip_prefix("i="))?.parse().ok()

@@ -1,4 +1,5 @@
-//! Privileges of the group in the database.
+//! Privileges of the group (the database role that both users of a rotation belong to) in the
+//! database.
 //!
 //! Every rotation grants privileges on existing schemas, tables and sequences. Default privileges
 //! cover objects that the administrator creates later. Privileges that the group already holds are
@@ -15,12 +16,14 @@ use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{Fault, TargetError};
 use crate::rotators::drivers::quoting::Ident;
 
-/// Advisory lock that serializes grants in a database. Concurrent grants would change the same
-/// catalogue rows, which fails in PostgreSQL.
+/// SQL statement that takes an advisory lock, so that privileges in a database are changed by only
+/// one transaction at a time. Concurrent changes would write the same catalogue rows, which fails
+/// in PostgreSQL.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended('kv:grants', 0))";
 
-/// Query for missing and excess privileges of a group in each schema. `$1` is the group, `$2` is
-/// true if it may create objects, `$3` and `$4` are its privileges on tables and on sequences.
+/// Query for the privileges that a group lacks or has in excess, in each schema. `$1` is the group,
+/// `$2` is true if the group may create objects, `$3` and `$4` are its privileges on tables and on
+/// sequences.
 const PRIVILEGE_DIFFERENCES: &str = "SELECT n.nspname::text, \
       NOT has_schema_privilege(g.oid, n.oid, 'USAGE') \
         OR $2 AND NOT has_schema_privilege(g.oid, n.oid, 'CREATE'), \
@@ -41,18 +44,18 @@ const PRIVILEGE_DIFFERENCES: &str = "SELECT n.nspname::text, \
     FROM pg_namespace n, pg_roles g \
     WHERE g.rolname = $1 AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'";
 
-/// Query for a group's default privileges on objects that the administrator creates.
+/// Query for the default privileges of a group on objects that the administrator creates later.
 const DEFAULTS: &str = "SELECT d.defaclobjtype::text, a.privilege_type \
     FROM pg_default_acl d, aclexplode(d.defaclacl) a, pg_roles g \
     WHERE d.defaclrole = (SELECT oid FROM pg_roles WHERE rolname = current_user) AND d.defaclnamespace = 0 \
       AND a.grantee = g.oid AND g.rolname = $1";
 
-/// Query for the current database name and whether the group may connect to it.
+/// Query for the name of the current database, and for whether the group may connect to it.
 const DATABASE: &str = "SELECT current_database()::text, \
     has_database_privilege(g.oid, current_database(), 'CONNECT') \
     FROM pg_roles g WHERE g.rolname = $1";
 
-/// The privileges of a level.
+/// Privileges of one permission level.
 pub(super) struct Level {
     creates: bool,
     tables: &'static [&'static str],
@@ -86,7 +89,7 @@ impl Level {
         }
     }
 
-    /// Grants the group exactly the privileges of this level.
+    /// Grants the group exactly the privileges of this level, and revokes all others.
     pub(super) async fn grant(
         &self,
         transaction: &Transaction<'_>,
@@ -107,7 +110,8 @@ impl Level {
         }
     }
 
-    /// Returns the SQL statements needed to reach this level; empty if nothing needs to change.
+    /// Returns the SQL statements that give the group exactly the privileges of this level; empty
+    /// if nothing needs to change.
     async fn statements(
         &self,
         transaction: &Transaction<'_>,

@@ -1,4 +1,4 @@
-//! Connection wrapper that checks the server's messages before the driver sees them.
+//! Wrapper of a connection that checks the server's messages before the client library gets them.
 
 use std::cell::Cell;
 use std::future::{Ready, ready};
@@ -17,12 +17,12 @@ pub(super) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
 
-/// A connection that passes only data accepted by [`Frames`] to the driver.
+/// Connection that passes only data accepted by [`Frames`] to the client library.
 pub(super) struct Guard {
     inner: Box<dyn Transport>,
     frames: Frames,
     seen: Arc<Seen>,
-    /// Channel binding data. The driver takes the data once.
+    /// Channel binding data of the TLS connection. The client library takes the data once.
     binding: Cell<Option<ChannelBinding>>,
 }
 
@@ -87,8 +87,8 @@ impl TlsStream for Guard {
     }
 }
 
-/// TLS connector that the driver requires. It does nothing, because a TLS handshake, if there is
-/// one, was made before the driver starts.
+/// TLS connector that the client library requires. It does nothing, because any TLS handshake has
+/// happened before the library starts.
 pub(super) struct Agreed;
 
 impl TlsConnect<Guard> for Agreed {

@@ -23,9 +23,9 @@ use crate::ports::rotator::{Applied, Apply, DatabaseRotator, Fence, Login, Targe
 
 /// A [`DatabaseRotator`] for PostgreSQL.
 ///
-/// Passwords are set as SCRAM verifiers computed by the client, so that statements do not contain
-/// the password, unless the server requires it. Every change is one transaction, which includes the
-/// fencing token.
+/// Passwords are set as SCRAM verifiers computed by the client, so that SQL statements contain no
+/// password, unless the server requires the password itself. Every change is one transaction, which
+/// includes the fencing token.
 pub struct PostgresRotator {
     gate: Arc<Dialer>,
     deadlines: Deadlines,
@@ -39,7 +39,7 @@ impl PostgresRotator {
         Self::with_deadlines(gate, Deadlines::default())
     }
 
-    /// Creates a rotator with other timeouts.
+    /// Creates a rotator with the given timeouts in place of the defaults.
     #[must_use]
     pub fn with_deadlines(gate: Arc<Dialer>, deadlines: Deadlines) -> Self {
         Self { gate, deadlines, tls: Tls::new() }

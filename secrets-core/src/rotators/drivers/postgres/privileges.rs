@@ -1,4 +1,4 @@
-//! Read-only checks of privileges.
+//! Read-only checks of the privileges that a PostgreSQL user has.
 
 use tokio_postgres::types::{ToSql, Type};
 
@@ -10,9 +10,9 @@ use crate::rotators::drivers::Who;
 use crate::rotators::drivers::deadlines::Work;
 use crate::rotators::drivers::faults::Stage;
 
-/// Query that returns one row of three Booleans: the server version is supported; the server is a
-/// standby; the administrator may create roles and grant all privileges that are not granted to
-/// everyone.
+/// Query that returns one row of three Booleans, which are true if the server version is supported;
+/// if the server is a standby; and if the administrator may create roles and grant all privileges
+/// that are not granted to everyone.
 const ADMINISTRATOR: &str = "SELECT \
     current_setting('server_version_num')::int >= 110000, \
     pg_is_in_recovery(), \
@@ -28,9 +28,10 @@ const ADMINISTRATOR: &str = "SELECT \
                 AND NOT has_table_privilege('public', c.oid, 'SELECT') \
                 AND NOT has_table_privilege(c.oid, 'SELECT WITH GRANT OPTION'))))";
 
-/// Query that returns one row of four columns: the session user, and three Booleans: there is no
-/// table, or at least one on which the user has all privileges in `$1`; there is a schema in which
-/// the user may create objects; the user has a write privilege.
+/// Query that returns one row of four columns: the session user, and three Booleans. The Booleans
+/// are true if there is no table or at least one table on which the user has all privileges in
+/// `$1`; if there is a schema in which the user may create objects; and if the user has a write
+/// privilege.
 const USER: &str = "WITH t AS (SELECT c.oid, c.relacl, c.relowner FROM pg_class c, pg_namespace n \
       WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'p') \
         AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema') \
@@ -44,7 +45,7 @@ const USER: &str = "WITH t AS (SELECT c.oid, c.relacl, c.relowner FROM pg_class 
           AND t.relowner <> a.grantee \
           AND a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE'))";
 
-/// Checks that the administrator has the required privileges.
+/// Checks that the administrator has the privileges that rotations require.
 pub(super) async fn test(peer: &Peer, work: Work) -> Result<(), TargetError> {
     let transaction = Transaction::begin(peer, work, Stage::Work(Who::Admin)).await?;
     let found = transaction.row(ADMINISTRATOR, &[]).await?;
@@ -61,8 +62,8 @@ pub(super) async fn test(peer: &Peer, work: Work) -> Result<(), TargetError> {
     transaction.run("ROLLBACK").await
 }
 
-/// Checks that the logged-in user has the privileges of the level, and no write privileges if the
-/// level is read. The check reads only the catalogue and touches no table.
+/// Checks that the logged-in user has the privileges of the level and, for the level `read`, no
+/// write privileges. The check reads only the system catalogue, and no table.
 pub(super) async fn verify(
     peer: &Peer,
     work: Work,

@@ -1,4 +1,4 @@
-//! Transactions on a target.
+//! Transactions on a target database.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -13,8 +13,8 @@ use crate::ports::rotator::{Fault, TargetError};
 use crate::rotators::drivers::deadlines::Work;
 use crate::rotators::drivers::faults::{Stage, of_state};
 
-/// SQL statements at the start of every transaction. The search path contains only `pg_catalog`, so
-/// that no other object can shadow a system name.
+/// SQL statements that begin every transaction. They limit the search path to `pg_catalog`, so that
+/// no object of a user can be mistaken for a system object.
 const BEGIN: &str = "BEGIN; \
     SET LOCAL statement_timeout = '10s'; \
     SET LOCAL lock_timeout = '5s'; \
@@ -23,14 +23,16 @@ const BEGIN: &str = "BEGIN; \
     SET LOCAL standard_conforming_strings = on; \
     SET LOCAL client_min_messages = error";
 
-/// A transaction. The server rolls it back unless it is committed.
+/// A transaction on a target database. The server rolls the transaction back unless it is
+/// committed.
 pub(super) struct Transaction<'a> {
     peer: &'a Peer,
     work: Work,
     stage: Stage,
 }
 
-/// A parameter with its type, so that statements need not be prepared first.
+/// Parameter of an SQL statement with its type. The type makes it unnecessary to prepare the
+/// statement first.
 pub(super) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 impl<'a> Transaction<'a> {
@@ -44,7 +46,7 @@ impl<'a> Transaction<'a> {
         Ok(transaction)
     }
 
-    /// Runs SQL statements without results.
+    /// Runs SQL statements that return no results.
     pub(super) async fn run(&self, statements: &str) -> Result<(), TargetError> {
         let answer = async {
             self.peer.client.batch_execute(statements).await.map_err(|error| self.fault(&error))
@@ -52,7 +54,7 @@ impl<'a> Transaction<'a> {
         self.work.statement(answer).await
     }
 
-    /// Runs a query and returns its rows.
+    /// Runs a query and returns the rows of its result.
     pub(super) async fn rows(
         &self,
         query: &str,
@@ -65,7 +67,7 @@ impl<'a> Transaction<'a> {
         self.work.statement(answer).await
     }
 
-    /// Runs a query that returns a single row.
+    /// Runs a query whose result is a single row.
     pub(super) async fn row(
         &self,
         query: &str,
@@ -75,8 +77,8 @@ impl<'a> Transaction<'a> {
     }
 
     /// Runs SQL statements that the server may reject, in a savepoint. The outer error means that
-    /// the connection failed. After an inner error, the statements are rolled back and the
-    /// transaction continues.
+    /// the connection failed. The inner error means that the server rejected the statements: they
+    /// are rolled back, and the transaction continues.
     pub(super) async fn try_run(
         &self,
         statements: &str,
@@ -92,7 +94,8 @@ impl<'a> Transaction<'a> {
         Ok(outcome)
     }
 
-    /// Commits the transaction. Without a response, the outcome is unknown.
+    /// Commits the transaction. If the server does not respond, it is unknown whether the
+    /// transaction was committed.
     pub(super) async fn commit(self) -> Result<(), TargetError> {
         failpoint::reached("in-transaction").await;
         let answer = async {
@@ -118,7 +121,8 @@ impl<'a> Transaction<'a> {
     }
 }
 
-/// Reads the value of a column. An unexpected type is a protocol violation.
+/// Reads the value of a column. A value of an unexpected type is an error: the server violated the
+/// protocol.
 pub(super) fn column<'a, T: tokio_postgres::types::FromSql<'a>>(
     row: &'a Row,
     index: usize,

@@ -1,4 +1,4 @@
-//! Connections that block, or end at the worst moment.
+//! Tests of connections that block, or that are cut while a change is being made.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use super::servers::{all, apply};
 use crate::model::rotations::{PermissionLevel, SslMode};
 use crate::ports::rotator::{Fault, Target};
 
-/// Starts a proxy that cuts the connection when the client sends `word`. If `is_heard`, the server
-/// still receives `word`, but the client does not receive the response. Otherwise, the server does
-/// not receive `word` either.
+/// Starts a proxy in front of the server on `port`. The proxy cuts the connection when the client
+/// sends `word`. If `is_heard`, the server still receives `word`, but the client does not receive
+/// the response; otherwise the server does not receive `word`. Returns the proxy's port.
 async fn cut_at(port: u16, word: &'static [u8], is_heard: bool) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let between = listener.local_addr().unwrap().port();

@@ -1,5 +1,5 @@
-//! Unencrypted connections. The policy may permit the address of a server, and yet no unencrypted
-//! connection to it.
+//! Tests of unencrypted connections. The egress policy may permit connections to a server, but no
+//! unencrypted ones.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use crate::model::rotations::{Integration, SslMode};
 use crate::ports::rotator::{Fault, Target};
 use crate::rotators::drivers::mysql::MySqlRotator;
 
-/// Public address, to which every connection is permitted.
+/// Public IP address, to which every connection is permitted.
 pub(in crate::rotators::drivers) const PUBLIC: IpAddr =
     IpAddr::V4(std::net::Ipv4Addr::new(8, 8, 8, 8));
 
-/// Target without TLS.
+/// Creates a target database whose TLS mode is `disable`.
 pub(in crate::rotators::drivers) fn target(integration: Integration) -> Target {
     Target {
         integration,
@@ -29,7 +29,8 @@ pub(in crate::rotators::drivers) fn target(integration: Integration) -> Target {
     }
 }
 
-/// Dialers whose policies do not list the server, and list it by its name and by its address.
+/// Creates three dialers. Their policies do not list the server, list it by its name, and list it
+/// by its address.
 pub(in crate::rotators::drivers) fn dialers() -> [Arc<Dialer>; 3] {
     ["10.0.0.0/8", "db.example.com", "8.8.8.8"]
         .map(|list| Arc::new(Dialer::new(EgressPolicy::parse(list).unwrap())))

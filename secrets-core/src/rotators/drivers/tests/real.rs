@@ -1,4 +1,4 @@
-//! Tests that apply to every kind of real server.
+//! Tests that run against every kind of real server.
 
 use std::sync::Arc;
 
@@ -230,7 +230,7 @@ async fn rotations_of_one_database_do_not_disturb_each_other() {
     }
 }
 
-/// Checks that MariaDB is sent a password hash, and MySQL the password itself.
+/// Checks that the service sends MariaDB a password hash, and MySQL the password itself.
 #[tokio::test]
 async fn mariadb_is_sent_a_hash() {
     for server in mysqls() {
@@ -245,7 +245,7 @@ async fn mariadb_is_sent_a_hash() {
 }
 
 /// Checks that an unverified MySQL server does not get the administrator's password. MySQL asks for
-/// it if it has not cached the password.
+/// the password if it has not cached it.
 #[tokio::test]
 async fn an_unverified_mysql_gets_no_administrator_password() {
     for server in mysqls().into_iter().filter(|server| !server.is_mariadb) {

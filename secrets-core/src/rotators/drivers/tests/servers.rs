@@ -17,10 +17,10 @@ use crate::rotators::drivers::postgres::{Credentials, PostgresRotator, drive};
 use crate::rotators::drivers::quoting::Ident;
 use crate::rotators::drivers::{Who, driver};
 
-/// Host name that resolves to this machine but is in no server certificate.
+/// Host name that resolves to this machine but is not in the certificate of any server.
 pub(super) const OTHER_NAME: &str = "other.example";
 
-/// A real server.
+/// A real database server.
 pub(super) struct Server {
     pub rotator: Arc<dyn DatabaseRotator>,
     pub target: Target,
@@ -29,7 +29,7 @@ pub(super) struct Server {
     mysql: MySqlRotator,
 }
 
-/// Resolver that returns the loopback address for every name.
+/// DNS resolver that returns the loopback address for every name.
 struct Here;
 
 #[async_trait]
@@ -78,14 +78,14 @@ pub(super) fn postgres() -> Server {
     needed("SECRETS_TEST_TARGET_POSTGRES_URL", Integration::Postgresql)
 }
 
-/// Returns the servers with the MySQL protocol: MariaDB, and MySQL where available.
+/// Returns the servers that use the MySQL protocol: MariaDB, and MySQL where available.
 pub(super) fn mysqls() -> Vec<Server> {
     let mariadb = needed("SECRETS_TEST_TARGET_MARIADB_URL", Integration::Mysql);
     let mysql = server("SECRETS_TEST_TARGET_MYSQL_URL", Integration::Mysql);
     [mariadb].into_iter().chain(mysql).collect()
 }
 
-/// Returns all servers.
+/// Returns all real database servers.
 pub(super) fn all() -> Vec<Server> {
     [postgres()].into_iter().chain(mysqls()).collect()
 }
@@ -95,12 +95,13 @@ impl Server {
         self.target.integration == Integration::Postgresql
     }
 
-    /// Quotes an identifier for this server.
+    /// Quotes an identifier for SQL statements of this server.
     pub(super) fn quoted(&self, name: &str) -> Ident {
         if self.is_postgres() { Ident::pg(name) } else { Ident::my(name) }.unwrap()
     }
 
-    /// Creates a database with the table `things (id)`, which has one row.
+    /// Creates a database with the table `things (id)`, which has one row. Returns it as the target
+    /// of a rotation.
     pub(super) async fn database(&self, name: &str) -> Target {
         let name = format!("{name}{:08x}", u32::from_be_bytes(random()));
         self.admin(&self.target, &format!("CREATE DATABASE {}", self.quoted(&name))).await.unwrap();
@@ -110,7 +111,7 @@ impl Server {
         target
     }
 
-    /// Drops a database and the users of rotations.
+    /// Drops a test database and the users that rotations created.
     pub(super) async fn clear(&self, target: &Target, applies: &[&Apply]) {
         let drop = format!("DROP DATABASE {}", self.quoted(&target.database));
         let force = if self.is_postgres() { " WITH (FORCE)" } else { "" };
@@ -126,7 +127,7 @@ impl Server {
         }
     }
 
-    /// Runs a statement as the administrator and returns the first column.
+    /// Runs an SQL statement as the administrator and returns the first column of the result.
     pub(super) async fn admin(
         &self,
         target: &Target,
@@ -138,7 +139,7 @@ impl Server {
         self.run(target, credentials, sql).await
     }
 
-    /// Runs a statement as a user and returns the first column.
+    /// Runs an SQL statement as a rotated user and returns the first column of the result.
     pub(super) async fn user(
         &self,
         target: &Target,
@@ -178,7 +179,7 @@ impl Server {
     }
 }
 
-/// Creates the parameters of a first attempt: a new rotation and a new password.
+/// Creates the parameters of the first attempt of a new rotation, with a new password.
 pub(super) fn apply(level: PermissionLevel) -> Apply {
     let rotation = RotationId::from(uuid::Uuid::from_bytes(random()));
     let password = format!("kvc_{}", draw_password().reveal());
@@ -194,7 +195,7 @@ pub(super) fn apply(level: PermissionLevel) -> Apply {
     }
 }
 
-/// Creates the parameters of another attempt for the same user, with another password.
+/// Creates the parameters of a later attempt for the same database user, with another password.
 pub(super) fn later(apply: &Apply, sequence: u64) -> Apply {
     let password = Plaintext::new(format!("kvc_{}", draw_password().reveal())).unwrap();
     let login = Login { password, ..apply.login.clone() };

@@ -1,5 +1,5 @@
-//! Changes of records since the start, by record ID. The cache uses them to find out if a cached
-//! record is current.
+//! Record of the changes that this process has made in the database, by record ID. With it, the
+//! cache finds out if a cached record is still current.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -10,34 +10,35 @@ use uuid::Uuid;
 
 use crate::model::lock::lock;
 
-/// Number of counters. Many IDs share a counter, so that the number of counters does not grow with
-/// the database. A change therefore also invalidates cached records of other IDs that have the same
-/// counter.
+/// Number of change counters. Many record IDs share a counter, so that the number of counters does
+/// not grow with the database. A change therefore also makes cached records of other IDs with the
+/// same counter unusable.
 const STRIPES: usize = 4096;
 
-/// Amount added to a counter while a commit runs. Larger than any time.
+/// Amount that is added to a change counter while a commit runs. Larger than any number of commits.
 const RUNNING: u64 = 1 << 48;
 
-/// Times of the last changes of all records. Time is counted in commits: each commit advances the
-/// clock by one.
+/// Numbers of the last commits that changed records, by record ID. Commits are numbered: the number
+/// serves as the time, and each commit advances it by one.
 ///
-/// The counter of an ID holds the time of the last commit that changed the ID, plus [`RUNNING`] for
-/// each such commit that is still running. A cached record remembers the time before it was loaded.
-/// The record is current if the counters of its IDs are not higher: then no commit that changed it
-/// has begun since, or was running at that time.
+/// The counter of an ID holds the number of the last commit that changed a record with this ID,
+/// plus [`RUNNING`] for each such commit that is still running. A cached record stores the time
+/// before it was loaded. The record is current if the counters of its IDs are not higher: then no
+/// commit that changed it has begun since, or was running at that time.
 #[derive(Debug)]
 pub(in crate::store::sql) struct Changes {
     clock: AtomicU64,
     stripes: Box<[AtomicU64]>,
-    /// Counters of the IDs that the open transaction has changed so far.
+    /// Counters of the record IDs that the open transaction has changed so far.
     pending: Mutex<BTreeSet<Stripe>>,
 }
 
-/// Index of a counter: the last 12 bits of an ID, which are random.
+/// Index of a change counter: the last 12 bits of a record ID, which are random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::store::sql) struct Stripe(u16);
 
-/// A commit that is running. Dropping it ends the commit, whether the commit succeeded or not.
+/// A commit that is in progress. Dropping this value marks the commit as ended, whether it
+/// succeeded or not.
 pub(in crate::store::sql) struct RunningCommit {
     changes: Arc<Changes>,
     stripes: BTreeSet<Stripe>,
@@ -56,23 +57,24 @@ impl Changes {
         Self { clock: AtomicU64::new(0), stripes, pending: Mutex::default() }
     }
 
-    /// Returns the current time. Take the time before loading a record.
+    /// Returns the current time (number of commits). Must be called before a record is loaded for
+    /// the cache.
     pub(super) fn now(&self) -> u64 {
         self.clock.load(Ordering::SeqCst)
     }
 
-    /// True if a record with these counters, loaded at this time, is current.
+    /// True if a record with these counters that was loaded at this time is still current.
     pub(super) fn is_current(&self, loaded_at: u64, stripes: &[Stripe]) -> bool {
         stripes.iter().all(|stripe| self.counter(*stripe).load(Ordering::SeqCst) <= loaded_at)
     }
 
-    /// Forgets the changes of an earlier transaction that was rolled back. Call it when a
+    /// Discards the changes of an earlier transaction that was rolled back. Must be called when a
     /// transaction begins.
     pub(in crate::store::sql) fn begin(&self) {
         lock(&self.pending).clear();
     }
 
-    /// Adds a change of the open transaction. `number` is the index of a counter.
+    /// Records a change made by the open transaction. `number` is the index of a change counter.
     #[cfg(feature = "sqlite")]
     pub(in crate::store::sql) fn add(&self, number: i64) {
         if let Ok(number) = u16::try_from(number) {
@@ -80,7 +82,7 @@ impl Changes {
         }
     }
 
-    /// Marks the start of the commit of the open transaction. Until the commit ends, cached copies
+    /// Marks the start of the open transaction's commit. Until the commit has ended, cached copies
     /// of the records that it changes are not used.
     pub(in crate::store::sql) fn begin_commit(self: &Arc<Self>) -> RunningCommit {
         let stripes = mem::take(&mut *lock(&self.pending));

@@ -1,8 +1,9 @@
 //! Cache of records, for a database that only this process writes.
 //!
-//! It holds records as they are stored: secrets and project keys stay encrypted. A cached record is
-//! used only while it is [current](Changes). So a response includes everything that was committed
-//! before the request, and all its records show the same point in time.
+//! The cache holds records as they are stored: secrets and project keys stay encrypted. A cached
+//! record is used only while it is [current](Changes), which means unchanged in the database. So a
+//! response includes everything that was committed before the request, and all its records show the
+//! same point in time.
 
 mod changes;
 
@@ -21,20 +22,21 @@ use crate::store::{
     CacheUsage, Relation, ResolvedEnvironment, SecretRecord, Selection, TokenRecord, UserRecord,
 };
 
-/// Default size of the cache, in bytes.
+/// Default maximum size of the cache, in bytes.
 #[cfg(feature = "sqlite")]
 pub(super) const DEFAULT_BYTES: u64 = 24 * 1024 * 1024;
 
-/// Number of parts of the cache, each with its own lock. An entry larger than a part is not cached.
+/// Number of parts into which the cache is divided, each with its own lock. A record larger than a
+/// part is not cached.
 const PARTS: usize = 4;
 
-/// Estimated average size of an entry, in bytes.
+/// Estimated average size of a cached record, in bytes.
 const TYPICAL_ENTRY: u64 = 512;
 
-/// Estimated size of a record without its texts and encrypted data, in bytes.
+/// Estimated size in bytes of a record in memory, without its texts and encrypted data.
 const RECORD: usize = 384;
 
-/// A cache of records, limited by their size.
+/// A cache of records with a maximum total size.
 pub(super) struct Cache {
     entries: Entries<Key, Arc<Entry>, Size, DefaultHashBuilder, DefaultLifecycle<Key, Arc<Entry>>>,
     changes: Arc<Changes>,
@@ -42,7 +44,7 @@ pub(super) struct Cache {
     misses: AtomicU64,
 }
 
-/// Arguments of a lookup of an environment.
+/// Arguments with which an environment is looked up.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lookup<'a> {
     pub(super) path: &'a EnvironmentPath,
@@ -52,22 +54,22 @@ pub(super) struct Lookup<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key {
-    /// Service token by the MAC of its current or previous text.
+    /// Service token, by the MAC of its current or previous text.
     Token([u8; 32]),
-    /// User by issuer and subject.
+    /// User, by issuer and subject.
     User(String, String),
-    /// Resolved environment, without secrets.
+    /// Resolved environment without its secrets, by path and by user or service token (principal).
     Environment(EnvironmentPath, Principal),
-    /// Secret of an environment.
+    /// One secret of an environment, by environment and secret key.
     Secret(EnvironmentId, SecretKey),
-    /// All secrets of an environment.
+    /// All secrets of an environment, by environment.
     Secrets(EnvironmentId),
 }
 
 struct Entry {
     record: Record,
     loaded_at: u64,
-    /// Counters of the IDs that the record depends on.
+    /// Change counters of the IDs that the cached record depends on.
     stripes: Box<[Stripe]>,
 }
 
@@ -75,13 +77,13 @@ enum Record {
     Token(TokenRecord),
     User(UserRecord),
     Environment(ResolvedEnvironment),
-    /// `None` if the environment has no secret with the key.
+    /// Secret of an environment; `None` if the environment has no secret with the key.
     Secret(Option<Arc<SecretRecord>>),
-    /// Secrets sorted by key, with their total size in bytes.
+    /// All secrets of an environment, sorted by key, with their total size in bytes.
     Secrets(Vec<Arc<SecretRecord>>, usize),
 }
 
-/// Computes the weight of an entry: its approximate size in bytes.
+/// Function that computes the weight of a cached record: its approximate size in bytes.
 #[derive(Clone)]
 struct Size;
 
@@ -99,7 +101,7 @@ impl Weighter<Key, Arc<Entry>> for Size {
 }
 
 impl Cache {
-    /// Creates a cache of this size, in bytes.
+    /// Creates a cache with this maximum size, in bytes.
     #[cfg(feature = "sqlite")]
     pub(super) fn new(bytes: u64) -> Self {
         let items = usize::try_from(bytes / TYPICAL_ENTRY).unwrap_or(usize::MAX);
@@ -116,12 +118,13 @@ impl Cache {
         Self { entries, changes: Arc::new(Changes::new()), hits, misses }
     }
 
-    /// Returns the changes of records since the start.
+    /// Returns the record of the changes, with which the cache decides if a cached record is
+    /// current.
     pub(super) fn changes(&self) -> &Arc<Changes> {
         &self.changes
     }
 
-    /// Returns the size of the cache, and the number of lookups with and without a result.
+    /// Returns the size of the cache, and the number of lookups that found a record or did not.
     pub(super) fn usage(&self) -> CacheUsage {
         CacheUsage {
             bytes: self.entries.weight(),
@@ -131,19 +134,20 @@ impl Cache {
         }
     }
 
-    /// Counts a lookup, and returns its result.
+    /// Counts a lookup in the statistics, and returns its result.
     fn count<T>(&self, found: Option<T>) -> Option<T> {
         let counter = if found.is_some() { &self.hits } else { &self.misses };
         counter.fetch_add(1, Ordering::Relaxed);
         found
     }
 
-    /// Returns the current time. Call it before loading a record.
+    /// Returns the current time (number of commits). Must be called before a record is loaded for
+    /// the cache.
     pub(super) fn now(&self) -> u64 {
         self.changes.now()
     }
 
-    /// Returns the service token with this MAC.
+    /// Returns the cached service token whose current or previous text has this MAC.
     pub(super) fn token(&self, mac: &TokenMac) -> Option<TokenRecord> {
         self.count(self.find_token(mac))
     }
@@ -156,13 +160,13 @@ impl Cache {
         }
     }
 
-    /// Adds the service token with this MAC, loaded at this time.
+    /// Caches the service token with this MAC, which was loaded at the time `loaded_at`.
     pub(super) fn keep_token(&self, loaded_at: u64, mac: &TokenMac, token: &TokenRecord) {
         let ids = [token.id.uuid()];
         self.keep(loaded_at, Key::Token(mac.0), ids, Record::Token(token.clone()));
     }
 
-    /// Returns the user with this subject.
+    /// Returns the cached user with this issuer and subject.
     pub(super) fn user(&self, issuer: &str, subject: &str) -> Option<UserRecord> {
         self.count(self.find_user(issuer, subject))
     }
@@ -175,14 +179,14 @@ impl Cache {
         }
     }
 
-    /// Adds a user, loaded at this time.
+    /// Caches a user that was loaded at the time `loaded_at`.
     pub(super) fn keep_user(&self, loaded_at: u64, user: &UserRecord) {
         let key = Key::User(user.issuer.clone(), user.subject.clone());
         self.keep(loaded_at, key, [user.id.uuid()], Record::User(user.clone()));
     }
 
-    /// Returns a resolved environment with the selected secrets, if all of them are cached and
-    /// current.
+    /// Returns the cached environment with the selected secrets. Returns `None` unless all parts
+    /// are cached and current.
     pub(super) fn resolved(&self, lookup: Lookup<'_>) -> Option<ResolvedEnvironment> {
         self.count(self.find_resolved(lookup))
     }
@@ -219,8 +223,8 @@ impl Cache {
         is_usable.then_some(resolved)
     }
 
-    /// Adds a resolved environment with the selected secrets, loaded at this time. Adds nothing if
-    /// the principal has no relation to the project.
+    /// Caches a resolved environment with the selected secrets, loaded at the time `loaded_at`.
+    /// Caches nothing if the user or service token has no relation to the project.
     pub(super) fn keep_resolved(
         &self,
         loaded_at: u64,

@@ -1,9 +1,9 @@
 //! Refusal of connection poolers that do not keep sessions.
 //!
-//! The service needs sessions: settings with timeouts, prepared statements, and the lock of
-//! migrations. A pooler in transaction mode (PgBouncer's `pool_mode = transaction`) gives each
-//! transaction any connection to the server. The failures would appear later, under load, as
-//! missing prepared statements or as locks that are never released.
+//! The service needs sessions: settings for timeouts, prepared statements, and the lock that is
+//! held during migrations. A pooler in transaction mode (PgBouncer's `pool_mode = transaction`)
+//! gives each transaction any connection to the server. The failures would appear later, under
+//! load, as missing prepared statements or as locks that are never released.
 
 use std::time::Duration;
 
@@ -14,20 +14,22 @@ use tokio::time::timeout;
 use super::{error, passes};
 use crate::store::{StoreError, StoreResult};
 
-/// Query for the process of the server that runs the statement. Sent without preparation, because a
-/// pooler may lose prepared statements.
+/// Query for the ID of the server process that runs the query. Sent without preparing the
+/// statement, because a pooler may lose prepared statements.
 const BACKEND: &str = "SELECT pg_backend_pid()";
 
-/// SQLSTATE of a violation of the protocol, with which PgBouncer refuses what it does not support.
+/// SQLSTATE of a protocol violation. PgBouncer returns this code for requests that it does not
+/// support.
 const PROTOCOL_VIOLATION: &str = "08P01";
 
-/// Maximum duration of the check.
+/// Maximum duration of the check for a pooler.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 const REFUSAL: &str = "cannot open the database: a connection pooler in transaction mode does not keep \
     settings and prepared statements of sessions; connect to PostgreSQL directly, or set `pool_mode = session`";
 
-/// Fails if two sessions share a process of the server, or a session changes its process.
+/// Fails if the URL leads to a pooler that does not keep sessions: if two sessions share a server
+/// process, or if a session changes its server process.
 pub(super) async fn refuse_transaction_mode(server: &PgConnectOptions) -> StoreResult<()> {
     let sessions = async {
         let (mut one, mut other) = (server.connect().await?, server.connect().await?);
@@ -66,7 +68,8 @@ async fn backend(connection: &mut PgConnection) -> Result<i32, sqlx::Error> {
     sqlx::Row::try_get(&sqlx::raw_sql(BACKEND).fetch_one(connection).await?, 0)
 }
 
-/// Maps a failure. In statement mode, PgBouncer refuses transactions.
+/// Converts an error of the check. An example is PgBouncer in statement mode, which refuses
+/// transactions.
 fn refused(error: sqlx::Error) -> StoreError {
     let is_pooler = error.as_database_error().is_some_and(|error| {
         error.code().as_deref() == Some(PROTOCOL_VIOLATION)

@@ -1,9 +1,9 @@
 //! The servers of a database, of which one accepts writes: the primary.
 //!
 //! When a standby is promoted, the store finds the new primary by itself. A task checks every
-//! server twice a second. If several accept writes, the one with the highest timeline is the
-//! primary: PostgreSQL begins a new timeline at each promotion, so an old primary that was cut off
-//! from the other servers has a lower timeline.
+//! server twice a second. If several servers accept writes, the one with the highest timeline is
+//! the primary: PostgreSQL begins a new timeline at each promotion, so an old primary that was cut
+//! off from the other servers has a lower timeline.
 
 use std::mem;
 use std::sync::{Arc, PoisonError};
@@ -19,46 +19,47 @@ use super::tables::{CurrentPools, Pools};
 use super::{error, passes, pools, url};
 use crate::store::{StoreOptions, StoreResult};
 
-/// Interval between two checks of all servers.
+/// Interval between two checks of the servers.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Timeout for connecting to a server, and for its response.
+/// Maximum time to connect to a server, and maximum time until its response.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Query for whether a server accepts writes, and for its timeline: the first eight digits of the
-/// name of a file of the write-ahead log.
+/// Query that returns whether a server accepts writes, and its timeline: the first eight digits of
+/// the name of a file of the write-ahead log.
 const STATE: &str = "
     SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off',
         CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END";
 
-/// Servers in the URL of a database.
+/// Connection options of each server in the URL of a database.
 pub(super) struct Servers(Vec<PgConnectOptions>);
 
-/// Server that accepts writes.
+/// The primary: the server that accepts writes.
 pub(super) struct Primary {
     pub(super) options: PgConnectOptions,
     index: usize,
     timeline: u32,
 }
 
-/// Task that follows the primary until this value is dropped.
+/// Background task that detects a change of the primary. The task ends when this value is dropped.
 pub(super) struct Watch(JoinHandle<()>);
 
-/// A server, with the connection for checking it.
+/// A server, with the connection that is used to check it.
 struct Probe {
     options: PgConnectOptions,
     connection: Option<PgConnection>,
 }
 
 impl Servers {
-    /// Parses the URL of a database.
+    /// Parses the URL of a database with one or several hosts.
     pub(super) fn parse(url: &str) -> StoreResult<Self> {
         let urls = url::split(url).map_err(|rule| error::broken(format!("the URL {rule}")))?;
         let options = urls.iter().map(|url| connect_options(url)).collect::<StoreResult<_>>()?;
         Ok(Self(options))
     }
 
-    /// Returns the server that accepts writes. A single server is not checked.
+    /// Returns the server that accepts writes. If the URL names only one server, returns that
+    /// server without a check.
     pub(super) async fn primary(&self) -> StoreResult<Primary> {
         if let [options] = &self.0[..] {
             return Ok(Primary { options: options.clone(), index: 0, timeline: 0 });
@@ -70,8 +71,8 @@ impl Servers {
         Ok(Primary { options: self.0[index].clone(), index, timeline })
     }
 
-    /// Starts the task that replaces the pools when another server becomes the primary. Returns
-    /// `None` for a single server.
+    /// Starts the background task that replaces the connection pools when another server becomes
+    /// the primary. Returns `None` if the URL names only one server.
     pub(super) fn watch(
         self,
         primary: Primary,
@@ -131,19 +132,20 @@ async fn follow(
     }
 }
 
-/// Replaces the pools, and returns those that were in use.
+/// Replaces the connection pools, and returns the pools that were in use before.
 fn replace(current: &CurrentPools, pools: Pools) -> Arc<Pools> {
     let mut current = current.0.write().unwrap_or_else(PoisonError::into_inner);
     mem::replace(&mut *current, Arc::new(pools))
 }
 
-/// Closes all connections of the pools. Those in use are closed when their statements have ended.
+/// Closes all connections of the pools. Connections in use are closed when their statements have
+/// ended.
 async fn close(pools: Arc<Pools>) {
     join3(pools.readers.close(), pools.writers.close(), pools.reserved.close()).await;
 }
 
-/// Checks all servers, and returns the index and the timeline of the primary. If two primaries have
-/// the same timeline, returns the first of them.
+/// Checks all servers, and returns the index and the timeline of the primary; `None` if no server
+/// accepts writes. If several servers have the highest timeline, returns the first of them.
 async fn newest(probes: &mut [Probe]) -> Option<(usize, u32)> {
     let timelines = join_all(probes.iter_mut().map(Probe::timeline)).await;
     let found = timelines.into_iter().enumerate().rev();
@@ -151,7 +153,7 @@ async fn newest(probes: &mut [Probe]) -> Option<(usize, u32)> {
 }
 
 impl Probe {
-    /// Returns the timeline of the server if it accepts writes.
+    /// Returns the timeline of the server; `None` if the server does not accept writes.
     async fn timeline(&mut self) -> Option<u32> {
         let connection = self.connection.take();
         let asked = timeout(PROBE_TIMEOUT, async {

@@ -1,16 +1,16 @@
-//! URL of a database with one or several hosts, as `libpq` accepts it:
+//! Parsing of the URL of a database with one or several hosts, in the form that `libpq` accepts:
 //! `postgres://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE`.
 
 use zeroize::Zeroizing;
 
-/// URL parameter that selects the servers to use.
+/// URL parameter with which `libpq` selects a server by its state, such as `read-write`.
 const TARGET: &str = "target_session_attrs";
 
-/// Maximum number of hosts.
+/// Maximum number of hosts in a URL.
 const MAX_HOSTS: usize = 8;
 
-/// Splits a URL into a URL for each host. The error names the violated rule and never repeats the
-/// URL.
+/// Splits a URL with several hosts into one URL for each host. The error names the violated rule
+/// and never repeats the URL.
 pub(crate) fn split(url: &str) -> Result<Vec<Zeroizing<String>>, &'static str> {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -32,8 +32,8 @@ pub(crate) fn split(url: &str) -> Result<Vec<Zeroizing<String>>, &'static str> {
     Ok(hosts.iter().map(url).collect())
 }
 
-/// Removes the parameter [`TARGET`] from the path and query of a URL. The service always uses the
-/// server that accepts writes.
+/// Removes the parameter [`TARGET`] from the path and query of a URL, because the service always
+/// uses the server that accepts writes.
 fn without_target(rest: &str) -> Result<String, &'static str> {
     let Some((path, query)) = rest.split_once('?') else { return Ok(rest.to_owned()) };
     let mut kept = Vec::new();

@@ -1,4 +1,4 @@
-//! Backups of a database file: making a copy, and replacing the database by a copy.
+//! Backups of an SQLite database file: making a copy, and replacing the database by a copy.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf, absolute};
@@ -9,11 +9,11 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use super::{BUSY_TIMEOUT, cannot, error, inspect, lock, passes, private};
 use crate::store::{Location, SchemaState, StoreResult};
 
-/// Files that SQLite and the service create next to a database file.
+/// Suffixes of the files that SQLite and the service create next to a database file.
 const COMPANIONS: [&str; 3] = ["-wal", "-shm", ".lock"];
 
-/// Copies a database, which may be in use, to a file that must not exist. The copy holds everything
-/// committed before the call.
+/// Copies a database, which may be in use, to a new file. Fails if the file exists. The copy
+/// contains everything committed before the call.
 pub async fn backup(path: &Path, copy: &Path) -> StoreResult<()> {
     let opening = |error| error::not_opened(error, passes);
     let options =
@@ -32,21 +32,21 @@ pub async fn backup(path: &Path, copy: &Path) -> StoreResult<()> {
     synced.inspect_err(|_| drop(fs::remove_file(&copy)))
 }
 
-/// A prepared restore of a backup: a copy of the backup lies next to the database that it will
-/// replace, and no other process can open the database. Dropping the restore removes the copy.
+/// A prepared restore of a backup: a copy of the backup exists next to the database that it will
+/// replace, and no other process can open the database. Dropping this value removes the copy.
 #[derive(Debug)]
 pub struct Restore {
     database: PathBuf,
     copy: PathBuf,
-    /// Path under which the earlier database is kept.
+    /// Path under which the previous database is kept after the restore.
     kept: PathBuf,
     _lock: File,
 }
 
 impl Restore {
     /// Copies a backup next to the SQLite database at a location, and checks the copy's structure.
-    /// Changes nothing else. Fails if a process uses the database, if the file is not a database of
-    /// this service, or if an earlier restore has left a database.
+    /// Changes nothing else. Fails if a process uses the database, if the backup is not a database
+    /// of this service, or if the database that an earlier restore kept still exists.
     pub async fn prepare(location: &Location, backup: &Path) -> StoreResult<Self> {
         let Location::Sqlite(path) = location else {
             return Err(error::unavailable(
@@ -85,15 +85,15 @@ impl Restore {
         Ok(restore)
     }
 
-    /// Returns the location of the copy, for further checks. A store opened there must be closed
-    /// before [`finish`](Self::finish).
+    /// Returns the location of the copy, so that it can be checked further. A store opened there
+    /// must be closed before [`finish`](Self::finish) is called.
     #[must_use]
     pub fn location(&self) -> Location {
         Location::Sqlite(self.copy.clone())
     }
 
-    /// Replaces the database by the copy, in one step. Returns the path under which the earlier
-    /// database is kept, if there was one.
+    /// Replaces the database by the copy, in one atomic step. Returns the path under which the
+    /// previous database is kept, if there was one.
     pub async fn finish(self) -> StoreResult<Option<PathBuf>> {
         checkpoint(&self.copy).await?;
         sync(&self.copy)?;

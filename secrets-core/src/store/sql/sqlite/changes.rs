@@ -1,5 +1,5 @@
-//! Triggers that report the records that a transaction changes, so that the cache no longer uses
-//! them.
+//! Database triggers that report the records that a transaction changes, so that the cache does not
+//! return old versions of them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -9,8 +9,7 @@ use sqlx::SqliteConnection;
 
 use super::super::cache::Changes;
 
-/// Tables whose records are cached, each with the column of the ID that identifies the cached
-/// record.
+/// Tables whose records are cached, each with the column that contains the ID of the cached record.
 const WATCHED: [(&str, &str); 13] = [
     ("environment_defaults", "environment_id"),
     ("environments", "id"),
@@ -27,12 +26,14 @@ const WATCHED: [(&str, &str); 13] = [
     ("users", "id"),
 ];
 
-/// Temporary table to which the triggers report changes, as indices of counters of [`Changes`]. A
-/// hook sees each insert; the trigger then deletes the row, so the table stays empty.
+/// Temporary table into which the triggers insert the index of a change counter of [`Changes`] for
+/// each change. A hook of the connection sees each insert; the trigger then deletes the row, so
+/// that the table stays empty.
 const TABLE: &str = "changed_counters";
 
-/// Reports the changes that are made on a connection. All writes must use this connection, one
-/// transaction after the other. Call it after migrations, which must run without the triggers.
+/// Installs the triggers and the hook that report the changes made on a connection. All writes must
+/// use this connection, one transaction after the other. Must be called after the migrations, which
+/// must run without the triggers.
 pub(super) async fn watch(
     connection: &mut SqliteConnection,
     changes: Arc<Changes>,
@@ -46,8 +47,8 @@ pub(super) async fn watch(
     Ok(())
 }
 
-/// Returns the SQL statements that create the triggers. The triggers also run for rows that a
-/// foreign key deletes.
+/// Returns the SQL statements that create the triggers. The triggers also run for rows that are
+/// deleted because of a foreign key.
 fn triggers() -> String {
     let mut text = format!("CREATE TEMP TABLE {TABLE} (counter INTEGER PRIMARY KEY);");
     for (table, column) in WATCHED {
@@ -76,7 +77,8 @@ fn triggers() -> String {
     text
 }
 
-/// Returns the SQL expression for the index of an ID's counter: the last three hexadecimal digits.
+/// Returns the SQL expression for the index of an ID's change counter: the last three hexadecimal
+/// digits of the ID.
 fn counter(row: &str, column: &str) -> String {
     let digit =
         |place| format!("instr('123456789ABCDEF', substr(hex({row}.{column}), {place}, 1))");
@@ -95,7 +97,7 @@ mod tests {
     use crate::store::StoreOptions;
     use crate::testing::folder;
 
-    /// Tables whose records are not cached.
+    /// Tables whose records are never cached.
     const NOT_CACHED: [&str; 22] = [
         "_sqlx_migrations",
         "audit_batches",

@@ -1,4 +1,4 @@
-//! SQL statements and rows of rotation attempts.
+//! SQL statements for rotation attempts, and decoding of their rows.
 
 use super::{Row, Statement, bigint};
 use crate::crypto::Sealed;
@@ -6,7 +6,7 @@ use crate::model::rotations::{AttemptState, Outcome, Slot, TriggerType};
 use crate::model::{AttemptId, RotationId, Time};
 use crate::store::{AttemptRecord, StoreResult};
 
-/// Selects the open attempt of a rotation.
+/// Builds the query for the unfinished attempt of a rotation.
 pub(super) fn open(rotation: RotationId) -> Statement<'static> {
     sqlx::query(concat!(
         "SELECT ",
@@ -21,7 +21,7 @@ pub(super) fn one(attempt: AttemptId) -> Statement<'static> {
         .bind(attempt.uuid())
 }
 
-/// Selects the concluded attempts of a rotation, newest first.
+/// Builds the query for the finished attempts of a rotation, newest first.
 pub(super) fn concluded(rotation: RotationId, limit: u32) -> Statement<'static> {
     sqlx::query(concat!(
         "SELECT ",
@@ -60,7 +60,7 @@ pub(super) fn insertion(attempt: &AttemptRecord) -> StoreResult<Statement<'_>> {
     Ok(statement)
 }
 
-/// Updates an open attempt.
+/// Builds the SQL statement that updates an unfinished attempt.
 pub(super) fn change(attempt: &AttemptRecord) -> Statement<'_> {
     sqlx::query(
         "UPDATE rotation_attempts
@@ -79,7 +79,8 @@ pub(super) fn change(attempt: &AttemptRecord) -> Statement<'_> {
     .bind(attempt.completed_at)
 }
 
-/// Deletes concluded attempts, except the last attempt of each rotation.
+/// Builds the SQL statement that deletes attempts that ended before a time, except the last attempt
+/// of each rotation.
 pub(super) fn prune(before: Time, limit: u32) -> Statement<'static> {
     sqlx::query(
         "DELETE FROM rotation_attempts WHERE id IN

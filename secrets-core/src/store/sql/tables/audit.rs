@@ -15,15 +15,15 @@ const COLUMNS: &str = "id, team_id, project_id, project_name, environment_id, en
      resource_name, outcome, metadata, address, agent, request_id, created_at, position,
      previous_hash, hash";
 
-/// Maximum number of audit entries per SQL statement. Statements with exactly this number of
-/// entries stay prepared.
+/// Maximum number of audit entries that one SQL statement inserts. Statements with exactly this
+/// number of entries are kept prepared.
 const ROWS: usize = 64;
 
 const HEAD: &str = "SELECT team_id, base, base_hash, position, hash, mac FROM audit_heads";
 
-/// Query for the teams with audit entries that are not in an audit chain. It takes one step along
-/// the index per team, not per entry. The order is that of the index `audit_log_unsealed`, so that
-/// both databases use this index.
+/// Query for the teams with audit entries that are not in an audit chain. The query takes one step
+/// along the index per team, and not per entry. The sort order is that of the index
+/// `audit_log_unsealed`, so that both databases use this index.
 pub(in super::super) const UNSEALED_TEAMS: &str = "
     WITH RECURSIVE teams (team_id) AS (
         SELECT (SELECT team_id FROM audit_log WHERE position IS NULL AND team_id IS NOT NULL
@@ -37,8 +37,8 @@ pub(in super::super) const UNSEALED_TEAMS: &str = "
     UNION ALL
     SELECT NULL WHERE EXISTS (SELECT 1 FROM audit_log WHERE position IS NULL AND team_id IS NULL)";
 
-/// End of a query for the audit entries that are not in an audit chain yet, oldest first. The limit
-/// follows.
+/// End of a query for the audit entries that are not in an audit chain yet, oldest first. The code
+/// appends the limit.
 pub(in super::super) const UNSEALED: &str = " AND position IS NULL ORDER BY created_at, id LIMIT ";
 
 #[async_trait]
@@ -265,7 +265,7 @@ impl AuditWrites for Session<Transaction> {
     }
 }
 
-/// Builds the SQL statement that inserts audit entries, except entries whose ID exists already.
+/// Builds the SQL statement that inserts audit entries, and skips those whose ID already exists.
 fn insert(
     entries: &[AuditRecord],
     seal: fn(&AuditRecord) -> Option<AuditSeal>,
@@ -303,7 +303,7 @@ fn insert(
     Ok(statement)
 }
 
-/// True if the SQL statement that inserts these audit entries stays prepared.
+/// True if the SQL statement that inserts these audit entries is kept prepared for reuse.
 fn is_prepared(entries: &[AuditRecord]) -> bool {
     matches!(entries.len(), 1 | ROWS)
 }
@@ -312,14 +312,14 @@ fn select() -> QueryBuilder<Db> {
     QueryBuilder::new(["SELECT ", COLUMNS, " FROM audit_log WHERE "].concat())
 }
 
-/// Returns the ID that identifies an audit chain in the table. The nil UUID means no team, because
-/// a primary key column cannot be NULL.
+/// Returns the ID that identifies an audit chain in the table. The chain of entries without a team
+/// has the nil UUID, because a primary key column cannot be NULL.
 fn chain(team: Option<TeamId>) -> Uuid {
     team.map_or(Uuid::nil(), TeamId::uuid)
 }
 
-/// Adds a condition on the team. Not `IS NOT DISTINCT FROM`, because PostgreSQL uses no index for
-/// it.
+/// Appends a condition on the team to an SQL statement. The condition does not use `IS NOT DISTINCT
+/// FROM`, because PostgreSQL uses no index for it.
 fn push_team(statement: &mut QueryBuilder<Db>, team: Option<TeamId>) {
     match team {
         Some(team) => statement.push("team_id = ").push_bind(team.uuid()),

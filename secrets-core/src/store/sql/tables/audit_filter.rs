@@ -1,4 +1,4 @@
-//! Conditions of queries of the audit log.
+//! SQL conditions of queries on the audit log.
 
 use sqlx::QueryBuilder;
 use uuid::Uuid;
@@ -7,7 +7,8 @@ use super::Db;
 use crate::model::{AuditId, EnvironmentId, ProjectId};
 use crate::store::{ActionFilter, AuditFilter, AuditOrder, AuditScope};
 
-/// Adds the range of a filter: its scope, times and cursor. They are the columns of one index.
+/// Appends the conditions on scope, times and cursor of a filter. One index contains all their
+/// columns.
 pub(super) fn push_range(statement: &mut QueryBuilder<Db>, filter: &AuditFilter) {
     match filter.scope {
         AuditScope::Team(team) => statement.push("team_id = ").push_bind(team.uuid()),
@@ -41,7 +42,7 @@ pub(super) fn push_order(statement: &mut QueryBuilder<Db>, order: AuditOrder) {
     });
 }
 
-/// Adds all conditions of a filter besides its range.
+/// Appends all conditions of a filter except those on scope, times and cursor.
 pub(super) fn push_conditions(statement: &mut QueryBuilder<Db>, filter: &AuditFilter) {
     let ids = [
         (" AND actor_id = ", filter.actor),

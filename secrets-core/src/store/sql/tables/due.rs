@@ -1,10 +1,10 @@
-//! SQL statements and rows for rotations whose work is due.
+//! SQL statements for rotations that have work to do, and decoding of their rows.
 
 use super::{Row, Statement};
 use crate::model::Time;
 use crate::store::{DueRotation, StoreResult};
 
-/// Common start of [`WORK`] and [`WORK_AFTER`].
+/// Common first part of the queries [`WORK`] and [`WORK_AFTER`].
 macro_rules! due {
     () => {
         "SELECT r.id, r.work_at, p.team_id FROM rotations r
@@ -14,10 +14,11 @@ macro_rules! due {
     };
 }
 
-/// Selects at most $2 rotations that are due at $1 and not leased, along the index on `work_at`.
+/// Query for at most $2 rotations whose work is due at $1 and that no worker has leased. Uses the
+/// index on `work_at`.
 pub(in super::super) const WORK: &str = concat!(due!(), " ORDER BY r.work_at, r.id LIMIT $2");
 
-/// Selects rotations like [`WORK`], starting after the rotation that has ID $4 and is due at $3.
+/// Query like [`WORK`] that starts after the rotation with ID $4, whose work is due at $3.
 pub(in super::super) const WORK_AFTER: &str =
     concat!(due!(), " AND (r.work_at, r.id) > ($3, $4) ORDER BY r.work_at, r.id LIMIT $2");
 
@@ -25,7 +26,8 @@ pub(super) fn record(row: &Row<'_>) -> StoreResult<DueRotation> {
     Ok(DueRotation { id: row.id("id")?, team: row.id("team_id")?, work_at: row.get("work_at")? })
 }
 
-/// Selects rotations that are due, starting after the rotation `after`.
+/// Builds the query for rotations with due work. If `after` is given, the query starts after that
+/// rotation.
 pub(super) fn statement(now: Time, after: Option<DueRotation>, limit: u32) -> Statement<'static> {
     match after {
         None => sqlx::query(WORK).bind(now).bind(i64::from(limit)),

@@ -184,8 +184,9 @@ impl EnvironmentWrites for Session<Transaction> {
     }
 }
 
-/// Decodes a size. Sizes can be too small, even negative, because earlier versions of the program,
-/// which may use the same database, do not update them.
+/// Decodes the size of an environment's secrets. The stored size can be too small, or even
+/// negative, because earlier versions of the program, which may use the same database, do not
+/// update it.
 pub(super) fn size(row: &Row<'_>, column: &'static str) -> StoreResult<u64> {
     Ok(row.get::<i64>(column)?.max(0).unsigned_abs())
 }

@@ -5,7 +5,7 @@ use crate::crypto::{InstanceKeyPurpose, InstanceKeyRecord, InstanceRecord, RootK
 use crate::model::{SecretId, Subject};
 use crate::store::{InstanceReads, InstanceWrites, Sample, StoreResult, StoreSize};
 
-/// Creates the list of the tables, each with the query that counts its rows.
+/// Builds the list of the tables, each with the query that counts its rows.
 macro_rules! counts {
     ($($table:ident)*) => {
         &[$((stringify!($table), concat!("SELECT COUNT(*) AS count FROM ", stringify!($table)))),*]

@@ -6,7 +6,7 @@ use crate::crypto::TokenMac;
 use crate::model::{EmailAddress, InvitationId, Role, Subject, TeamId, Time};
 use crate::store::{InvitationReads, InvitationRecord, InvitationWrites, StoreResult};
 
-/// Selects invitations with the current names of their team and inviting user.
+/// Query for invitations, with the current names of the team and the inviting user.
 macro_rules! invitations {
     ($condition:literal) => {
         concat!(

@@ -176,8 +176,8 @@ impl KeyWrites for Session<Transaction> {
     }
 }
 
-/// Start of a query for records by the key version in their header, which is in bytes 4 to 7,
-/// counted from 1.
+/// First part of a query for encrypted records by the version of their key. The version is in bytes
+/// 4 to 7 (counted from 1) of a record.
 macro_rules! select {
     ($fields:literal from $tables:literal: $sealed:literal of $object:literal, $version:literal) => {
         concat!(

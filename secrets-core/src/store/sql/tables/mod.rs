@@ -1,4 +1,5 @@
-//! Table code for both databases. The module that includes this one defines the type `Db`.
+//! Implementation of the store traits for both databases. The module that includes this code
+//! defines the type `Db`.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -22,7 +23,7 @@ use crate::store::{
     PoolUsage, Reads, SchemaState, Store, StoreError, StoreResult, StoreUsage, Timeouts, Tx,
 };
 
-/// Columns of each record. A macro, because SQL statements are string literals.
+/// Lists of the columns of each table. They are macros, because SQL statements are string literals.
 macro_rules! columns {
     (users) => {
         "u.id, u.issuer, u.subject, u.email, u.email_verified, u.name, u.name_chosen, u.first_name,
@@ -81,7 +82,7 @@ macro_rules! columns {
     };
 }
 
-/// `FROM` clause for scans, except scans of deleted projects.
+/// `FROM` clause for scans, without the scans of deleted projects.
 macro_rules! shown_scans {
     () => {
         " FROM scans s LEFT JOIN projects p ON p.id = s.project_id
@@ -89,7 +90,7 @@ macro_rules! shown_scans {
     };
 }
 
-/// Condition that a token's scope includes a project.
+/// SQL condition that is true if the scope of a service token includes a project.
 macro_rules! token_holds_project {
     () => {
         "k.team_id = p.team_id AND (k.all_projects OR EXISTS (SELECT 1 FROM token_projects x
@@ -97,7 +98,8 @@ macro_rules! token_holds_project {
     };
 }
 
-/// `FROM` clause for projects, with the relation of a user ($3) or token ($4) to them.
+/// `FROM` clause for projects, with the relation of a user ($3) or service token ($4) to each
+/// project.
 macro_rules! project_relations {
     () => {
         concat!(
@@ -110,8 +112,8 @@ macro_rules! project_relations {
     };
 }
 
-/// `FROM` clause for a project by ID ($1) or slug ($2), with the relation of a user ($3) or token
-/// ($4) to it.
+/// `FROM` clause for a project by ID ($1) or slug ($2), with the relation of a user ($3) or service
+/// token ($4) to it.
 macro_rules! relation {
     () => {
         concat!(
@@ -147,7 +149,7 @@ pub(super) mod tokens;
 mod users;
 mod webhooks;
 
-/// Maximum number of rows or values per SQL statement: SQLite allows 32,766 parameters.
+/// Maximum number of rows or values in one SQL statement. (SQLite allows 32,766 parameters.)
 const BATCH: usize = 1_000;
 
 type Connection = <Db as Database>::Connection;
@@ -160,25 +162,28 @@ pub struct SqlStore {
     /// Cache of records that readers have loaded; `None` if other processes write to the database
     /// too.
     cache: Option<Arc<Cache>>,
-    /// Resource that is held as long as the store is in use, such as a lock file.
+    /// Resource that is held while the store is in use, such as a lock file.
     _held: StoreGuard,
 }
 
-/// Connection pools of a store.
+/// Connection pools of a store: for reads, for writes, and reserved for health checks.
 pub(super) struct Pools {
     pub(super) readers: Pool<Db>,
     pub(super) writers: Pool<Db>,
-    /// Permits for the transactions of [`Store::begin`]. The transactions of
-    /// [`Store::begin_prioritized`] need no permit, only a connection.
+    /// Permits for the transactions of [`Store::begin`]: one connection fewer than the pool for
+    /// writes has. The transactions of [`Store::begin_prioritized`] need no permit, only a
+    /// connection.
     turns: Arc<Semaphore>,
-    /// Connections for [`Store::ping`], which must not wait for requests.
+    /// Connections for health checks ([`Store::ping`]), which must not wait for requests.
     pub(super) reserved: Pool<Db>,
-    /// Statistics of the waits for connections of these pools, in the same order.
+    /// Statistics of the waits for connections: for the pools `readers`, `writers` and `reserved`,
+    /// in this order.
     waits: [Waits; 3],
 }
 
-/// Pools that a store uses now. They are replaced together when another server takes over, so that
-/// statements which wait for the old server hold no connections to the new one.
+/// Connection pools that a store uses now. All pools are replaced together when another server
+/// becomes the primary, so that statements that wait for the old server use no connections to the
+/// new one.
 #[derive(Clone)]
 pub(super) struct CurrentPools(pub(super) Arc<RwLock<Arc<Pools>>>);
 
@@ -222,7 +227,7 @@ impl SqlStore {
         Self { pools, timeouts, cache, _held: held }
     }
 
-    /// Returns the pools in use.
+    /// Returns the connection pools that are in use now.
     pub(super) fn pools(&self) -> Arc<Pools> {
         self.pools.get()
     }
@@ -293,7 +298,7 @@ impl Store for SqlStore {
     }
 }
 
-/// Returns the state of the tables. Changes nothing.
+/// Returns the state of the database tables. Changes nothing.
 pub(super) async fn schema_state(mut connection: Connection) -> StoreResult<SchemaState> {
     let has_tables = sqlx::query_scalar(HAS_TABLES).fetch_one(&mut connection).await;
     if !has_tables.map_err(failed)? {
@@ -304,7 +309,7 @@ pub(super) async fn schema_state(mut connection: Connection) -> StoreResult<Sche
     state.map_err(|error| error::not_migrated(error, passes))
 }
 
-/// A connection, with or without a transaction, that implements the methods of every table.
+/// A connection, with or without a transaction, that implements the store methods of all tables.
 struct Session<C>(C);
 
 #[async_trait]
@@ -328,7 +333,7 @@ impl<C: Connected> Session<C> {
         row.map(|row| read(&Row { table, row: &row })).transpose()
     }
 
-    /// Runs an SQL statement and decodes every row of its result with `read` as it arrives.
+    /// Runs an SQL statement and decodes each row of its result with `read`, as the row arrives.
     async fn all<T: Send>(
         &mut self,
         table: &'static str,
@@ -344,7 +349,7 @@ impl<C: Connected> Session<C> {
         Ok(records)
     }
 
-    /// Runs an SQL statement and passes every row of its result to `take` as it arrives.
+    /// Runs an SQL statement and passes each row of its result to `take`, as the row arrives.
     async fn each(
         &mut self,
         table: &'static str,
@@ -363,7 +368,7 @@ impl<C: Connected> Session<C> {
             .await
     }
 
-    /// Runs an SQL statement that returns a count.
+    /// Runs an SQL statement that returns a count, and returns the count.
     async fn count(&mut self, statement: Statement<'_>) -> StoreResult<u64> {
         let count = self.one("count", statement, |row| row.number("count")).await?;
         count.ok_or_else(|| broken("a count returned no row"))
@@ -371,15 +376,16 @@ impl<C: Connected> Session<C> {
 }
 
 impl Session<Transaction> {
-    /// Runs an SQL statement and returns the number of rows written.
+    /// Runs an SQL statement and returns the number of rows that it wrote.
     async fn write(&mut self, statement: Statement<'_>) -> StoreResult<u64> {
         let (connection, limit) = self.0.pooled().await?.parts();
         let done = async { statement.execute(connection).await.map_err(failed) };
         Ok(limit.apply(done).await?.rows_affected())
     }
 
-    /// Inserts a row; fails with `Duplicate` if there is a conflict. The statement must have `ON
-    /// CONFLICT DO NOTHING`, because a violation would abort the transaction in PostgreSQL.
+    /// Runs an SQL statement that inserts a row. Fails with `Duplicate` if the row conflicts with
+    /// an existing one. The statement must contain `ON CONFLICT DO NOTHING`, because a violated
+    /// constraint would abort the transaction in PostgreSQL.
     async fn insert(&mut self, subject: Subject, statement: Statement<'_>) -> StoreResult<()> {
         match self.write(statement).await? {
             0 => Err(StoreError::Duplicate(subject)),
@@ -387,7 +393,7 @@ impl Session<Transaction> {
         }
     }
 
-    /// Updates or deletes a row; fails with `Stale` if no row matches.
+    /// Runs an SQL statement that updates or deletes a row. Fails with `Stale` if no row matches.
     async fn change(&mut self, subject: Subject, statement: Statement<'_>) -> StoreResult<()> {
         match self.write(statement).await? {
             0 => Err(StoreError::Stale(subject)),
@@ -396,12 +402,12 @@ impl Session<Transaction> {
     }
 }
 
-/// Converts a number to the integer type of both databases.
+/// Converts a number to the 64-bit signed integer type of both databases.
 fn bigint(number: u64) -> StoreResult<i64> {
     i64::try_from(number).map_err(|cause| StoreError::Corrupt(cause.into()))
 }
 
-/// Adds a list of IDs, `(a, b, c)`, to an SQL statement.
+/// Appends a list of IDs, `(a, b, c)`, to an SQL statement.
 fn push_ids(statement: &mut QueryBuilder<Db>, ids: impl Iterator<Item = Uuid>) {
     statement.push("(");
     let mut list = statement.separated(", ");
@@ -411,7 +417,8 @@ fn push_ids(statement: &mut QueryBuilder<Db>, ids: impl Iterator<Item = Uuid>) {
     statement.push(")");
 }
 
-/// Returns the user ID and the token ID of a principal. One of the two is NULL, which equals no ID.
+/// Returns the user ID and the token ID of a principal (a user or service token). One of the two is
+/// `None`; in SQL, it becomes NULL, which equals no ID.
 fn user_or_token(principal: Principal) -> (Option<Uuid>, Option<Uuid>) {
     match principal {
         Principal::User(user) => (Some(user.uuid()), None),

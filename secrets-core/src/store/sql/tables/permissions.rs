@@ -144,7 +144,7 @@ impl PermissionWrites for Session<Transaction> {
     }
 }
 
-/// Returns the access in a column, or `None` for NULL.
+/// Decodes the access level in a column; `None` for NULL.
 pub(super) fn granted(row: &Row<'_>, column: &'static str) -> StoreResult<Option<MemberAccess>> {
     match row.get::<Option<&str>>(column)? {
         Some(_) => row.one_of(column, |name| name.parse().ok()).map(Some),

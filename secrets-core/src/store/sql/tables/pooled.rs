@@ -1,4 +1,4 @@
-//! Connections of a pool, with a timeout for each SQL statement.
+//! Connections from a pool, with a timeout for each SQL statement.
 
 use std::future::Future;
 use std::mem;
@@ -23,45 +23,46 @@ const RETURN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A connection from a pool.
 ///
-/// Dropping it returns the connection to the pool. If a statement was cancelled or reached its
-/// timeout, the connection is closed instead, because its state is unknown: a connection that is
-/// dead without an error would also block the next caller.
+/// Dropping this value returns the connection to the pool. If an SQL statement was cancelled or
+/// reached its timeout, the connection is closed instead, because its state is unknown: a
+/// connection that is dead without an error would also block the next caller.
 pub(super) struct Pooled {
-    /// Absent only while the value is being dropped.
+    /// Connection; absent only while the value is being dropped.
     connection: Option<PoolConnection<Db>>,
     limit: StatementLimit,
-    /// Permit that is held until the connection is returned, so that the next holder of the permit
-    /// finds a free connection.
+    /// Permit of the transaction, held until the connection is returned to the pool, so that the
+    /// next holder of the permit finds a free connection.
     turn: Option<OwnedSemaphorePermit>,
-    /// Commit that has begun on this connection.
+    /// Commit that was started on this connection and has not ended.
     commit: Option<RunningCommit>,
 }
 
-/// Timeout of the SQL statements on a connection.
+/// Timeout with which the SQL statements on a connection are run.
 pub(super) struct StatementLimit {
     timeout: Duration,
-    /// True while an SQL statement runs, and after an SQL statement that did not end.
+    /// True while an SQL statement runs, and after it if the statement was cancelled or timed out.
     is_busy: bool,
 }
 
-/// Access to the connection of a session. Readers and transactions implement it, so that read
-/// methods are written once.
+/// Access to the connection of a session. Implemented by readers and transactions, so that the read
+/// methods are written only once.
 pub(super) trait Connected: Send {
-    /// Returns the connection.
+    /// Returns the connection; a reader acquires it first if needed.
     fn pooled(&mut self) -> impl Future<Output = StoreResult<&mut Pooled>> + Send;
 
-    /// Returns the cache, if the session may read from it.
+    /// Returns the cache; `None` if the session must not read from it.
     fn cache(&self) -> Option<&Arc<Cache>>;
 }
 
-/// Total duration and number of failures of the waits for a connection of a pool.
+/// Statistics of a connection pool: total time of the waits for a connection, and number of waits
+/// that failed.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     microseconds: AtomicU64,
     failures: AtomicU64,
 }
 
-/// A session that only reads. It acquires a connection for its first statement.
+/// A session that only reads. It acquires a connection for its first SQL statement.
 pub(super) struct Reader {
     pools: Arc<Pools>,
     timeout: Duration,
@@ -69,7 +70,8 @@ pub(super) struct Reader {
     cache: Option<Arc<Cache>>,
 }
 
-/// A connection with an open transaction, which is rolled back when dropped.
+/// A connection with an open transaction. The transaction is rolled back when this value is
+/// dropped.
 pub(super) struct Transaction {
     pooled: Pooled,
     is_open: bool,
@@ -77,14 +79,14 @@ pub(super) struct Transaction {
 }
 
 impl Reader {
-    /// Creates a session whose SQL statements have this timeout.
+    /// Creates a reader whose SQL statements have this timeout.
     pub(super) fn new(pools: Arc<Pools>, timeout: Duration, cache: Option<Arc<Cache>>) -> Self {
         Self { pools, timeout, pooled: None, cache }
     }
 }
 
 impl Waits {
-    /// Acquires a connection of a pool, and records the wait.
+    /// Acquires a connection of a pool, and adds the time of the wait to the statistics.
     async fn acquire(&self, pool: &Pool<Db>) -> StoreResult<PoolConnection<Db>> {
         let began = Instant::now();
         let acquired = pool.acquire().await;
@@ -95,7 +97,7 @@ impl Waits {
         })
     }
 
-    /// Returns the total time of all waits, and the number of those that failed.
+    /// Returns the total time of all waits, and the number of waits that failed.
     pub(super) fn totals(&self) -> (Duration, u64) {
         let waited = Duration::from_micros(self.microseconds.load(Ordering::Relaxed));
         (waited, self.failures.load(Ordering::Relaxed))
@@ -103,7 +105,7 @@ impl Waits {
 }
 
 impl Pooled {
-    /// Acquires a connection whose SQL statements have this timeout.
+    /// Acquires a connection of a pool. `timeout` is the timeout of its SQL statements.
     pub(super) async fn acquire(
         (pool, waits): (&Pool<Db>, &Waits),
         timeout: Duration,
@@ -114,7 +116,7 @@ impl Pooled {
     }
 
     /// Acquires a connection like [`acquire`](Self::acquire), and holds the permit `turn` as long
-    /// as the connection.
+    /// as the connection is in use.
     pub(super) async fn acquire_in_turn(
         pool: (&Pool<Db>, &Waits),
         timeout: Duration,
@@ -125,7 +127,7 @@ impl Pooled {
         Ok(pooled)
     }
 
-    /// Returns the connection, and the limit through which every SQL statement must run.
+    /// Returns the connection, and the timeout with which every SQL statement must be run.
     #[expect(clippy::expect_used, reason = "see the field")]
     pub(super) fn parts(&mut self) -> (&mut Connection, &mut StatementLimit) {
         let connection = self.connection.as_mut().expect("the value is not being dropped");
@@ -134,7 +136,7 @@ impl Pooled {
 }
 
 impl StatementLimit {
-    /// Runs an SQL statement. Fails as unavailable at the timeout.
+    /// Runs an SQL statement with the timeout. Fails as unavailable if the timeout is reached.
     pub(super) async fn apply<T>(
         &mut self,
         statement: impl Future<Output = StoreResult<T>>,
@@ -197,14 +199,15 @@ impl Connected for Transaction {
         Ok(&mut self.pooled)
     }
 
-    /// Returns `None`: a transaction sees its own writes, which are not cached.
+    /// Returns `None`, so that a transaction never reads from the cache: it must see its own
+    /// uncommitted writes, which are not cached.
     fn cache(&self) -> Option<&Arc<Cache>> {
         None
     }
 }
 
 impl Transaction {
-    /// Begins a transaction.
+    /// Begins a transaction on a connection.
     pub(super) async fn begin(pooled: Pooled, cache: Option<Arc<Cache>>) -> StoreResult<Self> {
         // Open already, so that a transaction whose beginning was cancelled is rolled back.
         let mut transaction = Self { pooled, is_open: true, cache };
@@ -217,7 +220,7 @@ impl Transaction {
         Ok(transaction)
     }
 
-    /// Commits the transaction.
+    /// Commits the transaction, and then returns the connection to its pool.
     pub(super) async fn commit(mut self) -> StoreResult<()> {
         self.pooled.commit = self.cache.as_ref().map(|cache| cache.changes().begin_commit());
         let (connection, limit) = self.pooled.parts();

@@ -216,7 +216,8 @@ impl ProjectWrites for Session<Transaction> {
     }
 }
 
-/// Deletes the rows of project $1 that can be numerous: at most $2 of each kind.
+/// SQL statements that delete the rows of project $1 that can be numerous, at most $2 rows of each
+/// kind.
 const PURGE_BATCHES: [&str; 2] = [
     "DELETE FROM secret_versions WHERE (secret_id, version) IN
          (SELECT v.secret_id, v.version FROM secret_versions v
@@ -231,8 +232,8 @@ const PURGE_SCANS: &str = "DELETE FROM scans WHERE project_id = $1";
 
 const PURGE_ENVIRONMENTS: &str = "DELETE FROM environments WHERE project_id = $1";
 
-/// Deletes the encryption keys of a purged project. Runs last, because a project is listed for
-/// purging as long as it has an encryption key.
+/// SQL statement that deletes the encryption keys of a purged project. Must run last, because a
+/// project is listed for purging as long as it has an encryption key.
 const PURGE_KEYS: &str = "DELETE FROM project_keys WHERE project_id = $1";
 
 fn record(row: &Row<'_>) -> StoreResult<ProjectRecord> {

@@ -1,10 +1,10 @@
-//! Resolving an environment for a principal, in one statement for any length of the inheritance
-//! chain.
+//! Resolving an environment for a principal (user or service token) with one SQL statement,
+//! whatever the length of the inheritance chain.
 //!
-//! The statement returns three kinds of rows: the project, the links of the inheritance chain, and
-//! their secrets. All rows have the columns of all three kinds; the columns of the other two kinds
-//! are NULL: with 1,000 secrets PostgreSQL took twice as long when each row also repeated the
-//! project and the environment.
+//! The statement returns three kinds of rows: the project, the environments of the inheritance
+//! chain, and their secrets. All rows have the columns of all three kinds; the columns of the other
+//! two kinds are NULL. The reason is speed: with 1,000 secrets, PostgreSQL took twice as long when
+//! each row also repeated the project and the environment.
 
 use std::sync::Arc;
 
@@ -24,9 +24,10 @@ const _: () =
     assert!(ResolvedEnvironment::MAX_LINKS == 17, "the statement counts depths from 0 to 16");
 
 /// SQL statement that resolves an environment. $5 is the environment ID, or $6 and $7 are its name,
-/// case-folded and exact. The inheritance chain is cut at [`ResolvedEnvironment::MAX_LINKS`] links,
-/// so that a cycle terminates. `CROSS JOIN` keeps SQLite to this join order. A `COUNT` checks
-/// whether an environment is in scope, because PostgreSQL would turn `EXISTS` into a scan.
+/// case-folded and exact. The inheritance chain is cut off after [`ResolvedEnvironment::MAX_LINKS`]
+/// environments, so that a cycle ends. `CROSS JOIN` makes SQLite keep this join order. A `COUNT`
+/// checks whether an environment is in scope, because PostgreSQL would turn `EXISTS` into a full
+/// scan.
 macro_rules! resolve {
     ($secrets:expr) => {
         concat!(
@@ -87,7 +88,8 @@ macro_rules! resolve {
     };
 }
 
-/// The secrets of the inheritance chain. Each database has its own efficient join for them.
+/// Part of the SQL statement that selects the secrets of the inheritance chain. Each database has
+/// its own efficient join for them.
 macro_rules! secrets {
     ($condition:literal) => {
         concat!(
@@ -109,7 +111,7 @@ const NOTHING: &str = resolve!("");
 pub(in super::super) const KEY: &str = resolve!(secrets!("AND s.key = $8"));
 pub(in super::super) const ALL: &str = resolve!(secrets!(""));
 
-/// Resolves an environment path for `principal`.
+/// Loads an environment by its path for `principal` (a user or service token).
 pub(super) async fn read<C: Connected>(
     session: &mut Session<C>,
     path: &EnvironmentPath,
@@ -140,13 +142,13 @@ pub(super) async fn read<C: Connected>(
     Ok(collected.assemble())
 }
 
-/// Rows of the result, collected in any order.
+/// Decoded rows of the result, which arrive in any order.
 #[derive(Default)]
 struct Rows {
     head: Option<Head>,
     links: Vec<(usize, ChainLink)>,
     secrets: Vec<(usize, SecretRecord)>,
-    /// Size of the encrypted secrets.
+    /// Total size of the encrypted secrets, in bytes.
     bytes: usize,
 }
 

@@ -5,7 +5,7 @@ use crate::crypto::Sealed;
 use crate::model::rotations::Slot;
 use crate::store::{RotationRecord, StoreResult};
 
-/// Inserts a rotation that is not leased.
+/// Builds the SQL statement that inserts a rotation without a lease.
 pub(super) fn insertion(rotation: &RotationRecord) -> StoreResult<Statement<'_>> {
     let RotationRecord { settings, failure, slots, schedule, .. } = rotation;
     let statement = sqlx::query(
@@ -51,7 +51,8 @@ pub(super) fn insertion(rotation: &RotationRecord) -> StoreResult<Statement<'_>>
     Ok(statement)
 }
 
-/// Updates the fields of a rotation that can change after its creation.
+/// Builds the SQL statement that updates the fields of a rotation that can change after its
+/// creation.
 pub(super) fn update(rotation: &RotationRecord) -> StoreResult<Statement<'_>> {
     let RotationRecord { settings, failure, slots, schedule, .. } = rotation;
     let statement = sqlx::query(

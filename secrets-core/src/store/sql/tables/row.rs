@@ -1,4 +1,4 @@
-//! Rows of query results.
+//! Rows of query results, with decoding of their columns.
 
 use sqlx::{ColumnIndex, Database, Decode, Row as _, Type};
 use uuid::Uuid;
@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::{Db, broken};
 use crate::store::{StoreError, StoreResult};
 
-/// A row, with access to columns by name.
+/// A row of a query result, with access to its columns by name.
 pub(super) struct Row<'r> {
     pub(super) table: &'static str,
     pub(super) row: &'r <Db as Database>::Row,
@@ -62,8 +62,8 @@ impl<'r> Row<'r> {
         name.map(|name| from_name(name).ok_or_else(|| self.unreadable(column))).transpose()
     }
 
-    /// Creates the error for a column that cannot be decoded. It names table, column and row ID,
-    /// never the content, which may be part of a secret.
+    /// Creates the error for a column that cannot be decoded. The error names the table, the column
+    /// and the row ID, but never the content, which may be part of a secret.
     pub(super) fn unreadable(&self, column: &'static str) -> StoreError {
         let id =
             self.row.try_get::<Uuid, _>("id").map(|id| format!(" of {id}")).unwrap_or_default();

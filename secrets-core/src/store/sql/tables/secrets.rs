@@ -163,7 +163,7 @@ impl SecretWrites for Session<Transaction> {
     }
 }
 
-/// A previous version to delete.
+/// A previous version of a secret that is to be deleted.
 struct StoredVersion {
     secret: SecretId,
     version: i64,
@@ -171,16 +171,17 @@ struct StoredVersion {
     size: u64,
 }
 
-/// An SQL statement for several secrets.
+/// An SQL statement that writes rows for several secrets.
 pub(in super::super) struct RowWrites {
     pub(in super::super) statement: fn(&[SecretRecord]) -> QueryBuilder<Db>,
-    /// True if the SQL statement must write one row for each secret.
+    /// True if the SQL statement must write exactly one row for each secret.
     is_one_each: bool,
 }
 
 const INSERT: &[RowWrites] = &[RowWrites { statement: insertion, is_one_each: true }];
 
-/// SQL statements that replace secrets. The sizes are updated while the old values are still known.
+/// SQL statements that replace secrets by their next versions, in this order. The sizes are updated
+/// before the old values are replaced.
 pub(in super::super) const REPLACE: &[RowWrites] = &[
     RowWrites { statement: retention, is_one_each: true },
     RowWrites { statement: resizing, is_one_each: false },
@@ -188,8 +189,8 @@ pub(in super::super) const REPLACE: &[RowWrites] = &[
 ];
 
 impl Session<Transaction> {
-    /// Runs SQL statements for secrets. Fails with `refusal`, and writes nothing, if a statement
-    /// does not write every row that it must.
+    /// Runs SQL statements that write several secrets. Fails with `refusal`, and writes nothing, if
+    /// a statement does not write every row that it must write.
     async fn write_all(
         &mut self,
         secrets: &[SecretRecord],
@@ -233,19 +234,19 @@ impl Session<Transaction> {
         Ok(())
     }
 
-    /// Adds to the size of an environment's secrets.
+    /// Adds a number of bytes to the stored size of an environment's secrets.
     async fn add_size(&mut self, environment: EnvironmentId, size: usize) -> StoreResult<()> {
         let statement = sqlx::query("UPDATE environments SET size = size + $2 WHERE id = $1");
         self.write(statement.bind(environment.uuid()).bind(bytes(size)?)).await.map(drop)
     }
 }
 
-/// Converts a size to the integer type of both databases.
+/// Converts a size in bytes to the 64-bit signed integer type of both databases.
 fn bytes(size: usize) -> StoreResult<i64> {
     i64::try_from(size).map_err(|cause| StoreError::Corrupt(cause.into()))
 }
 
-/// Decodes a previous version, without its content.
+/// Decodes a row with a previous version of a secret, without its value.
 fn stored_version(row: &Row<'_>) -> StoreResult<StoredVersion> {
     Ok(StoredVersion {
         secret: row.id("id")?,
@@ -300,7 +301,8 @@ fn insertion(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     statement
 }
 
-/// Builds the SQL statement that keeps the current versions of secrets as previous versions.
+/// Builds the SQL statement that copies the current versions of secrets to the table of previous
+/// versions.
 fn retention(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     let mut statement = QueryBuilder::new("WITH next (id, version, changed_at) AS (");
     statement.push_values(secrets, |mut row, secret| {
@@ -321,7 +323,8 @@ fn retention(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     statement
 }
 
-/// Builds the SQL statement that updates the sizes of environments for the new sizes of secrets.
+/// Builds the SQL statement that adjusts the stored sizes of environments to the new sizes of
+/// secrets.
 fn resizing(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     let mut statement = QueryBuilder::new("WITH next (id, size) AS (");
     statement.push_values(secrets, |mut row, secret| {
@@ -345,7 +348,7 @@ fn resizing(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     statement
 }
 
-/// Builds the SQL statement that sets the contents of the next versions.
+/// Builds the SQL statement that writes the next versions of secrets.
 fn replacement(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     let mut statement = QueryBuilder::new(
         "WITH next (id, version, sealed, hidden, sealed_description, change, changed_by,
@@ -393,7 +396,8 @@ pub(super) fn record(row: &Row<'_>) -> StoreResult<SecretRecord> {
     })
 }
 
-/// Sorts by secret key. Not in SQL, because the database's sort order depends on its locale.
+/// Sorts secrets by secret key. This is not done in SQL, because the sort order of the database
+/// depends on its locale.
 pub(super) fn sort<T: AsRef<SecretRecord>>(secrets: &mut [T]) {
     secrets.sort_unstable_by(|a, b| a.as_ref().key.cmp(&b.as_ref().key));
 }

@@ -8,8 +8,8 @@ use crate::store::{
     DELETED, MemberRecord, Membership, StoreResult, TeamReads, TeamRecord, TeamUsage, TeamWrites,
 };
 
-/// Deletes the contents of a team, in this order. Secrets, versions and rotations are deleted with
-/// their environments.
+/// SQL statements that delete the contents of a team, in this order. Secrets, their versions and
+/// rotations are deleted together with their environments.
 const DELETE_CONTENTS: [&str; 9] = [
     "DELETE FROM permission_defaults
      WHERE project_id IN (SELECT id FROM projects WHERE team_id = $1)",

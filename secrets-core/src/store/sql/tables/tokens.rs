@@ -12,7 +12,7 @@ use crate::store::{
     TokenWrites,
 };
 
-/// Query for the tokens whose expiry is to be announced.
+/// Query for the service tokens about whose expiry a notice must be sent.
 pub(in crate::store::sql) const EXPIRING_TOKENS: &str = concat!(
     "SELECT ",
     columns!(tokens),
@@ -255,7 +255,7 @@ fn last_use(row: &Row<'_>) -> StoreResult<Option<TokenUse>> {
     Ok(Some(TokenUse { at, address }))
 }
 
-/// Joins networks with commas, as stored.
+/// Returns the networks as one text, separated by commas, as stored.
 fn join_networks(networks: &[IpNet]) -> String {
     let texts: Vec<_> = networks.iter().map(IpNet::to_string).collect();
     texts.join(",")

@@ -1,4 +1,4 @@
-//! Unencrypted connections to a server.
+//! Tests of unencrypted connections to a PostgreSQL server.
 
 use tokio::net::TcpListener;
 

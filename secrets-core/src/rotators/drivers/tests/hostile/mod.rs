@@ -1,4 +1,4 @@
-//! Hostile fake servers. Each server plays a script and records the data that it receives.
+//! Hostile fake servers. Each server follows a script and records the data that it receives.
 
 mod mysql;
 mod postgres;
@@ -25,31 +25,32 @@ use crate::rotators::drivers::driver;
 /// Password that an unverified server must never receive.
 const PASSWORD: &str = "kvc_hostile_admin";
 
-/// Text of the server that must never be passed on.
+/// Text sent by the fake server that must never be passed on.
 const SAID: &str = "kvc_server_said <script>alert(1)</script> \u{1b}[31m";
 
-/// A step of a server's script.
+/// Step in the script of a fake server.
 #[derive(Clone)]
 enum Step {
-    /// Sends these bytes.
+    /// Sends these bytes to the client.
     Say(Vec<u8>),
-    /// Sends these bytes again and again.
+    /// Sends these bytes again and again to the client.
     Repeat(Vec<u8>),
-    /// Sends these bytes, one every 200 milliseconds.
+    /// Sends these bytes to the client, one every 200 milliseconds.
     Drip(Vec<u8>),
     /// Waits for data from the client.
     Hear,
-    /// Reads exactly MySQL's request for TLS, and no data after the request.
+    /// Reads exactly MySQL's request for TLS, and none of the data after the request.
     Request,
     /// Accepts a TLS handshake.
     Tls,
-    /// Runs the SCRAM exchange.
+    /// Runs a SCRAM exchange with the client, with this iteration count and server signature.
     Scram { iterations: &'static str, signature: &'static str },
-    /// Waits forever.
+    /// Waits forever without sending anything.
     Wait,
 }
 
-/// A server script and the expected error. The server closes the connection after the script.
+/// A script of a fake server, and the error that the client must return. The server closes the
+/// connection after the script.
 struct Case {
     name: &'static str,
     mode: SslMode,
@@ -65,7 +66,7 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Plays a script on a connection and records the received data.
+/// Follows a script on a connection and records the received data.
 async fn play(
     stream: impl Stream + 'static,
     steps: Vec<Step>,
@@ -112,7 +113,7 @@ async fn hear(stream: &mut Pin<Box<dyn Stream>>, heard: &Mutex<Vec<u8>>) -> io::
     Ok(buffer)
 }
 
-/// Continues the client's SCRAM exchange, as a server that does not know the password.
+/// Continues a SCRAM exchange with the client, as a server that does not know the password.
 async fn scram(
     stream: &mut Pin<Box<dyn Stream>>,
     heard: &Mutex<Vec<u8>>,
@@ -141,14 +142,14 @@ fn acceptor() -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// Result of one case.
+/// Result of running one case against a fake server.
 struct Outcome {
     error: crate::ports::rotator::TargetError,
     took: Duration,
     heard: Vec<u8>,
 }
 
-/// A server that plays a script on every connection, and a rotator to test with it.
+/// A fake server that follows a script on every connection, and a rotator to test with it.
 struct Meeting {
     rotator: Arc<dyn DatabaseRotator>,
     target: Target,
@@ -189,7 +190,7 @@ impl Drop for Meeting {
     }
 }
 
-/// Runs [`DatabaseRotator::test`] against a server with this script.
+/// Runs [`DatabaseRotator::test`] against a fake server with this script.
 async fn meet(integration: Integration, case: &Case) -> Outcome {
     let meeting = Meeting::begin(integration, case).await;
     let begin = Instant::now();
@@ -199,7 +200,8 @@ async fn meet(integration: Integration, case: &Case) -> Outcome {
     Outcome { error, took, heard }
 }
 
-/// Runs all cases concurrently and checks the properties that hold for every case.
+/// Runs all cases concurrently, and checks the expected error and the properties that must hold in
+/// every case.
 async fn meet_all(integration: Integration, cases: Vec<Case>) {
     let outcomes = cases.iter().map(|case| meet(integration, case));
     let outcomes = futures_util::future::join_all(outcomes).await;
@@ -219,7 +221,7 @@ async fn meet_all(integration: Integration, cases: Vec<Case>) {
     }
 }
 
-/// Greetings of two common kinds of servers that are not databases.
+/// Returns the first bytes that two common kinds of other servers (not databases) send.
 fn strangers() -> [(&'static str, Vec<u8>); 2] {
     [
         ("a web server", b"HTTP/1.1 400 Bad Request\r\nServer: kvc_server_said\r\n\r\n".to_vec()),

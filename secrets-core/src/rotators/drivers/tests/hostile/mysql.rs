@@ -15,7 +15,7 @@ fn packet(number: u8, body: &[u8]) -> Vec<u8> {
     [&[a, b, c, number][..], body].concat()
 }
 
-/// Builds the initial handshake packet.
+/// Builds the initial handshake packet of a MySQL server.
 fn greeting(version: &str, plugin: &str, capabilities: u32) -> Vec<u8> {
     let [a, b, c, d] = capabilities.to_le_bytes();
     packet(
@@ -48,23 +48,26 @@ fn error(number: u8, code: u16, state: &str) -> Step {
     Step::Say(packet(number, &body))
 }
 
-/// Builds an authentication switch request.
+/// Builds the packet with which a MySQL server asks for another authentication plugin.
 fn switch(number: u8, plugin: &str) -> Vec<u8> {
     packet(number, &[&[0xfe], plugin.as_bytes(), b"\x0001234567890123456789\0"].concat())
 }
 
-/// Builds a script for a login without TLS. `steps` begin with packet number 2.
+/// Builds a server script for a login without TLS. The packets in `steps` begin with sequence
+/// number 2.
 fn plain(plugin: &str, steps: &[Step]) -> Vec<Step> {
     [&[hello(plugin), Step::Hear][..], steps].concat()
 }
 
-/// Builds a script for a login with TLS. `steps` begin with packet number 3.
+/// Builds a server script for a login with TLS. The packets in `steps` begin with sequence number
+/// 3.
 fn tls(plugin: &str, steps: &[Step]) -> Vec<Step> {
     // The TLS handshake must not be read as part of the request for TLS.
     [&[hello(plugin), Step::Request, Step::Tls, Step::Hear][..], steps].concat()
 }
 
-/// Builds a script for the first statement. `steps` begin with packet number 1.
+/// Builds a server script for a successful login and the first SQL statement. The packets in
+/// `steps` begin with sequence number 1.
 fn later(steps: &[Step]) -> Vec<Step> {
     plain(NATIVE, &[&[ok(2), Step::Hear][..], steps].concat())
 }

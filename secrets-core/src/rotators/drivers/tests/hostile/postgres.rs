@@ -16,7 +16,8 @@ pub(super) fn authentication(kind: u32, body: &[u8]) -> Vec<u8> {
     frame(b'R', &[&kind.to_be_bytes()[..], body].concat())
 }
 
-/// Builds `AuthenticationOk` and `ReadyForQuery`.
+/// Builds the messages `AuthenticationOk` and `ReadyForQuery`, which let a client in without a
+/// password.
 pub(super) fn let_in() -> Vec<u8> {
     [authentication(0, b""), frame(b'Z', b"I")].concat()
 }
@@ -29,18 +30,18 @@ fn scram(mechanisms: &str) -> Vec<u8> {
     authentication(10, format!("{mechanisms}\0\0").as_bytes())
 }
 
-/// Builds a script for a login without TLS.
+/// Builds a server script for a login without TLS.
 fn plain(steps: &[Step]) -> Vec<Step> {
     [&[Step::Hear][..], steps].concat()
 }
 
-/// Builds a script for a login with TLS.
+/// Builds a server script for a login with TLS.
 fn tls(steps: &[Step]) -> Vec<Step> {
     let begin = [Step::Hear, Step::Say(b"S".to_vec()), Step::Tls, Step::Hear];
     [&begin[..], steps].concat()
 }
 
-/// Builds a script for the first statement.
+/// Builds a server script for a successful login and the first SQL statement.
 fn later(steps: &[Step]) -> Vec<Step> {
     [&[Step::Hear, Step::Say(let_in()), Step::Hear][..], steps].concat()
 }
@@ -196,8 +197,8 @@ fn permissive(username: &str) -> Vec<Step> {
     ])
 }
 
-/// Checks a server that asks for no password: the rotated user's login is accepted, and the
-/// administrator's login is refused.
+/// Checks that a rotated user's login succeeds on a server that asks for no password, and that the
+/// administrator's login is refused there.
 #[tokio::test]
 async fn a_server_without_authentication_accepts_a_user_but_not_the_administrator() {
     let case = case("open", TLS, permissive("kv_x_a"), Fault::TlsUntrusted);
