@@ -10,11 +10,14 @@ const UNSEEN_FOR = 60_000;
 /** Time to wait before a refused stream is opened again, in milliseconds. */
 const RETRY_AFTER = 30_000;
 
-/** Time during which events are handled together, in milliseconds: a change set causes one event for each environment. */
+/**
+ * Time during which events are collected and handled together, in milliseconds. One set of changes causes an event
+ * for each environment.
+ */
 const TOGETHER = 100;
 
 /**
- * Opens the stream until the signal is aborted.
+ * Opens the event stream of a project, and keeps it open until `signal` is aborted.
  * @param {string} project @param {() => void} onEvent @param {AbortSignal} signal
  */
 function stream(project, onEvent, signal) {
@@ -38,7 +41,8 @@ function stream(project, onEvent, signal) {
 }
 
 /**
- * Opens the stream when no other window holds it, until the signal is aborted.
+ * Opens the event stream of a project as soon as no other window of the browser has it open, and keeps it open
+ * until `signal` is aborted.
  * @param {string} name @param {string} project @param {() => void} onEvent @param {AbortSignal} signal
  */
 function streamAlone(name, project, onEvent, signal) {
@@ -53,7 +57,7 @@ function streamAlone(name, project, onEvent, signal) {
 }
 
 /**
- * Watches a project until the returned function is called.
+ * Calls `onChange` when the secrets of a project have changed, until the returned function is called.
  * @param {string} project @param {() => void} onChange
  */
 export function watch(project, onChange) {

@@ -7,10 +7,13 @@ import { base } from "./routes.js";
 
 /** @typedef {"loading" | "in" | "out" | "ended" | "failed"} State */
 
-/** State of the session: `ended` keeps the screen, and `out` replaces it. */
+/**
+ * State of the session. With `ended`, the current screen stays below a sign-in dialog; with `out`, the sign-in page
+ * replaces the screen.
+ */
 export const state = signal(/** @type {State} */ ("loading"));
 
-/** Account of the person. */
+/** Account of the signed-in user; `null` until it is loaded. */
 export const person = signal(/** @type {any} */ (null));
 
 /** Settings of browser sign-in; `null` until they are known. */
@@ -22,7 +25,7 @@ export const failure = signal(/** @type {any} */ (null));
 /** Notifies other windows of this browser that the user signed in or out. */
 const channel = new BroadcastChannel("secrets-session");
 
-/** Loads the account. */
+/** Loads the account of the signed-in user, and sets the state of the session. */
 export async function load() {
   try {
     person.value = await api.me();
@@ -39,10 +42,10 @@ async function loadSignIn() {
   signIn.value = await api.signIn().catch(() => ({ browser_sign_in: false, dev: false }));
 }
 
-/** Address of the sign-in, which returns to this page. */
+/** Returns the URL of the sign-in page, which returns to the current page afterwards. */
 export const signInPath = () => `${base}/sign-in?return_to=${encodeURIComponent(location.pathname + location.search)}`;
 
-/** Ends the session. */
+/** Signs the user out. */
 export async function signOut() {
   await api.signOut();
   channel.postMessage("out");

@@ -7,7 +7,7 @@
  */
 
 /**
- * Returns the cell to which a key moves, or `null` if the key does not move. With Shift, the key
+ * Returns the cell to which a key press moves, or `null` for a key that does not move. If Shift is held, the caller
  * extends the selection to this cell.
  * @param {Key} event @param {Place} from @param {Size} size
  * @returns {Place | null}
@@ -54,7 +54,7 @@ export function moved(event, { row, column }, { rows, columns, page }) {
 const LETTERS = { G: "generate", p: "copyTo", c: "copy", e: "edit", n: "add", h: "history", x: "hideHere", "/": "filter", "?": "legend", R: "revealColumn" };
 
 /**
- * Returns the action of a key, or `null`.
+ * Returns the action that belongs to a key press, or `null` if there is none.
  * @param {Key} event @param {boolean} hasLetters
  * @returns {Action | null}
  */

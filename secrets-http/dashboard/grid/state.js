@@ -26,33 +26,33 @@ export class GridState {
   shows = signal(/** @type {ReadonlySet<Show>} */ (new Set(SHOWS.filter((show) => parameter("show").split(",").includes(show)))));
   isEqual = signal(false);
   isLegendOpen = signal(false);
-  /** Index of an environment, while the user is asked whether to reveal all its values. */
+  /** Index of the environment for which the dashboard asks whether to reveal all values; `null` if it asks nothing. */
   asked = signal(/** @type {number | null} */ (null));
-  /** Index of the one environment that a narrow window shows. */
+  /** Index of the environment that a narrow window shows. Such a window has the column of only one environment. */
   narrow = signal(0);
   /** Active cell: its key, and the number of its visible column. The first column contains the keys. */
   active = signal(/** @type {{ key: string, column: number }} */ ({ key: "", column: 1 }));
-  /** Cells that are selected together. */
+  /** Corners of the selected rectangle of cells; `null` if no cells are selected. */
   range = signal(/** @type {import("./selection.js").Range | null} */ (null));
   /** True while the user chooses the environment to which the selected values are copied. */
   isCopying = signal(false);
-  /** Cells that another user has just changed. */
+  /** Cells that are marked for a few seconds because another user has just changed them. */
   flashes = signal(/** @type {ReadonlySet<string>} */ (new Set()));
-  /** True if the value of the active cell must be selected once it is shown. */
+  /** True if the text of the active cell's value must be selected as soon as the value is shown. */
   isSelecting = signal(false);
 
-  /** Changes that are not saved. */
+  /** Changes that the user has made on the page and that are not saved yet, with the steps for undo and redo. */
   staged = signal(NOTHING_STAGED);
   isReviewing = signal(false);
   isSaving = signal(false);
-  /** True if a response to saving was lost, so that the changes may have been made. */
+  /** True if the response to a save was lost, so that the service may have made the changes. */
   isUncertain = signal(false);
   refusal = signal(/** @type {import("../windows/save.js").Refusal | null} */ (null));
-  /** Cell that is edited, or `new` for a new key. */
+  /** Cell that is open in the editor window, or `new` while the window is open for a new key. */
   editing = signal(/** @type {import("./editing.js").Editable | "new" | null} */ (null));
   /** Changes that a pasted text or a dropped file would make. */
   pasted = signal(/** @type {ReturnType<typeof import("../windows/paste.js").planOfText> | null} */ (null));
-  /** Key whose history is shown. */
+  /** Key whose history window is open. */
   historyOf = signal(/** @type {string | null} */ (null));
 
   /** True if a window is open over the grid. */
@@ -80,13 +80,13 @@ export class GridState {
     return isNarrow.value ? all.slice(this.narrow.value, this.narrow.value + 1) : all;
   });
 
-  /** Number of rows with each kind of cell. */
+  /** Number of rows that each filter selects, in the order of `SHOWS`. */
   counts = computed(() => {
     const { keys, environments } = this.comparison.value;
     return SHOWS.map((show) => keys.filter((row) => isShown(row, show, environments)).length);
   });
 
-  /** Row and column of the active cell; the first row if its key is not in the list. */
+  /** Row and column of the active cell. If the filter hides the key of this cell, the row is the first row. */
   place = computed(() => {
     const { key, column } = this.active.value;
     return { row: this.places.value.get(key) ?? 0, column: Math.min(column, this.columns.value.length) };
@@ -122,7 +122,10 @@ export class GridState {
     this.range.value = { from: { key: first, column: of }, to: { key: last, column: of } };
   }
 
-  /** Key and column of the active cell, which is in the first row if the filter hides its key. */
+  /**
+   * Returns the key and column of the active cell. If the filter hides the key of this cell, the key is that of the
+   * first row.
+   */
   activePlace() {
     const { row, column } = this.place.value;
     return { key: this.rows.value[row]?.key ?? "", column };
@@ -138,12 +141,15 @@ export class GridState {
     return rows.flatMap((row) => places.map((place) => ({ row, place, environment: this.environments.value[place] })));
   }
 
-  /** True if a cell is one of several that are selected. @param {string} key @param {number} column */
+  /** True if several cells are selected and this cell is among them. @param {string} key @param {number} column */
   isSelected(key, column) {
     return contains(this.selection.value, this.places.value.get(key), column);
   }
 
-  /** Returns the active row and environment; `environment` is absent in the column of the keys. */
+  /**
+   * Returns the row and the environment of the active cell. `environment` is absent if the active cell is in the
+   * column of the keys.
+   */
   target() {
     const { row, column } = this.place.value;
     const place = this.columns.value[column - 1];
@@ -159,7 +165,10 @@ export class GridState {
     return place.column === column && this.places.value.get(key) === place.row;
   }
 
-  /** Moves to the cell of a key, which the filter must not hide. @param {string} key @param {string} environment */
+  /**
+   * Moves to the cell of a key in an environment. The filter must not hide the key.
+   * @param {string} key @param {string} environment
+   */
   goTo(key, environment) {
     if (!this.places.value.has(key)) this.clear();
     const place = this.environments.value.findIndex(({ id }) => id === environment);

@@ -7,7 +7,10 @@ import { Dialog } from "./dialog.js";
 import { html } from "./html.js";
 import { errorText, sentence } from "./states.js";
 
-/** Returns the error of a field. @param {any} error @param {string} name */
+/**
+ * Returns the error of a request that concerns one form field, if there is one.
+ * @param {any} error @param {string} name
+ */
 const ofField = (error, name) =>
   error?.details?.fields?.find?.((/** @type {any} */ { field }) => field === name || field.startsWith(`${name}[`) || field.startsWith(`${name}.`));
 
@@ -28,11 +31,18 @@ export function Field({ label, name, hint, error, control }) {
   </div>`;
 }
 
-/** Text field in which a name is typed to confirm. @param {{ label: string, error: any, value: string, onChange: (value: string) => void }} properties */
+/**
+ * Text field in which the user types a name to confirm a dangerous action.
+ * @param {{ label: string, error: any, value: string, onChange: (value: string) => void }} properties
+ */
 export const Typed = ({ label, error, value, onChange }) => html`<${Field} label=${label} name="confirm" error=${error}
   control=${(/** @type {any} */ bound) => html`<input ...${bound} type="text" autocomplete="off" spellcheck=${false} value=${value} onInput=${(/** @type {any} */ { target }) => onChange(target.value)} />`} />`;
 
-/** Error of a request, without the errors that are shown at fields. @param {{ error: any, fields?: string[] }} properties */
+/**
+ * Message of a failed request. Errors of the fields in `fields` are not repeated, because each is shown beside its
+ * field.
+ * @param {{ error: any, fields?: string[] }} properties
+ */
 export function RequestError({ error, fields = [] }) {
   if (!error) return null;
   const isAtField = fields.some((name) => ofField(error, name));
@@ -43,7 +53,11 @@ export function RequestError({ error, fields = [] }) {
   </div>`;
 }
 
-/** Sends a request, unless the previous one is still running. @param {(input: any) => Promise<unknown>} request */
+/**
+ * Returns a function that sends a request, with the state of this request. Calls are ignored while a request is
+ * running.
+ * @param {(input: any) => Promise<unknown>} request
+ */
 export function useRequest(request) {
   const [state, setState] = useState(/** @type {{ isBusy: boolean, error?: any }} */ ({ isBusy: false }));
   const isBusy = useRef(false);
@@ -64,7 +78,7 @@ export function useRequest(request) {
 }
 
 /**
- * Dialog with a form, which sends a request and closes when the request has succeeded.
+ * Dialog with a form. Submitting the form sends a request, and the dialog closes when the request has succeeded.
  * @param {{
  *   title: string, submit: string, isDangerous?: boolean, isReady?: boolean, fields?: string[], onClose: () => void,
  *   request: () => Promise<unknown>, children?: (error: any) => any

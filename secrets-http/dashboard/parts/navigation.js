@@ -12,15 +12,21 @@ const SEQUENCE = 1_500;
 
 /** @typedef {{ name: string, path: string }} Link */
 
-/** True between the use of a link and the display of its section. */
+/**
+ * True after the user has followed a navigation link, until the new section is shown. The focus then moves to its
+ * link.
+ */
 let isFollowed = false;
 
 const follow = () => void (isFollowed = true);
 
-/** True if this element takes typed letters as text. @param {EventTarget | null} target */
+/**
+ * True if an element handles typed letters itself, such as a text field or a dialog.
+ * @param {EventTarget | null} target
+ */
 const isText = (target) => target instanceof Element && target.closest("input, textarea, select, dialog") !== null;
 
-/** Opens a section after `g` and its first letter. @param {Link[]} links */
+/** Listens for the key `g` followed by the letter of a section, and opens that section. @param {Link[]} links */
 function useLetters(links) {
   useEffect(() => {
     let begun = -Infinity;

@@ -19,7 +19,10 @@ const ROLES = ["none", "read", "write", "admin"];
 /** @param {any} environment @param {any} member */
 const placeOf = (environment, member) => `${environment.id} ${member.user_id}`;
 
-/** Sends the staged changes, one request for each environment. @param {string} project @param {Change[]} changes */
+/**
+ * Sends the staged permission changes, in one request for each environment.
+ * @param {string} project @param {Change[]} changes
+ */
 async function save(project, changes) {
   for (const [id, group] of Map.groupBy(changes, ({ environment }) => environment.id)) {
     const set = group.filter(({ role }) => role);
@@ -30,7 +33,10 @@ async function save(project, changes) {
   }
 }
 
-/** Asks before the screen or the page is left with changes. @param {boolean} hasChanges */
+/**
+ * Asks for confirmation before the user leaves the screen or the page with unsaved changes.
+ * @param {boolean} hasChanges
+ */
 function useLeaving(hasChanges) {
   useEffect(() => {
     if (!hasChanges) return;
@@ -131,7 +137,10 @@ function Access({ place, data, reload }) {
     ${isReviewed && html`<${Review} project=${place.project} changes=${[...staged.values()]} onClose=${() => setReviewed(false)} onDone=${done} />`}`;
 }
 
-/** View for a person who manages no environment: their own access. @param {{ environments: any[] }} properties */
+/**
+ * View for a user who manages no environment. It shows the access of this user only.
+ * @param {{ environments: any[] }} properties
+ */
 const Own = ({ environments }) => html`<${Heading} title=${text.title} about=${text.ownText} />
   <div class="matrix" role="region" aria-label=${text.title} tabindex="0">
     <table>
@@ -140,7 +149,10 @@ const Own = ({ environments }) => html`<${Heading} title=${text.title} about=${t
     </table>
   </div>`;
 
-/** Loads the permissions of the environments that the person manages. @param {import("./parts.js").Place} place */
+/**
+ * Loads the permissions of the environments that the signed-in user manages.
+ * @param {import("./parts.js").Place} place
+ */
 async function read({ project }) {
   const { permissions } = await requests.myPermissions(project.slug);
   const environments = permissions.map((/** @type {any} */ { environment_id, environment_name, role, can_admin }) => ({ id: environment_id, name: environment_name, role, can_admin }));

@@ -66,7 +66,10 @@ function Sessions({ sessions, reload }) {
     >${() => html`<p>${isAll ? text.endOthersText(others) : text.endText}</p>`}<//>`}`;
 }
 
-/** The person's data as a file, and the deletion of the account. @param {{ email: string }} properties */
+/**
+ * Part of the account page that downloads the user's data as a file, and deletes the account.
+ * @param {{ email: string }} properties
+ */
 function Data({ email }) {
   const [isAsked, setAsked] = useState(false);
   const [typed, setTyped] = useState("");

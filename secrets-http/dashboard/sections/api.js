@@ -30,7 +30,7 @@ export const requests = {
   endSession: (id) => body("DELETE", `/auth/sessions/${segment(id)}`),
   endOtherSessions: async () => (await body("DELETE", "/auth/sessions")).revoked,
 
-  /** Returns the data about the person as text. */
+  /** Returns all data about the signed-in user as text. */
   accountData: async () => (await send("GET", "/account/data-export", { isText: true })).body,
   /** @param {string} email */
   deleteAccount: (email) => body("DELETE", "/account", { confirm: email }),
@@ -63,7 +63,10 @@ export const requests = {
 
   /** @param {string} team @param {Record<string, string | undefined>} filter */
   audit: (team, filter) => body("GET", `/teams/${segment(team)}/audit${query(filter)}`),
-  /** Returns a page of the log as text. @param {string} team @param {Record<string, string | undefined>} filter */
+  /**
+   * Returns a page of the audit log as text.
+   * @param {string} team @param {Record<string, string | undefined>} filter
+   */
   auditText: (team, filter) => send("GET", `/teams/${segment(team)}/audit${query(filter)}`, { isText: true }),
 
   /** @param {string} project */

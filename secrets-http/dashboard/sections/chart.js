@@ -8,14 +8,17 @@ const text = words.audit;
 /** Number of days in the chart. */
 const DAYS = 30;
 
-/** Height of the bars, in units of the drawing. */
+/** Height of the tallest bar, in units of the SVG drawing. */
 const HEIGHT = 60;
 
 const DAY = 86_400_000;
 
 const short = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 
-/** Returns the day of a time in the time zone of the browser, in the form of a date field. @param {string | number} time */
+/**
+ * Returns the day of a time in the time zone of the browser, in the format of a date field (`2027-01-31`).
+ * @param {string | number} time
+ */
 export function dayOf(time) {
   const date = new Date(time);
   const two = (/** @type {number} */ number) => String(number).padStart(2, "0");
@@ -26,7 +29,7 @@ export function dayOf(time) {
 const isRead = (action) => /(^|\.)(read|exported|compared|secret_read|secrets_read)$/.test(action);
 
 /**
- * Counts reads and changes of each day, up to the day of the newest entry.
+ * Counts the reads and the changes on each day, up to the day of the newest entry.
  * @param {{ action: string, created_at: string }[]} logs newest first
  * @returns {{ day: string, time: number, reads: number, changes: number }[]}
  */

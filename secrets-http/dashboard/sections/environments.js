@@ -15,15 +15,21 @@ import { words } from "./words.js";
 
 const text = words.environments;
 
-/** Maximum number of keys that are named. */
+/** Maximum number of keys that are listed by name. The other keys are only counted. */
 const MAX_NAMED = 10;
 
-/** Number of environments that come with a project and cannot be deleted. They have the lowest orders. */
+/**
+ * Number of environments that every new project has and that cannot be deleted. These environments have the lowest
+ * values of `order`.
+ */
 const DEFAULTS = 3;
 
 /** @typedef {{ id: string, name: string, description?: string, inherits_from?: string, order: number, values: number, missing: number, role: string }} Environment */
 
-/** Puts children below their parents. @param {Environment[]} all @param {string} [parent] @param {number} [depth] @returns {{ environment: Environment, depth: number }[]} */
+/**
+ * Returns the environments in the order of a tree, each with its depth: children follow their parent.
+ * @param {Environment[]} all @param {string} [parent] @param {number} [depth] @returns {{ environment: Environment, depth: number }[]}
+ */
 export function treeOf(all, parent = undefined, depth = 0) {
   return all
     .filter(({ inherits_from }) => inherits_from === parent)
@@ -38,7 +44,8 @@ function isReadable(all, environment) {
 }
 
 /**
- * Lists the keys that an environment would inherit, no longer inherit, or inherit from another environment, below a new parent.
+ * Returns the keys whose inheritance changes if an environment gets a new parent: keys that are newly inherited,
+ * that are no longer inherited, and that are inherited from another environment.
  * @param {any} comparison @param {string} id @param {string} parent empty for none
  */
 export function effectOf({ environments, keys }, id, parent) {
@@ -107,7 +114,10 @@ function Create({ project, all, onClose, onDone }) {
   <//>`;
 }
 
-/** Effect of a new parent on the secrets that an environment inherits. @param {{ effect: ReturnType<typeof effectOf> }} properties */
+/**
+ * List of the effects that a new parent has on the secrets that an environment inherits.
+ * @param {{ effect: ReturnType<typeof effectOf> }} properties
+ */
 const Effect = ({ effect: { appear, change, vanish } }) => {
   const line = (/** @type {string[]} */ keys, /** @type {(names: string) => string} */ said) =>
     keys.length > 0 && html`<li>${said(keys.length > MAX_NAMED ? text.andMore(keys.slice(0, MAX_NAMED).join(", "), keys.length - MAX_NAMED) : keys.join(", "))}</li>`;
@@ -222,7 +232,11 @@ function Environments({ place, all, comparison, reload }) {
     />`}`;
 }
 
-/** Adds the counts of the comparison to the environments. @param {import("./parts.js").Place} place */
+/**
+ * Loads the environments of a project, each with its number of values, its number of missing keys and the role of
+ * the user, and the comparison of the environments.
+ * @param {import("./parts.js").Place} place
+ */
 async function read({ project }) {
   const [fresh, { body: comparison }] = await Promise.all([api.project(project.slug), api.compare(project.slug, {})]);
   const all = fresh.environments.map((/** @type {any} */ environment) => {

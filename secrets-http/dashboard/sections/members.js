@@ -40,7 +40,10 @@ function Invite({ team, onClose, onDone }) {
   <//>`;
 }
 
-/** Link of an invitation, for services without mail. @param {{ member: any, onClose: () => void }} properties */
+/**
+ * Dialog with the link of an invitation, for a service that sends no mail.
+ * @param {{ member: any, onClose: () => void }} properties
+ */
 const Link = ({ member, onClose }) => html`<${Dialog}
   title=${text.linkTitle}
   onClose=${onClose}

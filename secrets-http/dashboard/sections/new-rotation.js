@@ -8,12 +8,12 @@ import { sentence } from "../parts/states.js";
 import { requests } from "./api.js";
 import { words as text } from "./words-rotations.js";
 
-/** Fields whose errors are shown beside them. */
+/** Names of the fields that show their errors beside them. */
 const FIELDS = ["name", "connection.host", "connection.port", "connection.database", "connection.admin_username", "connection.admin_password", "connection.ssl_mode", "connection.ca_certificate", "rotation_interval_days"];
 
 const EMPTY = { name: "", engine: "postgresql", host: "", port: "", database: "", user: "", password: "", tls: "verify-full", certificate: "", days: "30" };
 
-/** Database of the form, as the service expects it. @param {typeof EMPTY} form */
+/** Returns the database that the form describes, in the format that the service expects. @param {typeof EMPTY} form */
 const targetOf = ({ engine, host, port, database, user, password, tls, certificate }) => ({
   integration_type: engine,
   connection_method: "direct",
@@ -38,7 +38,7 @@ const Choice = ({ label, name = "", error, options, value, onChange }) => html`<
 </select>`} />`;
 
 /**
- * Button that tests the connection, and the response of the service.
+ * Button that tests the connection to the database, and the result of the test.
  * @param {{ isReady: boolean, test: () => Promise<{ success: boolean, message: string }> }} properties
  */
 function Test({ isReady, test }) {

@@ -19,7 +19,10 @@ const DAYS = [30, 90, 365, 0];
 /** @param {any[]} list @param {any} item */
 const toggled = (list, item) => (list.includes(item) ? list.filter((other) => other !== item) : [...list, item]);
 
-/** Loads the environments of a project. @param {string} id @param {any} known project that is loaded already */
+/**
+ * Loads the environments of a project, unless the project is already loaded as `known`.
+ * @param {string} id @param {any} known project that is loaded already
+ */
 function useEnvironments(id, known) {
   const [environments, setEnvironments] = useState(/** @type {any[]} */ ([]));
   useEffect(() => {
@@ -111,7 +114,7 @@ export function NewToken({ place, projects, onClose, onDone }) {
 }
 
 /**
- * Dialog with a value that is shown only once, until the person confirms that it is stored.
+ * Dialog with a value that is shown only once. It stays open until the user confirms that the value is stored.
  * @param {{ title: string, about: string, label: string, value: string, copied: string, onClose: () => void }} properties
  */
 export function Once({ title, about, label, value, copied, onClose }) {

@@ -14,7 +14,10 @@ import { Age, Frame, Heading } from "./parts.js";
 import { Webhooks } from "./webhooks.js";
 import { words as text } from "./words-rotations.js";
 
-/** Marks of the states of a rotation, and of the outcomes of its attempts. @type {Record<string, string>} */
+/**
+ * CSS classes of the labels for the state of a rotation and for the result of an attempt.
+ * @type {Record<string, string>}
+ */
 const TAGS = { active: "good", error: "bad", success: "good", failed: "bad", rolled_back: "bad" };
 
 /** @param {{ attempt: any }} properties */
@@ -24,7 +27,10 @@ const Attempt = ({ attempt: { version, status, trigger_type, started_at, error_m
   ${error_message && html`<p class="bad">${error_message}</p>`}
 </li>`;
 
-/** History and webhooks, loaded when they are opened. @param {{ project: any, rotation: any, canWrite: boolean }} properties */
+/**
+ * Attempts and webhooks of a rotation, which are loaded when the user opens this part of the page.
+ * @param {{ project: any, rotation: any, canWrite: boolean }} properties
+ */
 function History({ project, rotation, canWrite }) {
   const [found, setFound] = useState(/** @type {{ attempts?: any[], webhooks?: any[], error?: any }} */ ({}));
   const [isOpen, setOpen] = useState(false);
@@ -162,7 +168,10 @@ function Rotations({ place: { project }, data: { environments, rotations }, relo
     <//>`}`;
 }
 
-/** Loads the rotations of the environments that the person can read. @param {import("./parts.js").Place} place */
+/**
+ * Loads the rotations of the environments that the signed-in user can read.
+ * @param {import("./parts.js").Place} place
+ */
 async function read({ project }) {
   const { permissions } = await requests.myPermissions(project.slug);
   const readable = permissions.filter((/** @type {any} */ { can_read }) => can_read);

@@ -13,14 +13,14 @@ import { requests } from "./api.js";
 import { Age, Frame, Heading } from "./parts.js";
 import { words as text } from "./words-scans.js";
 
-/** Severities, worst first, and their marks. @type {[string, string][]} */
+/** Severities of findings, highest first, each with the CSS class of its label. @type {[string, string][]} */
 const SEVERITIES = [
   ["high", "bad"],
   ["medium", "soon"],
   ["low", ""],
 ];
 
-/** Marks of the severities. @type {Record<string, string>} */
+/** CSS class of the label for each severity. @type {Record<string, string>} */
 const TAGS = Object.fromEntries(SEVERITIES);
 
 /** Sorts findings: unresolved findings first, then by severity. @param {any[]} findings */
@@ -47,7 +47,10 @@ function Finding({ finding, names, onChange }) {
   </li>`;
 }
 
-/** Findings of a scan, loaded when they are opened. @param {{ scan: any, isOpen: boolean, names: Map<string, string> }} properties */
+/**
+ * Findings of a scan, which are loaded when the user opens the scan.
+ * @param {{ scan: any, isOpen: boolean, names: Map<string, string> }} properties
+ */
 function Findings({ scan, isOpen, names }) {
   const [found, setFound] = useState(/** @type {{ findings?: any[], error?: any }} */ ({}));
   useEffect(() => {
@@ -107,7 +110,10 @@ function Create({ place, onClose, onDone }) {
   <//>`;
 }
 
-/** Names the place of a scan in requests. @param {import("./parts.js").Place} place */
+/**
+ * Returns the field with which a request names the project or the team of a scan.
+ * @param {import("./parts.js").Place} place
+ */
 const scopeOf = ({ project, team }) => (project ? { project_id: project.id } : { team_id: team.id });
 
 /** @param {{ place: import("./parts.js").Place, scans: any[], reload: () => Promise<void> }} properties */

@@ -13,7 +13,7 @@ import { words } from "./words.js";
 
 const text = words.settings;
 
-/** Restores a project, and shows a notice. @param {{ id: string, name: string }} project */
+/** Restores a deleted project, and shows a notice. @param {{ id: string, name: string }} project */
 export async function restore({ id, name }) {
   await requests.restoreProject(id);
   notify({ text: text.restored(name) });

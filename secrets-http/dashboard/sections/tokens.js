@@ -19,7 +19,7 @@ const text = words.tokens;
 
 const DAY = 86_400_000;
 
-/** A token that expires within this number of days is marked. */
+/** Number of days before its expiry in which a token is marked as expiring soon. */
 const SOON = 14;
 
 const dates = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });

@@ -12,7 +12,7 @@ import { words } from "./words.js";
 
 const text = words.usage;
 
-/** Days in which a deleted project can be restored. */
+/** Number of days in which a deleted project can be restored. */
 const RESTORABLE = 30;
 const DAY = 86_400_000;
 

@@ -12,7 +12,7 @@ import { Once } from "./new-token.js";
 import { Age, useLoaded } from "./parts.js";
 import { words as text } from "./words-rotations.js";
 
-/** Marks of the states of a delivery. @type {Record<string, string>} */
+/** CSS classes of the labels for the states of a delivery. @type {Record<string, string>} */
 const TAGS = { pending: "soon", delivered: "good", failed: "bad" };
 
 /** @param {{ project: any, rotation: any, onClose: () => void, onDone: (webhook: any) => void }} properties */

@@ -10,11 +10,14 @@ import { html } from "../parts/html.js";
 import { errorText } from "../parts/states.js";
 import { words } from "./words.js";
 
-/** Pattern that the service requires of keys. */
+/** Pattern that the service requires for keys. */
 const KEY = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
 const MAX_KEY = 255;
 
-/** Minimum length in characters of a value that is edited in a wide window. Values of several lines always are. */
+/**
+ * Length in characters above which a value is edited in a wide window. A value with line breaks is always edited in
+ * a wide window.
+ */
 const LONG = 80;
 
 /** @param {import("../grid/state.js").GridState} grid @param {string} key @param {string} environment */
@@ -28,7 +31,7 @@ function keyError(grid, key, environment) {
 }
 
 /**
- * Content of the editor window, and the change that it would stage.
+ * Holds the content of the editor window and the change that the content would stage.
  * @param {import("../grid/state.js").GridState} grid @param {import("../grid/editing.js").Editable | null} at
  */
 function useDraft(grid, at) {
@@ -69,7 +72,10 @@ function NewKey({ grid, key_, setKey, environment, setEnvironment, error, ids })
     </label>`;
 }
 
-/** Buttons that fill the field with a value. @param {any} properties */
+/**
+ * Buttons that fill the value field: one loads the stored value, and one generates a random value.
+ * @param {any} properties
+ */
 function Fillers({ grid, at, draft, read }) {
   const [state, setState] = useState("");
   const load = async () => {

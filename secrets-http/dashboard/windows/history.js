@@ -20,7 +20,10 @@ import { words } from "./words.js";
  *   secret: import("../grid/marks.js").Secret, reload: (options?: { isQuiet?: boolean }) => Promise<void>, read: any }} Own
  */
 
-/** Value of a version, which is loaded on request. @param {{ of: { version: number, environment: { name: string } }, load: () => Promise<string> }} properties */
+/**
+ * Value of a version, which is loaded when the user asks for it.
+ * @param {{ of: { version: number, environment: { name: string } }, load: () => Promise<string> }} properties
+ */
 function Value({ of, load }) {
   const [shown, setShown] = useState(/** @type {string | null} */ (null));
   const [error, setError] = useState("");
@@ -40,7 +43,10 @@ function Value({ of, load }) {
     <span class="bad" role="status">${error}</span>`;
 }
 
-/** Button that asks for confirmation before it rolls back. @param {Own & { version: number, onDone: () => void }} properties */
+/**
+ * Button that restores a version after a confirmation.
+ * @param {Own & { version: number, onDone: () => void }} properties
+ */
 function RollBack({ grid, name, environment, secret, version, reload, onDone }) {
   const [isAsked, setAsked] = useState(false);
   const [error, setError] = useState("");

@@ -10,7 +10,7 @@ import { words } from "./words.js";
 /** @typedef {import("../grid/state.js").GridState} GridState */
 
 /**
- * Reasons why changes were not saved: a text for all changes, and texts by the ID of a change.
+ * Reasons why changes were not saved: `text` is for all changes, and `rows` has texts by the ID of a change.
  * @typedef {{ text: string, rows: Map<string, string>, requestId?: string | null }} Refusal
  */
 
@@ -25,7 +25,8 @@ function saved(grid, text = words.review.saved(grid.staged.value.changes.size)) 
 }
 
 /**
- * True if the service already has the result of all changes. A deletion counts as made if there is nothing to delete.
+ * True if the secrets in the service already are as all staged changes would make them. A deletion counts as made
+ * if the secret no longer exists.
  * @param {GridState} grid
  */
 async function isMade(grid) {
@@ -39,7 +40,8 @@ async function isMade(grid) {
 }
 
 /**
- * Saves the staged changes. If a response was lost, it first asks whether the changes were made.
+ * Saves the staged changes. If the response to an earlier save was lost, first checks whether the service has
+ * already made the changes.
  * @param {GridState} grid @param {(options?: { isQuiet?: boolean, along?: () => void }) => Promise<void>} reload
  */
 export async function save(grid, reload) {

@@ -1,7 +1,7 @@
 //! Cache of the discovery document of a token issuer.
 //!
 //! At most one request to the issuer runs at a time. After a failed request, no new request is made
-//! for a while, and each use during that time fails immediately.
+//! for a while; calls during that time fail immediately with the stored reason.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) struct DiscoveryCache {
 #[derive(Default)]
 struct State {
     last: Option<(Instant, Arc<Discovery>)>,
-    /// Time and reason of the last failed request.
+    /// Time and reason of the last request, if it failed.
     failure: Option<(Instant, String)>,
 }
 

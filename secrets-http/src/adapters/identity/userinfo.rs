@@ -25,7 +25,7 @@ pub(super) struct Userinfo {
 
 #[derive(Default)]
 struct State {
-    /// Time and reason of the last failed request.
+    /// Time and reason of the last request, if it failed.
     failure: Option<(Instant, String)>,
 }
 

@@ -94,7 +94,7 @@ pub(crate) enum Color {
 }
 
 impl OutputFormat {
-    /// True for JSON.
+    /// True if the format is JSON.
     pub(crate) fn is_json(self) -> bool {
         self == Self::Json
     }
@@ -195,7 +195,7 @@ pub(crate) fn print_version() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Prints an error of the command line, the help or the version. Returns the exit code.
+/// Prints a command line error, the help text or the version. Returns the exit code.
 pub(crate) fn report(error: &clap::Error) -> ExitCode {
     // If the stream is closed, the exit code still reports the error.
     let _ = error.print();
@@ -206,8 +206,8 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// True for an error in the options of `run`. If the error itself does not name the command, the
-/// command line is parsed again with errors ignored.
+/// True if the error is in the command line of `run`, whose failures have exit codes of their own.
+/// If the error does not name the command, the command line is parsed again, ignoring errors.
 fn is_of_run(error: &clap::Error) -> bool {
     let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
     let matches = || Arguments::command().ignore_errors(true).try_get_matches().ok();
@@ -215,7 +215,8 @@ fn is_of_run(error: &clap::Error) -> bool {
         || matches().is_some_and(|matches| matches.subcommand_name() == Some("run"))
 }
 
-/// Parses a duration: a whole number with the unit `s`, `m`, `h` or `d`; seconds without a unit.
+/// Parses a duration: a whole number with the unit `ms`, `s`, `m`, `h` or `d`. A number without a
+/// unit is in seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -232,7 +233,8 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_millis(milliseconds))
 }
 
-/// Returns a parser of the names of an enumeration of the core, all of whose variants are given.
+/// Returns a parser that accepts the names of the variants of an enumeration. `variants` must
+/// contain all variants.
 pub(crate) fn named<T>(variants: &'static [T]) -> impl TypedValueParser<Value = T>
 where
     T: Copy + Into<&'static str> + TryFrom<String, Error = Violation> + Send + Sync,

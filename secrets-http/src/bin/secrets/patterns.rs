@@ -4,8 +4,8 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 
 use crate::failure::Failure;
 
-/// Set of patterns: `*` stands for any characters, `?` for one character, `[A-C]` for one character
-/// of a range, and `{A,B}` for alternatives.
+/// Set of key patterns: `*` stands for any characters, `?` for one character, `[A-C]` for one
+/// character of a range, and `{A,B}` for alternatives.
 #[derive(Debug, Clone)]
 pub(crate) struct Patterns(GlobSet);
 

@@ -32,7 +32,7 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    /// Runs the command.
+    /// Sends the request and prints the response.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let service = cx.service()?;
         let (path, query) = self.path.split_once('?').unwrap_or((&self.path, ""));

@@ -1,4 +1,4 @@
-//! `env`: environments of a project.
+//! `env`: manages the environments of a project.
 
 use clap::{ArgGroup, Args, Subcommand};
 use reqwest::Method;
@@ -106,7 +106,7 @@ struct Change {
 }
 
 impl Env {
-    /// Runs the command.
+    /// Runs the subcommand.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let resource = Resource::connect(cx, &ENVIRONMENTS)?;
         let project = cx.project(&resource.service).await?;
