@@ -2,7 +2,7 @@
 
 use crate::adapters::identity::{CodeFlow, DevLinks};
 
-/// Configured sign-in method for browsers.
+/// Sign-in method for browsers that is configured.
 pub enum BrowserSignIn {
     /// Browsers cannot sign in.
     Off,

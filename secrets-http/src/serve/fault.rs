@@ -12,11 +12,11 @@ use crate::serve::reply;
 /// Error of a request: the error of an operation, or an error specific to HTTP.
 #[derive(Debug)]
 pub enum Fault {
-    /// Error of the operation.
+    /// Error that an operation has returned.
     Operation(Error),
-    /// Method not allowed for this path, with the allowed methods.
+    /// The path does not support the method. Contains the allowed methods.
     Method(Vec<&'static str>),
-    /// Body larger than the limit of the route, in bytes.
+    /// The body is larger than the route's limit, which is given in bytes.
     TooLarge(usize),
     /// Timeout while reading the body.
     TooSlow,

@@ -1,4 +1,4 @@
-//! Fatal errors of the program, with their exit codes.
+//! Fatal errors of the program `secrets-http`, with their exit codes.
 
 use std::fmt;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ pub enum Exit {
     Tampered = 65,
     /// The database holds data, but the keys to decrypt it are missing (`E_ORPHAN_DATA`).
     OrphanData = 66,
-    /// Database unavailable or unusable.
+    /// The database is unavailable or unusable.
     Database = 69,
     /// The listen address is in use, or is not an address of this machine.
     Address = 73,
