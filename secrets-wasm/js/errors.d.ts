@@ -1,4 +1,4 @@
-/** Invalid field of an input. `index` and `key` name the item of a list. */
+/** Invalid field of an input. If the input is a list, `index` and `key` identify the list item. */
 export interface FieldError {
   field: string;
   message: string;
@@ -25,7 +25,7 @@ export interface ErrorDetails {
   retryAfter?: number;
 }
 
-/** Error as a plain object, for `postMessage` and JSON. */
+/** Error as a plain object that can be sent with `postMessage` or stored as JSON. */
 export interface ErrorJson<Kind extends string = string> extends ErrorDetails {
   kind: Kind;
   message: string;
@@ -34,7 +34,7 @@ export interface ErrorJson<Kind extends string = string> extends ErrorDetails {
 /** Error of this package. Never contains a secret value or a credential. */
 export class SecretsError<Kind extends string = string> extends Error implements ErrorDetails {
   constructor(kind: Kind, message: string, details?: ErrorDetails);
-  /** Kind of the error, for use in programs. */
+  /** Kind of the error. Programs should use it instead of the message. */
   kind: Kind;
   code?: string;
   fields?: FieldError[];
@@ -45,7 +45,10 @@ export class SecretsError<Kind extends string = string> extends Error implements
   status?: number;
   requestId?: string;
   retryAfter?: number;
-  /** Returns a plain object. `postMessage` and `structuredClone` drop the properties of an error. */
+  /**
+   * Returns the error as a plain object. Use it for `postMessage` and `structuredClone`, which drop the properties
+   * of an `Error`.
+   */
   toJSON(): ErrorJson<Kind>;
   /** Creates an error from the result of `toJSON`. */
   static fromJSON<Kind extends string>(json: ErrorJson<Kind>): SecretsError<Kind>;
