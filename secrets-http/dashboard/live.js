@@ -10,14 +10,11 @@ const UNSEEN_FOR = 60_000;
 /** Time to wait before a refused stream is opened again, in milliseconds. */
 const RETRY_AFTER = 30_000;
 
-/**
- * Time during which events are collected and handled together, in milliseconds. One set of changes causes an event
- * for each environment.
- */
+/** Time for which events are collected, in milliseconds: a change set causes one event per environment. */
 const TOGETHER = 100;
 
 /**
- * Opens the event stream of a project, and keeps it open until `signal` is aborted.
+ * Keeps the event stream of a project open until `signal` is aborted.
  * @param {string} project @param {() => void} onEvent @param {AbortSignal} signal
  */
 function stream(project, onEvent, signal) {
@@ -41,8 +38,7 @@ function stream(project, onEvent, signal) {
 }
 
 /**
- * Opens the event stream of a project as soon as no other window of the browser has it open, and keeps it open
- * until `signal` is aborted.
+ * Like `stream`, but opens the stream only when no other window of the browser has it open.
  * @param {string} name @param {string} project @param {() => void} onEvent @param {AbortSignal} signal
  */
 function streamAlone(name, project, onEvent, signal) {
@@ -57,7 +53,7 @@ function streamAlone(name, project, onEvent, signal) {
 }
 
 /**
- * Calls `onChange` when the secrets of a project have changed, until the returned function is called.
+ * Calls `onChange` after changes to a project's secrets, until the returned function is called.
  * @param {string} project @param {() => void} onChange
  */
 export function watch(project, onChange) {

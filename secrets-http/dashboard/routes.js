@@ -3,7 +3,7 @@
 
 import { effect, signal } from "@preact/signals";
 
-/** Path prefix of the service on its host, without a slash at its end. Empty if the service is at the root. */
+/** Path prefix of the service, without a slash at its end. */
 export const base = new URL(import.meta.url).pathname.replace(/\/assets\/[^/]+\/[^/]+$/, "");
 
 /**
@@ -13,10 +13,10 @@ export const base = new URL(import.meta.url).pathname.replace(/\/assets\/[^/]+\/
  *   | { screen: "team", team: string, section: string }} Route
  */
 
-/** Names of the sections of a project, apart from its secrets, as they are used in paths. */
+/** Names of a project's sections, as in paths. The secrets have no name. */
 export const PROJECT_SECTIONS = ["environments", "rotations", "scans", "tokens", "access", "audit", "settings"];
 
-/** Names of the sections of a team, as they are used in paths. */
+/** Names of a team's sections, as in paths. */
 export const TEAM_SECTIONS = ["members", "tokens", "scans", "audit", "usage"];
 
 /**
@@ -66,8 +66,7 @@ export const projectsPath = `${base}/projects`;
 const guards = [];
 
 /**
- * Registers a function that is called before the screen changes. If the function returns false, the screen does not
- * change. Returns a function that removes the registration.
+ * Registers a function that can return false to stay on the screen. Returns a function to unregister it.
  * @param {() => boolean} guard
  */
 export function beforeLeaving(guard) {
@@ -83,7 +82,7 @@ export function navigate(path) {
   scrollTo(0, 0);
 }
 
-/** Begins to handle clicks on links within the dashboard, and the back and forward buttons of the browser. */
+/** Handles links within the dashboard, and the back and forward buttons. */
 export function start() {
   let current = location.href;
   effect(() => {
@@ -106,13 +105,13 @@ export function start() {
 }
 
 /**
- * Returns a query parameter of the page's URL, or an empty text.
+ * Returns a query parameter of the page's URL.
  * @param {string} name
  */
 export const parameter = (name) => new URLSearchParams(location.search).get(name) ?? "";
 
 /**
- * Changes query parameters of the page's URL, without a new entry in the browser's history.
+ * Changes query parameters of the page's URL without a new history entry.
  * @param {Record<string, string>} values
  */
 export function setParameters(values) {

@@ -7,13 +7,10 @@ import { base } from "./routes.js";
 
 /** @typedef {"loading" | "in" | "out" | "ended" | "failed"} State */
 
-/**
- * State of the session. With `ended`, the current screen stays below a sign-in dialog; with `out`, the sign-in page
- * replaces the screen.
- */
+/** State of the session. `ended` shows a sign-in dialog over the screen, `out` a page instead of it. */
 export const state = signal(/** @type {State} */ ("loading"));
 
-/** Account of the signed-in user; `null` until it is loaded. */
+/** Account of the signed-in user. */
 export const person = signal(/** @type {any} */ (null));
 
 /** Settings of browser sign-in; `null` until they are known. */
@@ -25,7 +22,7 @@ export const failure = signal(/** @type {any} */ (null));
 /** Notifies other windows of this browser that the user signed in or out. */
 const channel = new BroadcastChannel("secrets-session");
 
-/** Loads the account of the signed-in user, and sets the state of the session. */
+/** Loads the user's account, and sets the state. */
 export async function load() {
   try {
     person.value = await api.me();
@@ -42,7 +39,7 @@ async function loadSignIn() {
   signIn.value = await api.signIn().catch(() => ({ browser_sign_in: false, dev: false }));
 }
 
-/** Returns the URL of the sign-in page, which returns to the current page afterwards. */
+/** Returns the URL of the sign-in page, which then returns to this page. */
 export const signInPath = () => `${base}/sign-in?return_to=${encodeURIComponent(location.pathname + location.search)}`;
 
 /** Signs the user out. */

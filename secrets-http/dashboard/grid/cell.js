@@ -27,7 +27,7 @@ function Short({ value }) {
 }
 
 /**
- * Returns the text for screen readers that describes a staged change, and its conflict if there is one.
+ * Describes a staged change, and its conflict if any, for screen readers.
  * @param {any} grid @param {any} change @param {boolean} isConflict
  */
 const stagedLabel = (grid, change, isConflict) =>
@@ -40,8 +40,7 @@ function StagedMark({ grid, change, isConflict }) {
 }
 
 /**
- * Buttons that are shown in the active cell for people who use a pointer. People who use a keyboard have shortcuts
- * for the same actions.
+ * Buttons of the active cell, for people who use a pointer. Keyboard shortcuts do the same.
  * @param {{ isShown: boolean }} properties
  */
 function Actions({ isShown }) {
@@ -53,8 +52,7 @@ function Actions({ isShown }) {
 }
 
 /**
- * Icons that show the state of this row's key in the other environments. Shown in a narrow window, which has the
- * column of only one environment.
+ * Icons for the same key in the other environments, in a narrow window.
  * @param {{ grid: any, row: any, place: number }} properties
  */
 function Others({ grid, row, place }) {
@@ -69,8 +67,8 @@ function Others({ grid, row, place }) {
 
 /**
  * @param {{ grid: import("./state.js").GridState, row: import("./marks.js").Row, index: number, place: number,
- * column: number, hasOthers: boolean }} properties `place` is the index of the environment among all environments;
- * `column` is the number of the visible column
+ * column: number, hasOthers: boolean }} properties `place` is the index of the environment, `column` the visible
+ * column
  */
 export function Cell({ grid, row, index, place, column, hasOthers }) {
   const id = cellId(index, column);

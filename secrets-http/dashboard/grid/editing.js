@@ -8,7 +8,7 @@ import { changeId, inheritorsOf, ownVersion, redo, stage, undo, unstage } from "
 /** @typedef {import("./state.js").GridState} GridState */
 /** @typedef {import("./staged.js").Change} Change */
 
-/** Number of characters of a generated value. 32 letters and digits contain 190 bits of randomness. */
+/** Number of characters of a generated value: 190 random bits. */
 const GENERATED = 32;
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
@@ -27,10 +27,7 @@ export function generated() {
 /** True if the caller may change secrets of an environment. @param {{ role: string }} environment */
 export const isWritable = ({ role }) => role === "write" || role === "admin";
 
-/**
- * True for the name of a production environment: `production`, `prod` or `live`. Saving changes of such an
- * environment needs a confirmation.
- */
+/** True for the name of a production environment. Saving changes to it needs a confirmation. */
 export const isProduction = (/** @type {string} */ name) => ["production", "prod", "live"].includes(name.toLowerCase());
 
 /**
@@ -39,8 +36,7 @@ export const isProduction = (/** @type {string} */ name) => ["production", "prod
  */
 
 /**
- * Returns the details of a cell that the editor needs, or `null` if the caller may not change the cell or a
- * rotation writes its secret. Without an argument, the cell is the active cell.
+ * Returns a cell (default: the active one), or `null` if the caller may not change it or a rotation writes it.
  * @param {GridState} grid @param {{ row?: import("./marks.js").Row, place: number, environment?: import("./marks.js").Environment }} [cell]
  * @returns {Editable | null}
  */
@@ -60,8 +56,7 @@ export function editable(grid, { row, place, environment } = grid.target()) {
 }
 
 /**
- * Returns the environments whose value of a key can be copied to `environment`: the caller can read the value
- * there.
+ * Returns the environments from which the caller can copy the value of a key.
  * @param {GridState} grid @param {string} key @param {string} environment ID of the environment that gets the copy
  */
 export function sources(grid, key, environment) {
@@ -79,13 +74,13 @@ export function stageAll(grid, changes) {
 }
 
 /**
- * Returns the selected cells that the caller may change. If no cells are selected, the active cell is used.
+ * Returns the selected cells (default: the active one) that the caller may change.
  * @param {GridState} grid
  */
 export const editables = (grid) => grid.targets().flatMap((cell) => editable(grid, cell) ?? []);
 
 /**
- * Stages the same change for all selected cells, as one step that can be undone.
+ * Stages the same change for all selected cells, as one step for undo.
  * @param {GridState} grid @param {"hide" | "delete" | "set"} action
  */
 function stageSelected(grid, action) {
@@ -119,7 +114,7 @@ export function changeText(grid, change) {
 }
 
 /**
- * Describes the effect of a change on the environments that inherit the key. Empty if there are none.
+ * Describes the effect of a change on the environments that inherit the key.
  * @param {GridState} grid @param {Change} change
  */
 export function consequence(grid, change) {
@@ -141,8 +136,7 @@ export function discard(grid) {
 }
 
 /**
- * Performs an editing action: stages or discards changes, or opens a window. Returns false if the action is not an
- * editing action.
+ * Performs an editing action: stages or discards changes, or opens a window. Returns false for any other action.
  * @param {GridState} grid @param {string} action
  */
 export function edit(grid, action) {

@@ -7,8 +7,7 @@
  */
 
 /**
- * Returns the cell to which a key press moves, or `null` for a key that does not move. If Shift is held, the caller
- * extends the selection to this cell.
+ * Returns the cell to which a key press moves, or `null` for other keys. With Shift, it extends the selection.
  * @param {Key} event @param {Place} from @param {Size} size
  * @returns {Place | null}
  */
@@ -54,7 +53,7 @@ export function moved(event, { row, column }, { rows, columns, page }) {
 const LETTERS = { G: "generate", p: "copyTo", c: "copy", e: "edit", n: "add", h: "history", x: "hideHere", "/": "filter", "?": "legend", R: "revealColumn" };
 
 /**
- * Returns the action that belongs to a key press, or `null` if there is none.
+ * Returns the action of a key press, or `null`.
  * @param {Key} event @param {boolean} hasLetters
  * @returns {Action | null}
  */

@@ -15,7 +15,7 @@ import { words } from "../words.js";
 export const hasValue = (secret) => secret !== null && !["hidden", "inherited_hidden"].includes(secret.state);
 
 /**
- * Returns the mark of a cell: the state of the secret in this environment, which is shown as an icon.
+ * Returns the mark of a cell: the state of its secret.
  * @param {Row} row @param {number} column @param {Environment} environment
  * @returns {Mark}
  */
@@ -31,8 +31,7 @@ export function markOf(row, column, environment) {
 }
 
 /**
- * Returns the short text that a cell shows beside its mark, such as the version or the environment from which the
- * value is inherited.
+ * Returns the short text beside the mark, such as a version.
  * @param {Mark} mark @param {Secret | null} secret
  */
 export function shortText(mark, secret) {
@@ -43,7 +42,7 @@ export function shortText(mark, secret) {
 }
 
 /**
- * Returns a description of a cell in words, for screen readers.
+ * Describes a cell in words, for screen readers.
  * @param {Row} row @param {number} column @param {Environment[]} environments
  */
 export function spoken(row, column, environments) {
@@ -70,8 +69,7 @@ function meaning(mark, secret) {
 }
 
 /**
- * Returns the names of the other environments that have the same value as this cell. Empty if the comparison was
- * loaded without marks for equal values.
+ * Names the other environments with the same value. Empty if equal values were not requested.
  * @param {Row} row @param {number} column @param {Environment[]} environments
  */
 export function equals(row, column, environments) {
@@ -91,7 +89,7 @@ export const SHOWS = ["missing", "override", "hidden", "managed", "recent"];
 const RECENT = 7 * 24 * 3_600_000;
 
 /**
- * True if the row has at least one cell that the filter `show` selects, for example a cell without a value.
+ * True if a row has a cell that the filter `show` selects.
  * @param {Row} row @param {Show} show @param {Environment[]} environments
  */
 export function isShown(row, show, environments, now = Date.now()) {
@@ -104,8 +102,7 @@ export function isShown(row, show, environments, now = Date.now()) {
 }
 
 /**
- * Returns the rows whose key or description contains the text. If `shows` is not empty, only rows with a cell that
- * one of these filters selects.
+ * Returns the rows whose key or description contains the text and, if there are filters, that a filter selects.
  * @param {Comparison} comparison @param {string} text @param {ReadonlySet<Show>} shows
  */
 export function filtered({ keys, environments }, text, shows) {
@@ -116,7 +113,7 @@ export function filtered({ keys, environments }, text, shows) {
   });
 }
 
-/** Returns the first description found among the secrets of a row, or an empty text. @param {Row} row */
+/** Returns the first description of a secret in a row. @param {Row} row */
 export const description = (row) => row.cells.find((cell) => cell?.description)?.description ?? "";
 
 /**

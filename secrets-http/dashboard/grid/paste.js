@@ -11,8 +11,7 @@ const MAX_BYTES = 4 * 1024 * 1024;
 /** @typedef {import("./state.js").GridState} GridState */
 
 /**
- * Texts of variables that another screen passes to a project that is then opened, by the slug of the project. They
- * are kept only in the memory of the page.
+ * Texts to import into a project that is then opened, by its slug. They are only in the memory of the page.
  * @type {Map<string, string>}
  */
 export const given = new Map();
@@ -28,7 +27,7 @@ export async function textOf(file) {
 export const isBusy = () => document.querySelector("dialog[open]") !== null;
 
 /**
- * Opens a window with the changes that a pasted or dropped text would make in the environment at index `place`.
+ * Opens a window with the changes that a text would make in the environment at index `place`.
  * @param {GridState} grid @param {number | undefined} place @param {string} text
  */
 export async function offer(grid, place, text) {
@@ -40,8 +39,7 @@ export async function offer(grid, place, text) {
 }
 
 /**
- * Returns the index of the environment whose column is below the pointer. Outside these columns, returns the index
- * of the active or first visible environment.
+ * Returns the index of the environment below the pointer, or else of the active environment.
  * @param {GridState} grid @param {DragEvent} event
  */
 function placeBelow(grid, event) {
@@ -50,7 +48,7 @@ function placeBelow(grid, event) {
   return cell && Number(cell) >= 2 ? Number(cell) - 2 : (grid.target().place ?? grid.columns.value[0]);
 }
 
-/** Listens for files that are dropped on the page. @param {(file: File, event: DragEvent) => void} onFile */
+/** Listens for files dropped on the page. @param {(file: File, event: DragEvent) => void} onFile */
 export function useDrop(onFile) {
   useEffect(() => {
     const onDragOver = (/** @type {DragEvent} */ event) => {
@@ -73,7 +71,7 @@ export function useDrop(onFile) {
 }
 
 /**
- * Listens for text that is pasted and files that are dropped, and shows the changes that they would make.
+ * Imports pasted text and dropped files.
  * @param {GridState} grid
  */
 export function usePaste(grid) {

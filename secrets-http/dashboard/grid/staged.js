@@ -8,7 +8,7 @@
  * @typedef {{ changes: Changes, past: Changes[], future: Changes[] }} Staged
  */
 
-/** Maximum number of changes that the service accepts in one save. */
+/** Maximum number of changes that the service saves at once. */
 export const MAX_CHANGES = 1_000;
 
 /** Maximum number of steps that can be undone. */
@@ -31,8 +31,7 @@ export const ownVersion = (secret) =>
 const step = (staged, changes) => ({ changes, past: [...staged.past, staged.changes].slice(-MAX_STEPS), future: [] });
 
 /**
- * Combines a new change with the change that is already staged for the same cell. A new description and a new value
- * are combined, because they do not exclude each other.
+ * Combines a change with the staged change of the same cell. A new description and a new value are both kept.
  * @param {Change | undefined} before @param {Change} next
  * @returns {Change | null} `null` if nothing remains to be changed
  */
@@ -104,8 +103,8 @@ export function rebase(staged, id, version) {
 /**
  * Returns the changes in the form that `POST …/changes` takes.
  * @param {Changes} changes
- * @param {{ hasVersions?: boolean }} [options] `hasVersions` is false for a dry run that checks whether all changes
- * have been made already
+ * @param {{ hasVersions?: boolean }} [options] without versions, for a dry run that checks whether all changes are
+ * already made
  */
 export function planOf(changes, { hasVersions = true } = {}) {
   return [...changes.values()].map(({ base, ...change }) =>
@@ -114,8 +113,7 @@ export function planOf(changes, { hasVersions = true } = {}) {
 }
 
 /**
- * Returns the IDs of the staged changes whose secret has been changed in the meantime, with the current version of
- * each secret.
+ * Returns the IDs of changes whose secret was changed in the meantime, with its current version.
  * @param {Changes} changes
  * @param {import("./marks.js").Comparison} comparison
  * @returns {Map<string, number>}
@@ -133,7 +131,7 @@ export function conflictsOf(changes, { environments, keys }) {
 }
 
 /**
- * Returns the comparison with an additional row for each key that exists only in a staged change.
+ * Returns the comparison with a row for each key that exists only in a staged change.
  * @param {import("./marks.js").Comparison} comparison @param {Changes} changes
  * @returns {import("./marks.js").Comparison}
  */
@@ -148,8 +146,7 @@ export function withNewKeys(comparison, changes) {
 }
 
 /**
- * Returns the names of the environments that inherit the key from the changed environment. The change also affects
- * these environments.
+ * Names the environments that inherit the key from the changed environment. The change affects them too.
  * @param {Change} change @param {import("./marks.js").Comparison} comparison
  */
 export function inheritorsOf({ environment, key }, { environments, keys }) {

@@ -26,29 +26,29 @@ export class GridState {
   shows = signal(/** @type {ReadonlySet<Show>} */ (new Set(SHOWS.filter((show) => parameter("show").split(",").includes(show)))));
   isEqual = signal(false);
   isLegendOpen = signal(false);
-  /** Index of the environment for which the dashboard asks whether to reveal all values; `null` if it asks nothing. */
+  /** Index of the environment for which the user is asked whether to reveal all values. */
   asked = signal(/** @type {number | null} */ (null));
-  /** Index of the environment that a narrow window shows. Such a window has the column of only one environment. */
+  /** Index of the only environment that a narrow window shows. */
   narrow = signal(0);
   /** Active cell: its key, and the number of its visible column. The first column contains the keys. */
   active = signal(/** @type {{ key: string, column: number }} */ ({ key: "", column: 1 }));
-  /** Corners of the selected rectangle of cells; `null` if no cells are selected. */
+  /** Corners of the selected cells; `null` for no selection. */
   range = signal(/** @type {import("./selection.js").Range | null} */ (null));
   /** True while the user chooses the environment to which the selected values are copied. */
   isCopying = signal(false);
-  /** Cells that are marked for a few seconds because another user has just changed them. */
+  /** Cells marked because another user has just changed them. */
   flashes = signal(/** @type {ReadonlySet<string>} */ (new Set()));
-  /** True if the text of the active cell's value must be selected as soon as the value is shown. */
+  /** True if the text of the active value must be selected once it is shown. */
   isSelecting = signal(false);
 
-  /** Changes that the user has made on the page and that are not saved yet, with the steps for undo and redo. */
+  /** Changes that are not saved yet, with the steps for undo and redo. */
   staged = signal(NOTHING_STAGED);
   isReviewing = signal(false);
   isSaving = signal(false);
-  /** True if the response to a save was lost, so that the service may have made the changes. */
+  /** True if the response to a save was lost, so that the changes may have been made. */
   isUncertain = signal(false);
   refusal = signal(/** @type {import("../windows/save.js").Refusal | null} */ (null));
-  /** Cell that is open in the editor window, or `new` while the window is open for a new key. */
+  /** Cell in the editor window, or `new` for a new key. */
   editing = signal(/** @type {import("./editing.js").Editable | "new" | null} */ (null));
   /** Changes that a pasted text or a dropped file would make. */
   pasted = signal(/** @type {ReturnType<typeof import("../windows/paste.js").planOfText> | null} */ (null));
@@ -80,13 +80,13 @@ export class GridState {
     return isNarrow.value ? all.slice(this.narrow.value, this.narrow.value + 1) : all;
   });
 
-  /** Number of rows that each filter selects, in the order of `SHOWS`. */
+  /** Number of rows that each filter selects. */
   counts = computed(() => {
     const { keys, environments } = this.comparison.value;
     return SHOWS.map((show) => keys.filter((row) => isShown(row, show, environments)).length);
   });
 
-  /** Row and column of the active cell. If the filter hides the key of this cell, the row is the first row. */
+  /** Row and column of the active cell; row 0 if the filter hides its key. */
   place = computed(() => {
     const { key, column } = this.active.value;
     return { row: this.places.value.get(key) ?? 0, column: Math.min(column, this.columns.value.length) };
@@ -122,10 +122,7 @@ export class GridState {
     this.range.value = { from: { key: first, column: of }, to: { key: last, column: of } };
   }
 
-  /**
-   * Returns the key and column of the active cell. If the filter hides the key of this cell, the key is that of the
-   * first row.
-   */
+  /** Returns key and column of the active cell; the first key if the filter hides its key. */
   activePlace() {
     const { row, column } = this.place.value;
     return { key: this.rows.value[row]?.key ?? "", column };
@@ -141,15 +138,12 @@ export class GridState {
     return rows.flatMap((row) => places.map((place) => ({ row, place, environment: this.environments.value[place] })));
   }
 
-  /** True if several cells are selected and this cell is among them. @param {string} key @param {number} column */
+  /** True if several cells are selected, among them this one. @param {string} key @param {number} column */
   isSelected(key, column) {
     return contains(this.selection.value, this.places.value.get(key), column);
   }
 
-  /**
-   * Returns the row and the environment of the active cell. `environment` is absent if the active cell is in the
-   * column of the keys.
-   */
+  /** Returns row and environment of the active cell; no environment in the column of the keys. */
   target() {
     const { row, column } = this.place.value;
     const place = this.columns.value[column - 1];

@@ -5,7 +5,7 @@ import { signal } from "@preact/signals";
 /** Time after which a value is hidden again, in milliseconds. */
 export const SHOWN_FOR = 30_000;
 
-/** Time after which all values are hidden once the page is no longer visible, in milliseconds. */
+/** Time after which values are hidden if the page is not visible, in milliseconds. */
 const UNSEEN_FOR = 10_000;
 
 /**
@@ -16,7 +16,7 @@ const UNSEEN_FOR = 10_000;
 /** @type {Shown} */
 const HIDDEN = { state: "hidden" };
 
-/** Values of a project's secrets, with their state (hidden, loading, shown or failed), by environment ID and key. */
+/** Revealed values of a project's secrets, by environment ID and key. */
 export class Values {
   /** @type {Map<string, import("@preact/signals").Signal<Shown>>} */
   #cells = new Map();
@@ -33,7 +33,7 @@ export class Values {
   }
 
   /**
-   * Returns the signal with the state of the value in a cell: hidden, loading, shown or failed.
+   * Returns the state of a value: hidden, loading, shown or failed.
    * @param {string} environment @param {string} key
    */
   of(environment, key) {
@@ -43,7 +43,7 @@ export class Values {
     return cell;
   }
 
-  /** Reads a value from the service and shows it. @param {string} environment @param {string} key */
+  /** Loads and shows a value. @param {string} environment @param {string} key */
   async reveal(environment, key) {
     const cell = this.of(environment, key);
     /** @type {Shown} */
@@ -59,7 +59,7 @@ export class Values {
   }
 
   /**
-   * Shows a value, and hides it again after `SHOWN_FOR`.
+   * Shows a value for the time `SHOWN_FOR`.
    * @param {string} environment @param {string} key @param {string} value
    */
   show(environment, key, value) {

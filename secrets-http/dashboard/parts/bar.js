@@ -17,7 +17,7 @@ async function leave() {
   }
 }
 
-/** Closes the open menu when the focus or the pointer leaves the menu. @param {any} event */
+/** Closes the menu when the focus or the pointer leaves it. @param {any} event */
 function closeOutside(event) {
   const menu = event.currentTarget;
   if (!menu.contains(event.relatedTarget)) menu.open = false;

@@ -8,7 +8,7 @@ import { html } from "./html.js";
 import { errorText, sentence } from "./states.js";
 
 /**
- * Returns the error of a request that concerns one form field, if there is one.
+ * Returns the error of a request for one field.
  * @param {any} error @param {string} name
  */
 const ofField = (error, name) =>
@@ -32,15 +32,14 @@ export function Field({ label, name, hint, error, control }) {
 }
 
 /**
- * Text field in which the user types a name to confirm a dangerous action.
+ * Text field in which the user types a name to confirm an action.
  * @param {{ label: string, error: any, value: string, onChange: (value: string) => void }} properties
  */
 export const Typed = ({ label, error, value, onChange }) => html`<${Field} label=${label} name="confirm" error=${error}
   control=${(/** @type {any} */ bound) => html`<input ...${bound} type="text" autocomplete="off" spellcheck=${false} value=${value} onInput=${(/** @type {any} */ { target }) => onChange(target.value)} />`} />`;
 
 /**
- * Message of a failed request. Errors of the fields in `fields` are not repeated, because each is shown beside its
- * field.
+ * Error of a request, without the errors that are shown beside the fields in `fields`.
  * @param {{ error: any, fields?: string[] }} properties
  */
 export function RequestError({ error, fields = [] }) {
@@ -54,8 +53,7 @@ export function RequestError({ error, fields = [] }) {
 }
 
 /**
- * Returns a function that sends a request, with the state of this request. Calls are ignored while a request is
- * running.
+ * Returns the state of a request and the function that sends it. Only one request runs at a time.
  * @param {(input: any) => Promise<unknown>} request
  */
 export function useRequest(request) {
@@ -78,7 +76,7 @@ export function useRequest(request) {
 }
 
 /**
- * Dialog with a form. Submitting the form sends a request, and the dialog closes when the request has succeeded.
+ * Dialog with a form that sends a request. It closes when the request has succeeded.
  * @param {{
  *   title: string, submit: string, isDangerous?: boolean, isReady?: boolean, fields?: string[], onClose: () => void,
  *   request: () => Promise<unknown>, children?: (error: any) => any

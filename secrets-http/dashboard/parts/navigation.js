@@ -12,21 +12,18 @@ const SEQUENCE = 1_500;
 
 /** @typedef {{ name: string, path: string }} Link */
 
-/**
- * True after the user has followed a navigation link, until the new section is shown. The focus then moves to its
- * link.
- */
+/** True from the use of a navigation link until its section is shown. The link then gets the focus. */
 let isFollowed = false;
 
 const follow = () => void (isFollowed = true);
 
 /**
- * True if an element handles typed letters itself, such as a text field or a dialog.
+ * True if an element uses typed letters itself, such as a text field.
  * @param {EventTarget | null} target
  */
 const isText = (target) => target instanceof Element && target.closest("input, textarea, select, dialog") !== null;
 
-/** Listens for the key `g` followed by the letter of a section, and opens that section. @param {Link[]} links */
+/** Opens a section after `g` and the letter of the section. @param {Link[]} links */
 function useLetters(links) {
   useEffect(() => {
     let begun = -Infinity;

@@ -8,7 +8,7 @@ import { words } from "../words.js";
 import { Dialog } from "./dialog.js";
 import { html } from "./html.js";
 
-/** Time after which the skeleton of a page is shown if the content is still loading, in milliseconds. */
+/** Time after which a skeleton is shown for content that is still loading, in milliseconds. */
 const SKELETON_DELAY = 150;
 
 /** Skeleton: rows without text, shown while the content is loading. @param {{ rows: number }} properties */
@@ -61,7 +61,7 @@ export function Failed({ error, onRetry }) {
 }
 
 /**
- * Button that starts the sign-in of this server, or a text that explains how to sign in.
+ * Button to sign in, or a text if this server has no such button.
  * @param {{ isAgain?: boolean }} properties
  */
 function SignInWays({ isAgain = false }) {

@@ -13,7 +13,7 @@ import { Project } from "./project.js";
 import { Projects } from "./projects.js";
 
 /**
- * Functions that load the module of a section when the section is opened first.
+ * Functions that load the module of a section when it is opened.
  * @type {Record<string, () => Promise<any>>}
  */
 const SECTIONS = {

@@ -30,13 +30,12 @@ import { words } from "../words.js";
 const FLASH = 4_000;
 
 /**
- * The last loaded comparison: its ETag, the number of requests sent so far (`sent`), and the number of the request
- * whose response is shown (`shown`). @typedef {{ etag: string | null, sent: number, shown: number }} Known
+ * ETag of the comparison that is shown, number of requests sent, and number of the request that is shown. @typedef
+ * {{ etag: string | null, sent: number, shown: number }} Known
  */
 
 /**
- * Loads the comparison again, and marks the cells that have changed. With `isQuiet`, no cells are marked, because
- * the user of this page has made the changes. `along` is called in the same update that shows the new comparison.
+ * Loads the comparison again, and marks changed cells unless `isQuiet`. `along` runs in the same update.
  * @param {GridState} grid @param {Known} known @param {{ isQuiet?: boolean, along?: () => void }} [options]
  */
 async function refresh(grid, known, { isQuiet = false, along = () => {} } = {}) {
@@ -62,7 +61,7 @@ async function refresh(grid, known, { isQuiet = false, along = () => {} } = {}) 
 }
 
 /**
- * Copies the values of all selected cells to the clipboard.
+ * Copies the selected values to the clipboard.
  * @param {GridState} grid @param {(environment: string, key: string) => Promise<string>} read
  */
 function copyMany(grid, read) {
@@ -112,8 +111,7 @@ function NoRows({ grid }) {
 }
 
 /**
- * Asks for confirmation before unsaved changes are lost, and opens the review window when Ctrl-S is pressed
- * anywhere on the page.
+ * Asks before unsaved changes are lost, and opens the review with Ctrl-S anywhere on the page.
  * @param {GridState} grid
  */
 function useStaged(grid) {
@@ -138,7 +136,7 @@ function useStaged(grid) {
 }
 
 /**
- * Windows that open over the grid. Their code is loaded after the grid is shown.
+ * Windows over the grid. Their code is loaded after the grid is shown.
  * @param {{ grid: GridState, reload: any, read: any }} properties
  */
 function LateWindows(properties) {

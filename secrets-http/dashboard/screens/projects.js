@@ -23,7 +23,7 @@ export function matching(projects, text) {
 }
 
 /**
- * Groups projects by team, in the order of the teams of the signed-in user.
+ * Groups projects by team, in the order of the user's teams.
  * @param {any[]} projects @param {any[]} teams
  */
 function byTeam(projects, teams) {
@@ -52,10 +52,7 @@ function Project({ project }) {
 /** @param {{ onCreate: () => void }} properties */
 const Create = ({ onCreate }) => html`<button class="main" onClick=${onCreate}><${Icon} name="plus" />${words.projects.create}</button>`;
 
-/**
- * Shows the dialog for a new project, whose code is loaded when the dialog is opened. Dropping a file on the page
- * opens the dialog too.
- */
+/** Dialog for a new project. Its code is loaded when it is opened. A dropped file opens it too. */
 function useNewProject() {
   const [Dialog, setDialog] = useState(/** @type {any} */ (null));
   const [file, setFile] = useState(/** @type {{ name: string, text: string } | null} */ (null));

@@ -16,7 +16,7 @@ const ROLES = ["none", "read", "write", "admin"];
 
 /** @typedef {{ environment: any, member: any, role: string }} Change `role` is empty for the default */
 
-/** @param {any} environment @param {any} member */
+/** Returns the ID of a cell in the table: environment and member. @param {any} environment @param {any} member */
 const placeOf = (environment, member) => `${environment.id} ${member.user_id}`;
 
 /**
@@ -51,6 +51,7 @@ function useLeaving(hasChanges) {
 }
 
 /**
+ * Table cell with a member's role in an environment. `standard` is the default role of the environment.
  * @param {{ environment: any, member: any, current: string, staged: string | undefined, standard: string | undefined, onChange: (role: string) => void }} properties
  */
 function Cell({ environment, member, current, staged, standard, onChange }) {
@@ -67,7 +68,10 @@ function Cell({ environment, member, current, staged, standard, onChange }) {
   </td>`;
 }
 
-/** @param {{ project: any, changes: Change[], onClose: () => void, onDone: () => Promise<void> }} properties */
+/**
+ * Dialog that lists the staged changes and saves them.
+ * @param {{ project: any, changes: Change[], onClose: () => void, onDone: () => Promise<void> }} properties
+ */
 function Review({ project, changes, onClose, onDone }) {
   const request = async () => {
     await save(project.slug, changes);
@@ -83,7 +87,10 @@ function Review({ project, changes, onClose, onDone }) {
   <//>`;
 }
 
-/** @param {{ place: import("./parts.js").Place, data: any, reload: () => Promise<void> }} properties */
+/**
+ * Table of the members' roles in the environments that the user manages.
+ * @param {{ place: import("./parts.js").Place, data: any, reload: () => Promise<void> }} properties
+ */
 function Access({ place, data, reload }) {
   const [staged, setStaged] = useState(/** @type {Map<string, Change>} */ (new Map()));
   const [isReviewed, setReviewed] = useState(false);
@@ -170,7 +177,7 @@ async function read({ project }) {
   };
 }
 
-/** @param {{ project: string }} properties */
+/** Section with the permissions of a project. @param {{ project: string }} properties */
 export function Content({ project }) {
   const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
     data.roles ? html`<${Access} place=${place} data=${data} reload=${reload} />` : html`<${Own} environments=${data.environments} />`;

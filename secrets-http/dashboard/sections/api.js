@@ -4,20 +4,23 @@ import { send } from "../api.js";
 
 const segment = encodeURIComponent;
 
-/** @param {string} project */
+/** Returns the API path of a project's environments. @param {string} project */
 const environmentsOf = (project) => `/projects/${segment(project)}/environments`;
 
-/** @param {string} project @param {any} rotation */
+/** Returns the API path of a rotation. @param {string} project @param {any} rotation */
 const rotationOf = (project, { environment_id, name }) =>
   `${environmentsOf(project)}/${segment(environment_id)}/rotations/${segment(name)}`;
 
-/** @param {string} project @param {any} rotation @param {string} webhook */
+/** Returns the API path of a webhook. @param {string} project @param {any} rotation @param {string} webhook */
 const webhookOf = (project, rotation, webhook) => `${rotationOf(project, rotation)}/webhooks/${segment(webhook)}`;
 
-/** @param {string} method @param {string} path @param {unknown} [body] */
+/**
+ * Sends a request, and returns the body of the response.
+ * @param {string} method @param {string} path @param {unknown} [body]
+ */
 const body = async (method, path, body) => (await send(method, path, { body })).body;
 
-/** @param {Record<string, string | undefined>} values */
+/** Returns a query string, without values that are empty. @param {Record<string, string | undefined>} values */
 function query(values) {
   const set = Object.entries(values).filter(([, value]) => value);
   const text = new URLSearchParams(/** @type {[string, string][]} */ (set)).toString();
@@ -56,7 +59,7 @@ export const requests = {
   tokens: async (team) => (await body("GET", `/tokens${query({ team_id: team })}`)).tokens,
   /** @param {any} token */
   createToken: (token) => body("POST", "/tokens", token),
-  /** @param {string} id @param {number} grace in seconds */
+  /** @param {string} id @param {number} grace time in seconds for which the old token still works */
   rotateToken: (id, grace) => body("POST", `/tokens/${segment(id)}/rotate`, { grace_period_seconds: grace }),
   /** @param {string} id */
   revokeToken: (id) => body("DELETE", `/tokens/${segment(id)}`),

@@ -58,7 +58,7 @@ function queryOf({ project }, { from, to, ...filters }) {
   };
 }
 
-/** @param {any} entry */
+/** List item for an entry of the audit log. @param {any} entry */
 function Entry({ entry }) {
   const { action, outcome, project_name, environment_name, resource_name, ip_address, created_at } = entry;
   const parts = [project_name, environment_name, resource_name].filter(Boolean);
@@ -73,7 +73,10 @@ function Entry({ entry }) {
   </li>`;
 }
 
-/** @param {{ name: string, label: string, options: string[][], value: string, onChange: (event: any) => void }} properties */
+/**
+ * Labelled selection field for a filter.
+ * @param {{ name: string, label: string, options: string[][], value: string, onChange: (event: any) => void }} properties
+ */
 const Choice = ({ name, label, options, value, onChange }) => html`<label class="filter">
   <span>${label}</span>
   <select name=${name} onChange=${onChange}>
@@ -81,7 +84,10 @@ const Choice = ({ name, label, options, value, onChange }) => html`<label class=
   </select>
 </label>`;
 
-/** @param {{ members: any[], filters: Record<string, string>, onChange: (event: any) => void, onClear: () => void }} properties */
+/**
+ * Form with all filters of the audit log.
+ * @param {{ members: any[], filters: Record<string, string>, onChange: (event: any) => void, onClear: () => void }} properties
+ */
 function Filters({ members, filters, onChange, onClear }) {
   const people = members.filter(({ user_id }) => user_id).map(({ user_id, name, email }) => [user_id, name ?? email]);
   const isKnown = (/** @type {string[][]} */ options) => options.some(([id]) => id === filters.action);
@@ -154,7 +160,10 @@ function useLog(place, first) {
   return { log, filters, filter, more: () => load(filters, log.cursor) };
 }
 
-/** @param {{ place: import("./parts.js").Place, first: any }} properties */
+/**
+ * Audit log with its filters, chart and entries.
+ * @param {{ place: import("./parts.js").Place, first: any }} properties
+ */
 function Log({ place, first }) {
   const { log, filters, filter, more } = useLog(place, first);
   const change = (/** @type {any} */ { target }) => filter({ [target.name]: target.value });
@@ -173,11 +182,14 @@ function Log({ place, first }) {
     ${cursor && html`<p class="more"><button onClick=${more}>${text.more}</button></p>`}`;
 }
 
-/** @param {import("./parts.js").Place} place */
+/**
+ * Loads the first page of the audit log; `null` if the user may not see it.
+ * @param {import("./parts.js").Place} place
+ */
 const read = (place) =>
   place.isAdmin ? requests.audit(place.team.id, { ...queryOf(place, chosen()), limit: String(PAGE) }) : Promise.resolve(null);
 
-/** @param {{ project?: string, team?: string }} properties */
+/** Section with the audit log of a project or a team. @param {{ project?: string, team?: string }} properties */
 export function Content({ project, team }) {
   const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ data) =>
     data

@@ -48,7 +48,7 @@ export function countsOf(logs) {
   return [...counts.values()];
 }
 
-/** @param {{ counts: ReturnType<typeof countsOf> }} properties */
+/** Bars of the chart: reads and changes on each day. @param {{ counts: ReturnType<typeof countsOf> }} properties */
 function Bars({ counts }) {
   const most = Math.max(1, ...counts.map(({ reads, changes }) => reads + changes));
   const units = (/** @type {number} */ number) => (number / most) * HEIGHT;
@@ -62,7 +62,10 @@ function Bars({ counts }) {
   </svg>`;
 }
 
-/** @param {{ logs: any[], isPartial: boolean }} properties */
+/**
+ * Chart of the reads and changes on each day. `isPartial` is true if older entries are not loaded.
+ * @param {{ logs: any[], isPartial: boolean }} properties
+ */
 export function Chart({ logs, isPartial }) {
   const counts = countsOf(logs);
   const sum = (/** @type {"reads" | "changes"} */ kind) => counts.reduce((total, day) => total + day[kind], 0);

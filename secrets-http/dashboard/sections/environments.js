@@ -65,7 +65,10 @@ export function effectOf({ environments, keys }, id, parent) {
   return effect;
 }
 
-/** @param {{ environment: Environment, depth: number, isAdmin: boolean, onEdit: () => void, onDelete: () => void }} properties */
+/**
+ * Table row for an environment, indented by its depth in the tree.
+ * @param {{ environment: Environment, depth: number, isAdmin: boolean, onEdit: () => void, onDelete: () => void }} properties
+ */
 function Row({ environment, depth, isAdmin, onEdit, onDelete }) {
   const { name, description, values, missing, role, order } = environment;
   const isDefault = order < DEFAULTS;
@@ -84,7 +87,10 @@ function Row({ environment, depth, isAdmin, onEdit, onDelete }) {
   </li>`;
 }
 
-/** @param {{ project: any, all: Environment[], onClose: () => void, onDone: (name: string) => void }} properties */
+/**
+ * Dialog to create an environment.
+ * @param {{ project: any, all: Environment[], onClose: () => void, onDone: (name: string) => void }} properties
+ */
 function Create({ project, all, onClose, onDone }) {
   const [form, setForm] = useState({ name: "", parent: "", description: "" });
   const set = (/** @type {string} */ field) => (/** @type {any} */ { target }) => setForm((current) => ({ ...current, [field]: target.value }));
@@ -127,7 +133,10 @@ const Effect = ({ effect: { appear, change, vanish } }) => {
   </ul>`;
 };
 
-/** @param {{ project: any, comparison: any, environment: Environment, all: Environment[], onClose: () => void, onDone: (name: string) => void }} properties */
+/**
+ * Dialog to change the name, parent and description of an environment.
+ * @param {{ project: any, comparison: any, environment: Environment, all: Environment[], onClose: () => void, onDone: (name: string) => void }} properties
+ */
 function Edit({ project, comparison, environment, all, onClose, onDone }) {
   const { id, name, description = "", inherits_from = "", order } = environment;
   const [form, setForm] = useState({ name, parent: inherits_from, description });
@@ -167,7 +176,10 @@ function Edit({ project, comparison, environment, all, onClose, onDone }) {
   <//>`;
 }
 
-/** @param {{ project: any, environment: Environment, childEnvironments: Environment[], onClose: () => void, onDone: () => void }} properties */
+/**
+ * Dialog to delete an environment, or to explain that it still has children.
+ * @param {{ project: any, environment: Environment, childEnvironments: Environment[], onClose: () => void, onDone: () => void }} properties
+ */
 function Delete({ project, environment, childEnvironments, onClose, onDone }) {
   const [typed, setTyped] = useState("");
   const { id, name } = environment;
@@ -194,7 +206,10 @@ function Delete({ project, environment, childEnvironments, onClose, onDone }) {
   <//>`;
 }
 
-/** @param {{ place: import("./parts.js").Place, all: Environment[], comparison: any, reload: () => Promise<void> }} properties */
+/**
+ * List of a project's environments, with the dialogs to change them.
+ * @param {{ place: import("./parts.js").Place, all: Environment[], comparison: any, reload: () => Promise<void> }} properties
+ */
 function Environments({ place, all, comparison, reload }) {
   const [asked, setAsked] = useState(/** @type {{ action: string, environment?: any } | null} */ (null));
   const close = () => setAsked(null);
@@ -249,7 +264,7 @@ async function read({ project }) {
   return { all, comparison };
 }
 
-/** @param {{ project: string }} properties */
+/** Section with the environments of a project. @param {{ project: string }} properties */
 export function Content({ project }) {
   const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
     html`<${Environments} place=${place} all=${data.all} comparison=${data.comparison} reload=${reload} />`;

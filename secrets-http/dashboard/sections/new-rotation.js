@@ -28,11 +28,17 @@ const targetOf = ({ engine, host, port, database, user, password, tls, certifica
   },
 });
 
-/** @param {{ label: string, name: string, error: any, value: string, onInput: (event: any) => void, type?: string, hint?: string }} properties */
+/**
+ * Labelled text field of the form.
+ * @param {{ label: string, name: string, error: any, value: string, onInput: (event: any) => void, type?: string, hint?: string }} properties
+ */
 const Text = ({ label, name, error, value, onInput, type = "text", hint }) => html`<${Field} label=${label} name=${name} hint=${hint} error=${error}
   control=${(/** @type {any} */ bound) => html`<input ...${bound} type=${type} autocomplete=${type === "password" ? "new-password" : "off"} spellcheck=${false} value=${value} onInput=${onInput} />`} />`;
 
-/** @param {{ label: string, name?: string, error?: any, options: string[][], value: string, onChange: (event: any) => void }} properties */
+/**
+ * Labelled selection field of the form.
+ * @param {{ label: string, name?: string, error?: any, options: string[][], value: string, onChange: (event: any) => void }} properties
+ */
 const Choice = ({ label, name = "", error, options, value, onChange }) => html`<${Field} label=${label} name=${name} error=${error} control=${(/** @type {any} */ bound) => html`<select ...${bound} onChange=${onChange}>
   ${options.map(([id, name]) => html`<option key=${id} value=${id} selected=${id === value}>${name}</option>`)}
 </select>`} />`;
@@ -55,6 +61,7 @@ function Test({ isReady, test }) {
 }
 
 /**
+ * Dialog to create a rotation.
  * @param {{ project: any, environments: any[], onClose: () => void, onDone: (name: string) => void }} properties
  */
 export function NewRotation({ project, environments, onClose, onDone }) {

@@ -16,7 +16,10 @@ const text = words.tokens;
 /** Days until a token expires; 0 stands for a token that does not expire. */
 const DAYS = [30, 90, 365, 0];
 
-/** @param {any[]} list @param {any} item */
+/**
+ * Returns a list with the item added, or removed if the list already contains it.
+ * @param {any[]} list @param {any} item
+ */
 const toggled = (list, item) => (list.includes(item) ? list.filter((other) => other !== item) : [...list, item]);
 
 /**
@@ -35,7 +38,10 @@ function useEnvironments(id, known) {
   return environments;
 }
 
-/** @param {{ label: string, options: any[], isOn: (option: any) => boolean, onToggle: (option: any) => void, hint?: string }} properties */
+/**
+ * Labelled group of checkboxes.
+ * @param {{ label: string, options: any[], isOn: (option: any) => boolean, onToggle: (option: any) => void, hint?: string }} properties
+ */
 const Checks = ({ label, options, isOn, onToggle, hint }) => html`<fieldset class="options">
   <legend>${label}</legend>
   <div class="checks">
@@ -49,6 +55,7 @@ const Checks = ({ label, options, isOn, onToggle, hint }) => html`<fieldset clas
 </fieldset>`;
 
 /**
+ * Dialog to create a service token.
  * @param {{
  *   place: import("./parts.js").Place, projects: any[], onClose: () => void, onDone: (token: any) => void
  * }} properties
@@ -129,7 +136,7 @@ export function Once({ title, about, label, value, copied, onClose }) {
   <//>`;
 }
 
-/** @param {{ token: any, onClose: () => void }} properties */
+/** Dialog with the text of a new service token. @param {{ token: any, onClose: () => void }} properties */
 export const TokenValue = ({ token, onClose }) => html`<${Once}
   title=${text.shownTitle}
   about=${text.shownText}

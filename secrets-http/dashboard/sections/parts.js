@@ -126,5 +126,5 @@ export function saveFile(content, name, type) {
   URL.revokeObjectURL(link.href);
 }
 
-/** @param {any} member */
+/** True if a member is the signed-in user. @param {any} member */
 export const isSelf = (member) => member.user_id === person.value?.id;

@@ -40,7 +40,7 @@ function lengthOf(lines, start, rest) {
   return (end < 0 ? lines.length : end + 1) - start;
 }
 
-/** @param {string} text @returns {Parsed} */
+/** Parses a text of `KEY=value` lines. @param {string} text @returns {Parsed} */
 export function parsed(text) {
   const values = new Map();
   const errors = /** @type {number[]} */ ([]);

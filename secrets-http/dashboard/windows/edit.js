@@ -20,7 +20,10 @@ const MAX_KEY = 255;
  */
 const LONG = 80;
 
-/** @param {import("../grid/state.js").GridState} grid @param {string} key @param {string} environment */
+/**
+ * Returns the error for a new key, or an empty text.
+ * @param {import("../grid/state.js").GridState} grid @param {string} key @param {string} environment
+ */
 function keyError(grid, key, environment) {
   if (!KEY.test(key) || key.length > MAX_KEY) return words.edit.keyRule;
   const { keys, environments } = grid.merged.value;
@@ -44,7 +47,10 @@ function useDraft(grid, at) {
   const before = at?.change?.description ?? (ownVersion(at?.secret) ? (at?.secret?.description ?? "") : "");
   const [about, setAbout] = useState(before);
   const write = (/** @type {string} */ text) => (setValue(text), setTouched(true));
-  /** @param {string} key @param {string} environment @returns {import("../grid/staged.js").Change | null} */
+  /**
+   * Returns the change that the content would stage, or `null` if nothing has changed.
+   * @param {string} key @param {string} environment @returns {import("../grid/staged.js").Change | null}
+   */
   const change = (key, environment) => {
     const base = ownVersion(at?.secret);
     const hasAbout = about !== before;
@@ -96,6 +102,7 @@ function Fillers({ grid, at, draft, read }) {
 }
 
 /**
+ * Window to edit the value and the description of a secret.
  * @param {{ grid: import("../grid/state.js").GridState, at: import("../grid/editing.js").Editable | null,
  *   read: (environment: string, key: string) => Promise<string> }} properties `at` is `null` for a new key
  */

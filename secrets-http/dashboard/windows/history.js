@@ -74,7 +74,7 @@ function RollBack({ grid, name, environment, secret, version, reload, onDone }) 
   </div>`;
 }
 
-/** @param {Own & { entry: any, onDone: () => void }} properties */
+/** Version of a secret in its history. @param {Own & { entry: any, onDone: () => void }} properties */
 function Version({ entry, ...own }) {
   const { grid, name, environment, secret } = own;
   const { version, change_type, changed_at, changed_by } = entry;
@@ -92,7 +92,7 @@ function Version({ entry, ...own }) {
   </li>`;
 }
 
-/** @param {Own} own */
+/** Versions of the secret that an environment holds itself. @param {Own} own */
 function OwnHistory(own) {
   const { grid, name, environment, secret, read } = own;
   const [found, setFound] = useState(/** @type {{ entries?: any[], error?: any }} */ ({}));
@@ -112,7 +112,10 @@ function OwnHistory(own) {
   </ul>`;
 }
 
-/** @param {{ grid: import("../grid/state.js").GridState, name: string, reload: any, read: any }} properties */
+/**
+ * Window with the history of a key in all environments.
+ * @param {{ grid: import("../grid/state.js").GridState, name: string, reload: any, read: any }} properties
+ */
 export function KeyPanel({ grid, name, reload, read }) {
   const { environments, keys } = grid.comparison.value;
   const row = keys.find(({ key }) => key === name);

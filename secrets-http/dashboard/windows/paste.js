@@ -43,7 +43,10 @@ export function offer(grid, place, text) {
   grid.pasted.value = planOfText(grid, /** @type {number} */ (place), text);
 }
 
-/** @param {{ grid: GridState, plan: ReturnType<typeof planOfText> }} properties */
+/**
+ * Window with the changes that a pasted text would make.
+ * @param {{ grid: GridState, plan: ReturnType<typeof planOfText> }} properties
+ */
 export function Pasted({ grid, plan }) {
   const { environment, changes, created, changed, managed, errors } = plan;
   const close = () => (grid.pasted.value = null);

@@ -40,7 +40,10 @@ function Side({ label, text, value }) {
   </div>`;
 }
 
-/** @param {{ grid: any, id: string, change: Change, read: any }} properties */
+/**
+ * Old and new value of a change, which are loaded when the user reveals them.
+ * @param {{ grid: any, id: string, change: Change, read: any }} properties
+ */
 function Values({ grid, change, read }) {
   const [shown, setShown] = useState(/** @type {null | { before: string | null, after: string | null }} */ (null));
   const [error, setError] = useState("");
@@ -85,7 +88,10 @@ function Conflict({ grid, id, change, version }) {
   </div>`;
 }
 
-/** @param {{ grid: any, id: string, change: Change, read: any, where?: string }} properties */
+/**
+ * List item for a staged change. `where` names its environment.
+ * @param {{ grid: any, id: string, change: Change, read: any, where?: string }} properties
+ */
 function Line({ grid, id, change, read, where }) {
   const version = grid.conflicts.value.get(id);
   const effect = consequence(grid, change);
@@ -106,7 +112,7 @@ function Line({ grid, id, change, read, where }) {
   </li>`;
 }
 
-/** @param {{ grid: any, read: any }} properties */
+/** Changes that conflict with changes of other users. @param {{ grid: any, read: any }} properties */
 function Conflicts({ grid, read }) {
   const conflicts = grid.conflicts.value;
   const all = [...grid.staged.value.changes].filter(([id]) => conflicts.has(id));
@@ -120,7 +126,7 @@ function Conflicts({ grid, read }) {
   </section>`;
 }
 
-/** @param {{ grid: any, environment: any, read: any }} properties */
+/** Changes in one environment that have no conflict. @param {{ grid: any, environment: any, read: any }} properties */
 function Group({ grid, environment, read }) {
   const conflicts = grid.conflicts.value;
   const all = [...grid.staged.value.changes].filter(([id, change]) => change.environment === environment.id && !conflicts.has(id));
@@ -159,7 +165,10 @@ function Buttons({ grid, reload, onClose }) {
     </button>`;
 }
 
-/** @param {{ grid: import("../grid/state.js").GridState, reload: any, read: any }} properties */
+/**
+ * Window in which the user reviews and saves the staged changes.
+ * @param {{ grid: import("../grid/state.js").GridState, reload: any, read: any }} properties
+ */
 export function Review({ grid, reload, read }) {
   const { changes } = grid.staged.value;
   const refusal = grid.refusal.value;

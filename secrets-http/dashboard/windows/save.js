@@ -14,7 +14,10 @@ import { words } from "./words.js";
  * @typedef {{ text: string, rows: Map<string, string>, requestId?: string | null }} Refusal
  */
 
-/** @param {GridState} grid @param {string} [text] */
+/**
+ * Forgets the staged changes after they were saved, and shows a notice.
+ * @param {GridState} grid @param {string} [text]
+ */
 function saved(grid, text = words.review.saved(grid.staged.value.changes.size)) {
   // The undo history contains values, and undoing a step would not revert saved changes.
   grid.staged.value = NOTHING_STAGED;
@@ -73,7 +76,10 @@ export async function save(grid, reload) {
   }
 }
 
-/** @param {GridState} grid @param {any} error @param {(options?: { isQuiet?: boolean }) => Promise<void>} reload */
+/**
+ * Handles a refused save: loads the current state if necessary, and shows the reasons.
+ * @param {GridState} grid @param {any} error @param {(options?: { isQuiet?: boolean }) => Promise<void>} reload
+ */
 async function refused(grid, error, reload) {
   // After a server error, the changes may have been made as well.
   if (error.status === 0 || error.status >= 500) grid.isUncertain.value = true;
@@ -84,7 +90,7 @@ async function refused(grid, error, reload) {
   grid.refusal.value = { text: refusalText(error), rows, requestId: error.requestId };
 }
 
-/** @param {any} error */
+/** Returns the reason why no change was saved. @param {any} error */
 function refusalText(error) {
   if (error.status === 0) return words.review.lost;
   if (error.code === "plan_limit_exceeded") return words.review.plan;
@@ -92,7 +98,10 @@ function refusalText(error) {
   return words.review.refused(errorText(error));
 }
 
-/** @param {GridState} grid @param {any} error @returns {Map<string, string>} */
+/**
+ * Returns the reasons by the ID of the change that they concern.
+ * @param {GridState} grid @param {any} error @returns {Map<string, string>}
+ */
 function rowsOf(grid, error) {
   const { environments } = grid.comparison.value;
   const all = [...grid.staged.value.changes];
