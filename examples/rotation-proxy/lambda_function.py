@@ -340,7 +340,8 @@ class Postgres:
         return {"identity": identity} if identity else {}
 
     def be_quiet(self):
-        """Keeps the verifier out of the server log, if the administrator may set that."""
+        """Keeps the password verifier out of the server's log, if the administrator may change that
+        setting."""
         self.run("SAVEPOINT quiet")
         try:
             self.run("SET LOCAL log_statement = 'none'")
@@ -393,8 +394,8 @@ class Postgres:
 
 
 def scram(password, attempt):
-    """Password verifier that PostgreSQL stores (RFC 5803). The salt is derived from the attempt, so
-    that the same attempt writes the same verifier."""
+    """Returns the password verifier that PostgreSQL stores (RFC 5803). The salt is computed from
+    `attempt`, so that a repeated attempt writes the same verifier."""
     salt = hashlib.sha256(attempt.encode()).digest()[:16]
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, 4096)
     stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()

@@ -13,10 +13,10 @@ export const base = new URL(import.meta.url).pathname.replace(/\/assets\/[^/]+\/
  *   | { screen: "team", team: string, section: string }} Route
  */
 
-/** Names of a project's sections, as in paths. The secrets have no name. */
+/** Names of a project's sections in paths, apart from its secrets. */
 export const PROJECT_SECTIONS = ["environments", "rotations", "scans", "tokens", "access", "audit", "settings"];
 
-/** Names of a team's sections, as in paths. */
+/** Names of a team's sections in paths. */
 export const TEAM_SECTIONS = ["members", "tokens", "scans", "audit", "usage"];
 
 /**

@@ -15,7 +15,7 @@ const ofField = (error, name) =>
   error?.details?.fields?.find?.((/** @type {any} */ { field }) => field === name || field.startsWith(`${name}[`) || field.startsWith(`${name}.`));
 
 /**
- * Control with its label, hint and error. `control` is a function of the attributes that bind them.
+ * Form control with its label, hint and error. `control` renders it with the attributes that connect them.
  * @param {{ label: string, name: string, hint?: any, error?: any, control: (bound: Record<string, any>) => any }} properties
  */
 export function Field({ label, name, hint, error, control }) {

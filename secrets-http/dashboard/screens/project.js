@@ -35,7 +35,7 @@ const FLASH = 4_000;
  */
 
 /**
- * Loads the comparison again, and marks changed cells unless `isQuiet`. `along` runs in the same update.
+ * Loads the comparison again, and marks changed cells unless `isQuiet`. `along` runs in the update that shows it.
  * @param {GridState} grid @param {Known} known @param {{ isQuiet?: boolean, along?: () => void }} [options]
  */
 async function refresh(grid, known, { isQuiet = false, along = () => {} } = {}) {
