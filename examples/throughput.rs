@@ -144,7 +144,8 @@ async fn fill(service: &Service) -> Result<(String, String), Failed> {
 }
 
 impl Case {
-    /// Measures the requests per second over all connections.
+    /// Sends requests over all connections for one round of 3 seconds, and returns the number of
+    /// responses per second.
     async fn run(&self) -> Result<f64, Failed> {
         let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
         let mut connections = tokio::task::JoinSet::new();

@@ -6,7 +6,7 @@ export type { ErrorKind, OperationError } from "./kinds.js";
 export type { AuditFilter } from "./iterators.js";
 export type * from "./operations.js";
 
-/** Options of a request, for the function `fetch` of a `Client`. */
+/** Options with which a `Client` calls its function `fetch`. */
 export interface FetchOptions {
   method: string;
   headers: Record<string, string>;

@@ -6,13 +6,16 @@ export interface FieldError {
   key?: string;
 }
 
-/** Properties of an error. */
+/** Additional properties of an error. */
 export interface ErrorDetails {
   /** Error code, such as `already_exists`. */
   code?: string;
   /** If `kind` is `invalid`: the invalid fields, each with a message. */
   fields?: FieldError[];
-  /** If `kind` is `plan_limit`: the limited resource, the plan, its limit and the current count. */
+  /**
+   * `resource`, `plan`, `limit` and `current` are present if `kind` is `plan_limit`: the limited resource, the
+   * plan, its limit and the current count.
+   */
   resource?: string;
   plan?: string;
   limit?: number;

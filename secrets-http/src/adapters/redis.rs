@@ -115,7 +115,8 @@ impl Drop for RedisCounters {
     }
 }
 
-/// Opens a connection once. Returns the reason for a failure.
+/// Opens a connection once, to check that the Redis server can be used. Returns the reason if it
+/// cannot.
 ///
 /// # Errors
 ///

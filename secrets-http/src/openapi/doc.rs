@@ -239,7 +239,8 @@ impl Route {
         self.with_contents(Described::list_of::<T>)
     }
 
-    /// Replaces the component of the responses by this variant.
+    /// Documents that responses contain this variant of a component instead of the component
+    /// itself.
     #[must_use]
     pub(crate) fn variant(self, variant: Variant) -> Self {
         self.with_contents(|described| described.variant(variant))

@@ -69,7 +69,8 @@ pub(super) fn sign_in_link(api: &Api, base: Option<&BaseUrl>, path: &str) -> Opt
 /// site of the form. For a browser without Fetch Metadata, `Origin` (RFC 6454), if present, must be
 /// the host of this server.
 ///
-/// Such a request would be authenticated behind a proxy that signs users in.
+/// Such a form must be refused, because a proxy in front of the service that signs users in would
+/// authenticate it.
 pub(super) fn is_cross_site(headers: &HeaderMap, own: Option<&BaseUrl>) -> bool {
     if let Some(site) = headers.get("sec-fetch-site") {
         return site != "same-origin";

@@ -266,7 +266,7 @@ struct Minutes {
 #[derive(Clone, Copy)]
 struct Known {
     principal: PrincipalHash,
-    /// True if the credential was also verified from the address of this request.
+    /// True if the credential was also verified from the network of this request's address.
     is_here: bool,
 }
 

@@ -47,7 +47,7 @@ pub struct Immutable;
 
 /// Renders the output of an operation as a response. Implemented by [`Shape`] and by functions.
 pub trait Render<T>: Clone + Send + Sync + 'static {
-    /// Renders the output.
+    /// Renders the output of an operation as a response with this envelope setting.
     fn render(&self, output: &T, envelope: Envelope) -> Response;
 
     /// Returns all possible responses, for the OpenAPI document.

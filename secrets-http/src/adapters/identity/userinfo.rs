@@ -19,7 +19,8 @@ use super::provider::{NoAnswer, Provider};
 pub(super) struct Userinfo {
     timings: Timings,
     discovery: Arc<DiscoveryCache>,
-    /// State of the endpoint. Its mutex is held during a request.
+    /// Last failure of the endpoint. The mutex is held during a request to the issuer, so that only
+    /// one request runs at a time.
     state: Mutex<State>,
 }
 

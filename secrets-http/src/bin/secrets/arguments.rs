@@ -1,4 +1,4 @@
-//! Command line of the program.
+//! Command line of the program `secrets`: global options and commands.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -187,8 +187,8 @@ pub(crate) fn version_is_asked() -> bool {
     is_version && words.next().is_none()
 }
 
-/// Prints the version like clap, but without building the command line first, which takes most of
-/// the time. Package managers and scripts ask for the version often.
+/// Prints the version in the same form as clap, but without building the definition of the command
+/// line, which would take most of the time. Package managers and scripts ask for the version often.
 pub(crate) fn print_version() -> ExitCode {
     // A failure is ignored: if standard output is closed, there is no reader.
     let _ = writeln!(std::io::stdout(), "secrets {}", env!("CARGO_PKG_VERSION"));

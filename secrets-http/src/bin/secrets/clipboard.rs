@@ -1,4 +1,4 @@
-//! Clipboard of the user.
+//! Copying text to the clipboard of the user.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

@@ -64,7 +64,7 @@ pub(crate) struct Failure {
 /// Result of a command that did not fail.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// Exit code 0.
+    /// The command has succeeded: exit code 0.
     Done,
     /// Exit code 1: the answer to the command's question is negative, for example because `diff`
     /// has found a difference.

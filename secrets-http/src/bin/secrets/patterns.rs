@@ -10,7 +10,7 @@ use crate::failure::Failure;
 pub(crate) struct Patterns(GlobSet);
 
 impl Patterns {
-    /// Compiles the patterns.
+    /// Compiles the patterns. Fails if a pattern is invalid.
     pub(crate) fn new(patterns: &[String]) -> Result<Self, Failure> {
         let invalid = |error: globset::Error| Failure::usage(format!("pattern: {error}"));
         let mut set = GlobSetBuilder::new();

@@ -194,7 +194,8 @@ enum Missing {
     Fail,
 }
 
-/// Reads a key file: 32 bytes in base64. A new file is readable by its owner only.
+/// Reads a key file, which contains 32 bytes in base64. If the file does not exist, `missing`
+/// decides whether it is created; a new file is readable by its owner only.
 fn read_key(path: &Path, missing: Missing) -> Result<Zeroizing<[u8; 32]>, Failure> {
     let mut text = Zeroizing::new(String::new());
     match File::open(path) {

@@ -25,7 +25,7 @@ pub(crate) struct Answer {
     pub(crate) deleted: usize,
     /// Number of secrets of which only the description changed.
     pub(crate) described: usize,
-    /// Results in the order of the changes.
+    /// Results of the changes, in the order in which the changes were sent.
     pub(crate) changes: Vec<AnsweredChange>,
 }
 

@@ -73,7 +73,7 @@ fn field(text: &str) -> Result<(String, Value), String> {
     Ok((name.to_owned(), value))
 }
 
-/// Reads a file, or standard input for `-`.
+/// Reads the body of the request from a file, or from standard input for the path `-`.
 fn read(path: &std::path::Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let mut bytes = Zeroizing::new(Vec::new());
     let read = if path == std::path::Path::new("-") {

@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Invocation;
 use crate::names;
 
-/// Name of the program.
+/// Name of this program, in the completion script.
 const PROGRAM: &str = "secrets";
 
 /// Environment variable with which the completion script starts this program to get candidates.

@@ -94,7 +94,8 @@ struct Update {
     description: Option<String>,
 }
 
-/// Body of a change. `None` leaves the field unchanged, and null removes the parent.
+/// JSON body of the request that changes an environment. A field that is `None` stays unchanged;
+/// the value null for `inherits_from` removes the parent.
 #[derive(Default, Serialize)]
 struct Change {
     #[serde(skip_serializing_if = "Option::is_none")]

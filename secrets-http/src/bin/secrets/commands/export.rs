@@ -85,7 +85,8 @@ pub(crate) fn format_parser() -> impl TypedValueParser<Value = Format> {
         .try_map(|name| name.parse::<Format>())
 }
 
-/// Writes secrets in a format. A failure names the keys that the format cannot represent.
+/// Returns the secrets as text in a file format. A failure names the keys that the format cannot
+/// represent.
 pub(crate) fn render(
     format: Format,
     secrets: &[(SecretKey, Plaintext)],

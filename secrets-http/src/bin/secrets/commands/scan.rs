@@ -264,7 +264,7 @@ fn summary(scanner: &Scanner<'_>) -> String {
     parts.join(", ")
 }
 
-/// Parses a number of bytes, with the unit `k` or `m`.
+/// Parses a number of bytes with an optional unit: `k` for 1,024 or `m` for 1,048,576 bytes.
 fn size(text: &str) -> Result<u64, String> {
     let (number, unit) = match text.to_ascii_lowercase().as_str() {
         text if text.ends_with('k') => (text.trim_end_matches('k').to_owned(), 1_024),

@@ -91,8 +91,8 @@ fn write_entry(text: &mut String, entry: &Entry) {
     text.push('\n');
 }
 
-/// Writes a quoted value that is read back unchanged, even after an editor has removed spaces at
-/// the ends of lines.
+/// Appends a value in quotes, escaped so that it is read back unchanged, even after an editor has
+/// removed spaces at the ends of lines.
 fn push_quoted(text: &mut String, value: &str) {
     if !value.contains(['\'', '\n', '\r']) {
         text.push('\'');
@@ -191,7 +191,8 @@ pub(crate) fn without_marks(text: &str) -> Zeroizing<String> {
     clean
 }
 
-/// Returns a description as it would be read back: without spaces at the ends of lines.
+/// Returns a description as it would be read from the document: without spaces at the ends of
+/// lines.
 fn normalized(description: &str) -> String {
     let lines: Vec<_> = description.trim().lines().map(str::trim_end).collect();
     lines.join("\n")

@@ -103,7 +103,7 @@ pub(crate) struct Entry {
     pub(crate) description: Option<String>,
 }
 
-/// Reads a file, or standard input for `-`.
+/// Reads the secrets in a file, or in standard input for the path `-`.
 pub(crate) fn read_file(
     path: &Path,
     source: Source,

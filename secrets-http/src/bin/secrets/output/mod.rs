@@ -135,7 +135,7 @@ impl Output {
     }
 }
 
-/// Writes to standard output.
+/// Writes bytes to standard output.
 fn write(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     written(stdout.write_all(bytes).and_then(|()| stdout.flush()))

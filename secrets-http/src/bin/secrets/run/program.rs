@@ -15,7 +15,7 @@ const SHELL: [&str; 2] = ["cmd", "/C"];
 pub(crate) struct Program {
     /// Name or path of the program.
     pub(crate) name: OsString,
-    /// Arguments.
+    /// Arguments of the program.
     pub(crate) arguments: Vec<OsString>,
 }
 

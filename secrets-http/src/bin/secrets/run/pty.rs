@@ -86,7 +86,7 @@ impl Pty {
         self.resize();
     }
 
-    /// Restores the modes of the terminal of this process.
+    /// Stops passing on keyboard input, and restores the modes of this process's terminal.
     pub(super) fn leave(&mut self) {
         if let Some(terminal) = &self.terminal
             && self.is_foreground

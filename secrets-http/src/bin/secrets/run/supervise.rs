@@ -92,7 +92,7 @@ pub(crate) async fn supervise(
 }
 
 impl<'a> Supervisor<'a> {
-    /// Starts the program.
+    /// Starts the program, and returns its supervisor.
     fn start(
         inputs: Supervised<'a>,
         environment: Environment,

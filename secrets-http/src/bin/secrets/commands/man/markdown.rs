@@ -13,7 +13,7 @@ Written by `secrets man --markdown`: change the definitions of the commands, and
 /// Markdown section about settings, project files and credentials.
 const SETTINGS: &str = include_str!("settings.md");
 
-/// Writes the reference of a command and all its subcommands.
+/// Returns the Markdown reference of a command and all its subcommands.
 pub(super) fn reference(mut command: Command) -> String {
     command.build();
     let mut text = INTRODUCTION.to_owned();

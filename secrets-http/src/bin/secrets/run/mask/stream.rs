@@ -37,7 +37,7 @@ pub(super) struct Stream {
     pub(super) activity: Arc<Mutex<()>>,
 }
 
-/// Reason why a wait has ended.
+/// Event that ends a wait for data.
 #[derive(PartialEq, Eq)]
 enum Event {
     Data,
