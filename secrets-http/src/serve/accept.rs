@@ -34,8 +34,8 @@ use self::connection::{Connection, Stopping};
 use self::connection_limiter::ConnectionLimiter;
 use crate::serve::client_address::Networks;
 
-/// Delay after a failed `accept` before the next one. It fails, for example, if no file descriptors
-/// are left.
+/// Delay before `accept` is called again after it has failed, for example for lack of file
+/// descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Limits and timeouts of connections.

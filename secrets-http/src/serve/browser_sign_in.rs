@@ -2,7 +2,7 @@
 
 use crate::adapters::identity::{CodeFlow, DevLinks};
 
-/// Sign-in method for browsers that is configured.
+/// Configured sign-in method for browsers.
 pub enum BrowserSignIn {
     /// Browsers cannot sign in.
     Off,

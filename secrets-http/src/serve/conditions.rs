@@ -26,7 +26,8 @@ impl Conditions {
     /// Returns the precondition from `If-None-Match`: the ETags of the versions that the client
     /// already has.
     ///
-    /// Tags are compared weakly (section 13.1.2). A value that is not a list of ETags is ignored.
+    /// Tags are compared weakly (RFC 9110, section 13.1.2). A value that is not a list of ETags is
+    /// ignored.
     #[must_use]
     pub fn precondition(&self) -> Precondition {
         let mut tags = Vec::new();

@@ -32,8 +32,8 @@ pub(super) async fn rotate_root(
     Ok(())
 }
 
-/// Requests new data keys for all projects of the configured database, which may be in use. The
-/// running service replaces them.
+/// Requests a new encryption key for each project in the configured database, which may be in use.
+/// The running service creates the keys.
 pub(super) async fn rotate_data(
     settings: &Migrate,
     unknown: Vec<String>,

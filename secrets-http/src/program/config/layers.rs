@@ -188,9 +188,9 @@ pub(super) fn split_variables(
     (ours, unknown)
 }
 
-/// Environment variables of the program `secrets` and of other clients of the service, without the
-/// prefix `SECRETS_`. `secrets-http` does not report them as unknown. `dev` prints commands that
-/// set the first two.
+/// Names, without the prefix `SECRETS_`, of environment variables of the program `secrets` and of
+/// other clients of the service. `secrets-http` does not report them as unknown. `dev` prints
+/// commands that set the first two.
 const CLIENT_VARIABLES: [&str; 8] =
     ["URL", "TOKEN", "TOKEN_FILE", "PROJECT", "ENVIRONMENT", "OFFLINE", "CA_FILE", "EDITOR"];
 

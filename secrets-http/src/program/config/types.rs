@@ -35,7 +35,7 @@ pub struct Settings {
     pub database: DatabaseSettings,
     /// Root keys of the database.
     pub root_keys: RootKeySettings,
-    /// Issuer of the user tokens, and how they are verified.
+    /// Issuer of the user tokens, with the means to verify them.
     pub issuer: TokenIssuer,
     /// Redis server with the rate limit counters that all nodes share. `None` if each node counts
     /// separately.

@@ -1,5 +1,5 @@
-//! Scripts and styles of the dashboard. They are compressed when they are loaded, and one hash of
-//! all files is part of their paths.
+//! Scripts and styles of the dashboard. They are compressed once, and a hash of all files is part
+//! of their paths.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};

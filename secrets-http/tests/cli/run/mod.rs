@@ -42,12 +42,12 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) struct Log(PathBuf);
 
 impl Log {
-    /// Names the file `log` in the working folder.
+    /// Returns a log whose file is `log` in the working folder.
     pub(crate) fn new(home: &Home) -> Self {
         Self::at(home, "log")
     }
 
-    /// Names a file in the working folder.
+    /// Returns a log whose file has this name in the working folder.
     pub(crate) fn at(home: &Home, name: &str) -> Self {
         Self(home.path(name))
     }

@@ -32,7 +32,7 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// Copies the secrets.
+    /// Copies the selected secrets to the target environment.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let service = cx.service()?;
         let (project, from) = if let Some(from) = &self.from {

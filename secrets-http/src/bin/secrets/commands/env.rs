@@ -107,7 +107,7 @@ struct Change {
 }
 
 impl Env {
-    /// Runs the subcommand.
+    /// Runs the chosen subcommand of `env`.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let resource = Resource::connect(cx, &ENVIRONMENTS)?;
         let project = cx.project(&resource.service).await?;

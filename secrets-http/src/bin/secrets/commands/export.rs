@@ -44,7 +44,7 @@ pub(crate) struct Export {
 }
 
 impl Export {
-    /// Exports the secrets.
+    /// Writes the secrets of the environment to standard output or to a file.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         if self.mask_ci && cx.settings.variables.get("GITHUB_ACTIONS")?.as_deref() != Some("true") {
             return Err(Failure::usage(

@@ -61,7 +61,7 @@ struct HistoryEntry {
 }
 
 impl Get {
-    /// Prints or copies the values.
+    /// Prints the values of the secrets, or copies a value to the clipboard.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let is_single = self.keys.len() == 1 && self.format.is_none();
         if !is_single && (self.copy || self.json_field.is_some()) {

@@ -34,7 +34,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Lists the versions.
+    /// Lists the versions of the secret.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let service = cx.service()?;
         let place = cx.place(&service).await?;

@@ -49,7 +49,7 @@ pub(crate) struct Import {
 }
 
 impl Import {
-    /// Imports the secrets.
+    /// Imports the secrets of the file.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let options = ReadOptions { stringify: self.stringify, flatten: self.flatten };
         let found = import::read_file(&self.file, self.from, options)?;

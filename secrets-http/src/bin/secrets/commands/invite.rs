@@ -94,7 +94,7 @@ enum Role {
 }
 
 impl Invite {
-    /// Runs the subcommand.
+    /// Runs the chosen subcommand of `invite`.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let resource = Resource::connect(cx, &INVITATIONS)?;
         match self.action {

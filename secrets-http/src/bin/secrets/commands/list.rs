@@ -31,7 +31,7 @@ pub(crate) struct List {
 }
 
 impl List {
-    /// Prints the list.
+    /// Prints the list of secrets.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let service = cx.service()?;
         if self.all_environments {

@@ -24,7 +24,7 @@ pub(crate) struct Logout {
 }
 
 impl Logout {
-    /// Signs out.
+    /// Signs out of one server or of all servers.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let signed_in = cx.credentials().origins()?;
         let origins = if self.all {

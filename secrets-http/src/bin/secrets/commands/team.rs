@@ -97,7 +97,7 @@ impl TeamOption {
 }
 
 impl Team {
-    /// Runs the subcommand.
+    /// Runs the chosen subcommand of `team`.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let resource = Resource::connect(cx, &TEAMS)?;
         match self.action {

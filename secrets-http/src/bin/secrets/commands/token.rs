@@ -129,7 +129,7 @@ struct NewToken {
 }
 
 impl Token {
-    /// Runs the subcommand.
+    /// Runs the chosen subcommand of `token`.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let resource = Resource::connect(cx, &TOKENS)?;
         match self.action {

@@ -22,7 +22,7 @@ pub(crate) struct Unset {
 }
 
 impl Unset {
-    /// Deletes or hides the secrets.
+    /// Deletes the secrets, or hides their keys.
     pub(crate) async fn run(mut self, cx: &Invocation) -> Result<Outcome, Failure> {
         self.keys.sort();
         self.keys.dedup();

@@ -110,7 +110,7 @@ struct NewWebhook {
 }
 
 impl Webhook {
-    /// Runs the subcommand.
+    /// Runs the chosen subcommand of `webhook`.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let webhooks = Resource::connect(cx, &WEBHOOKS)?;
         let place = cx.place(&webhooks.service).await?;

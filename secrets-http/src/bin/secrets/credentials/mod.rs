@@ -30,13 +30,13 @@ use crate::failure::Failure;
 pub(crate) struct Credential {
     /// Credential of a command-line session, service token, or token of the identity provider.
     pub(crate) token: Zeroizing<String>,
-    /// Information about the credential that is not secret.
+    /// Non-secret information about the credential.
     pub(crate) metadata: CredentialMetadata,
     /// Private key that opens offline copies (`scbx_…`).
     pub(crate) private_key: Option<Zeroizing<String>>,
 }
 
-/// Information about a credential that is not secret.
+/// Non-secret information about a credential.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct CredentialMetadata {
     /// Address of the service, with its path prefix.

@@ -8,7 +8,7 @@ use crate::invocation::Place;
 use crate::secret_list::{self, Secret};
 use crate::service::Service;
 
-/// Note that is written for a hidden key.
+/// Note about a key that the environment hides.
 const HIDDEN: &str = "hidden";
 
 /// Secrets of an environment at a point in time.

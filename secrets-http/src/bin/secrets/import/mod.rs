@@ -160,7 +160,7 @@ impl Source {
 }
 
 impl Found {
-    /// Marks each entry that has the same name as an earlier entry as invalid.
+    /// Marks an entry as invalid if an earlier entry has the same name.
     fn refuse_duplicates(&mut self) {
         let mut names = BTreeSet::new();
         for entry in &mut self.entries {

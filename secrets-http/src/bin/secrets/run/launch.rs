@@ -20,7 +20,7 @@ use super::session;
 use super::terminal::Terminal;
 use crate::failure::cannot_start;
 
-/// First argument with which an executable of this program runs as the launcher.
+/// First command-line argument that tells a process of this executable to run as the launcher.
 const WORD: &str = "launch-supervised-program";
 
 /// Process group or session in which the program runs, in relation to the terminal.

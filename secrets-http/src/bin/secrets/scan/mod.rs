@@ -33,7 +33,7 @@ const BINARY_PROBE: usize = 8_000;
 /// Texts to scan, read one after another.
 pub(crate) type Source = Box<dyn Iterator<Item = Result<Piece, Failure>>>;
 
-/// Item that a source yields.
+/// Item that a source of the scan yields: a text, a skipped file, or the start of a commit.
 #[derive(Debug)]
 pub(crate) enum Piece {
     /// Text to scan.

@@ -26,7 +26,7 @@ pub(crate) struct Man {
 }
 
 impl Man {
-    /// Prints or writes the pages.
+    /// Prints the manual page of a command, or writes the pages of all commands.
     pub(crate) fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         if self.markdown {
             cx.output.raw(markdown::reference(Arguments::command()).as_bytes())?;

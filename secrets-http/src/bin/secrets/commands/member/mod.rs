@@ -72,7 +72,7 @@ enum Role {
 }
 
 impl Member {
-    /// Runs the subcommand.
+    /// Runs the chosen subcommand of `member`.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let resource = Resource::connect(cx, &MEMBERS)?;
         match self.action {

@@ -100,7 +100,7 @@ struct Project {
 }
 
 impl Permission {
-    /// Runs the subcommand.
+    /// Runs the chosen subcommand of `member permission`.
     pub(super) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let resource = Resource::connect(cx, &PERMISSIONS)?;
         match self.action {

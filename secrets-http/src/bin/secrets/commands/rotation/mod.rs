@@ -115,7 +115,7 @@ struct Name {
 }
 
 impl Rotation {
-    /// Runs the subcommand.
+    /// Runs the chosen subcommand of `rotation`.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let resource = Resource::connect(cx, &ROTATIONS)?;
         let place = cx.place(&resource.service).await?;

@@ -34,10 +34,11 @@ struct Pattern {
 /// Result of a search at the start of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Length of the longest text to mask that begins here, in bytes; `None` if there is none.
+    /// Length of the longest text to mask that begins at the start of the searched text, in bytes;
+    /// `None` if there is none.
     pub(super) length: Option<usize>,
-    /// True if a longer text to mask may begin here, which depends on bytes that have not arrived
-    /// yet.
+    /// True if a longer text to mask may begin at the start of the searched text, which depends on
+    /// bytes that have not arrived yet.
     pub(super) may_continue: bool,
 }
 
@@ -110,8 +111,8 @@ impl Patterns {
     }
 }
 
-/// Returns the place of a start's hash in the bit set: the index of the word, and the word with
-/// this bit set.
+/// Returns the position of the hash of these bytes in the bit set: the index of the word, and a
+/// word in which only the bit of the hash is set.
 fn place(start: [u8; START_LENGTH]) -> (usize, u64) {
     // Multiplicative hash: the highest bits depend on all bytes.
     const FACTOR: u32 = 0x9e37_79b1;
