@@ -25,7 +25,7 @@ use tokio::time::{sleep, timeout};
 /// Maximum duration of one command on the Redis server.
 const DEADLINE: Duration = Duration::from_millis(100);
 
-/// Maximum duration of opening a connection.
+/// Timeout for opening a connection to the Redis server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Time between a failure and the next attempt to open a connection.

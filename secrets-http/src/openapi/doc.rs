@@ -174,7 +174,7 @@ impl Route {
         self.json_body::<T>()
     }
 
-    /// Adds an object of strings, in JSON or YAML, as an alternative body.
+    /// Adds an alternative body: an object whose values are strings, in JSON or YAML.
     #[must_use]
     pub(crate) fn string_map_body(mut self) -> Self {
         for body in self.doc.bodies.iter_mut().filter(|body| body.media == "application/json") {
@@ -184,7 +184,7 @@ impl Route {
         self
     }
 
-    /// Adds a form-encoded body of type `T` as an alternative.
+    /// Adds an alternative body: a form-encoded body of type `T`.
     #[must_use]
     pub(crate) fn form_body<T: ToSchema>(mut self) -> Self {
         let media = "application/x-www-form-urlencoded";
@@ -192,7 +192,7 @@ impl Route {
         self
     }
 
-    /// Adds a text body with this media type as an alternative.
+    /// Adds an alternative body: a text with this media type.
     #[must_use]
     pub(crate) fn text_body(mut self, media: &'static str) -> Self {
         self.doc.bodies.push(Content::text(media));
