@@ -23,7 +23,8 @@ const ROUNDS: usize = 21;
 const CHUNK: usize = 65_536 + 16;
 const NONCE: [u8; 12] = [0; 12];
 
-/// Number of secrets and length of their values, for each bundle.
+/// Bundles to open: the number of secrets in each bundle, and the length of each secret's value in
+/// bytes.
 const BUNDLES: [(usize, usize); 4] = [(1, 40), (1_000, 40), (1_000, 1_000), (800, 65_536)];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -74,8 +75,8 @@ fn sealed(
     Ok(bundle::seal(&metadata, &secrets, &Recipients::key(key), signing)?)
 }
 
-/// Baseline of the comparison: as many bytes as in the bundle, encrypted with AES-256-GCM in chunks
-/// of the same size as in a bundle.
+/// Baseline of the comparison: as many bytes as the bundle file has, encrypted with AES-256-GCM in
+/// chunks of the same size as in a bundle.
 struct Plain {
     cipher: Aes256Gcm,
     chunks: Vec<(Vec<u8>, Tag)>,

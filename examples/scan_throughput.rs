@@ -13,8 +13,8 @@ use secrets_core::scanner::{Rules, scan};
 const MIB: usize = 1024 * 1024;
 const ROUNDS: usize = 5;
 
-/// Texts to scan, as lines to repeat: code without keywords, code with many keywords, and text
-/// without line breaks.
+/// Texts to scan, each given as its name and the line that is repeated to make 1 MiB: code without
+/// keywords, code with many keywords, and text without line breaks.
 const TEXTS: [(&str, &str); 3] = [
     ("code", "let total = items.iter().map(|item| item.price * item.count).sum();\n"),
     ("keywords", "let api_key_name = config.token.secret(password, \"auth\"); // key\n"),

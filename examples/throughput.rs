@@ -119,7 +119,8 @@ async fn service(name: &'static str, store: Arc<dyn Store>) -> Result<Case, Fail
     Ok(Case { name, address, request, rates: Vec::new() })
 }
 
-/// Creates a project, a secret and a token that can read the secret.
+/// Creates a project, a secret in it, and a token that can read the secret. Returns the request
+/// path of the secret and the token.
 async fn fill(service: &Service) -> Result<(String, String), Failed> {
     let alice = Identity::new("throughput", "alice", "alice@example.com");
     let newcomer = service.identify(alice.clone(), Origin::default()).await?;
@@ -143,7 +144,8 @@ async fn fill(service: &Service) -> Result<(String, String), Failed> {
 }
 
 impl Case {
-    /// Measures the requests per second over all connections.
+    /// Sends requests over all connections for one round of 3 seconds, and returns the number of
+    /// responses per second.
     async fn run(&self) -> Result<f64, Failed> {
         let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
         let mut connections = tokio::task::JoinSet::new();
@@ -168,8 +170,9 @@ impl Case {
     }
 }
 
-/// Sends requests in a loop. All responses of a case have the same length, so the length is taken
-/// from the first response.
+/// Sends the same request in a loop over one connection until `stop` is set, and counts the
+/// responses in `answered`. All responses to this request have the same length, so the length is
+/// taken from the first response.
 async fn ask(
     address: SocketAddr,
     request: String,

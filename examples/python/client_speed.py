@@ -2,8 +2,9 @@
 
 pip install httpx requests, then: python examples/python/client_speed.py READS PROGRAM
 
-PROGRAM is the built program secrets-http, which this program starts. Without PROGRAM, SECRETS_URL and
-SECRETS_TOKEN name a service and a user, and a project is created there and deleted at the end.
+READS is the number of reads with each client. PROGRAM is the path of the built program secrets-http,
+which this benchmark starts. Without PROGRAM, the environment variables SECRETS_URL and SECRETS_TOKEN name a
+service and a user; a project is created there, and deleted at the end.
 """
 
 import os
@@ -25,7 +26,7 @@ VALUE = "postgres://db"
 
 @contextmanager
 def service(program: str) -> Iterator[tuple[str, str]]:
-    """Starts the service. Yields its URL and the token of a user."""
+    """Starts the service for the duration of the context. Yields its URL and the token of a user."""
     limits = {"SECRETS_RATE_LIMIT_PER_IP": "0", "SECRETS_RATE_LIMIT_PER_PRINCIPAL": "0"}
     # A read writes nothing, so that most of its time is that of the client.
     settings = {**limits, "SECRETS_AUDIT_READS": "off", "SECRETS_LOG": "warn"}
@@ -63,7 +64,8 @@ def compare(reads: int, url: str, token: str) -> None:
 
 
 def measure(readers: dict[str, Callable[[], str]], reads: int) -> dict[str, list[float]]:
-    """Measures the microseconds of each read. The rounds of the clients alternate."""
+    """Measures the time of each read in microseconds, by client. The clients take turns, so that changes
+    of the machine's speed affect all of them."""
     times: dict[str, list[float]] = {name: [] for name in readers}
     for number in range(-1, ROUNDS):
         for name, read in readers.items():

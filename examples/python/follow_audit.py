@@ -2,8 +2,9 @@
 
 SECRETS_URL=https://secrets.example.com SECRETS_TOKEN=cli_... python examples/python/follow_audit.py STATE [--once]
 
-STATE is a file that keeps the position between runs. The first run begins 30 days back. `--once` ends after the
-newest entry, for cron; otherwise the program asks for new entries every 10 seconds. Uses only the standard library.
+STATE is a file in which the program stores its position in the log between runs. The first run begins with the
+entries of 30 days ago. With `--once`, the program ends after the newest entry, for use with cron; otherwise, it
+requests new entries every 10 seconds. Uses only the standard library.
 """
 
 import json
@@ -43,7 +44,7 @@ def page(query: dict[str, str]) -> dict[str, Any]:
 
 
 def pages(state: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
-    """Reads the audit log, page by page, from the time in the state up to the newest entry."""
+    """Reads the audit log, page by page, from the time that the state contains up to the newest entry."""
     query = {"order": "asc", "limit": "200"}
     if state:
         query["from"] = state["from"]
@@ -57,8 +58,8 @@ def pages(state: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
 
 
 def advanced(state: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the state after these entries were read. It has the IDs of the entries that the next
-    run will read again, so that it can skip them."""
+    """Returns the state to store after these entries were read. It contains the IDs of the newest entries,
+    which the next request returns again, so that they are not printed twice."""
     times = {**state.get("seen", {}), **{entry["id"]: entry["created_at"] for entry in entries}}
     if not times:
         return state

@@ -1,7 +1,7 @@
 """Benchmark: one read from Python, compared with the same call from Rust.
 
 python examples/python/overhead.py RUST [ROUNDS], where RUST is the built example read_overhead of
-secrets-py. The rounds of Rust and Python alternate. Prints the medians of the rounds.
+secrets-py. Rust and Python are measured in turn, ROUNDS times each. Prints the medians.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ AT = {"environment": "production", "key": "DATABASE_URL"}
 
 
 def read(session: Session, project: str) -> float:
-    """Measures the microseconds of one read."""
+    """Returns the median time of one read in microseconds."""
     times = []
     for _ in range(READS):
         began = time.perf_counter()
@@ -31,7 +31,7 @@ def read(session: Session, project: str) -> float:
 
 
 async def read_async(session: AsyncSession, project: str) -> float:
-    """Measures the microseconds of one awaited read."""
+    """Returns the median time of one read with the asynchronous client in microseconds."""
     times = []
     for _ in range(READS):
         began = time.perf_counter()
@@ -42,7 +42,7 @@ async def read_async(session: AsyncSession, project: str) -> float:
 
 @contextmanager
 def rust(url: str) -> Iterator[subprocess.Popen[str]]:
-    """Starts the example in Rust."""
+    """Runs the Rust example as a child process for the duration of the context."""
     process = subprocess.Popen(
         [sys.argv[1], url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -53,7 +53,7 @@ def rust(url: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def ask(process: subprocess.Popen[str]) -> float:
-    """Lets the example in Rust measure the microseconds of one read."""
+    """Returns the time of one read in microseconds, as the Rust example measures it."""
     assert process.stdin and process.stdout
     process.stdin.write(f"{READS}\n")
     process.stdin.flush()

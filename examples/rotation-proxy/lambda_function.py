@@ -2,7 +2,8 @@
 
 The secrets service invokes this function with a signed and encrypted request. The response is
 signed and encrypted too, so that AWS logs and other functions can neither read nor forge it. The
-format is in `secrets-core/src/rotators/envelope.rs`, with vectors in `tests/vectors/proxy.json`.
+format is described in `secrets-core/src/rotators/envelope.rs`; test vectors are in
+`tests/vectors/proxy.json`.
 
 Dependencies: `cryptography` (the standard library has no AES-GCM), and `pg8000` for PostgreSQL or
 `PyMySQL` for MySQL and MariaDB. Every failure becomes a code from a closed list: the error text of
@@ -36,11 +37,11 @@ STEPS = ("test", "apply", "verify", "lock")
 
 
 class Refused(Exception):
-    """A request that is not authentic. It gets no signed response; the reason is only logged."""
+    """Error for a request that is not authentic. Its response is not signed; the reason is only logged."""
 
 
 class Fault(Exception):
-    """Failure of a step: a code from the service's list, and the SQLSTATE if there is one."""
+    """Failure of a rotation step: an error code that the service knows, and the SQLSTATE if there is one."""
 
     def __init__(self, code, state=None):
         super().__init__(code)
@@ -69,7 +70,8 @@ def lambda_handler(event, _context):
 
 
 def secrets():
-    """Shared secrets: one, or two separated by a space while the secret is being changed."""
+    """Returns the shared secrets. `SHARED_SECRET` contains one, or two separated by a space while the
+    secret is being replaced."""
     return [secret.encode() for secret in os.environ["SHARED_SECRET"].split()]
 
 
@@ -106,7 +108,8 @@ _seen = {}  # nonces with their expiry; each instance has its own, so the fence 
 
 
 def open_request(event, known, now, seen=_seen):
-    """Verifies a request. Returns its fields, the secret that signed it and the decrypted content."""
+    """Verifies a request, and returns its fields, the shared secret that signed it and its decrypted
+    content. Raises `Refused` if the request is not authentic."""
     if not isinstance(event, dict) or event.keys() != REQUEST_FIELDS.keys():
         raise Refused("fields")
     if any(type(event[name]) is not kind for name, kind in REQUEST_FIELDS.items()):
@@ -170,7 +173,7 @@ PASSWORD = "[A-Za-z0-9_-]{16,128}"
 
 
 def tls(connection):
-    """TLS context for the `ssl_mode` of a connection; None without TLS."""
+    """Returns the TLS context for the `ssl_mode` of a connection, or None if the mode is `disable`."""
     mode = connection["ssl_mode"]
     if mode == "disable":
         return None
@@ -193,8 +196,9 @@ def connection_fault(error):
 
 
 class Postgres:
-    """PostgreSQL 11 or later. Privileges and objects belong to the group, a role without login; each
-    user is a member of the group and acts as the group. A step is one transaction."""
+    """Rotation steps for PostgreSQL 11 or later. Privileges and objects belong to a group, which is a role
+    without login; each user is a member of the group and acts as the group. Each step is one
+    transaction."""
 
     TABLES = {"read": "SELECT", "read_write": "SELECT, INSERT, UPDATE, DELETE", "admin": "ALL"}
     SEQUENCES = {"read": "SELECT", "read_write": "SELECT, USAGE", "admin": "ALL"}
@@ -296,8 +300,8 @@ class Postgres:
         self.schemas()
 
     def begin(self, request, username):
-        """Begins a transaction, waits for other changes to this rotation's users, and returns True
-        if the user exists. Fails if a later attempt has changed the user."""
+        """Begins a transaction, waits until no other transaction changes users of this rotation, and
+        returns True if the user exists. Fails if a later attempt has changed the user."""
         self.run("BEGIN")
         key = f"kv:{request['config']}"
         self.run("SELECT pg_advisory_xact_lock(hashtextextended(:key, 0))", key=key)
@@ -309,7 +313,7 @@ class Postgres:
         return bool(rows)
 
     def commit(self, request, username):
-        """Writes the fence and commits, atomically."""
+        """Stores the fence (the number of this attempt) at the user, and commits the transaction."""
         fence = f"kv:{request['config']}:{request['seq']}"
         if not re.fullmatch("kv:[0-9a-f-]{36}:[0-9]+", fence):
             raise Fault("protocol")
@@ -336,7 +340,8 @@ class Postgres:
         return {"identity": identity} if identity else {}
 
     def be_quiet(self):
-        """Keeps the verifier out of the server log, if the administrator may set that."""
+        """Keeps the password verifier out of the server's log, if the administrator may change that
+        setting."""
         self.run("SAVEPOINT quiet")
         try:
             self.run("SET LOCAL log_statement = 'none'")
@@ -389,8 +394,8 @@ class Postgres:
 
 
 def scram(password, attempt):
-    """Password verifier that PostgreSQL stores (RFC 5803). The salt is derived from the attempt, so
-    that the same attempt writes the same verifier."""
+    """Returns the password verifier that PostgreSQL stores (RFC 5803). The salt is computed from
+    `attempt`, so that a repeated attempt writes the same verifier."""
     salt = hashlib.sha256(attempt.encode()).digest()[:16]
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, 4096)
     stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
@@ -400,9 +405,10 @@ def scram(password, attempt):
 
 
 class Mysql:
-    """MySQL 8.0.21 or later, and MariaDB 10.5 or later. Privileges are granted to the user: objects
-    have no owners, so a group is not needed to share them. MariaDB has no user attributes for the
-    fence, so there only concurrent changes are prevented."""
+    """Rotation steps for MySQL 8.0.21 or later, and MariaDB 10.5 or later. Privileges are granted to each
+    user: objects have no owners, so that no group is needed to share them. MariaDB has no user
+    attributes in which the fence could be stored, so that there only concurrent changes are
+    prevented."""
 
     RIGHTS = {
         "read": {"SELECT", "SHOW VIEW"},
@@ -445,7 +451,7 @@ class Mysql:
 
     def connect(self, user, password, refused="admin_rejected"):
         class Never:
-            """Refuses a request of the server to send the password in clear text."""
+            """Authentication plugin that refuses to send the password in clear text."""
 
             def __init__(self, _connection):
                 raise Fault("protocol")
@@ -491,8 +497,8 @@ class Mysql:
             raise Fault("privilege_missing")
 
     def begin(self, request, username):
-        """Locks this rotation's users against other changes, until the connection ends. Fails if a
-        later attempt has changed the user."""
+        """Takes a lock that prevents other changes to users of this rotation until the connection ends.
+        Fails if the lock is taken, or if a later attempt has changed the user."""
         if self.run("SELECT GET_LOCK(%s, 0)", (f"kv:{request['config']}",)) != ((1,),):
             raise Fault("busy")
         if self.is_mariadb:
@@ -506,7 +512,8 @@ class Mysql:
             raise Fault("fenced")
 
     def fence(self, request):
-        """Clause that writes the fence in the same statement as the change."""
+        """Returns the SQL clause that stores the fence (the number of this attempt) at the user, in the
+        statement that changes the user. Empty for MariaDB."""
         return "" if self.is_mariadb else f" ATTRIBUTE '{{\"kv_seq\": {request['seq']}}}'"
 
     def apply(self, request, asked):
@@ -538,7 +545,7 @@ class Mysql:
         self.run(f"ALTER USER {user} IDENTIFIED {secret} ACCOUNT UNLOCK{fence}")
 
     def pattern(self, quote=""):
-        """Database name as a pattern for grants, with `_` and `%` escaped."""
+        """Returns the database name as a pattern for GRANT, with `_` and `%` escaped."""
         name = re.sub(r"([_%])", r"\\\1", self.at["database"])
         return quote + (name.replace(quote, quote * 2) if quote else name) + quote
 
@@ -560,6 +567,6 @@ class Mysql:
 
 
 def native(password):
-    """Password hash that MariaDB stores."""
+    """Returns the password hash in the form that MariaDB stores."""
     first = hashlib.sha1(password.encode()).digest()
     return "*" + hashlib.sha1(first).hexdigest().upper()

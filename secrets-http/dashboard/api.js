@@ -153,7 +153,7 @@ export const api = {
     (await send("POST", `${secretsOf(project, environment)}/${segment(key)}/rollback`, { body })).body.secret,
 
   /**
-   * Opens the stream of events of a project. The browser sends the cookie of the session and no header of the page.
+   * Opens the event stream of a project. The browser sends only the session cookie, not `x-secrets-page`.
    * @param {string} project
    */
   watch: (project) => new EventSource(`${base}/api/v1/projects/${segment(project)}/watch`),

@@ -10,11 +10,11 @@ const UNSEEN_FOR = 60_000;
 /** Time to wait before a refused stream is opened again, in milliseconds. */
 const RETRY_AFTER = 30_000;
 
-/** Time during which events are handled together, in milliseconds: a change set causes one event for each environment. */
+/** Time for which events are collected, in milliseconds: a change set causes one event per environment. */
 const TOGETHER = 100;
 
 /**
- * Opens the stream until the signal is aborted.
+ * Keeps the event stream of a project open until `signal` is aborted.
  * @param {string} project @param {() => void} onEvent @param {AbortSignal} signal
  */
 function stream(project, onEvent, signal) {
@@ -38,7 +38,7 @@ function stream(project, onEvent, signal) {
 }
 
 /**
- * Opens the stream when no other window holds it, until the signal is aborted.
+ * Like `stream`, but opens the stream only when no other window of the browser has it open.
  * @param {string} name @param {string} project @param {() => void} onEvent @param {AbortSignal} signal
  */
 function streamAlone(name, project, onEvent, signal) {
@@ -53,7 +53,7 @@ function streamAlone(name, project, onEvent, signal) {
 }
 
 /**
- * Watches a project until the returned function is called.
+ * Calls `onChange` after changes to a project's secrets, until the returned function is called.
  * @param {string} project @param {() => void} onChange
  */
 export function watch(project, onChange) {

@@ -3,7 +3,7 @@
 
 import { effect, signal } from "@preact/signals";
 
-/** Path below which the service is reached, without a slash at its end. */
+/** Path prefix of the service, without a slash at its end. */
 export const base = new URL(import.meta.url).pathname.replace(/\/assets\/[^/]+\/[^/]+$/, "");
 
 /**
@@ -13,14 +13,14 @@ export const base = new URL(import.meta.url).pathname.replace(/\/assets\/[^/]+\/
  *   | { screen: "team", team: string, section: string }} Route
  */
 
-/** Sections of a project, beside its secrets. */
+/** Names of a project's sections in paths, apart from its secrets. */
 export const PROJECT_SECTIONS = ["environments", "rotations", "scans", "tokens", "access", "audit", "settings"];
 
-/** Sections of a team. */
+/** Names of a team's sections in paths. */
 export const TEAM_SECTIONS = ["members", "tokens", "scans", "audit", "usage"];
 
 /**
- * Returns the screen of a path.
+ * Returns the screen that belongs to a path.
  * @param {string} path
  * @returns {Route}
  */
@@ -66,8 +66,7 @@ export const projectsPath = `${base}/projects`;
 const guards = [];
 
 /**
- * Registers a function that must return true before the screen changes. Returns a function that
- * removes it.
+ * Registers a function that can return false to stay on the screen. Returns a function to unregister it.
  * @param {() => boolean} guard
  */
 export function beforeLeaving(guard) {
@@ -83,7 +82,7 @@ export function navigate(path) {
   scrollTo(0, 0);
 }
 
-/** Follows links within the dashboard, and the history of the browser. */
+/** Handles links within the dashboard, and the back and forward buttons. */
 export function start() {
   let current = location.href;
   effect(() => {
@@ -106,13 +105,13 @@ export function start() {
 }
 
 /**
- * Reads parameters of the address.
+ * Returns a query parameter of the page's URL.
  * @param {string} name
  */
 export const parameter = (name) => new URLSearchParams(location.search).get(name) ?? "";
 
 /**
- * Changes parameters of the address without a new entry in the history.
+ * Changes query parameters of the page's URL without a new history entry.
  * @param {Record<string, string>} values
  */
 export function setParameters(values) {

@@ -7,10 +7,10 @@ import { base } from "./routes.js";
 
 /** @typedef {"loading" | "in" | "out" | "ended" | "failed"} State */
 
-/** State of the session: `ended` keeps the screen, and `out` replaces it. */
+/** State of the session. `ended` shows a sign-in dialog over the screen, `out` a page instead of it. */
 export const state = signal(/** @type {State} */ ("loading"));
 
-/** Account of the person. */
+/** Account of the signed-in user. */
 export const person = signal(/** @type {any} */ (null));
 
 /** Settings of browser sign-in; `null` until they are known. */
@@ -22,7 +22,7 @@ export const failure = signal(/** @type {any} */ (null));
 /** Notifies other windows of this browser that the user signed in or out. */
 const channel = new BroadcastChannel("secrets-session");
 
-/** Loads the account. */
+/** Loads the user's account, and sets the state. */
 export async function load() {
   try {
     person.value = await api.me();
@@ -39,10 +39,10 @@ async function loadSignIn() {
   signIn.value = await api.signIn().catch(() => ({ browser_sign_in: false, dev: false }));
 }
 
-/** Address of the sign-in, which returns to this page. */
+/** Returns the URL of the sign-in page, which then returns to this page. */
 export const signInPath = () => `${base}/sign-in?return_to=${encodeURIComponent(location.pathname + location.search)}`;
 
-/** Ends the session. */
+/** Signs the user out. */
 export async function signOut() {
   await api.signOut();
   channel.postMessage("out");

@@ -1,4 +1,5 @@
-//! Offline commands for bundles, shared by the two programs of this package: they need no service.
+//! Commands for bundles that need no service. They are shared by the two programs of this package,
+//! `secrets` and `secrets-http`.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -63,14 +64,14 @@ struct UnlockFile {
     private_key_file: Option<PathBuf>,
 }
 
-/// Failure of an offline command.
+/// Failure of a bundle command.
 #[derive(Debug)]
 pub enum BundleFailure {
-    /// Bundle that cannot be opened.
+    /// The bundle cannot be opened.
     Refused(BundleError),
-    /// File that cannot be read or written, or has no key or passphrase.
+    /// A file cannot be read or written, or contains no key or passphrase.
     File(String),
-    /// Secrets that the format cannot represent.
+    /// The output format cannot represent the secrets.
     Format(String),
 }
 
@@ -126,8 +127,8 @@ impl Opening {
         }
     }
 
-    /// Formats each secret separately, passes the text of each secret to `done`, and returns the
-    /// number of secrets.
+    /// Formats the secrets of a bundle one after the other, calls `done` with the text of each
+    /// secret, and returns the number of secrets.
     fn for_each_text(
         &self,
         bundle: &mut Opened<BufReader<File>>,

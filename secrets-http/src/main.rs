@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use secrets_http::program::{commands, config, logs};
 
-/// Memory allocator. It is faster than the system's for many threads and for large responses.
+/// Memory allocator. It is faster than the system's allocator if there are many threads or large
+/// responses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

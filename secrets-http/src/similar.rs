@@ -1,7 +1,7 @@
-//! Similarity of words, to recognize a misspelled name.
+//! Similarity of words, used to recognize misspelled names.
 
-/// Returns the most similar candidate, if it differs from the word in at most a third of its
-/// characters.
+/// Returns the candidate that is most similar to the word. Returns `None` if it differs from the
+/// word in more than a third of its characters.
 pub(crate) fn closest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,

@@ -1,4 +1,4 @@
-//! Metrics, read over HTTP from a running server.
+//! Tests of the metrics, read over HTTP from a running server.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::collections::BTreeSet;
@@ -29,7 +29,7 @@ struct App {
     _folder: TempDir,
 }
 
-/// Clock that stands still, so that all requests are in the same rate-limit window.
+/// Clock that stands still, so that all requests are counted in the same rate-limit window.
 struct FixedClock(Time);
 
 impl Clock for FixedClock {
@@ -97,7 +97,7 @@ impl App {
         response
     }
 
-    /// Returns the value of a sample; 0 if there is none.
+    /// Returns the current value of a metric sample; 0 if there is no such sample.
     async fn value(&self, sample: &str) -> u64 {
         let text = self.scrape().await;
         let line = text.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));

@@ -2,8 +2,9 @@
 //! [--script]`. `--script` generates a classic script, for a page that is opened from disk and
 //! cannot load modules.
 //!
-//! The generator is used as a library because `Cargo.lock` then keeps it at the version of the
-//! macros. The command `wasm-bindgen` would have to be installed and kept at the same version.
+//! The generator is used as a library, because `Cargo.lock` then ensures that its version is equal
+//! to that of the wasm-bindgen macros. The command `wasm-bindgen` would have to be installed
+//! separately in the same version.
 
 use std::env;
 use std::error::Error;

@@ -10,7 +10,7 @@ export type Bytes = ArrayBuffer | ArrayBufferView;
 export type BundleRefusal =
   /** The data is not a bundle, or breaks a rule of the format. */
   | "malformed"
-  /** The bundle has a version or algorithm that this reader does not support. */
+  /** The bundle has a format version or an algorithm that this package does not support. */
   | "unsupported"
   /** The bundle cannot be opened with this key or passphrase. */
   | "no_recipient"
@@ -20,7 +20,7 @@ export type BundleRefusal =
   | "untrusted"
   /** The bundle has expired. */
   | "expired"
-  /** The bundle is older than `atLeast`. */
+  /** The sequence number of the bundle is lower than `atLeast`. */
   | "stale";
 
 /** Credential that opens a bundle: exactly one of a passphrase, a key and a private key. */
@@ -35,13 +35,13 @@ export type Unlock =
 /** Options for opening a bundle. Unknown options are refused. */
 export type OpenOptions = Unlock & {
   /**
-   * Expected signer: `scbs_…`. Any signer is accepted if the option is left out. `undefined` is
-   * refused, so that a missing setting does not turn the check off.
+   * Expected signer: `scbs_…`. If the option is absent, any signer is accepted. The value `undefined` is refused,
+   * so that a missing setting does not turn the check off.
    */
   signer?: string;
   /**
-   * Minimum `seq`, default 0. The `seq` of the last bundle that was opened for the environment
-   * refuses older bundles.
+   * Minimum sequence number (`seq`) of the bundle. Default: 0. Pass the `seq` of the last bundle that you have
+   * opened for the environment, so that older bundles are refused.
    */
   atLeast?: number | undefined;
   /** Current time in seconds since 1970. Default: the system clock. */
@@ -55,7 +55,7 @@ export interface BundledSecret {
   description?: string;
   /** Version of the value, from 1. */
   version: number;
-  /** Ancestor environment that the secret is inherited from, if any. */
+  /** Name of the ancestor environment from which the secret is inherited, if any. */
   inherited_from?: string;
   /** Time of the last change to the secret. */
   updated_at: string;
@@ -65,11 +65,11 @@ export interface BundledSecret {
 export interface Bundle {
   project: string;
   environment: string;
-  /** Sequence number, which grows with each bundle of an environment. */
+  /** Sequence number. It increases with each new bundle of an environment. */
   seq: number;
   created_at: string;
   expires_at?: string;
-  /** Public key of the signer. It is checked only if the option `signer` was given. */
+  /** Public key of the signer. It was compared with an expected key only if the option `signer` was given. */
   signer: string;
   /** Secrets, sorted by key. */
   secrets: BundledSecret[];
@@ -109,9 +109,9 @@ export interface SealedRecord {
   environment?: string | null;
   /** ID of the secret or other object that owns the record. */
   object: string;
-  /** Empty for objects without a key name. */
+  /** Key of the secret, or empty for an object without a key. */
   keyName: string;
-  /** 0n for objects without a version. */
+  /** Version of the secret, or `0n` for an object without versions. */
   version: bigint;
 }
 

@@ -4,8 +4,8 @@ export * from "./bundle.js";
 export type { ModuleSource } from "./source.js";
 
 /**
- * Loads the WebAssembly module `secrets-service/bundle.wasm`. Call it once, and wait for it before the
- * first call of another function. Errors are those of `fetch` and `WebAssembly`.
+ * Loads the WebAssembly module `secrets-service/bundle.wasm`. Call this function once, and await its result before
+ * you call another function. Errors of `fetch` and `WebAssembly` are thrown unchanged.
  *
  * @throws {SecretsError<"invalid">} if `source` is not a `ModuleSource`
  */

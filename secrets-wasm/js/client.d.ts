@@ -6,24 +6,24 @@ export type { ErrorKind, OperationError } from "./kinds.js";
 export type { AuditFilter } from "./iterators.js";
 export type * from "./operations.js";
 
-/** Options of a request, for the function `fetch` of a `Client`. */
+/** Options with which a `Client` calls its function `fetch`. */
 export interface FetchOptions {
   method: string;
   headers: Record<string, string>;
   body?: string;
   signal: AbortSignal;
   redirect: "manual";
-  /** Absent on platforms that lack this option; so is `credentials`. */
+  /** `cache` and `credentials` are absent on platforms that do not support them. */
   cache?: "no-store";
   credentials?: "omit";
 }
 
-/** Response of the function `fetch` of a `Client`: a `Response`, or an object with the same properties. */
+/** Response of the function `fetch` of a `Client`: a standard `Response`, or an object with the same properties. */
 export interface FetchResponse {
   readonly status: number;
   readonly type?: string;
   readonly headers: { get(name: string): string | null };
-  /** `ReadableStream` of bytes. Without one, `arrayBuffer` is called. */
+  /** `ReadableStream` of bytes. If it is absent, `arrayBuffer` is called instead. */
   readonly body?: unknown;
   arrayBuffer(): PromiseLike<ArrayBuffer>;
 }
@@ -31,14 +31,17 @@ export interface FetchResponse {
 /** Options of a `Client`. Unknown options are refused. */
 export interface ClientOptions {
   /**
-   * Service token (`env_…`), token of the identity provider, or credential of a command line login, or
-   * a function that returns the current token. The function is called for each request, and its errors
-   * are thrown as they are. Without a token, only public operations are allowed; `undefined` is refused.
+   * Service token (`env_…`), token of the identity provider, or credential of a command line login, or a function
+   * that returns the current token. The function is called for each request, and its errors are thrown unchanged.
+   * Without this option, only public operations are allowed; the value `undefined` is refused.
    */
   token?: string | (() => string | PromiseLike<string>);
-  /** Timeout of one request in milliseconds, including its token and its response. Default: 60,000. */
+  /**
+   * Timeout of one request in milliseconds. It includes getting the token and receiving the response. Default:
+   * 60,000.
+   */
   timeout?: number | undefined;
-  /** Timeout of a call in milliseconds, including retries and the time before them. Default: 90,000. */
+  /** Timeout of one call in milliseconds. It includes all retries and the waiting time before them. Default: 90,000. */
   totalTimeout?: number | undefined;
   /** Maximum size of a response in bytes. Default: 256 MiB. */
   maxResponseSize?: number | undefined;
@@ -47,11 +50,11 @@ export interface ClientOptions {
 }
 
 /**
- * HTTP client of a service. It has the same methods as a session of a service in memory.
+ * HTTP client of a service. It has the same methods as a `Session` of a `Service` in memory.
  *
- * If the service is overloaded (429) or unavailable (503) and names a time to wait, the request is sent
- * again after that time, within `totalTimeout`. Each further retry waits longer, and a call sends at most
- * 10 requests. A GET request is also sent again after 502 and 504 with a time to wait, and once if its
+ * If the service is overloaded (429) or unavailable (503) and its response contains a time to wait, the request is
+ * sent again after that time, within `totalTimeout`. Each further retry waits longer, and a call sends at most 10
+ * requests. A GET request is also sent again after the status 502 or 504 with a time to wait, and once if its
  * connection breaks. Redirects are not followed, since the token would be sent to another address.
  */
 export interface Client extends Operations {}
@@ -59,9 +62,9 @@ export class Client {
   /** `url` is the address of the service, such as `https://secrets.example.com`. */
   constructor(url: string | URL, options?: ClientOptions);
   /**
-   * Creates a client from the environment variables `SECRETS_URL`, and `SECRETS_TOKEN` or `SECRETS_TOKEN_FILE`.
-   * The file contains the token and is read once, in Node.js, Deno and Bun. Without both variables, the client
-   * has no token. `env` defaults to `process.env`; platforms without it, such as browsers, need an object.
+   * Creates a client from the environment variables `SECRETS_URL`, and `SECRETS_TOKEN` or `SECRETS_TOKEN_FILE`. The
+   * file contains the token and is read once, in Node.js, Deno and Bun. If neither of the last two is set, the
+   * client has no token. `env` defaults to `process.env`; platforms without it, such as browsers, need an object.
    *
    * @throws {SecretsError<"invalid">} a variable is missing or invalid, or the file cannot be read
    */

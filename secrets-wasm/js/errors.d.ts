@@ -1,4 +1,4 @@
-/** Invalid field of an input. `index` and `key` name the item of a list. */
+/** Invalid field of an input. If the input is a list, `index` and `key` identify the list item. */
 export interface FieldError {
   field: string;
   message: string;
@@ -6,13 +6,16 @@ export interface FieldError {
   key?: string;
 }
 
-/** Properties of an error. */
+/** Additional properties of an error. */
 export interface ErrorDetails {
   /** Error code, such as `already_exists`. */
   code?: string;
   /** If `kind` is `invalid`: the invalid fields, each with a message. */
   fields?: FieldError[];
-  /** If `kind` is `plan_limit`: the limited resource, the plan, its limit and the current count. */
+  /**
+   * `resource`, `plan`, `limit` and `current` are present if `kind` is `plan_limit`: the limited resource, the
+   * plan, its limit and the current count.
+   */
   resource?: string;
   plan?: string;
   limit?: number;
@@ -25,7 +28,7 @@ export interface ErrorDetails {
   retryAfter?: number;
 }
 
-/** Error as a plain object, for `postMessage` and JSON. */
+/** Error as a plain object that can be sent with `postMessage` or stored as JSON. */
 export interface ErrorJson<Kind extends string = string> extends ErrorDetails {
   kind: Kind;
   message: string;
@@ -34,7 +37,7 @@ export interface ErrorJson<Kind extends string = string> extends ErrorDetails {
 /** Error of this package. Never contains a secret value or a credential. */
 export class SecretsError<Kind extends string = string> extends Error implements ErrorDetails {
   constructor(kind: Kind, message: string, details?: ErrorDetails);
-  /** Kind of the error, for use in programs. */
+  /** Kind of the error. Programs should use it instead of the message. */
   kind: Kind;
   code?: string;
   fields?: FieldError[];
@@ -45,7 +48,10 @@ export class SecretsError<Kind extends string = string> extends Error implements
   status?: number;
   requestId?: string;
   retryAfter?: number;
-  /** Returns a plain object. `postMessage` and `structuredClone` drop the properties of an error. */
+  /**
+   * Returns the error as a plain object. Use it for `postMessage` and `structuredClone`, which drop the properties
+   * of an `Error`.
+   */
   toJSON(): ErrorJson<Kind>;
   /** Creates an error from the result of `toJSON`. */
   static fromJSON<Kind extends string>(json: ErrorJson<Kind>): SecretsError<Kind>;

@@ -1,10 +1,10 @@
 import type { SecretsError } from "./errors.js";
 
-/** Kind of an operation's error. */
+/** Kind of an error that an operation throws. */
 export type ErrorKind =
   /** A field of the input or another argument is invalid. */
   | "invalid"
-  /** The current state does not allow the operation for any caller; `code` names the reason. */
+  /** The current state does not allow the operation for any caller. `code` contains the reason. */
   | "refused"
   /** The credential is missing or not valid. */
   | "unauthenticated"
@@ -16,15 +16,15 @@ export type ErrorKind =
   | "not_found"
   /** An object with this name already exists. */
   | "conflict"
-  /** The object is not at the expected version. */
+  /** The object does not have the expected version. */
   | "stale"
   /** A limit of the plan would be exceeded. */
   | "plan_limit"
-  /** Too many requests. */
+  /** The caller has sent too many requests. */
   | "rate_limited"
   /** The service or a system that it needs cannot be reached now; a later retry may succeed. */
   | "unavailable"
-  /** Internal error, or a response of another server. */
+  /** Internal error of the service, or a response that does not come from the service. */
   | "internal";
 
 /** Error thrown by an operation. */

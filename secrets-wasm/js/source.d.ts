@@ -1,8 +1,11 @@
 import type { Bytes } from "./bundle.js";
 
-/** WebAssembly module: compiled, as bytes, as a response or a request, or its address. */
+/** WebAssembly module: a compiled module, its bytes, a response or request for it, or its address. */
 export type ModuleSource = (WebAssembly.Module & object) | Bytes | Response | Request | URL | string;
 
-/** Default export of `secrets-service/bundle.wasm` and `secrets-service/secrets.wasm`, if a bundler supports the import. */
+/**
+ * Type of the default export of `secrets-service/bundle.wasm` and `secrets-service/secrets.wasm`, for bundlers that
+ * support importing WebAssembly.
+ */
 declare const source: ModuleSource;
 export default source;

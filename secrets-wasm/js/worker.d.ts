@@ -3,7 +3,7 @@ import type { Bundle, Bytes, OpenOptions } from "./bundle.js";
 export { SecretsError, toRecord } from "./bundle.js";
 export type * from "./bundle.js";
 
-/** Options of a call in a worker. */
+/** Options of `openBundleInWorker`. */
 export interface WorkerOptions {
   /** Cancels the call, which then rejects with the reason of the signal. */
   signal?: AbortSignal | undefined;
@@ -12,10 +12,11 @@ export interface WorkerOptions {
 }
 
 /**
- * Opens a bundle in a worker, which is terminated afterwards: a passphrase takes up to a second of work,
- * and the memory of a worker is released as a whole. The bytes are copied.
+ * Opens a bundle in a new worker, so that the page stays responsive: a passphrase needs up to a second of
+ * computation. The worker is terminated afterwards, which releases all of its memory. The bytes of the bundle are
+ * copied.
  *
- * @throws {SecretsError<BundleRefusal | "invalid" | "internal">} `internal` with the code `worker_failed`
- *   or `timeout` if the worker does not start or answer
+ * @throws {SecretsError<BundleRefusal | "invalid" | "internal">} `internal` with the code `worker_failed` or
+ * `timeout` if the worker does not start or does not respond
  */
 export function openBundleInWorker(bundle: Bytes, options: OpenOptions, call?: WorkerOptions): Promise<Bundle>;

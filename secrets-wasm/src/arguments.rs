@@ -1,4 +1,4 @@
-//! Named arguments: the fields of a JavaScript object.
+//! Named arguments of a function that JavaScript calls: the fields of an object.
 
 use js_sys::{Error, JsString, Reflect, Uint8Array};
 use secrets_core::crypto::Key;
@@ -10,12 +10,12 @@ use zeroize::Zeroizing;
 
 use crate::failure::invalid;
 
-/// Object that holds the arguments.
+/// JavaScript object whose fields are the arguments.
 pub(crate) struct Arguments<'a>(pub(crate) &'a JsValue);
 
 impl Arguments<'_> {
-    /// Reads a required argument. An error names the argument but does not contain its value, which
-    /// may be a key.
+    /// Reads a required argument. The error contains the name of the argument but not its value,
+    /// which may be a key.
     pub(crate) fn get<T>(
         &self,
         name: &str,
@@ -24,7 +24,7 @@ impl Arguments<'_> {
         read(&self.value(name)).ok_or_else(|| invalid(name, "is missing or invalid"))
     }
 
-    /// Reads an optional argument.
+    /// Reads an optional argument. Returns `None` if it is null or undefined.
     pub(crate) fn get_if_any<T>(
         &self,
         name: &str,
@@ -56,8 +56,8 @@ pub(crate) fn id(value: &JsValue) -> Option<Uuid> {
     ids::parse(&value.as_string()?)
 }
 
-/// Converts a JavaScript number to an integer; `None` if the value does not fit. wasm-bindgen's own
-/// conversion would wrap around.
+/// Converts a JavaScript number to an integer. Returns `None` if the integer type cannot represent
+/// it. The conversion of wasm-bindgen would wrap around instead.
 pub(crate) fn number<N: TryFromJsValue>(value: &JsValue) -> Option<N>
 where
     JsValue: PartialEq<N>,

@@ -1,4 +1,4 @@
-//! Opening bundles, the encrypted exports of an environment, without a server.
+//! Opening bundles (the encrypted exports of an environment) without a server.
 
 use js_sys::Error;
 use secrets_core::bundle::{BundleError, BundleMetadata, BundledSecret, Opener, Signer, Unlock};
@@ -47,7 +47,7 @@ fn opener(given: &Arguments<'_>) -> Result<Opener, Error> {
     })
 }
 
-/// Reads the credential: exactly one of `passphrase`, `key` and `privateKey`.
+/// Reads the credential that opens a bundle: exactly one of `passphrase`, `key` and `privateKey`.
 fn unlock(given: &Arguments<'_>) -> Result<Unlock, Error> {
     let key = given.get_if_any("key", |text| text.as_string()?.parse().ok())?;
     let private = given.get_if_any("privateKey", |text| text.as_string()?.parse().ok())?;
@@ -63,7 +63,8 @@ fn unlock(given: &Arguments<'_>) -> Result<Unlock, Error> {
     }
 }
 
-/// Reads an integer that JavaScript can represent exactly.
+/// Converts a JavaScript number to an integer. Returns `None` if JavaScript cannot represent the
+/// number exactly.
 fn whole(value: &JsValue) -> Option<u64> {
     let max = js_sys::Number::MAX_SAFE_INTEGER;
     let number = value.as_f64().filter(|number| (0.0..=max).contains(number))?;
@@ -76,7 +77,7 @@ fn whole(value: &JsValue) -> Option<u64> {
     (number.fract() == 0.0).then_some(whole)
 }
 
-/// Reads a time in seconds since 1970.
+/// Converts a number of seconds since 1970 to a time.
 fn time(value: &JsValue) -> Option<Time> {
     Time::from_timestamp(i64::from(number::<u32>(value)?), 0)
 }

@@ -1,4 +1,5 @@
-//! Clock of the JavaScript engine, since WebAssembly has no operating system.
+//! Clock of the JavaScript engine. It is used because WebAssembly has no access to the operating
+//! system.
 
 use js_sys::Date;
 use secrets_core::model::Time;

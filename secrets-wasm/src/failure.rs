@@ -1,21 +1,23 @@
-//! Thrown errors: JavaScript `Error` objects with a `kind` and, for some kinds, more fields.
+//! Errors that are thrown to JavaScript: `Error` objects with a `kind` and, for some kinds, more
+//! fields.
 
 use js_sys::{Error, JsString, Reflect};
 use wasm_bindgen::JsValue;
 
-/// Creates an error with a `kind`.
+/// Creates a JavaScript error with a `kind`.
 pub(crate) fn failure(kind: &str, message: &str) -> Error {
     let error = Error::new(message);
     set(&error, "kind", &JsString::from(kind));
     error
 }
 
-/// Creates the error for an invalid argument.
+/// Creates the error for an invalid argument, with its name and the violated rule.
 pub(crate) fn invalid(name: &str, rule: &str) -> Error {
     failure("invalid", &format!("{name} {rule}"))
 }
 
-/// Converts an error of secrets-core. The result has the fields of the HTTP error body.
+/// Converts an error of secrets-core to a JavaScript error, with the same fields as the body of an
+/// HTTP error response.
 #[cfg(any(feature = "formats", feature = "service"))]
 pub(crate) fn refused(error: &secrets_core::model::Error) -> Error {
     use secrets_core::model::ErrorBody;

@@ -1,4 +1,4 @@
-//! Text formats of secrets: parsing and rendering.
+//! Text formats of secrets, such as dotenv: parsing and rendering.
 
 use std::str::FromStr;
 
@@ -19,7 +19,7 @@ struct Pair {
     value: String,
 }
 
-/// Parses the secrets in a text, in their order.
+/// Parses the secrets in a text of the given format. Their order is kept.
 #[wasm_bindgen(skip_typescript)]
 pub fn parse(text: &str, format: &str) -> Result<JsValue, Error> {
     let secrets = known::<Form>(format).and_then(|form| form.read(text, "text"));
@@ -27,7 +27,8 @@ pub fn parse(text: &str, format: &str) -> Result<JsValue, Error> {
     to_js(&pairs)
 }
 
-/// Renders secrets as text. `name` is the name of the Kubernetes Secret.
+/// Renders secrets as text in a format. `name` is the name of the Kubernetes Secret, for the format
+/// that needs one.
 #[wasm_bindgen(skip_typescript)]
 pub fn render(secrets: &JsValue, format: &str, name: Option<String>) -> Result<String, Error> {
     let secrets: Vec<Pair> = from_js("secrets", secrets)?;

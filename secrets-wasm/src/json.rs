@@ -14,7 +14,8 @@ pub(crate) fn to_js(value: &impl Serialize) -> Result<JsValue, Error> {
     JSON::parse(&text).map_err(|_| broken())
 }
 
-/// Converts a value from JavaScript with `JSON.stringify`, which leaves out undefined fields.
+/// Converts a JavaScript value to a Rust value. Uses `JSON.stringify`, which omits undefined
+/// fields. `name` is the name of the argument, for the error.
 #[cfg(any(feature = "formats", feature = "service"))]
 pub(crate) fn from_js<T: serde::de::DeserializeOwned>(
     name: &str,

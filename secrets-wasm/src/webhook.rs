@@ -1,4 +1,4 @@
-//! Verifying webhook deliveries, for receivers.
+//! Verification of webhook deliveries, for programs that receive them.
 
 use js_sys::Error;
 use secrets_core::crypto::WebhookSecret;

@@ -26,7 +26,10 @@ function Short({ value }) {
   </span>`;
 }
 
-/** Describes a staged change, and its conflict if there is one. @param {any} grid @param {any} change @param {boolean} isConflict */
+/**
+ * Describes a staged change, and its conflict if any, for screen readers.
+ * @param {any} grid @param {any} change @param {boolean} isConflict
+ */
 const stagedLabel = (grid, change, isConflict) =>
   [isConflict ? words.edit.conflict : words.edit.unsaved, changeText(grid, change)].join(": ");
 
@@ -36,7 +39,10 @@ function StagedMark({ grid, change, isConflict }) {
     <span class="text">${changeText(grid, change)}</span>`;
 }
 
-/** Buttons of the active cell, for people who use a pointer. With a keyboard, shortcuts do the same. @param {{ isShown: boolean }} properties */
+/**
+ * Buttons of the active cell, for people who use a pointer. Keyboard shortcuts do the same.
+ * @param {{ isShown: boolean }} properties
+ */
 function Actions({ isShown }) {
   const label = isShown ? words.cell.hide : words.cell.reveal;
   return html`<span class="tools" aria-hidden="true">
@@ -45,7 +51,10 @@ function Actions({ isShown }) {
   </span>`;
 }
 
-/** Marks of the other environments, in a narrow window. @param {{ grid: any, row: any, place: number }} properties */
+/**
+ * Icons for the same key in the other environments, in a narrow window.
+ * @param {{ grid: any, row: any, place: number }} properties
+ */
 function Others({ grid, row, place }) {
   const environments = grid.environments.value;
   return html`<span class="others" aria-hidden="true">
@@ -58,7 +67,8 @@ function Others({ grid, row, place }) {
 
 /**
  * @param {{ grid: import("./state.js").GridState, row: import("./marks.js").Row, index: number, place: number,
- *   column: number, hasOthers: boolean }} properties `place` is that of the environment, `column` the visible one
+ * column: number, hasOthers: boolean }} properties `place` is the index of the environment, `column` the visible
+ * column
  */
 export function Cell({ grid, row, index, place, column, hasOthers }) {
   const id = cellId(index, column);

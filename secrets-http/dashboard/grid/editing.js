@@ -8,7 +8,7 @@ import { changeId, inheritorsOf, ownVersion, redo, stage, undo, unstage } from "
 /** @typedef {import("./state.js").GridState} GridState */
 /** @typedef {import("./staged.js").Change} Change */
 
-/** Number of characters of a generated value: 190 bits. */
+/** Number of characters of a generated value: 190 random bits. */
 const GENERATED = 32;
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
@@ -27,7 +27,7 @@ export function generated() {
 /** True if the caller may change secrets of an environment. @param {{ role: string }} environment */
 export const isWritable = ({ role }) => role === "write" || role === "admin";
 
-/** True if an environment has a name of production environments, whose changes need a confirmation. */
+/** True for the name of a production environment. Saving changes to it needs a confirmation. */
 export const isProduction = (/** @type {string} */ name) => ["production", "prod", "live"].includes(name.toLowerCase());
 
 /**
@@ -36,7 +36,7 @@ export const isProduction = (/** @type {string} */ name) => ["production", "prod
  */
 
 /**
- * Returns a cell, or the active one, if the caller may change it. Secrets that a rotation writes are not changed.
+ * Returns a cell (default: the active one), or `null` if the caller may not change it or a rotation writes it.
  * @param {GridState} grid @param {{ row?: import("./marks.js").Row, place: number, environment?: import("./marks.js").Environment }} [cell]
  * @returns {Editable | null}
  */
@@ -56,7 +56,7 @@ export function editable(grid, { row, place, environment } = grid.target()) {
 }
 
 /**
- * Returns the environments from which the value of a key can be copied.
+ * Returns the environments from which the caller can copy the value of a key.
  * @param {GridState} grid @param {string} key @param {string} environment ID of the environment that gets the copy
  */
 export function sources(grid, key, environment) {
@@ -73,10 +73,16 @@ export function stageAll(grid, changes) {
   grid.staged.value = stage(grid.staged.value, changes);
 }
 
-/** Returns the selected cells that the caller may change, or the active one. @param {GridState} grid */
+/**
+ * Returns the selected cells (default: the active one) that the caller may change.
+ * @param {GridState} grid
+ */
 export const editables = (grid) => grid.targets().flatMap((cell) => editable(grid, cell) ?? []);
 
-/** Stages the same change of all selected cells, as one step. @param {GridState} grid @param {"hide" | "delete" | "set"} action */
+/**
+ * Stages the same change for all selected cells, as one step for undo.
+ * @param {GridState} grid @param {"hide" | "delete" | "set"} action
+ */
 function stageSelected(grid, action) {
   const isOpen = (/** @type {Editable} */ at) => action === "set" || (action === "hide" ? at.isHidable : at.isRemovable);
   const changes = editables(grid).filter(isOpen).map(({ key, environment, secret }) => {
@@ -94,7 +100,7 @@ export function lastText(grid) {
   return change ? `${change.key}, ${name}: ${changeText(grid, change)}. ` : "";
 }
 
-/** Describes a change in words. @param {GridState} grid @param {Change} change */
+/** Describes a staged change in words. @param {GridState} grid @param {Change} change */
 export function changeText(grid, change) {
   const { environments, keys } = grid.comparison.value;
   const text = words.edit.change;
@@ -107,7 +113,10 @@ export function changeText(grid, change) {
   return from ? text.uncovered(from) : text.delete;
 }
 
-/** Describes the effect of a change on other environments. @param {GridState} grid @param {Change} change */
+/**
+ * Describes the effect of a change on the environments that inherit the key.
+ * @param {GridState} grid @param {Change} change
+ */
 export function consequence(grid, change) {
   if (change.action === "describe") return "";
   const inheritors = inheritorsOf(change, grid.comparison.value);
@@ -127,8 +136,7 @@ export function discard(grid) {
 }
 
 /**
- * Performs an editing action: changes the staged changes, or opens a window. Returns false for any
- * other action.
+ * Performs an editing action: stages or discards changes, or opens a window. Returns false for any other action.
  * @param {GridState} grid @param {string} action
  */
 export function edit(grid, action) {

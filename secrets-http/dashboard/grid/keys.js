@@ -7,8 +7,7 @@
  */
 
 /**
- * Returns the cell to which a key moves, or `null` if the key does not move. With Shift, the key
- * extends the selection to this cell.
+ * Returns the cell to which a key press moves, or `null` for other keys. With Shift, it extends the selection.
  * @param {Key} event @param {Place} from @param {Size} size
  * @returns {Place | null}
  */
@@ -54,7 +53,7 @@ export function moved(event, { row, column }, { rows, columns, page }) {
 const LETTERS = { G: "generate", p: "copyTo", c: "copy", e: "edit", n: "add", h: "history", x: "hideHere", "/": "filter", "?": "legend", R: "revealColumn" };
 
 /**
- * Returns the action of a key, or `null`.
+ * Returns the action of a key press, or `null`.
  * @param {Key} event @param {boolean} hasLetters
  * @returns {Action | null}
  */

@@ -15,7 +15,7 @@ import { words } from "../words.js";
 export const hasValue = (secret) => secret !== null && !["hidden", "inherited_hidden"].includes(secret.state);
 
 /**
- * Returns the mark of a cell.
+ * Returns the mark of a cell: the state of its secret.
  * @param {Row} row @param {number} column @param {Environment} environment
  * @returns {Mark}
  */
@@ -31,7 +31,7 @@ export function markOf(row, column, environment) {
 }
 
 /**
- * Returns the short text beside the mark.
+ * Returns the short text beside the mark, such as a version.
  * @param {Mark} mark @param {Secret | null} secret
  */
 export function shortText(mark, secret) {
@@ -69,7 +69,7 @@ function meaning(mark, secret) {
 }
 
 /**
- * Names the other environments with the same value, if equal values are marked.
+ * Names the other environments with the same value. Empty if equal values were not requested.
  * @param {Row} row @param {number} column @param {Environment[]} environments
  */
 export function equals(row, column, environments) {
@@ -89,7 +89,7 @@ export const SHOWS = ["missing", "override", "hidden", "managed", "recent"];
 const RECENT = 7 * 24 * 3_600_000;
 
 /**
- * True if a row has a cell of this kind.
+ * True if a row has a cell that the filter `show` selects.
  * @param {Row} row @param {Show} show @param {Environment[]} environments
  */
 export function isShown(row, show, environments, now = Date.now()) {
@@ -102,7 +102,7 @@ export function isShown(row, show, environments, now = Date.now()) {
 }
 
 /**
- * Returns the rows whose key or description contains the text, and that have a cell of one of the kinds.
+ * Returns the rows whose key or description contains the text and, if there are filters, that a filter selects.
  * @param {Comparison} comparison @param {string} text @param {ReadonlySet<Show>} shows
  */
 export function filtered({ keys, environments }, text, shows) {
@@ -113,7 +113,7 @@ export function filtered({ keys, environments }, text, shows) {
   });
 }
 
-/** Returns the first description among a row's secrets. @param {Row} row */
+/** Returns the first description of a secret in a row. @param {Row} row */
 export const description = (row) => row.cells.find((cell) => cell?.description)?.description ?? "";
 
 /**

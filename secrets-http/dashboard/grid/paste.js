@@ -11,8 +11,7 @@ const MAX_BYTES = 4 * 1024 * 1024;
 /** @typedef {import("./state.js").GridState} GridState */
 
 /**
- * Texts that another screen gives to a project that is opened, by the name of the project. They are only in the memory
- * of the page.
+ * Texts to import into a project that is then opened, by its slug. They are only in the memory of the page.
  * @type {Map<string, string>}
  */
 export const given = new Map();
@@ -27,7 +26,10 @@ export async function textOf(file) {
 /** True if a dialog is open. Pasted text and dropped files are then ignored by the grid. */
 export const isBusy = () => document.querySelector("dialog[open]") !== null;
 
-/** Shows the changes that a text would make. @param {GridState} grid @param {number | undefined} place @param {string} text */
+/**
+ * Opens a window with the changes that a text would make in the environment at index `place`.
+ * @param {GridState} grid @param {number | undefined} place @param {string} text
+ */
 export async function offer(grid, place, text) {
   try {
     (await import("../windows/paste.js")).offer(grid, place, text);
@@ -36,14 +38,17 @@ export async function offer(grid, place, text) {
   }
 }
 
-/** Returns the place of the visible environment below the pointer. @param {GridState} grid @param {DragEvent} event */
+/**
+ * Returns the index of the environment below the pointer, or else of the active environment.
+ * @param {GridState} grid @param {DragEvent} event
+ */
 function placeBelow(grid, event) {
   const element = event.target instanceof Element ? event.target : null;
   const cell = element?.closest("[aria-colindex]")?.getAttribute("aria-colindex");
   return cell && Number(cell) >= 2 ? Number(cell) - 2 : (grid.target().place ?? grid.columns.value[0]);
 }
 
-/** Listens for dropped files. @param {(file: File, event: DragEvent) => void} onFile */
+/** Listens for files dropped on the page. @param {(file: File, event: DragEvent) => void} onFile */
 export function useDrop(onFile) {
   useEffect(() => {
     const onDragOver = (/** @type {DragEvent} */ event) => {
@@ -65,7 +70,10 @@ export function useDrop(onFile) {
   }, []);
 }
 
-/** Listens for pasted text and dropped files. @param {GridState} grid */
+/**
+ * Imports pasted text and dropped files.
+ * @param {GridState} grid
+ */
 export function usePaste(grid) {
   useDrop(async (file, event) => {
     const place = placeBelow(grid, event);

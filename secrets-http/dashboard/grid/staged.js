@@ -31,7 +31,7 @@ export const ownVersion = (secret) =>
 const step = (staged, changes) => ({ changes, past: [...staged.past, staged.changes].slice(-MAX_STEPS), future: [] });
 
 /**
- * Combines a change with the staged one of the same cell: a description and a value do not exclude each other.
+ * Combines a change with the staged change of the same cell. A new description and a new value are both kept.
  * @param {Change | undefined} before @param {Change} next
  * @returns {Change | null} `null` if nothing remains to be changed
  */
@@ -103,7 +103,8 @@ export function rebase(staged, id, version) {
 /**
  * Returns the changes in the form that `POST …/changes` takes.
  * @param {Changes} changes
- * @param {{ hasVersions?: boolean }} [options] without versions, for a dry run that asks whether all are made already
+ * @param {{ hasVersions?: boolean }} [options] without versions, for a dry run that checks whether all changes are
+ * already made
  */
 export function planOf(changes, { hasVersions = true } = {}) {
   return [...changes.values()].map(({ base, ...change }) =>
@@ -112,7 +113,7 @@ export function planOf(changes, { hasVersions = true } = {}) {
 }
 
 /**
- * Returns the changes whose secret is no longer at the version on which they are based, as ID and current version.
+ * Returns the IDs of changes whose secret was changed in the meantime, with its current version.
  * @param {Changes} changes
  * @param {import("./marks.js").Comparison} comparison
  * @returns {Map<string, number>}
@@ -130,7 +131,7 @@ export function conflictsOf(changes, { environments, keys }) {
 }
 
 /**
- * Returns the comparison with a row for each key that is only staged.
+ * Returns the comparison with a row for each key that exists only in a staged change.
  * @param {import("./marks.js").Comparison} comparison @param {Changes} changes
  * @returns {import("./marks.js").Comparison}
  */
@@ -145,8 +146,7 @@ export function withNewKeys(comparison, changes) {
 }
 
 /**
- * Names the environments that inherit the key from the changed environment, so that the change
- * affects them.
+ * Names the environments that inherit the key from the changed environment. The change affects them too.
  * @param {Change} change @param {import("./marks.js").Comparison} comparison
  */
 export function inheritorsOf({ environment, key }, { environments, keys }) {

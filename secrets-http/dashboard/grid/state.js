@@ -26,33 +26,33 @@ export class GridState {
   shows = signal(/** @type {ReadonlySet<Show>} */ (new Set(SHOWS.filter((show) => parameter("show").split(",").includes(show)))));
   isEqual = signal(false);
   isLegendOpen = signal(false);
-  /** Index of an environment, while the user is asked whether to reveal all its values. */
+  /** Index of the environment for which the user is asked whether to reveal all values. */
   asked = signal(/** @type {number | null} */ (null));
-  /** Index of the one environment that a narrow window shows. */
+  /** Index of the only environment that a narrow window shows. */
   narrow = signal(0);
   /** Active cell: its key, and the number of its visible column. The first column contains the keys. */
   active = signal(/** @type {{ key: string, column: number }} */ ({ key: "", column: 1 }));
-  /** Cells that are selected together. */
+  /** Corners of the selected cells; `null` for no selection. */
   range = signal(/** @type {import("./selection.js").Range | null} */ (null));
   /** True while the user chooses the environment to which the selected values are copied. */
   isCopying = signal(false);
-  /** Cells that another user has just changed. */
+  /** Cells marked because another user has just changed them. */
   flashes = signal(/** @type {ReadonlySet<string>} */ (new Set()));
-  /** True if the value of the active cell must be selected once it is shown. */
+  /** True if the text of the active value must be selected once it is shown. */
   isSelecting = signal(false);
 
-  /** Changes that are not saved. */
+  /** Changes that are not saved yet, with the steps for undo and redo. */
   staged = signal(NOTHING_STAGED);
   isReviewing = signal(false);
   isSaving = signal(false);
-  /** True if a response to saving was lost, so that the changes may have been made. */
+  /** True if the response to a save was lost, so that the changes may have been made. */
   isUncertain = signal(false);
   refusal = signal(/** @type {import("../windows/save.js").Refusal | null} */ (null));
-  /** Cell that is edited, or `new` for a new key. */
+  /** Cell in the editor window, or `new` for a new key. */
   editing = signal(/** @type {import("./editing.js").Editable | "new" | null} */ (null));
   /** Changes that a pasted text or a dropped file would make. */
   pasted = signal(/** @type {ReturnType<typeof import("../windows/paste.js").planOfText> | null} */ (null));
-  /** Key whose history is shown. */
+  /** Key whose history window is open. */
   historyOf = signal(/** @type {string | null} */ (null));
 
   /** True if a window is open over the grid. */
@@ -80,13 +80,13 @@ export class GridState {
     return isNarrow.value ? all.slice(this.narrow.value, this.narrow.value + 1) : all;
   });
 
-  /** Number of rows with each kind of cell. */
+  /** Number of rows that each filter selects. */
   counts = computed(() => {
     const { keys, environments } = this.comparison.value;
     return SHOWS.map((show) => keys.filter((row) => isShown(row, show, environments)).length);
   });
 
-  /** Row and column of the active cell; the first row if its key is not in the list. */
+  /** Row and column of the active cell; row 0 if the filter hides its key. */
   place = computed(() => {
     const { key, column } = this.active.value;
     return { row: this.places.value.get(key) ?? 0, column: Math.min(column, this.columns.value.length) };
@@ -122,7 +122,7 @@ export class GridState {
     this.range.value = { from: { key: first, column: of }, to: { key: last, column: of } };
   }
 
-  /** Key and column of the active cell, which is in the first row if the filter hides its key. */
+  /** Returns key and column of the active cell; the first key if the filter hides its key. */
   activePlace() {
     const { row, column } = this.place.value;
     return { key: this.rows.value[row]?.key ?? "", column };
@@ -138,12 +138,12 @@ export class GridState {
     return rows.flatMap((row) => places.map((place) => ({ row, place, environment: this.environments.value[place] })));
   }
 
-  /** True if a cell is one of several that are selected. @param {string} key @param {number} column */
+  /** True if several cells are selected, among them this one. @param {string} key @param {number} column */
   isSelected(key, column) {
     return contains(this.selection.value, this.places.value.get(key), column);
   }
 
-  /** Returns the active row and environment; `environment` is absent in the column of the keys. */
+  /** Returns row and environment of the active cell; no environment in the column of the keys. */
   target() {
     const { row, column } = this.place.value;
     const place = this.columns.value[column - 1];
@@ -159,7 +159,10 @@ export class GridState {
     return place.column === column && this.places.value.get(key) === place.row;
   }
 
-  /** Moves to the cell of a key, which the filter must not hide. @param {string} key @param {string} environment */
+  /**
+   * Moves to the cell of a key in an environment. The filter must not hide the key.
+   * @param {string} key @param {string} environment
+   */
   goTo(key, environment) {
     if (!this.places.value.has(key)) this.clear();
     const place = this.environments.value.findIndex(({ id }) => id === environment);

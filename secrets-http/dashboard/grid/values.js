@@ -5,7 +5,7 @@ import { signal } from "@preact/signals";
 /** Time after which a value is hidden again, in milliseconds. */
 export const SHOWN_FOR = 30_000;
 
-/** Time after which values are hidden when the page is not visible, in milliseconds. */
+/** Time after which values are hidden if the page is not visible, in milliseconds. */
 const UNSEEN_FOR = 10_000;
 
 /**
@@ -16,7 +16,7 @@ const UNSEEN_FOR = 10_000;
 /** @type {Shown} */
 const HIDDEN = { state: "hidden" };
 
-/** Values of one project, by environment ID and key. */
+/** Revealed values of a project's secrets, by environment ID and key. */
 export class Values {
   /** @type {Map<string, import("@preact/signals").Signal<Shown>>} */
   #cells = new Map();
@@ -32,7 +32,10 @@ export class Values {
     document.addEventListener("visibilitychange", this.#onVisibility);
   }
 
-  /** Returns the state of the value in a cell. @param {string} environment @param {string} key */
+  /**
+   * Returns the state of a value: hidden, loading, shown or failed.
+   * @param {string} environment @param {string} key
+   */
   of(environment, key) {
     const id = `${environment}/${key}`;
     let cell = this.#cells.get(id);
@@ -40,7 +43,7 @@ export class Values {
     return cell;
   }
 
-  /** Reads and shows a value. @param {string} environment @param {string} key */
+  /** Loads and shows a value. @param {string} environment @param {string} key */
   async reveal(environment, key) {
     const cell = this.of(environment, key);
     /** @type {Shown} */
@@ -55,7 +58,10 @@ export class Values {
     }
   }
 
-  /** Shows a value for a time. @param {string} environment @param {string} key @param {string} value */
+  /**
+   * Shows a value for the time `SHOWN_FOR`.
+   * @param {string} environment @param {string} key @param {string} value
+   */
   show(environment, key, value) {
     this.of(environment, key).value = { state: "shown", value };
     const id = `${environment}/${key}`;

@@ -4,7 +4,7 @@
 const OVERSCAN = 12;
 
 /**
- * Returns the first row to render, and the row after the last.
+ * Returns the index of the first row to render, and the index after the last.
  * @param {{ scrollTop: number, height: number, rowHeight: number, count: number }} view
  */
 export function windowOf({ scrollTop, height, rowHeight, count }) {
@@ -15,7 +15,7 @@ export function windowOf({ scrollTop, height, rowHeight, count }) {
 }
 
 /**
- * Returns the scroll position at which a row is visible, as near as possible to the current one.
+ * Returns the scroll position nearest to the current one at which a row is visible.
  * @param {{ row: number, scrollTop: number, height: number, rowHeight: number }} view
  */
 export function scrolledTo({ row, scrollTop, height, rowHeight }) {

@@ -7,12 +7,15 @@ import { Dialog } from "./dialog.js";
 import { html } from "./html.js";
 import { errorText, sentence } from "./states.js";
 
-/** Returns the error of a field. @param {any} error @param {string} name */
+/**
+ * Returns the error of a request for one field.
+ * @param {any} error @param {string} name
+ */
 const ofField = (error, name) =>
   error?.details?.fields?.find?.((/** @type {any} */ { field }) => field === name || field.startsWith(`${name}[`) || field.startsWith(`${name}.`));
 
 /**
- * Control with its label, hint and error. `control` is a function of the attributes that bind them.
+ * Form control with its label, hint and error. `control` renders it with the attributes that connect them.
  * @param {{ label: string, name: string, hint?: any, error?: any, control: (bound: Record<string, any>) => any }} properties
  */
 export function Field({ label, name, hint, error, control }) {
@@ -28,11 +31,17 @@ export function Field({ label, name, hint, error, control }) {
   </div>`;
 }
 
-/** Text field in which a name is typed to confirm. @param {{ label: string, error: any, value: string, onChange: (value: string) => void }} properties */
+/**
+ * Text field in which the user types a name to confirm an action.
+ * @param {{ label: string, error: any, value: string, onChange: (value: string) => void }} properties
+ */
 export const Typed = ({ label, error, value, onChange }) => html`<${Field} label=${label} name="confirm" error=${error}
   control=${(/** @type {any} */ bound) => html`<input ...${bound} type="text" autocomplete="off" spellcheck=${false} value=${value} onInput=${(/** @type {any} */ { target }) => onChange(target.value)} />`} />`;
 
-/** Error of a request, without the errors that are shown at fields. @param {{ error: any, fields?: string[] }} properties */
+/**
+ * Error of a request, without the errors that are shown beside the fields in `fields`.
+ * @param {{ error: any, fields?: string[] }} properties
+ */
 export function RequestError({ error, fields = [] }) {
   if (!error) return null;
   const isAtField = fields.some((name) => ofField(error, name));
@@ -43,7 +52,10 @@ export function RequestError({ error, fields = [] }) {
   </div>`;
 }
 
-/** Sends a request, unless the previous one is still running. @param {(input: any) => Promise<unknown>} request */
+/**
+ * Returns the state of a request and the function that sends it. Only one request runs at a time.
+ * @param {(input: any) => Promise<unknown>} request
+ */
 export function useRequest(request) {
   const [state, setState] = useState(/** @type {{ isBusy: boolean, error?: any }} */ ({ isBusy: false }));
   const isBusy = useRef(false);
@@ -64,7 +76,7 @@ export function useRequest(request) {
 }
 
 /**
- * Dialog with a form, which sends a request and closes when the request has succeeded.
+ * Dialog with a form that sends a request. It closes when the request has succeeded.
  * @param {{
  *   title: string, submit: string, isDangerous?: boolean, isReady?: boolean, fields?: string[], onClose: () => void,
  *   request: () => Promise<unknown>, children?: (error: any) => any

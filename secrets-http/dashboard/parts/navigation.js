@@ -12,15 +12,18 @@ const SEQUENCE = 1_500;
 
 /** @typedef {{ name: string, path: string }} Link */
 
-/** True between the use of a link and the display of its section. */
+/** True from the use of a navigation link until its section is shown. The link then gets the focus. */
 let isFollowed = false;
 
 const follow = () => void (isFollowed = true);
 
-/** True if this element takes typed letters as text. @param {EventTarget | null} target */
+/**
+ * True if an element uses typed letters itself, such as a text field.
+ * @param {EventTarget | null} target
+ */
 const isText = (target) => target instanceof Element && target.closest("input, textarea, select, dialog") !== null;
 
-/** Opens a section after `g` and its first letter. @param {Link[]} links */
+/** Opens a section after `g` and the letter of the section. @param {Link[]} links */
 function useLetters(links) {
   useEffect(() => {
     let begun = -Infinity;

@@ -14,7 +14,7 @@ const notice = signal(/** @type {Notice | null} */ (null));
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 
-/** Shows a notice instead of the current one. @param {Notice} next */
+/** Shows a notice, and removes the previous one. @param {Notice} next */
 export function notify(next) {
   notice.value = next;
   clearTimeout(timer);

@@ -8,7 +8,7 @@ import { words } from "../words.js";
 import { Dialog } from "./dialog.js";
 import { html } from "./html.js";
 
-/** Time after which a skeleton is shown while loading, in milliseconds. */
+/** Time after which a skeleton is shown for content that is still loading, in milliseconds. */
 const SKELETON_DELAY = 150;
 
 /** Skeleton: rows without text, shown while the content is loading. @param {{ rows: number }} properties */
@@ -60,7 +60,10 @@ export function Failed({ error, onRetry }) {
   <//>`;
 }
 
-/** Sign-in method of this server. @param {{ isAgain?: boolean }} properties */
+/**
+ * Button to sign in, or a text if this server has no such button.
+ * @param {{ isAgain?: boolean }} properties
+ */
 function SignInWays({ isAgain = false }) {
   const settings = signIn.value;
   if (!settings) return html`<${Skeleton} rows=${1} />`;

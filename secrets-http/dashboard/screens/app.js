@@ -12,7 +12,10 @@ import { words } from "../words.js";
 import { Project } from "./project.js";
 import { Projects } from "./projects.js";
 
-/** Modules of the sections, which are loaded when they are opened. @type {Record<string, () => Promise<any>>} */
+/**
+ * Functions that load the module of a section when it is opened.
+ * @type {Record<string, () => Promise<any>>}
+ */
 const SECTIONS = {
   account: () => import("../sections/account.js"),
   access: () => import("../sections/access.js"),

@@ -29,11 +29,13 @@ import { words } from "../words.js";
 /** Time for which a changed cell is marked, in milliseconds. */
 const FLASH = 4_000;
 
-/** The comparison that is shown: its ETag, and the number of its request. @typedef {{ etag: string | null, sent: number, shown: number }} Known */
+/**
+ * ETag of the comparison that is shown, number of requests sent, and number of the request that is shown. @typedef
+ * {{ etag: string | null, sent: number, shown: number }} Known
+ */
 
 /**
- * Loads the comparison again, and marks what has changed. A quiet refresh follows a change of this page. `along` runs in the
- * step that shows the comparison.
+ * Loads the comparison again, and marks changed cells unless `isQuiet`. `along` runs in the update that shows it.
  * @param {GridState} grid @param {Known} known @param {{ isQuiet?: boolean, along?: () => void }} [options]
  */
 async function refresh(grid, known, { isQuiet = false, along = () => {} } = {}) {
@@ -58,7 +60,10 @@ async function refresh(grid, known, { isQuiet = false, along = () => {} } = {}) 
   notify({ text: words.changedSecrets(changed.length, names.join(", ")) });
 }
 
-/** Copies the values of several cells. @param {GridState} grid @param {(environment: string, key: string) => Promise<string>} read */
+/**
+ * Copies the selected values to the clipboard.
+ * @param {GridState} grid @param {(environment: string, key: string) => Promise<string>} read
+ */
 function copyMany(grid, read) {
   const failed = () => notify({ text: words.errors.network, isBad: true });
   import("../windows/selected.js").then(({ copySelected }) => copySelected(grid, read), failed);
@@ -105,7 +110,10 @@ function NoRows({ grid }) {
   return html`<${Empty} title=${words.grid.empty} actions=${add}><p>${words.grid.emptyText}</p><pre><code>${example}</code></pre><//>`;
 }
 
-/** Asks before changes that are not saved are lost, and opens the review with Ctrl-S anywhere. @param {GridState} grid */
+/**
+ * Asks before unsaved changes are lost, and opens the review with Ctrl-S anywhere on the page.
+ * @param {GridState} grid
+ */
 function useStaged(grid) {
   useEffect(() => {
     const hasChanges = () => grid.staged.value.changes.size > 0;
@@ -127,7 +135,10 @@ function useStaged(grid) {
   }, []);
 }
 
-/** Windows over the grid, which are loaded after the grid is shown. @param {{ grid: GridState, reload: any, read: any }} properties */
+/**
+ * Windows over the grid. Their code is loaded after the grid is shown.
+ * @param {{ grid: GridState, reload: any, read: any }} properties
+ */
 function LateWindows(properties) {
   const [Windows, setWindows] = useState(/** @type {any} */ (null));
   const isNeeded = properties.grid.isWindowOpen.value;

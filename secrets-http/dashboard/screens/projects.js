@@ -22,7 +22,10 @@ export function matching(projects, text) {
   );
 }
 
-/** Groups projects by team, in the order of the person's teams. @param {any[]} projects @param {any[]} teams */
+/**
+ * Groups projects by team, in the order of the user's teams.
+ * @param {any[]} projects @param {any[]} teams
+ */
 function byTeam(projects, teams) {
   const names = new Map(teams.map(({ team_id, team }) => [team_id, team?.name ?? ""]));
   const ids = [...new Set([...names.keys(), ...projects.map(({ team_id }) => team_id)])];
@@ -49,7 +52,7 @@ function Project({ project }) {
 /** @param {{ onCreate: () => void }} properties */
 const Create = ({ onCreate }) => html`<button class="main" onClick=${onCreate}><${Icon} name="plus" />${words.projects.create}</button>`;
 
-/** Dialog of a new project, which is loaded when it is opened. A dropped file opens it too. */
+/** Dialog for a new project. Its code is loaded when it is opened. A dropped file opens it too. */
 function useNewProject() {
   const [Dialog, setDialog] = useState(/** @type {any} */ (null));
   const [file, setFile] = useState(/** @type {{ name: string, text: string } | null} */ (null));

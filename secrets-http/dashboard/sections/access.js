@@ -16,10 +16,13 @@ const ROLES = ["none", "read", "write", "admin"];
 
 /** @typedef {{ environment: any, member: any, role: string }} Change `role` is empty for the default */
 
-/** @param {any} environment @param {any} member */
+/** Returns the ID of a cell in the table: environment and member. @param {any} environment @param {any} member */
 const placeOf = (environment, member) => `${environment.id} ${member.user_id}`;
 
-/** Sends the staged changes, one request for each environment. @param {string} project @param {Change[]} changes */
+/**
+ * Sends the staged permission changes, in one request for each environment.
+ * @param {string} project @param {Change[]} changes
+ */
 async function save(project, changes) {
   for (const [id, group] of Map.groupBy(changes, ({ environment }) => environment.id)) {
     const set = group.filter(({ role }) => role);
@@ -30,7 +33,10 @@ async function save(project, changes) {
   }
 }
 
-/** Asks before the screen or the page is left with changes. @param {boolean} hasChanges */
+/**
+ * Asks for confirmation before the user leaves the screen or the page with unsaved changes.
+ * @param {boolean} hasChanges
+ */
 function useLeaving(hasChanges) {
   useEffect(() => {
     if (!hasChanges) return;
@@ -45,6 +51,7 @@ function useLeaving(hasChanges) {
 }
 
 /**
+ * Table cell with a member's role in an environment. `standard` is the default role of the environment.
  * @param {{ environment: any, member: any, current: string, staged: string | undefined, standard: string | undefined, onChange: (role: string) => void }} properties
  */
 function Cell({ environment, member, current, staged, standard, onChange }) {
@@ -61,7 +68,10 @@ function Cell({ environment, member, current, staged, standard, onChange }) {
   </td>`;
 }
 
-/** @param {{ project: any, changes: Change[], onClose: () => void, onDone: () => Promise<void> }} properties */
+/**
+ * Dialog that lists the staged changes and saves them.
+ * @param {{ project: any, changes: Change[], onClose: () => void, onDone: () => Promise<void> }} properties
+ */
 function Review({ project, changes, onClose, onDone }) {
   const request = async () => {
     await save(project.slug, changes);
@@ -77,7 +87,10 @@ function Review({ project, changes, onClose, onDone }) {
   <//>`;
 }
 
-/** @param {{ place: import("./parts.js").Place, data: any, reload: () => Promise<void> }} properties */
+/**
+ * Table of the members' roles in the environments that the user manages.
+ * @param {{ place: import("./parts.js").Place, data: any, reload: () => Promise<void> }} properties
+ */
 function Access({ place, data, reload }) {
   const [staged, setStaged] = useState(/** @type {Map<string, Change>} */ (new Map()));
   const [isReviewed, setReviewed] = useState(false);
@@ -131,7 +144,10 @@ function Access({ place, data, reload }) {
     ${isReviewed && html`<${Review} project=${place.project} changes=${[...staged.values()]} onClose=${() => setReviewed(false)} onDone=${done} />`}`;
 }
 
-/** View for a person who manages no environment: their own access. @param {{ environments: any[] }} properties */
+/**
+ * View for a user who manages no environment. It shows the access of this user only.
+ * @param {{ environments: any[] }} properties
+ */
 const Own = ({ environments }) => html`<${Heading} title=${text.title} about=${text.ownText} />
   <div class="matrix" role="region" aria-label=${text.title} tabindex="0">
     <table>
@@ -140,7 +156,10 @@ const Own = ({ environments }) => html`<${Heading} title=${text.title} about=${t
     </table>
   </div>`;
 
-/** Loads the permissions of the environments that the person manages. @param {import("./parts.js").Place} place */
+/**
+ * Loads the permissions of the environments that the signed-in user manages.
+ * @param {import("./parts.js").Place} place
+ */
 async function read({ project }) {
   const { permissions } = await requests.myPermissions(project.slug);
   const environments = permissions.map((/** @type {any} */ { environment_id, environment_name, role, can_admin }) => ({ id: environment_id, name: environment_name, role, can_admin }));
@@ -158,7 +177,7 @@ async function read({ project }) {
   };
 }
 
-/** @param {{ project: string }} properties */
+/** Section with the permissions of a project. @param {{ project: string }} properties */
 export function Content({ project }) {
   const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
     data.roles ? html`<${Access} place=${place} data=${data} reload=${reload} />` : html`<${Own} environments=${data.environments} />`;

@@ -18,7 +18,10 @@ import { words } from "./words.js";
 
 const text = words.account;
 
-/** @param {{ session: any, onEnd: (session: any) => void }} properties */
+/**
+ * List item for a session of the user, with a button to end it.
+ * @param {{ session: any, onEnd: (session: any) => void }} properties
+ */
 function Session({ session, onEnd }) {
   const { kind, client_name, hostname, os, ip_address, current, created_at, last_used_at, expires_at } = session;
   const name = client_name ?? text.kinds[kind];
@@ -35,7 +38,7 @@ function Session({ session, onEnd }) {
   </li>`;
 }
 
-/** @param {{ sessions: any[], reload: () => Promise<void> }} properties */
+/** List of the user's sessions. @param {{ sessions: any[], reload: () => Promise<void> }} properties */
 function Sessions({ sessions, reload }) {
   const [asked, setAsked] = useState(/** @type {any} */ (null));
   const others = sessions.filter(({ current }) => !current).length;
@@ -66,7 +69,10 @@ function Sessions({ sessions, reload }) {
     >${() => html`<p>${isAll ? text.endOthersText(others) : text.endText}</p>`}<//>`}`;
 }
 
-/** The person's data as a file, and the deletion of the account. @param {{ email: string }} properties */
+/**
+ * Part of the account page that downloads the user's data as a file, and deletes the account.
+ * @param {{ email: string }} properties
+ */
 function Data({ email }) {
   const [isAsked, setAsked] = useState(false);
   const [typed, setTyped] = useState("");

@@ -4,20 +4,23 @@ import { send } from "../api.js";
 
 const segment = encodeURIComponent;
 
-/** @param {string} project */
+/** Returns the API path of a project's environments. @param {string} project */
 const environmentsOf = (project) => `/projects/${segment(project)}/environments`;
 
-/** @param {string} project @param {any} rotation */
+/** Returns the API path of a rotation. @param {string} project @param {any} rotation */
 const rotationOf = (project, { environment_id, name }) =>
   `${environmentsOf(project)}/${segment(environment_id)}/rotations/${segment(name)}`;
 
-/** @param {string} project @param {any} rotation @param {string} webhook */
+/** Returns the API path of a webhook. @param {string} project @param {any} rotation @param {string} webhook */
 const webhookOf = (project, rotation, webhook) => `${rotationOf(project, rotation)}/webhooks/${segment(webhook)}`;
 
-/** @param {string} method @param {string} path @param {unknown} [body] */
+/**
+ * Sends a request, and returns the body of the response.
+ * @param {string} method @param {string} path @param {unknown} [body]
+ */
 const body = async (method, path, body) => (await send(method, path, { body })).body;
 
-/** @param {Record<string, string | undefined>} values */
+/** Returns a query string, without values that are empty. @param {Record<string, string | undefined>} values */
 function query(values) {
   const set = Object.entries(values).filter(([, value]) => value);
   const text = new URLSearchParams(/** @type {[string, string][]} */ (set)).toString();
@@ -26,112 +29,139 @@ function query(values) {
 
 export const requests = {
   sessions: async () => (await body("GET", "/auth/sessions")).sessions,
-  /** @param {string} id */
+  /** Ends a session of the signed-in user. @param {string} id */
   endSession: (id) => body("DELETE", `/auth/sessions/${segment(id)}`),
   endOtherSessions: async () => (await body("DELETE", "/auth/sessions")).revoked,
 
-  /** Returns the data about the person as text. */
+  /** Returns all data about the signed-in user as text. */
   accountData: async () => (await send("GET", "/account/data-export", { isText: true })).body,
-  /** @param {string} email */
+  /** Deletes the account of the signed-in user. @param {string} email */
   deleteAccount: (email) => body("DELETE", "/account", { confirm: email }),
 
-  /** @param {string} id */
+  /** Loads a team with its members. @param {string} id */
   team: (id) => body("GET", `/teams/${segment(id)}`),
-  /** @param {string} id */
+  /** Loads the plan and the usage of a team. @param {string} id */
   usage: (id) => body("GET", `/teams/${segment(id)}/usage`),
-  /** @param {string} id */
+  /** Lists the pending invitations of a team. @param {string} id */
   invitations: (id) => body("GET", `/teams/${segment(id)}/invitations`),
-  /** @param {string} id @param {{ email: string, role: string }} member */
+  /** Invites a person to a team. @param {string} id @param {{ email: string, role: string }} member */
   invite: (id, member) => body("POST", `/teams/${segment(id)}/members`, member),
-  /** @param {string} id @param {string} user @param {string} role */
+  /** Changes the role of a member. @param {string} id @param {string} user @param {string} role */
   setRole: (id, user, role) => body("PATCH", `/teams/${segment(id)}/members/${segment(user)}`, { role }),
-  /** @param {string} id @param {string} user */
+  /** Removes a member from a team. @param {string} id @param {string} user */
   removeMember: (id, user) => body("DELETE", `/teams/${segment(id)}/members/${segment(user)}`),
-  /** @param {string} id @param {string} invitation */
+  /** Revokes an invitation. @param {string} id @param {string} invitation */
   revokeInvitation: (id, invitation) => body("DELETE", `/teams/${segment(id)}/invitations/${segment(invitation)}`),
-  /** @param {string} id @param {string} invitation */
+  /** Sends an invitation again. @param {string} id @param {string} invitation */
   resendInvitation: (id, invitation) => body("POST", `/teams/${segment(id)}/invitations/${segment(invitation)}/resend`),
 
-  /** @param {string} team */
+  /** Lists the service tokens of a team. @param {string} team */
   tokens: async (team) => (await body("GET", `/tokens${query({ team_id: team })}`)).tokens,
-  /** @param {any} token */
+  /** Creates a service token. @param {any} token */
   createToken: (token) => body("POST", "/tokens", token),
-  /** @param {string} id @param {number} grace in seconds */
+  /**
+   * Replaces the text of a service token.
+   * @param {string} id @param {number} grace time in seconds for which the old token still works
+   */
   rotateToken: (id, grace) => body("POST", `/tokens/${segment(id)}/rotate`, { grace_period_seconds: grace }),
-  /** @param {string} id */
+  /** Revokes a service token. @param {string} id */
   revokeToken: (id) => body("DELETE", `/tokens/${segment(id)}`),
 
-  /** @param {string} team @param {Record<string, string | undefined>} filter */
+  /** Loads a page of the audit log. @param {string} team @param {Record<string, string | undefined>} filter */
   audit: (team, filter) => body("GET", `/teams/${segment(team)}/audit${query(filter)}`),
-  /** Returns a page of the log as text. @param {string} team @param {Record<string, string | undefined>} filter */
+  /**
+   * Returns a page of the audit log as text.
+   * @param {string} team @param {Record<string, string | undefined>} filter
+   */
   auditText: (team, filter) => send("GET", `/teams/${segment(team)}/audit${query(filter)}`, { isText: true }),
 
-  /** @param {string} project */
+  /** Loads the user's permissions in a project. @param {string} project */
   myPermissions: (project) => body("GET", `/projects/${segment(project)}/my-permissions`),
-  /** @param {any} project */
+  /** Creates a project. @param {any} project */
   createProject: (project) => body("POST", "/projects", project),
-  /** @param {string} project @param {{ name: string, description: string }} change */
+  /**
+   * Changes the name and description of a project.
+   * @param {string} project @param {{ name: string, description: string }} change
+   */
   changeProject: (project, change) => body("PATCH", `/projects/${segment(project)}`, change),
-  /** @param {string} project */
+  /** Deletes a project. @param {string} project */
   deleteProject: (project) => body("DELETE", `/projects/${segment(project)}`),
-  /** @param {string} id */
+  /** Restores a deleted project. @param {string} id */
   restoreProject: (id) => body("POST", `/projects/${segment(id)}/restore`),
-  /** @param {string} project @param {string} id @param {any} change */
+  /** Changes an environment. @param {string} project @param {string} id @param {any} change */
   changeEnvironment: (project, id, change) => body("PATCH", `${environmentsOf(project)}/${segment(id)}`, change),
-  /** @param {string} project @param {any} environment */
+  /** Creates an environment. @param {string} project @param {any} environment */
   createEnvironment: (project, environment) => body("POST", environmentsOf(project), environment),
-  /** @param {string} project @param {string} id */
+  /** Deletes an environment. @param {string} project @param {string} id */
   deleteEnvironment: (project, id) => body("DELETE", `${environmentsOf(project)}/${segment(id)}`),
-  /** @param {string} project @param {string} environment */
+  /** Lists the permissions for an environment. @param {string} project @param {string} environment */
   permissions: async (project, environment) =>
     (await body("GET", `${environmentsOf(project)}/${segment(environment)}/permissions`)).permissions,
-  /** @param {string} project @param {string} environment @param {{ user_id: string, role: string }[]} permissions */
+  /**
+   * Sets permissions of members for an environment.
+   * @param {string} project @param {string} environment @param {{ user_id: string, role: string }[]} permissions
+   */
   setPermissions: (project, environment, permissions) =>
     body("PUT", `${environmentsOf(project)}/${segment(environment)}/permissions`, { permissions }),
-  /** @param {string} project @param {string} environment @param {string} user */
+  /**
+   * Deletes a member's permission for an environment, so that the default applies.
+   * @param {string} project @param {string} environment @param {string} user
+   */
   deletePermission: (project, environment, user) =>
     body("DELETE", `${environmentsOf(project)}/${segment(environment)}/permissions/${segment(user)}`),
-  /** @param {string} project */
+  /** Lists the default permissions of a project. @param {string} project */
   defaults: async (project) => (await body("GET", `/projects/${segment(project)}/permissions/defaults`)).defaults,
 
-  /** @param {string} project @param {string} environment */
+  /** Lists the rotations of an environment. @param {string} project @param {string} environment */
   rotations: async (project, environment) =>
     (await body("GET", `${environmentsOf(project)}/${segment(environment)}/rotations`)).rotations,
-  /** @param {string} project @param {string} environment @param {any} rotation */
+  /** Creates a rotation. @param {string} project @param {string} environment @param {any} rotation */
   createRotation: (project, environment, rotation) => body("POST", `${environmentsOf(project)}/${segment(environment)}/rotations`, rotation),
-  /** @param {string} project @param {string} environment @param {any} target */
+  /** Tests the connection to a database. @param {string} project @param {string} environment @param {any} target */
   testRotation: (project, environment, target) => body("POST", `${environmentsOf(project)}/${segment(environment)}/rotations/test`, target),
-  /** @param {string} project @param {any} rotation */
+  /** Loads the attempts of a rotation. @param {string} project @param {any} rotation */
   rotationHistory: (project, rotation) => body("GET", `${rotationOf(project, rotation)}/history`),
-  /** @param {string} project @param {any} rotation */
+  /** Lists the webhooks of a rotation. @param {string} project @param {any} rotation */
   webhooks: (project, rotation) => body("GET", `${rotationOf(project, rotation)}/webhooks`),
-  /** @param {string} project @param {any} rotation @param {{ url: string, events: string[] }} webhook */
+  /**
+   * Creates a webhook.
+   * @param {string} project @param {any} rotation @param {{ url: string, events: string[] }} webhook
+   */
   createWebhook: (project, rotation, webhook) => body("POST", `${rotationOf(project, rotation)}/webhooks`, webhook),
-  /** @param {string} project @param {any} rotation @param {string} id */
+  /** Deletes a webhook. @param {string} project @param {any} rotation @param {string} id */
   deleteWebhook: (project, rotation, id) => body("DELETE", webhookOf(project, rotation, id)),
-  /** @param {string} project @param {any} rotation */
+  /** Starts a rotation now. @param {string} project @param {any} rotation */
   rotate: (project, rotation) => body("POST", `${rotationOf(project, rotation)}/rotate`),
-  /** @param {string} project @param {any} rotation @param {string} status */
+  /** Pauses or resumes a rotation. @param {string} project @param {any} rotation @param {string} status */
   setRotationStatus: (project, rotation, status) => body("PUT", rotationOf(project, rotation), { status }),
-  /** @param {string} project @param {any} rotation @param {{ rotation_interval_days: number }} change */
+  /**
+   * Changes the interval of a rotation.
+   * @param {string} project @param {any} rotation @param {{ rotation_interval_days: number }} change
+   */
   changeRotation: (project, rotation, change) => body("PUT", rotationOf(project, rotation), change),
-  /** @param {string} project @param {any} rotation @param {boolean} revoke */
+  /**
+   * Deletes a rotation. With `revoke`, also deletes its secrets and disables its database users.
+   * @param {string} project @param {any} rotation @param {boolean} revoke
+   */
   deleteRotation: (project, rotation, revoke) => body("DELETE", `${rotationOf(project, rotation)}${query({ revoke: revoke ? "true" : undefined })}`),
-  /** @param {string} project @param {any} rotation @param {string} webhook */
+  /** Lists the deliveries of a webhook. @param {string} project @param {any} rotation @param {string} webhook */
   deliveries: async (project, rotation, webhook) => (await body("GET", `${webhookOf(project, rotation, webhook)}/deliveries`)).deliveries,
-  /** @param {string} project @param {any} rotation @param {string} webhook */
+  /** Sends a test event to a webhook. @param {string} project @param {any} rotation @param {string} webhook */
   testWebhook: (project, rotation, webhook) => body("POST", `${webhookOf(project, rotation, webhook)}/test`),
-  /** @param {string} project @param {any} rotation @param {string} webhook @param {string} id */
+  /**
+   * Sends a delivery again.
+   * @param {string} project @param {any} rotation @param {string} webhook @param {string} id
+   */
   redeliver: (project, rotation, webhook, id) => body("POST", `${webhookOf(project, rotation, webhook)}/deliveries/${segment(id)}/redeliver`),
 
-  /** @param {{ project_id?: string, team_id?: string }} place */
+  /** Lists the scans of a project or a team. @param {{ project_id?: string, team_id?: string }} place */
   scans: async (place) => (await body("GET", `/scans${query(place)}`)).scans,
-  /** @param {string} id */
+  /** Loads a scan with its findings. @param {string} id */
   scan: (id) => body("GET", `/scans/${segment(id)}`),
-  /** @param {any} scan */
+  /** Scans a text and stores the findings. @param {any} scan */
   createScan: (scan) => body("POST", "/scans", scan),
-  /** @param {string} id */
+  /** Deletes a scan. @param {string} id */
   deleteScan: (id) => body("DELETE", `/scans/${segment(id)}`),
-  /** @param {any} finding @param {{ status: string, comment?: string }} change */
+  /** Changes the status of a finding. @param {any} finding @param {{ status: string, comment?: string }} change */
   changeFinding: ({ scan_id, id }, change) => body("PATCH", `/scans/${segment(scan_id)}/findings/${segment(id)}`, change),
 };

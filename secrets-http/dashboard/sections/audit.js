@@ -16,32 +16,38 @@ import { words } from "./words.js";
 
 const text = words.audit;
 
-/** Parameters of the address that filter the log. */
+/** Query parameters of the page's URL that filter the audit log. */
 const FILTERS = ["action", "outcome", "actor_id", "key", "from", "to"];
 
-/** Number of audit entries in a response for the screen. */
+/** Number of audit entries in one request for the screen. */
 const PAGE = 100;
 
-/** Number of audit entries in a response for an exported file. */
+/** Number of audit entries in one request for an exported file. */
 const FILE_PAGE = 200;
 
-/** Maximum number of pages in a file. */
+/** Maximum number of requests for an exported file. With 200 entries each, a file has at most 10,000 entries. */
 const MAX_FILE_PAGES = 50;
 
 const days = new Intl.DateTimeFormat(undefined, { dateStyle: "full" });
 const times = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
-/** Returns the filters in the address. @returns {Record<string, string>} */
+/** Returns the filters that the page's URL contains. @returns {Record<string, string>} */
 const chosen = () => Object.fromEntries(FILTERS.map((name) => [name, parameter(name)]));
 
-/** Returns midnight of a day in the time zone of the browser. @param {string} day @param {number} [later] days */
+/**
+ * Returns the time of midnight of a day in the time zone of the browser, or of the day `later` days after it.
+ * @param {string} day @param {number} [later] days
+ */
 function midnight(day, later = 0) {
   const [year, month, date] = day.split("-").map(Number);
   const time = new Date(year, month - 1, date + later);
   return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
 }
 
-/** Returns the parameters of the request. @param {import("./parts.js").Place} place @param {Record<string, string>} filters */
+/**
+ * Returns the query parameters of the request for the audit log.
+ * @param {import("./parts.js").Place} place @param {Record<string, string>} filters
+ */
 function queryOf({ project }, { from, to, ...filters }) {
   return {
     ...filters,
@@ -52,7 +58,7 @@ function queryOf({ project }, { from, to, ...filters }) {
   };
 }
 
-/** @param {any} entry */
+/** List item for an entry of the audit log. @param {any} entry */
 function Entry({ entry }) {
   const { action, outcome, project_name, environment_name, resource_name, ip_address, created_at } = entry;
   const parts = [project_name, environment_name, resource_name].filter(Boolean);
@@ -67,7 +73,10 @@ function Entry({ entry }) {
   </li>`;
 }
 
-/** @param {{ name: string, label: string, options: string[][], value: string, onChange: (event: any) => void }} properties */
+/**
+ * Labelled selection field for a filter.
+ * @param {{ name: string, label: string, options: string[][], value: string, onChange: (event: any) => void }} properties
+ */
 const Choice = ({ name, label, options, value, onChange }) => html`<label class="filter">
   <span>${label}</span>
   <select name=${name} onChange=${onChange}>
@@ -75,7 +84,10 @@ const Choice = ({ name, label, options, value, onChange }) => html`<label class=
   </select>
 </label>`;
 
-/** @param {{ members: any[], filters: Record<string, string>, onChange: (event: any) => void, onClear: () => void }} properties */
+/**
+ * Form with all filters of the audit log.
+ * @param {{ members: any[], filters: Record<string, string>, onChange: (event: any) => void, onClear: () => void }} properties
+ */
 function Filters({ members, filters, onChange, onClear }) {
   const people = members.filter(({ user_id }) => user_id).map(({ user_id, name, email }) => [user_id, name ?? email]);
   const isKnown = (/** @type {string[][]} */ options) => options.some(([id]) => id === filters.action);
@@ -92,7 +104,7 @@ function Filters({ members, filters, onChange, onClear }) {
   </form>`;
 }
 
-/** Entries below the headings of their days. @param {{ logs: any[] }} properties */
+/** Audit entries, grouped under a heading for each day. @param {{ logs: any[] }} properties */
 function Days({ logs }) {
   const groups = Map.groupBy(logs, ({ created_at }) => dayOf(created_at));
   return [...groups].map(
@@ -103,7 +115,10 @@ function Days({ logs }) {
   );
 }
 
-/** Loads the log page by page, and saves it. @param {string} team @param {any} query @param {"csv" | "ndjson"} format */
+/**
+ * Loads the audit log page by page, and saves it as a file.
+ * @param {string} team @param {any} query @param {"csv" | "ndjson"} format
+ */
 async function download(team, query, format) {
   const texts = [];
   let cursor = /** @type {string | undefined} */ (undefined);
@@ -117,7 +132,10 @@ async function download(team, query, format) {
   notify({ text: cursor ? text.cut : text.downloaded(texts.length) });
 }
 
-/** Reads pages of the log. @param {import("./parts.js").Place} place @param {{ logs: any[], next_cursor?: string }} first */
+/**
+ * Keeps the loaded entries of the audit log, and loads more pages or the entries for other filters.
+ * @param {import("./parts.js").Place} place @param {{ logs: any[], next_cursor?: string }} first
+ */
 function useLog(place, first) {
   const [log, setLog] = useState({ logs: first.logs, cursor: first.next_cursor, error: /** @type {any} */ (null) });
   const [filters, setFilters] = useState(chosen);
@@ -142,7 +160,10 @@ function useLog(place, first) {
   return { log, filters, filter, more: () => load(filters, log.cursor) };
 }
 
-/** @param {{ place: import("./parts.js").Place, first: any }} properties */
+/**
+ * Audit log with its filters, chart and entries.
+ * @param {{ place: import("./parts.js").Place, first: any }} properties
+ */
 function Log({ place, first }) {
   const { log, filters, filter, more } = useLog(place, first);
   const change = (/** @type {any} */ { target }) => filter({ [target.name]: target.value });
@@ -161,11 +182,14 @@ function Log({ place, first }) {
     ${cursor && html`<p class="more"><button onClick=${more}>${text.more}</button></p>`}`;
 }
 
-/** @param {import("./parts.js").Place} place */
+/**
+ * Loads the first page of the audit log; `null` if the user may not see it.
+ * @param {import("./parts.js").Place} place
+ */
 const read = (place) =>
   place.isAdmin ? requests.audit(place.team.id, { ...queryOf(place, chosen()), limit: String(PAGE) }) : Promise.resolve(null);
 
-/** @param {{ project?: string, team?: string }} properties */
+/** Section with the audit log of a project or a team. @param {{ project?: string, team?: string }} properties */
 export function Content({ project, team }) {
   const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ data) =>
     data

@@ -8,14 +8,17 @@ const text = words.audit;
 /** Number of days in the chart. */
 const DAYS = 30;
 
-/** Height of the bars, in units of the drawing. */
+/** Height of the tallest bar, in units of the SVG drawing. */
 const HEIGHT = 60;
 
 const DAY = 86_400_000;
 
 const short = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 
-/** Returns the day of a time in the time zone of the browser, in the form of a date field. @param {string | number} time */
+/**
+ * Returns the day of a time in the time zone of the browser, in the format of a date field (`2027-01-31`).
+ * @param {string | number} time
+ */
 export function dayOf(time) {
   const date = new Date(time);
   const two = (/** @type {number} */ number) => String(number).padStart(2, "0");
@@ -26,7 +29,7 @@ export function dayOf(time) {
 const isRead = (action) => /(^|\.)(read|exported|compared|secret_read|secrets_read)$/.test(action);
 
 /**
- * Counts reads and changes of each day, up to the day of the newest entry.
+ * Counts the reads and the changes on each day, up to the day of the newest entry.
  * @param {{ action: string, created_at: string }[]} logs newest first
  * @returns {{ day: string, time: number, reads: number, changes: number }[]}
  */
@@ -45,7 +48,7 @@ export function countsOf(logs) {
   return [...counts.values()];
 }
 
-/** @param {{ counts: ReturnType<typeof countsOf> }} properties */
+/** Bars of the chart: reads and changes on each day. @param {{ counts: ReturnType<typeof countsOf> }} properties */
 function Bars({ counts }) {
   const most = Math.max(1, ...counts.map(({ reads, changes }) => reads + changes));
   const units = (/** @type {number} */ number) => (number / most) * HEIGHT;
@@ -59,7 +62,10 @@ function Bars({ counts }) {
   </svg>`;
 }
 
-/** @param {{ logs: any[], isPartial: boolean }} properties */
+/**
+ * Chart of the reads and changes on each day. `isPartial` is true if older entries are not loaded.
+ * @param {{ logs: any[], isPartial: boolean }} properties
+ */
 export function Chart({ logs, isPartial }) {
   const counts = countsOf(logs);
   const sum = (/** @type {"reads" | "changes"} */ kind) => counts.reduce((total, day) => total + day[kind], 0);

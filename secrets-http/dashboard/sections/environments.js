@@ -15,15 +15,21 @@ import { words } from "./words.js";
 
 const text = words.environments;
 
-/** Maximum number of keys that are named. */
+/** Maximum number of keys that are listed by name. The other keys are only counted. */
 const MAX_NAMED = 10;
 
-/** Number of environments that come with a project and cannot be deleted. They have the lowest orders. */
+/**
+ * Number of environments that every new project has and that cannot be deleted. These environments have the lowest
+ * values of `order`.
+ */
 const DEFAULTS = 3;
 
 /** @typedef {{ id: string, name: string, description?: string, inherits_from?: string, order: number, values: number, missing: number, role: string }} Environment */
 
-/** Puts children below their parents. @param {Environment[]} all @param {string} [parent] @param {number} [depth] @returns {{ environment: Environment, depth: number }[]} */
+/**
+ * Returns the environments in the order of a tree, each with its depth: children follow their parent.
+ * @param {Environment[]} all @param {string} [parent] @param {number} [depth] @returns {{ environment: Environment, depth: number }[]}
+ */
 export function treeOf(all, parent = undefined, depth = 0) {
   return all
     .filter(({ inherits_from }) => inherits_from === parent)
@@ -38,7 +44,8 @@ function isReadable(all, environment) {
 }
 
 /**
- * Lists the keys that an environment would inherit, no longer inherit, or inherit from another environment, below a new parent.
+ * Returns the keys whose inheritance changes if an environment gets a new parent: keys that are newly inherited,
+ * that are no longer inherited, and that are inherited from another environment.
  * @param {any} comparison @param {string} id @param {string} parent empty for none
  */
 export function effectOf({ environments, keys }, id, parent) {
@@ -58,7 +65,10 @@ export function effectOf({ environments, keys }, id, parent) {
   return effect;
 }
 
-/** @param {{ environment: Environment, depth: number, isAdmin: boolean, onEdit: () => void, onDelete: () => void }} properties */
+/**
+ * Table row for an environment, indented by its depth in the tree.
+ * @param {{ environment: Environment, depth: number, isAdmin: boolean, onEdit: () => void, onDelete: () => void }} properties
+ */
 function Row({ environment, depth, isAdmin, onEdit, onDelete }) {
   const { name, description, values, missing, role, order } = environment;
   const isDefault = order < DEFAULTS;
@@ -77,7 +87,10 @@ function Row({ environment, depth, isAdmin, onEdit, onDelete }) {
   </li>`;
 }
 
-/** @param {{ project: any, all: Environment[], onClose: () => void, onDone: (name: string) => void }} properties */
+/**
+ * Dialog to create an environment.
+ * @param {{ project: any, all: Environment[], onClose: () => void, onDone: (name: string) => void }} properties
+ */
 function Create({ project, all, onClose, onDone }) {
   const [form, setForm] = useState({ name: "", parent: "", description: "" });
   const set = (/** @type {string} */ field) => (/** @type {any} */ { target }) => setForm((current) => ({ ...current, [field]: target.value }));
@@ -107,7 +120,10 @@ function Create({ project, all, onClose, onDone }) {
   <//>`;
 }
 
-/** Effect of a new parent on the secrets that an environment inherits. @param {{ effect: ReturnType<typeof effectOf> }} properties */
+/**
+ * List of the effects that a new parent has on the secrets that an environment inherits.
+ * @param {{ effect: ReturnType<typeof effectOf> }} properties
+ */
 const Effect = ({ effect: { appear, change, vanish } }) => {
   const line = (/** @type {string[]} */ keys, /** @type {(names: string) => string} */ said) =>
     keys.length > 0 && html`<li>${said(keys.length > MAX_NAMED ? text.andMore(keys.slice(0, MAX_NAMED).join(", "), keys.length - MAX_NAMED) : keys.join(", "))}</li>`;
@@ -117,7 +133,10 @@ const Effect = ({ effect: { appear, change, vanish } }) => {
   </ul>`;
 };
 
-/** @param {{ project: any, comparison: any, environment: Environment, all: Environment[], onClose: () => void, onDone: (name: string) => void }} properties */
+/**
+ * Dialog to change the name, parent and description of an environment.
+ * @param {{ project: any, comparison: any, environment: Environment, all: Environment[], onClose: () => void, onDone: (name: string) => void }} properties
+ */
 function Edit({ project, comparison, environment, all, onClose, onDone }) {
   const { id, name, description = "", inherits_from = "", order } = environment;
   const [form, setForm] = useState({ name, parent: inherits_from, description });
@@ -157,7 +176,10 @@ function Edit({ project, comparison, environment, all, onClose, onDone }) {
   <//>`;
 }
 
-/** @param {{ project: any, environment: Environment, childEnvironments: Environment[], onClose: () => void, onDone: () => void }} properties */
+/**
+ * Dialog to delete an environment, or to explain that it still has children.
+ * @param {{ project: any, environment: Environment, childEnvironments: Environment[], onClose: () => void, onDone: () => void }} properties
+ */
 function Delete({ project, environment, childEnvironments, onClose, onDone }) {
   const [typed, setTyped] = useState("");
   const { id, name } = environment;
@@ -184,7 +206,10 @@ function Delete({ project, environment, childEnvironments, onClose, onDone }) {
   <//>`;
 }
 
-/** @param {{ place: import("./parts.js").Place, all: Environment[], comparison: any, reload: () => Promise<void> }} properties */
+/**
+ * List of a project's environments, with the dialogs to change them.
+ * @param {{ place: import("./parts.js").Place, all: Environment[], comparison: any, reload: () => Promise<void> }} properties
+ */
 function Environments({ place, all, comparison, reload }) {
   const [asked, setAsked] = useState(/** @type {{ action: string, environment?: any } | null} */ (null));
   const close = () => setAsked(null);
@@ -222,7 +247,11 @@ function Environments({ place, all, comparison, reload }) {
     />`}`;
 }
 
-/** Adds the counts of the comparison to the environments. @param {import("./parts.js").Place} place */
+/**
+ * Loads the environments of a project, each with its number of values, its number of missing keys and the role of
+ * the user, and the comparison of the environments.
+ * @param {import("./parts.js").Place} place
+ */
 async function read({ project }) {
   const [fresh, { body: comparison }] = await Promise.all([api.project(project.slug), api.compare(project.slug, {})]);
   const all = fresh.environments.map((/** @type {any} */ environment) => {
@@ -235,7 +264,7 @@ async function read({ project }) {
   return { all, comparison };
 }
 
-/** @param {{ project: string }} properties */
+/** Section with the environments of a project. @param {{ project: string }} properties */
 export function Content({ project }) {
   const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
     html`<${Environments} place=${place} all=${data.all} comparison=${data.comparison} reload=${reload} />`;

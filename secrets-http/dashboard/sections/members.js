@@ -15,10 +15,13 @@ import { words } from "./words.js";
 
 const text = words.members;
 
-/** @param {any} person */
+/** Returns the name of a person, or the e-mail address if there is none. @param {any} person */
 const nameOf = ({ name, email }) => name || email;
 
-/** @param {{ options: string[], value: string, onChange: (role: string) => void }} properties */
+/**
+ * Radio buttons to choose a role.
+ * @param {{ options: string[], value: string, onChange: (role: string) => void }} properties
+ */
 const Roles = ({ options, value, onChange }) => html`<fieldset class="options">
   <legend>${text.role}</legend>
   ${options.map(
@@ -27,7 +30,10 @@ const Roles = ({ options, value, onChange }) => html`<fieldset class="options">
   <p class="hint">${text.roleHint}</p>
 </fieldset>`;
 
-/** @param {{ team: any, onClose: () => void, onDone: (member: any) => void }} properties */
+/**
+ * Dialog to invite a person to the team.
+ * @param {{ team: any, onClose: () => void, onDone: (member: any) => void }} properties
+ */
 function Invite({ team, onClose, onDone }) {
   const [email, setEmail] = useState("");
   const [role, setRole] = useState("member");
@@ -40,7 +46,10 @@ function Invite({ team, onClose, onDone }) {
   <//>`;
 }
 
-/** Link of an invitation, for services without mail. @param {{ member: any, onClose: () => void }} properties */
+/**
+ * Dialog with the link of an invitation, for a service that sends no mail.
+ * @param {{ member: any, onClose: () => void }} properties
+ */
 const Link = ({ member, onClose }) => html`<${Dialog}
   title=${text.linkTitle}
   onClose=${onClose}
@@ -53,7 +62,10 @@ const Link = ({ member, onClose }) => html`<${Dialog}
   </div>
 <//>`;
 
-/** @param {{ team: any, member: any, onClose: () => void, onDone: (said: string) => void }} properties */
+/**
+ * Dialog to change the role of a member.
+ * @param {{ team: any, member: any, onClose: () => void, onDone: (said: string) => void }} properties
+ */
 function ChangeRole({ team, member, onClose, onDone }) {
   const [role, setRole] = useState(member.role);
   const options = team.role === "owner" ? ["member", "admin", "owner"] : ["member", "admin"];
@@ -66,7 +78,10 @@ function ChangeRole({ team, member, onClose, onDone }) {
   <//>`;
 }
 
-/** @param {{ team: any, member: any, onClose: () => void, onDone: (said: string) => void }} properties */
+/**
+ * Dialog to remove a member from the team.
+ * @param {{ team: any, member: any, onClose: () => void, onDone: (said: string) => void }} properties
+ */
 function Remove({ team, member, onClose, onDone }) {
   const remove = async () => {
     await requests.removeMember(team.id, member.user_id);
@@ -77,7 +92,10 @@ function Remove({ team, member, onClose, onDone }) {
   <//>`;
 }
 
-/** @param {{ member: any, isChangeable: boolean, onAsk: (action: string, member: any) => void }} properties */
+/**
+ * Table row for a member, with buttons if the user may change the member.
+ * @param {{ member: any, isChangeable: boolean, onAsk: (action: string, member: any) => void }} properties
+ */
 function Member({ member, isChangeable, onAsk }) {
   const { email, role, joined_at } = member;
   const name = nameOf(member);
@@ -95,7 +113,10 @@ function Member({ member, isChangeable, onAsk }) {
   </li>`;
 }
 
-/** @param {{ invitations: any[], onResend: (invitation: any) => void, onRevoke: (invitation: any) => void }} properties */
+/**
+ * List of the pending invitations.
+ * @param {{ invitations: any[], onResend: (invitation: any) => void, onRevoke: (invitation: any) => void }} properties
+ */
 const Invitations = ({ invitations, onResend, onRevoke }) => html`<div class="subheading"><h2>${text.pending}</h2></div>
   <ul class="items">
     ${invitations.map(
@@ -108,7 +129,10 @@ const Invitations = ({ invitations, onResend, onRevoke }) => html`<div class="su
     )}
   </ul>`;
 
-/** @param {{ place: import("./parts.js").Place, invitations: any[], reload: () => Promise<void> }} properties */
+/**
+ * Members and invitations of a team, with the dialogs to change them.
+ * @param {{ place: import("./parts.js").Place, invitations: any[], reload: () => Promise<void> }} properties
+ */
 function Members({ place: { team, isAdmin }, invitations, reload }) {
   const [asked, setAsked] = useState(/** @type {{ action: string, member?: any } | null} */ (null));
   const close = () => setAsked(null);
@@ -158,10 +182,13 @@ function Members({ place: { team, isAdmin }, invitations, reload }) {
       }}>${() => html`<p>${text.revokeText}</p>`}<//>`}`;
 }
 
-/** @param {import("./parts.js").Place} place */
+/**
+ * Loads the pending invitations of a team, which only owners and admins may see.
+ * @param {import("./parts.js").Place} place
+ */
 const read = ({ team, isAdmin }) => (isAdmin ? requests.invitations(team.id) : Promise.resolve([]));
 
-/** @param {{ team: string }} properties */
+/** Section with the members of a team. @param {{ team: string }} properties */
 export function Content({ team }) {
   const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
     html`<${Members} place=${place} invitations=${data} reload=${reload} />`;

@@ -12,7 +12,10 @@ import { words } from "./words.js";
 
 const text = words.newProject;
 
-/** @param {{ onClose: () => void, file?: { name: string, text: string } | null }} properties `file` is shown in the project */
+/**
+ * @param {{ onClose: () => void, file?: { name: string, text: string } | null }} properties the text of `file` is
+ * offered for import when the new project is opened
+ */
 export function NewProject({ onClose, file = null }) {
   const { teams } = person.value;
   const [form, setForm] = useState({ name: "", description: "", team: teams[0]?.team_id });

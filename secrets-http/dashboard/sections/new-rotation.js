@@ -8,12 +8,12 @@ import { sentence } from "../parts/states.js";
 import { requests } from "./api.js";
 import { words as text } from "./words-rotations.js";
 
-/** Fields whose errors are shown beside them. */
+/** Names of the fields that show their errors beside them. */
 const FIELDS = ["name", "connection.host", "connection.port", "connection.database", "connection.admin_username", "connection.admin_password", "connection.ssl_mode", "connection.ca_certificate", "rotation_interval_days"];
 
 const EMPTY = { name: "", engine: "postgresql", host: "", port: "", database: "", user: "", password: "", tls: "verify-full", certificate: "", days: "30" };
 
-/** Database of the form, as the service expects it. @param {typeof EMPTY} form */
+/** Returns the database that the form describes, in the format that the service expects. @param {typeof EMPTY} form */
 const targetOf = ({ engine, host, port, database, user, password, tls, certificate }) => ({
   integration_type: engine,
   connection_method: "direct",
@@ -28,17 +28,23 @@ const targetOf = ({ engine, host, port, database, user, password, tls, certifica
   },
 });
 
-/** @param {{ label: string, name: string, error: any, value: string, onInput: (event: any) => void, type?: string, hint?: string }} properties */
+/**
+ * Labelled text field of the form.
+ * @param {{ label: string, name: string, error: any, value: string, onInput: (event: any) => void, type?: string, hint?: string }} properties
+ */
 const Text = ({ label, name, error, value, onInput, type = "text", hint }) => html`<${Field} label=${label} name=${name} hint=${hint} error=${error}
   control=${(/** @type {any} */ bound) => html`<input ...${bound} type=${type} autocomplete=${type === "password" ? "new-password" : "off"} spellcheck=${false} value=${value} onInput=${onInput} />`} />`;
 
-/** @param {{ label: string, name?: string, error?: any, options: string[][], value: string, onChange: (event: any) => void }} properties */
+/**
+ * Labelled selection field of the form.
+ * @param {{ label: string, name?: string, error?: any, options: string[][], value: string, onChange: (event: any) => void }} properties
+ */
 const Choice = ({ label, name = "", error, options, value, onChange }) => html`<${Field} label=${label} name=${name} error=${error} control=${(/** @type {any} */ bound) => html`<select ...${bound} onChange=${onChange}>
   ${options.map(([id, name]) => html`<option key=${id} value=${id} selected=${id === value}>${name}</option>`)}
 </select>`} />`;
 
 /**
- * Button that tests the connection, and the response of the service.
+ * Button that tests the connection to the database, and the result of the test.
  * @param {{ isReady: boolean, test: () => Promise<{ success: boolean, message: string }> }} properties
  */
 function Test({ isReady, test }) {
@@ -55,6 +61,7 @@ function Test({ isReady, test }) {
 }
 
 /**
+ * Dialog to create a rotation.
  * @param {{ project: any, environments: any[], onClose: () => void, onDone: (name: string) => void }} properties
  */
 export function NewRotation({ project, environments, onClose, onDone }) {

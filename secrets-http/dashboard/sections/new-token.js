@@ -16,10 +16,16 @@ const text = words.tokens;
 /** Days until a token expires; 0 stands for a token that does not expire. */
 const DAYS = [30, 90, 365, 0];
 
-/** @param {any[]} list @param {any} item */
+/**
+ * Returns a list with the item added, or removed if the list already contains it.
+ * @param {any[]} list @param {any} item
+ */
 const toggled = (list, item) => (list.includes(item) ? list.filter((other) => other !== item) : [...list, item]);
 
-/** Loads the environments of a project. @param {string} id @param {any} known project that is loaded already */
+/**
+ * Loads the environments of a project, unless the project is already loaded as `known`.
+ * @param {string} id @param {any} known project that is loaded already
+ */
 function useEnvironments(id, known) {
   const [environments, setEnvironments] = useState(/** @type {any[]} */ ([]));
   useEffect(() => {
@@ -32,7 +38,10 @@ function useEnvironments(id, known) {
   return environments;
 }
 
-/** @param {{ label: string, options: any[], isOn: (option: any) => boolean, onToggle: (option: any) => void, hint?: string }} properties */
+/**
+ * Labelled group of checkboxes.
+ * @param {{ label: string, options: any[], isOn: (option: any) => boolean, onToggle: (option: any) => void, hint?: string }} properties
+ */
 const Checks = ({ label, options, isOn, onToggle, hint }) => html`<fieldset class="options">
   <legend>${label}</legend>
   <div class="checks">
@@ -46,6 +55,7 @@ const Checks = ({ label, options, isOn, onToggle, hint }) => html`<fieldset clas
 </fieldset>`;
 
 /**
+ * Dialog to create a service token.
  * @param {{
  *   place: import("./parts.js").Place, projects: any[], onClose: () => void, onDone: (token: any) => void
  * }} properties
@@ -111,7 +121,7 @@ export function NewToken({ place, projects, onClose, onDone }) {
 }
 
 /**
- * Dialog with a value that is shown only once, until the person confirms that it is stored.
+ * Dialog with a value that is shown only once. It stays open until the user confirms that the value is stored.
  * @param {{ title: string, about: string, label: string, value: string, copied: string, onClose: () => void }} properties
  */
 export function Once({ title, about, label, value, copied, onClose }) {
@@ -126,7 +136,7 @@ export function Once({ title, about, label, value, copied, onClose }) {
   <//>`;
 }
 
-/** @param {{ token: any, onClose: () => void }} properties */
+/** Dialog with the text of a new service token. @param {{ token: any, onClose: () => void }} properties */
 export const TokenValue = ({ token, onClose }) => html`<${Once}
   title=${text.shownTitle}
   about=${text.shownText}

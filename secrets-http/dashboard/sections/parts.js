@@ -16,10 +16,13 @@ import { words } from "./words.js";
 
 /** @typedef {{ project?: any, team: any, isAdmin: boolean }} Place */
 
-/** Loads data when the section opens. @param {() => Promise<any>} read */
+/**
+ * Loads data when the section opens. Returns the data or the error, and functions that load the data again.
+ * @param {() => Promise<any>} read
+ */
 export function useLoaded(read) {
   const [found, setFound] = useState(/** @type {{ data?: any, error?: any }} */ ({}));
-  /** Loads the data again, and keeps the current data until then. */
+  /** Loads the data again. The old data stays visible until the new data has arrived. */
   const reload = () => read().then((data) => setFound({ data }), (error) => setFound({ error }));
   const begin = () => {
     setFound({});
@@ -29,7 +32,10 @@ export function useLoaded(read) {
   return { ...found, begin, reload };
 }
 
-/** Loads the project, if any, and its team. @param {{ project?: string, team?: string }} names @returns {Promise<Place>} */
+/**
+ * Loads the project, if `names` contains one, and its team.
+ * @param {{ project?: string, team?: string }} names @returns {Promise<Place>}
+ */
 export async function placeOf({ project: name, team }) {
   const project = name === undefined ? undefined : await api.project(name);
   const found = await requests.team(team ?? project.team_id);
@@ -37,7 +43,7 @@ export async function placeOf({ project: name, team }) {
 }
 
 /**
- * Frame of a section of a project or a team. `read` loads its data, and `content` shows them.
+ * Frame of a section of a project or a team. `read` loads the data of the section, and `content` renders the data.
  * @param {{
  *   name: string, project?: string, team?: string, read: (place: Place) => Promise<any>,
  *   content: (place: Place, data: any, reload: () => Promise<void>) => any
@@ -64,20 +70,30 @@ export function Frame({ name, project, team, read, content }) {
     </main>`;
 }
 
-/** Title of a section, with its actions. @param {{ title: string, about?: any, children?: any }} properties */
+/**
+ * Heading of a section: the title, a text below it, and buttons.
+ * @param {{ title: string, about?: any, children?: any }} properties
+ */
 export const Heading = ({ title, about, children }) => html`<div class="heading">
   <div><h1>${title}</h1>${about && html`<p class="quiet about">${about}</p>`}</div>
   ${children && html`<div class="actions">${children}</div>`}
 </div>`;
 
-/** A time as its age, with the exact time as title. @param {{ time: string }} properties */
+/**
+ * Shows the age of a time, such as "2 hours ago", and the exact time when the pointer rests on it.
+ * @param {{ time: string }} properties
+ */
 export const Age = ({ time }) => html`<time datetime=${time} title=${exactly(time)}>${ago(time)}</time>`;
 
 /** Returns the owners and admins of a team. @param {any} team */
 const adminsOf = (team) =>
   team.members.filter((/** @type {any} */ { role, status }) => role !== "member" && status === "active");
 
-/** Text that replaces a section for callers who are not owner or admin. Lists the owners and admins. @param {{ title: string, team: any }} properties */
+/**
+ * Text shown instead of a section if the user is neither owner nor admin of the team. It lists the owners and
+ * admins.
+ * @param {{ title: string, team: any }} properties
+ */
 export const AdminsOnly = ({ title, team }) => html`<${Heading} title=${title} />
   <${Empty} title=${words.adminsOnly.title}>
     <p>${words.adminsOnly.text(team.name)}</p>
@@ -88,7 +104,10 @@ export const AdminsOnly = ({ title, team }) => html`<${Heading} title=${title} /
     </ul>
   <//>`;
 
-/** Copies a text, and shows a notice when it was copied. @param {string} text @param {string} said */
+/**
+ * Copies a text to the clipboard, and shows the notice `said` when the text was copied.
+ * @param {string} text @param {string} said
+ */
 export async function copyText(text, said) {
   try {
     await navigator.clipboard.writeText(text);
@@ -98,7 +117,7 @@ export async function copyText(text, said) {
   }
 }
 
-/** Saves a text as a file. @param {string} content @param {string} name @param {string} type */
+/** Saves a text as a file on the user's machine. @param {string} content @param {string} name @param {string} type */
 export function saveFile(content, name, type) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([content], { type }));
@@ -107,5 +126,5 @@ export function saveFile(content, name, type) {
   URL.revokeObjectURL(link.href);
 }
 
-/** @param {any} member */
+/** True if a member is the signed-in user. @param {any} member */
 export const isSelf = (member) => member.user_id === person.value?.id;

@@ -14,17 +14,23 @@ import { Age, Frame, Heading } from "./parts.js";
 import { Webhooks } from "./webhooks.js";
 import { words as text } from "./words-rotations.js";
 
-/** Marks of the states of a rotation, and of the outcomes of its attempts. @type {Record<string, string>} */
+/**
+ * CSS classes of the labels for the state of a rotation and for the result of an attempt.
+ * @type {Record<string, string>}
+ */
 const TAGS = { active: "good", error: "bad", success: "good", failed: "bad", rolled_back: "bad" };
 
-/** @param {{ attempt: any }} properties */
+/** List item for an attempt of a rotation. @param {{ attempt: any }} properties */
 const Attempt = ({ attempt: { version, status, trigger_type, started_at, error_message } }) => html`<li>
   <span class=${`tag ${TAGS[status] ?? ""}`}>${text.outcomes[status] ?? status}</span>
   ${" "}v${version} · ${text.triggers[trigger_type] ?? trigger_type} · <${Age} time=${started_at} />
   ${error_message && html`<p class="bad">${error_message}</p>`}
 </li>`;
 
-/** History and webhooks, loaded when they are opened. @param {{ project: any, rotation: any, canWrite: boolean }} properties */
+/**
+ * Attempts and webhooks of a rotation, which are loaded when the user opens this part of the page.
+ * @param {{ project: any, rotation: any, canWrite: boolean }} properties
+ */
 function History({ project, rotation, canWrite }) {
   const [found, setFound] = useState(/** @type {{ attempts?: any[], webhooks?: any[], error?: any }} */ ({}));
   const [isOpen, setOpen] = useState(false);
@@ -51,7 +57,10 @@ function History({ project, rotation, canWrite }) {
   </details>`;
 }
 
-/** @param {{ project: any, rotation: any, environment: any, onAsk: (action: string) => void, onStatus: (status: string) => void }} properties */
+/**
+ * Card of a rotation, with its state and its actions.
+ * @param {{ project: any, rotation: any, environment: any, onAsk: (action: string) => void, onStatus: (status: string) => void }} properties
+ */
 function Rotation({ project, rotation, environment, onAsk, onStatus }) {
   const { name, integration_type, rotation_interval_days, status, last_rotation_at, next_rotation_at, injected_secrets, error_message } = rotation;
   const isPaused = status === "paused";
@@ -78,7 +87,10 @@ function Rotation({ project, rotation, environment, onAsk, onStatus }) {
   </li>`;
 }
 
-/** @param {{ project: any, rotation: any, onClose: () => void, onDone: () => Promise<void> }} properties */
+/**
+ * Dialog to change the interval of a rotation.
+ * @param {{ project: any, rotation: any, onClose: () => void, onDone: () => Promise<void> }} properties
+ */
 function Change({ project, rotation, onClose, onDone }) {
   const [days, setDays] = useState(String(rotation.rotation_interval_days));
   const change = async () => {
@@ -91,7 +103,10 @@ function Change({ project, rotation, onClose, onDone }) {
   <//>`;
 }
 
-/** @param {{ project: any, rotation: any, onClose: () => void, onDone: () => Promise<void> }} properties */
+/**
+ * Dialog to delete a rotation.
+ * @param {{ project: any, rotation: any, onClose: () => void, onDone: () => Promise<void> }} properties
+ */
 function Delete({ project, rotation, onClose, onDone }) {
   const [typed, setTyped] = useState("");
   const [isRevoking, setRevoking] = useState(false);
@@ -107,7 +122,10 @@ function Delete({ project, rotation, onClose, onDone }) {
   <//>`;
 }
 
-/** @param {{ place: import("./parts.js").Place, data: { environments: any[], rotations: any[] }, reload: () => Promise<void> }} properties */
+/**
+ * List of a project's rotations, with the dialogs to change them.
+ * @param {{ place: import("./parts.js").Place, data: { environments: any[], rotations: any[] }, reload: () => Promise<void> }} properties
+ */
 function Rotations({ place: { project }, data: { environments, rotations }, reload }) {
   const [asked, setAsked] = useState(/** @type {{ action: string, rotation?: any } | null} */ (null));
   const [error, setError] = useState(/** @type {any} */ (null));
@@ -162,7 +180,10 @@ function Rotations({ place: { project }, data: { environments, rotations }, relo
     <//>`}`;
 }
 
-/** Loads the rotations of the environments that the person can read. @param {import("./parts.js").Place} place */
+/**
+ * Loads the rotations of the environments that the signed-in user can read.
+ * @param {import("./parts.js").Place} place
+ */
 async function read({ project }) {
   const { permissions } = await requests.myPermissions(project.slug);
   const readable = permissions.filter((/** @type {any} */ { can_read }) => can_read);
@@ -171,7 +192,7 @@ async function read({ project }) {
   return { environments, rotations: lists.flat() };
 }
 
-/** @param {{ project: string }} properties */
+/** Section with the rotations of a project. @param {{ project: string }} properties */
 export function Content({ project }) {
   const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
     html`<${Rotations} place=${place} data=${data} reload=${reload} />`;

@@ -13,14 +13,14 @@ import { requests } from "./api.js";
 import { Age, Frame, Heading } from "./parts.js";
 import { words as text } from "./words-scans.js";
 
-/** Severities, worst first, and their marks. @type {[string, string][]} */
+/** Severities of findings, highest first, each with the CSS class of its label. @type {[string, string][]} */
 const SEVERITIES = [
   ["high", "bad"],
   ["medium", "soon"],
   ["low", ""],
 ];
 
-/** Marks of the severities. @type {Record<string, string>} */
+/** CSS class of the label for each severity. @type {Record<string, string>} */
 const TAGS = Object.fromEntries(SEVERITIES);
 
 /** Sorts findings: unresolved findings first, then by severity. @param {any[]} findings */
@@ -30,7 +30,10 @@ export function sorted(findings) {
   return findings.toSorted((one, other) => isDone(one) - isDone(other) || severities.indexOf(one.severity) - severities.indexOf(other.severity));
 }
 
-/** @param {{ finding: any, names: Map<string, string>, onChange: (finding: any, status: string) => void }} properties */
+/**
+ * List item for a finding, with a field to change its status.
+ * @param {{ finding: any, names: Map<string, string>, onChange: (finding: any, status: string) => void }} properties
+ */
 function Finding({ finding, names, onChange }) {
   const { rule_id, description, severity, path, line, redacted, matches_secret: match, status } = finding;
   const place = path ? (line ? text.line(path, line) : path) : line && text.place(line);
@@ -47,7 +50,10 @@ function Finding({ finding, names, onChange }) {
   </li>`;
 }
 
-/** Findings of a scan, loaded when they are opened. @param {{ scan: any, isOpen: boolean, names: Map<string, string> }} properties */
+/**
+ * Findings of a scan, which are loaded when the user opens the scan.
+ * @param {{ scan: any, isOpen: boolean, names: Map<string, string> }} properties
+ */
 function Findings({ scan, isOpen, names }) {
   const [found, setFound] = useState(/** @type {{ findings?: any[], error?: any }} */ ({}));
   useEffect(() => {
@@ -71,7 +77,10 @@ function Findings({ scan, isOpen, names }) {
     ${findings && html`<ul class="findings">${findings.map((finding) => html`<${Finding} key=${finding.id} finding=${finding} names=${names} onChange=${change} />`)}</ul>`}`;
 }
 
-/** @param {{ scan: any, names: Map<string, string>, canDelete: boolean, onDelete: () => void }} properties */
+/**
+ * Card of a scan, with its findings.
+ * @param {{ scan: any, names: Map<string, string>, canDelete: boolean, onDelete: () => void }} properties
+ */
 function Scan({ scan, names, canDelete, onDelete }) {
   const [isOpen, setOpen] = useState(false);
   const { source, findings_count, by_severity, secrets_compared, created_at } = scan;
@@ -90,7 +99,7 @@ function Scan({ scan, names, canDelete, onDelete }) {
   </li>`;
 }
 
-/** @param {{ place: any, onClose: () => void, onDone: (scan: any) => void }} properties */
+/** Dialog to scan a text. @param {{ place: any, onClose: () => void, onDone: (scan: any) => void }} properties */
 function Create({ place, onClose, onDone }) {
   const [form, setForm] = useState({ name: "", content: "" });
   const set = (/** @type {string} */ field) => (/** @type {any} */ { target }) => setForm((current) => ({ ...current, [field]: target.value }));
@@ -107,10 +116,16 @@ function Create({ place, onClose, onDone }) {
   <//>`;
 }
 
-/** Names the place of a scan in requests. @param {import("./parts.js").Place} place */
+/**
+ * Returns the field with which a request names the project or the team of a scan.
+ * @param {import("./parts.js").Place} place
+ */
 const scopeOf = ({ project, team }) => (project ? { project_id: project.id } : { team_id: team.id });
 
-/** @param {{ place: import("./parts.js").Place, scans: any[], reload: () => Promise<void> }} properties */
+/**
+ * List of scans, with the dialogs to create and delete scans.
+ * @param {{ place: import("./parts.js").Place, scans: any[], reload: () => Promise<void> }} properties
+ */
 function Scans({ place, scans, reload }) {
   const [asked, setAsked] = useState(/** @type {{ scan?: any } | null} */ (null));
   const names = new Map((place.project?.environments ?? []).map((/** @type {any} */ { id, name }) => [id, name]));
@@ -139,7 +154,7 @@ function Scans({ place, scans, reload }) {
     <//>`}`;
 }
 
-/** @param {{ project?: string, team?: string }} properties */
+/** Section with the scans of a project or a team. @param {{ project?: string, team?: string }} properties */
 export function Content({ project, team }) {
   const read = (/** @type {import("./parts.js").Place} */ place) => requests.scans(scopeOf(place));
   const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ scans, /** @type {any} */ reload) =>

@@ -13,13 +13,13 @@ import { words } from "./words.js";
 
 const text = words.settings;
 
-/** Restores a project, and shows a notice. @param {{ id: string, name: string }} project */
+/** Restores a deleted project, and shows a notice. @param {{ id: string, name: string }} project */
 export async function restore({ id, name }) {
   await requests.restoreProject(id);
   notify({ text: text.restored(name) });
 }
 
-/** @param {{ project: any, onClose: () => void }} properties */
+/** Dialog to delete a project. @param {{ project: any, onClose: () => void }} properties */
 function Delete({ project, onClose }) {
   const [typed, setTyped] = useState("");
   const { name } = project;
@@ -35,7 +35,10 @@ function Delete({ project, onClose }) {
   <//>`;
 }
 
-/** @param {{ project: any, reload: () => Promise<void> }} properties */
+/**
+ * Form for the name and the description of a project.
+ * @param {{ project: any, reload: () => Promise<void> }} properties
+ */
 function Settings({ project, reload }) {
   const [form, setForm] = useState({ name: project.name, description: project.description ?? "" });
   const [isAsked, setAsked] = useState(false);
@@ -64,7 +67,7 @@ function Settings({ project, reload }) {
     ${isAsked && html`<${Delete} project=${project} onClose=${() => setAsked(false)} />`}`;
 }
 
-/** @param {{ project: string }} properties */
+/** Section with the settings of a project. @param {{ project: string }} properties */
 export function Content({ project }) {
   const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ _data, /** @type {any} */ reload) =>
     place.isAdmin

@@ -19,12 +19,12 @@ const text = words.tokens;
 
 const DAY = 86_400_000;
 
-/** A token that expires within this number of days is marked. */
+/** Number of days before its expiry in which a token is marked as expiring soon. */
 const SOON = 14;
 
 const dates = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 
-/** @param {{ token: any }} properties */
+/** Expiry of a token, marked if it is soon or past. @param {{ token: any }} properties */
 function Expiry({ token }) {
   const { expires_at, status } = token;
   if (!expires_at) return html`<span>${text.never}</span>`;
@@ -50,6 +50,7 @@ function scopeOf(token, projects, project) {
 }
 
 /**
+ * Card of a service token, with its scope and its actions.
  * @param {{ token: any, scope: string, onAsk: (action: string, token: any) => void }} properties
  */
 function Token({ token, scope, onAsk }) {
@@ -70,7 +71,10 @@ function Token({ token, scope, onAsk }) {
   </li>`;
 }
 
-/** @param {{ token: any, onClose: () => void, onDone: (token: any) => void }} properties */
+/**
+ * Dialog to replace the text of a token by a new one.
+ * @param {{ token: any, onClose: () => void, onDone: (token: any) => void }} properties
+ */
 function Rotate({ token, onClose, onDone }) {
   const [grace, setGrace] = useState(0);
   const rotate = async () => onDone(await requests.rotateToken(token.id, grace));
@@ -87,7 +91,7 @@ function Rotate({ token, onClose, onDone }) {
   <//>`;
 }
 
-/** @param {{ token: any, onClose: () => void, onDone: () => void }} properties */
+/** Dialog to revoke a token. @param {{ token: any, onClose: () => void, onDone: () => void }} properties */
 function Revoke({ token, onClose, onDone }) {
   const revoke = async () => {
     await requests.revokeToken(token.id);
@@ -98,7 +102,10 @@ function Revoke({ token, onClose, onDone }) {
   <//>`;
 }
 
-/** @param {{ place: import("./parts.js").Place, tokens: any[], projects: any[], reload: () => Promise<void> }} properties */
+/**
+ * List of service tokens, with the dialogs to change them.
+ * @param {{ place: import("./parts.js").Place, tokens: any[], projects: any[], reload: () => Promise<void> }} properties
+ */
 function Tokens({ place, tokens, projects, reload }) {
   const [asked, setAsked] = useState(/** @type {{ action: string, token?: any } | null} */ (null));
   const close = () => setAsked(null);
@@ -126,7 +133,11 @@ function Tokens({ place, tokens, projects, reload }) {
     ${asked?.action === "value" && html`<${TokenValue} token=${asked.token} onClose=${close} />`}`;
 }
 
-/** @param {import("./parts.js").Place} place */
+/**
+ * Loads the tokens and the projects of the team, for a project only tokens that can access it; `null` if the user
+ * is no admin.
+ * @param {import("./parts.js").Place} place
+ */
 async function read({ project, team, isAdmin }) {
   if (!isAdmin) return null;
   const [tokens, projects] = await Promise.all([requests.tokens(team.id), api.projects()]);
@@ -137,7 +148,7 @@ async function read({ project, team, isAdmin }) {
   };
 }
 
-/** @param {{ project?: string, team?: string }} properties */
+/** Section with the service tokens of a project or a team. @param {{ project?: string, team?: string }} properties */
 export function Content({ project, team }) {
   const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
     data

@@ -12,11 +12,14 @@ import { words } from "./words.js";
 
 const text = words.usage;
 
-/** Days in which a deleted project can be restored. */
+/** Number of days in which a deleted project can be restored. */
 const RESTORABLE = 30;
 const DAY = 86_400_000;
 
-/** @param {{ name: string, use: { used?: number, limit: number | null } }} properties */
+/**
+ * Number of objects of one kind that a team uses, with the limit of its plan.
+ * @param {{ name: string, use: { used?: number, limit: number | null } }} properties
+ */
 function Use({ name, use: { used = 0, limit } }) {
   return html`<li class="use">
     <span id=${`use-${name}`}>${text.names[name]}</span>
@@ -25,7 +28,10 @@ function Use({ name, use: { used = 0, limit } }) {
   </li>`;
 }
 
-/** @param {{ projects: any[], reload: () => Promise<void> }} properties */
+/**
+ * List of deleted projects, with buttons to restore them.
+ * @param {{ projects: any[], reload: () => Promise<void> }} properties
+ */
 const Deleted = ({ projects, reload }) => html`<div class="subheading"><h2>${words.settings.deleted}</h2></div>
   <p class="quiet about">${words.settings.deletedText}</p>
   <ul class="items">
@@ -50,7 +56,7 @@ async function deletedProjects(team) {
   return entries.filter((/** @type {any} */ { id }, /** @type {number} */ place) => !known.has(id) && entries.findIndex((/** @type {any} */ other) => other.id === id) === place);
 }
 
-/** @param {{ team: string }} properties */
+/** Section with the plan and the usage of a team. @param {{ team: string }} properties */
 export function Content({ team }) {
   const read = async (/** @type {import("./parts.js").Place} */ place) => {
     const [usage, deleted] = await Promise.all([requests.usage(place.team.id), place.isAdmin ? deletedProjects(place.team.id) : []]);

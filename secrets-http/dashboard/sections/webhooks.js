@@ -12,10 +12,13 @@ import { Once } from "./new-token.js";
 import { Age, useLoaded } from "./parts.js";
 import { words as text } from "./words-rotations.js";
 
-/** Marks of the states of a delivery. @type {Record<string, string>} */
+/** CSS classes of the labels for the states of a delivery. @type {Record<string, string>} */
 const TAGS = { pending: "soon", delivered: "good", failed: "bad" };
 
-/** @param {{ project: any, rotation: any, onClose: () => void, onDone: (webhook: any) => void }} properties */
+/**
+ * Dialog to create a webhook.
+ * @param {{ project: any, rotation: any, onClose: () => void, onDone: (webhook: any) => void }} properties
+ */
 function NewWebhook({ project, rotation, onClose, onDone }) {
   const [url, setUrl] = useState("");
   const [events, setEvents] = useState(text.eventNames.map(([event]) => event));
@@ -41,7 +44,10 @@ function NewWebhook({ project, rotation, onClose, onDone }) {
   <//>`;
 }
 
-/** @param {{ delivery: any, onResend?: () => void }} properties */
+/**
+ * List item for a delivery, with a button to send it again if `onResend` is given.
+ * @param {{ delivery: any, onResend?: () => void }} properties
+ */
 const Delivery = ({ delivery: { event, status, attempts, response_status, next_attempt_at, created_at }, onResend }) => html`<li class="webhook">
   <span><span class=${`tag ${TAGS[status]}`}>${text.deliveryStates[status] ?? status}</span> <code>${event}</code>
     <span class="quiet"> · <${Age} time=${created_at} /> · ${text.attempts(attempts)}${response_status !== null && ` · ${text.response(response_status)}`}${next_attempt_at !== null && html` · ${text.nextAttempt} <${Age} time=${next_attempt_at} />`}</span></span>

@@ -3,7 +3,7 @@
 import { count } from "../parts/time.js";
 import { plural } from "../words.js";
 
-/** @type {Record<string, string>} */
+/** Names of the roles. @type {Record<string, string>} */
 const roles = { owner: "owner", admin: "admin", member: "member", write: "read and write", read: "read", none: "none" };
 
 export const words = {

@@ -9,7 +9,10 @@ import { Pasted } from "./paste.js";
 import { Review } from "./review.js";
 import { CopyTo } from "./selected.js";
 
-/** @param {{ grid: import("../grid/state.js").GridState, reload: any, read: any }} properties */
+/**
+ * All windows over the grid. Each is shown if the state of the grid requires it.
+ * @param {{ grid: import("../grid/state.js").GridState, reload: any, read: any }} properties
+ */
 export function Windows({ grid, reload, read }) {
   const asked = grid.asked.value;
   const editing = grid.editing.value;

@@ -8,7 +8,10 @@ import { notify } from "../parts/notice.js";
 import { errorText } from "../parts/states.js";
 import { words } from "./words.js";
 
-/** @param {{ grid: import("../grid/state.js").GridState, place: number }} properties */
+/**
+ * Dialog that asks whether to reveal all values of an environment.
+ * @param {{ grid: import("../grid/state.js").GridState, place: number }} properties
+ */
 export function ColumnQuestion({ grid, place }) {
   const { environments, keys } = grid.comparison.value;
   const environment = environments[place];

@@ -1,19 +1,19 @@
 // Reads pasted `.env` text, and writes lines of it. Pure functions. A line that could mean something else to another program is an error, not a
 // guess: the command line imports the full format.
 
-/** Maximum number of characters of a key. */
+/** Maximum number of characters in a key. */
 const MAX_KEY = 255;
 
 const LINE = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)\s*=\s*(.*?)\s*$/;
 const NEVER_PLAIN = /["'`\\$#]/;
 
 /**
- * @typedef {{ values: Map<string, string>, errors: number[] }} Parsed the values by key, and the numbers of the lines
- *   that are not understood
+ * @typedef {{ values: Map<string, string>, errors: number[] }} Parsed values by key, and the numbers of the lines
+ * that cannot be parsed
  */
 
 /**
- * Returns the value of the text after `=`, or `null` if it is not certain.
+ * Returns the value that the text after `=` represents, or `null` if programs would interpret the text differently.
  * @param {string} text
  */
 function valueOf(text) {
@@ -28,7 +28,8 @@ function valueOf(text) {
 }
 
 /**
- * Returns the number of lines of the value that begins in this line: a quoted value ends at the closing quote.
+ * Returns the number of lines that the value beginning at the line `start` occupies. A quoted value extends to the
+ * closing quote.
  * @param {string[]} lines @param {number} start @param {string} rest
  */
 function lengthOf(lines, start, rest) {
@@ -39,7 +40,7 @@ function lengthOf(lines, start, rest) {
   return (end < 0 ? lines.length : end + 1) - start;
 }
 
-/** @param {string} text @returns {Parsed} */
+/** Parses a text of `KEY=value` lines. @param {string} text @returns {Parsed} */
 export function parsed(text) {
   const values = new Map();
   const errors = /** @type {number[]} */ ([]);
@@ -57,12 +58,12 @@ export function parsed(text) {
   return { values, errors };
 }
 
-/** True if a text looks like a file of variables. @param {string} text */
+/** True if at least one line of a text has the form `KEY=value`. @param {string} text */
 export const isDotenv = (text) => text.split(/\r?\n/).some((line) => LINE.test(line));
 
 /**
- * Returns the text `KEY=value` that programs and the import of the dashboard read alike, or `null` if the value has
- * none. Lines within single quotes stay as they are.
+ * Returns a secret as text of the form `KEY=value`, or `null` if not all programs that read such files would read
+ * the same value. Line breaks within single quotes are kept.
  * @param {string} key @param {string} value
  */
 export function lineOf(key, value) {

@@ -10,14 +10,20 @@ import { html } from "../parts/html.js";
 import { errorText } from "../parts/states.js";
 import { words } from "./words.js";
 
-/** Pattern that the service requires of keys. */
+/** Pattern that the service requires for keys. */
 const KEY = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
 const MAX_KEY = 255;
 
-/** Minimum length in characters of a value that is edited in a wide window. Values of several lines always are. */
+/**
+ * Length in characters above which a value is edited in a wide window. A value with line breaks is always edited in
+ * a wide window.
+ */
 const LONG = 80;
 
-/** @param {import("../grid/state.js").GridState} grid @param {string} key @param {string} environment */
+/**
+ * Returns the error for a new key, or an empty text.
+ * @param {import("../grid/state.js").GridState} grid @param {string} key @param {string} environment
+ */
 function keyError(grid, key, environment) {
   if (!KEY.test(key) || key.length > MAX_KEY) return words.edit.keyRule;
   const { keys, environments } = grid.merged.value;
@@ -28,7 +34,7 @@ function keyError(grid, key, environment) {
 }
 
 /**
- * Content of the editor window, and the change that it would stage.
+ * Holds the content of the editor window and the change that the content would stage.
  * @param {import("../grid/state.js").GridState} grid @param {import("../grid/editing.js").Editable | null} at
  */
 function useDraft(grid, at) {
@@ -41,7 +47,10 @@ function useDraft(grid, at) {
   const before = at?.change?.description ?? (ownVersion(at?.secret) ? (at?.secret?.description ?? "") : "");
   const [about, setAbout] = useState(before);
   const write = (/** @type {string} */ text) => (setValue(text), setTouched(true));
-  /** @param {string} key @param {string} environment @returns {import("../grid/staged.js").Change | null} */
+  /**
+   * Returns the change that the content would stage, or `null` if nothing has changed.
+   * @param {string} key @param {string} environment @returns {import("../grid/staged.js").Change | null}
+   */
   const change = (key, environment) => {
     const base = ownVersion(at?.secret);
     const hasAbout = about !== before;
@@ -69,7 +78,10 @@ function NewKey({ grid, key_, setKey, environment, setEnvironment, error, ids })
     </label>`;
 }
 
-/** Buttons that fill the field with a value. @param {any} properties */
+/**
+ * Buttons that fill the value field: one loads the stored value, and one generates a random value.
+ * @param {any} properties
+ */
 function Fillers({ grid, at, draft, read }) {
   const [state, setState] = useState("");
   const load = async () => {
@@ -90,6 +102,7 @@ function Fillers({ grid, at, draft, read }) {
 }
 
 /**
+ * Window to edit the value and the description of a secret.
  * @param {{ grid: import("../grid/state.js").GridState, at: import("../grid/editing.js").Editable | null,
  *   read: (environment: string, key: string) => Promise<string> }} properties `at` is `null` for a new key
  */

@@ -20,7 +20,10 @@ import { words } from "./words.js";
  *   secret: import("../grid/marks.js").Secret, reload: (options?: { isQuiet?: boolean }) => Promise<void>, read: any }} Own
  */
 
-/** Value of a version, which is loaded on request. @param {{ of: { version: number, environment: { name: string } }, load: () => Promise<string> }} properties */
+/**
+ * Value of a version, which is loaded when the user asks for it.
+ * @param {{ of: { version: number, environment: { name: string } }, load: () => Promise<string> }} properties
+ */
 function Value({ of, load }) {
   const [shown, setShown] = useState(/** @type {string | null} */ (null));
   const [error, setError] = useState("");
@@ -40,7 +43,10 @@ function Value({ of, load }) {
     <span class="bad" role="status">${error}</span>`;
 }
 
-/** Button that asks for confirmation before it rolls back. @param {Own & { version: number, onDone: () => void }} properties */
+/**
+ * Button that restores a version after a confirmation.
+ * @param {Own & { version: number, onDone: () => void }} properties
+ */
 function RollBack({ grid, name, environment, secret, version, reload, onDone }) {
   const [isAsked, setAsked] = useState(false);
   const [error, setError] = useState("");
@@ -68,7 +74,7 @@ function RollBack({ grid, name, environment, secret, version, reload, onDone }) 
   </div>`;
 }
 
-/** @param {Own & { entry: any, onDone: () => void }} properties */
+/** Version of a secret in its history. @param {Own & { entry: any, onDone: () => void }} properties */
 function Version({ entry, ...own }) {
   const { grid, name, environment, secret } = own;
   const { version, change_type, changed_at, changed_by } = entry;
@@ -86,7 +92,7 @@ function Version({ entry, ...own }) {
   </li>`;
 }
 
-/** @param {Own} own */
+/** Versions of the secret that an environment holds itself. @param {Own} own */
 function OwnHistory(own) {
   const { grid, name, environment, secret, read } = own;
   const [found, setFound] = useState(/** @type {{ entries?: any[], error?: any }} */ ({}));
@@ -106,7 +112,10 @@ function OwnHistory(own) {
   </ul>`;
 }
 
-/** @param {{ grid: import("../grid/state.js").GridState, name: string, reload: any, read: any }} properties */
+/**
+ * Window with the history of a key in all environments.
+ * @param {{ grid: import("../grid/state.js").GridState, name: string, reload: any, read: any }} properties
+ */
 export function KeyPanel({ grid, name, reload, read }) {
   const { environments, keys } = grid.comparison.value;
   const row = keys.find(({ key }) => key === name);

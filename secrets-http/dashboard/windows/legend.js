@@ -6,7 +6,7 @@ import { Icon } from "../parts/icons.js";
 import { hasLetterKeys, setLetterKeys } from "../parts/theme.js";
 import { words } from "./words.js";
 
-/** @param {{ onClose: () => void }} properties */
+/** Window that explains the marks and the keyboard shortcuts. @param {{ onClose: () => void }} properties */
 export function Legend({ onClose }) {
   return html`<${Dialog} title=${words.legend.title} onClose=${onClose}>
     <h3>${words.legend.marks}</h3>

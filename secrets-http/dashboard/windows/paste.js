@@ -12,7 +12,8 @@ import { words } from "./words.js";
 /** @typedef {import("../grid/state.js").GridState} GridState */
 
 /**
- * Returns the changes that a text would make to an environment.
+ * Returns the changes that a text of `KEY=value` lines would make to the environment at index `place`, with the
+ * keys that a rotation manages and the lines with errors.
  * @param {GridState} grid @param {number} place @param {string} text
  */
 export function planOfText(grid, place, text) {
@@ -31,14 +32,21 @@ export function planOfText(grid, place, text) {
   return { environment, changes, created, changed: changes.length - created, managed, errors };
 }
 
-/** Opens the window for a text, if the person may write in the environment. @param {GridState} grid @param {number | undefined} place @param {string} text */
+/**
+ * Opens the window with the changes that a text would make to an environment. Shows a notice instead if the user
+ * may not write there.
+ * @param {GridState} grid @param {number | undefined} place @param {string} text
+ */
 export function offer(grid, place, text) {
   const environment = place === undefined ? undefined : grid.environments.value[place];
   if (!environment || !isWritable(environment)) return notify({ text: words.paste.nowhere, isBad: true });
   grid.pasted.value = planOfText(grid, /** @type {number} */ (place), text);
 }
 
-/** @param {{ grid: GridState, plan: ReturnType<typeof planOfText> }} properties */
+/**
+ * Window with the changes that a pasted text would make.
+ * @param {{ grid: GridState, plan: ReturnType<typeof planOfText> }} properties
+ */
 export function Pasted({ grid, plan }) {
   const { environment, changes, created, changed, managed, errors } = plan;
   const close = () => (grid.pasted.value = null);

@@ -15,13 +15,13 @@ import { words } from "./words.js";
 
 /** @typedef {import("../grid/staged.js").Change} Change */
 
-/** A value with marks for invisible characters. @param {{ value: string }} properties */
+/** Text of a value, in which invisible characters are shown as marks. @param {{ value: string }} properties */
 export function Shown({ value }) {
   if (value === "") return html`<em>${words.cell.empty}</em>`;
   return html`${visibleParts(value).map(({ text, isMark }) => (isMark ? html`<i>${text}</i>` : text))}`;
 }
 
-/** Calls `hide` some time after a value was shown. @param {boolean} isShown @param {() => void} hide */
+/** Calls `hide` after a time limit once a value is shown. @param {boolean} isShown @param {() => void} hide */
 export function useHiding(isShown, hide) {
   useEffect(() => {
     if (!isShown) return undefined;
@@ -30,14 +30,20 @@ export function useHiding(isShown, hide) {
   }, [isShown]);
 }
 
-/** One side of a change: a text, or a masked value. @param {{ label: string, text: string, value: string | null }} properties */
+/**
+ * Old or new state of a secret in the review: the value if it is revealed, otherwise the text `text`.
+ * @param {{ label: string, text: string, value: string | null }} properties
+ */
 function Side({ label, text, value }) {
   return html`<div class="side"><dt>${label}</dt>
     <dd>${value === null ? html`<span class="quiet">${text}</span>` : html`<pre tabindex="0"><${Shown} value=${value} /></pre>`}</dd>
   </div>`;
 }
 
-/** @param {{ grid: any, id: string, change: Change, read: any }} properties */
+/**
+ * Old and new value of a change, which are loaded when the user reveals them.
+ * @param {{ grid: any, id: string, change: Change, read: any }} properties
+ */
 function Values({ grid, change, read }) {
   const [shown, setShown] = useState(/** @type {null | { before: string | null, after: string | null }} */ (null));
   const [error, setError] = useState("");
@@ -69,7 +75,10 @@ function Values({ grid, change, read }) {
     <span class="bad" role="status">${error}</span>`;
 }
 
-/** Choice between the staged version and the version of another user. @param {{ grid: any, id: string, change: Change, version: number }} properties */
+/**
+ * Buttons to choose between the user's staged change and the version that another user has saved.
+ * @param {{ grid: any, id: string, change: Change, version: number }} properties
+ */
 function Conflict({ grid, id, change, version }) {
   const mine = () => (grid.staged.value = rebase(grid.staged.value, id, version));
   return html`<div class="conflict" role="group" aria-label=${words.review.conflictOf(change.key)}>
@@ -79,7 +88,10 @@ function Conflict({ grid, id, change, version }) {
   </div>`;
 }
 
-/** @param {{ grid: any, id: string, change: Change, read: any, where?: string }} properties */
+/**
+ * List item for a staged change. `where` names its environment.
+ * @param {{ grid: any, id: string, change: Change, read: any, where?: string }} properties
+ */
 function Line({ grid, id, change, read, where }) {
   const version = grid.conflicts.value.get(id);
   const effect = consequence(grid, change);
@@ -100,7 +112,7 @@ function Line({ grid, id, change, read, where }) {
   </li>`;
 }
 
-/** @param {{ grid: any, read: any }} properties */
+/** Changes that conflict with changes of other users. @param {{ grid: any, read: any }} properties */
 function Conflicts({ grid, read }) {
   const conflicts = grid.conflicts.value;
   const all = [...grid.staged.value.changes].filter(([id]) => conflicts.has(id));
@@ -114,7 +126,7 @@ function Conflicts({ grid, read }) {
   </section>`;
 }
 
-/** @param {{ grid: any, environment: any, read: any }} properties */
+/** Changes in one environment that have no conflict. @param {{ grid: any, environment: any, read: any }} properties */
 function Group({ grid, environment, read }) {
   const conflicts = grid.conflicts.value;
   const all = [...grid.staged.value.changes].filter(([id, change]) => change.environment === environment.id && !conflicts.has(id));
@@ -125,7 +137,10 @@ function Group({ grid, environment, read }) {
   </section>`;
 }
 
-/** Buttons of the window. Changes of production need a second confirmation. @param {{ grid: any, reload: any, onClose: () => void }} properties */
+/**
+ * Buttons of the review window. Changes to a production environment need a second confirmation.
+ * @param {{ grid: any, reload: any, onClose: () => void }} properties
+ */
 function Buttons({ grid, reload, onClose }) {
   const [isAsked, setAsked] = useState(false);
   const confirm = useRef(/** @type {HTMLButtonElement | null} */ (null));
@@ -150,7 +165,10 @@ function Buttons({ grid, reload, onClose }) {
     </button>`;
 }
 
-/** @param {{ grid: import("../grid/state.js").GridState, reload: any, read: any }} properties */
+/**
+ * Window in which the user reviews and saves the staged changes.
+ * @param {{ grid: import("../grid/state.js").GridState, reload: any, read: any }} properties
+ */
 export function Review({ grid, reload, read }) {
   const { changes } = grid.staged.value;
   const refusal = grid.refusal.value;

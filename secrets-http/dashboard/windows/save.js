@@ -10,11 +10,14 @@ import { words } from "./words.js";
 /** @typedef {import("../grid/state.js").GridState} GridState */
 
 /**
- * Reasons why changes were not saved: a text for all changes, and texts by the ID of a change.
+ * Reasons why changes were not saved: `text` is for all changes, and `rows` has texts by the ID of a change.
  * @typedef {{ text: string, rows: Map<string, string>, requestId?: string | null }} Refusal
  */
 
-/** @param {GridState} grid @param {string} [text] */
+/**
+ * Forgets the staged changes after they were saved, and shows a notice.
+ * @param {GridState} grid @param {string} [text]
+ */
 function saved(grid, text = words.review.saved(grid.staged.value.changes.size)) {
   // The undo history contains values, and undoing a step would not revert saved changes.
   grid.staged.value = NOTHING_STAGED;
@@ -25,7 +28,8 @@ function saved(grid, text = words.review.saved(grid.staged.value.changes.size)) 
 }
 
 /**
- * True if the service already has the result of all changes. A deletion counts as made if there is nothing to delete.
+ * True if the secrets in the service already are as all staged changes would make them. A deletion counts as made
+ * if the secret no longer exists.
  * @param {GridState} grid
  */
 async function isMade(grid) {
@@ -39,7 +43,8 @@ async function isMade(grid) {
 }
 
 /**
- * Saves the staged changes. If a response was lost, it first asks whether the changes were made.
+ * Saves the staged changes. If the response to an earlier save was lost, first checks whether the service has
+ * already made the changes.
  * @param {GridState} grid @param {(options?: { isQuiet?: boolean, along?: () => void }) => Promise<void>} reload
  */
 export async function save(grid, reload) {
@@ -71,7 +76,10 @@ export async function save(grid, reload) {
   }
 }
 
-/** @param {GridState} grid @param {any} error @param {(options?: { isQuiet?: boolean }) => Promise<void>} reload */
+/**
+ * Handles a refused save: loads the current state if necessary, and shows the reasons.
+ * @param {GridState} grid @param {any} error @param {(options?: { isQuiet?: boolean }) => Promise<void>} reload
+ */
 async function refused(grid, error, reload) {
   // After a server error, the changes may have been made as well.
   if (error.status === 0 || error.status >= 500) grid.isUncertain.value = true;
@@ -82,7 +90,7 @@ async function refused(grid, error, reload) {
   grid.refusal.value = { text: refusalText(error), rows, requestId: error.requestId };
 }
 
-/** @param {any} error */
+/** Returns the reason why no change was saved. @param {any} error */
 function refusalText(error) {
   if (error.status === 0) return words.review.lost;
   if (error.code === "plan_limit_exceeded") return words.review.plan;
@@ -90,7 +98,10 @@ function refusalText(error) {
   return words.review.refused(errorText(error));
 }
 
-/** @param {GridState} grid @param {any} error @returns {Map<string, string>} */
+/**
+ * Returns the reasons by the ID of the change that they concern.
+ * @param {GridState} grid @param {any} error @returns {Map<string, string>}
+ */
 function rowsOf(grid, error) {
   const { environments } = grid.comparison.value;
   const all = [...grid.staged.value.changes];

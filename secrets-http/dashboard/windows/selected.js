@@ -14,7 +14,7 @@ import { words } from "./words.js";
 
 /** @typedef {import("../grid/state.js").GridState} GridState */
 
-/** Maximum number of values that are copied at once, because each value needs a request. */
+/** Maximum number of values that are copied to the clipboard at once. Each value needs its own request. */
 const MAX_COPIED = 20;
 
 /** Returns the selected cells whose values the caller may read. @param {GridState} grid */
@@ -22,7 +22,8 @@ const readable = (grid) =>
   grid.targets().filter(({ row, place, environment }) => isReadable(markOf(row, place, environment), row.cells[place]));
 
 /**
- * Returns the changes that copy cells to an environment, and the keys that a rotation writes there.
+ * Returns the changes that copy the cells to the environment `target`, and the keys that are not copied because a
+ * rotation writes them there.
  * @param {ReturnType<typeof readable>} cells @param {import("../grid/marks.js").Environment} target @param {number} place
  */
 function copiesOf(cells, target, place) {
@@ -37,7 +38,10 @@ function copiesOf(cells, target, place) {
   return { changes, managed: cells.filter(isManaged).map(({ row }) => row.key) };
 }
 
-/** Window for the environment that gets the values of the selected cells. @param {{ grid: GridState }} properties */
+/**
+ * Window in which the user chooses the environment to which the values of the selected cells are copied.
+ * @param {{ grid: GridState }} properties
+ */
 export function CopyTo({ grid }) {
   const { environments } = grid.comparison.value;
   const cells = readable(grid);
@@ -74,8 +78,8 @@ export function CopyTo({ grid }) {
 }
 
 /**
- * Reads the values of the selected cells of one environment, and copies them as lines. Each read is
- * recorded in the audit log.
+ * Reads the values of the selected cells of one environment, and copies them to the clipboard as `KEY=value` lines.
+ * Each read is recorded in the audit log.
  * @param {GridState} grid @param {(environment: string, key: string) => Promise<string>} read
  */
 export async function copySelected(grid, read) {

@@ -1,7 +1,8 @@
-//! HTTP client for the URLs of the identity provider, which the operator configures.
+//! HTTP client for URLs that the operator configures: those of the identity provider.
 //!
-//! Not for URLs supplied by tenants, because the resolved address is not checked against the egress
-//! policy. Redirects are not followed, and responses are limited in time and size.
+//! Do not use this client for URLs supplied by tenants, because the resolved address is not checked
+//! against the egress policy. Redirects are not followed, and responses are limited in time and
+//! size.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,20 +23,20 @@ use tokio::time::timeout;
 use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
-/// Fetches documents and submits forms over `http://` and `https://`.
+/// HTTP client that fetches documents and submits forms, over `http://` and `https://`.
 #[derive(Clone)]
 pub struct Client(legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
 
-/// Credential of a request.
+/// Credential that a request sends in its `Authorization` header.
 #[derive(Clone, Copy)]
 pub enum Credential<'a> {
     /// Bearer token.
     Bearer(&'a str),
-    /// User ID and password, joined by a colon.
+    /// User ID and password for Basic authentication, joined by a colon.
     Basic(&'a str),
 }
 
-/// Limits of a request.
+/// Time and size limits of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Timeout, from name resolution to the last byte of the body.
@@ -47,11 +48,12 @@ pub struct Limits {
 /// Error of a fetch.
 #[derive(Debug)]
 pub enum NotFetched {
-    /// Timeout.
+    /// The response was not complete within the timeout.
     TooSlow,
     /// The body exceeds the maximum size.
     TooLarge,
-    /// Unexpected status. Redirects are not followed.
+    /// The response has an unexpected status. Redirects are not followed, so a redirect is
+    /// unexpected too.
     Status(StatusCode),
     /// The request failed, or the response is incomplete.
     Failed(Cause),

@@ -26,13 +26,13 @@ pub use self::oidc::{OidcSettings, OidcVerifier};
 /// Timeouts and lifetimes for fetching the public keys of a token issuer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timings {
-    /// Timeout of one request to the issuer.
+    /// Timeout of one request to the token issuer.
     pub fetch: Duration,
     /// Age at which keys are refreshed in the background, while the old keys stay in use.
     pub refresh_after: Duration,
     /// Age at which keys are fetched again before the next use.
     pub expire_after: Duration,
-    /// Maximum age of keys that are used while the issuer is unavailable.
+    /// Maximum age of keys that are still used while the issuer is unavailable.
     pub stale_for: Duration,
     /// Minimum interval between fetches caused by a token with an unknown key ID.
     pub search_pause: Duration,

@@ -9,11 +9,11 @@ use lettre::transport::smtp::Error;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use secrets_core::ports::mail::{DeliveryError, Email, Mailer};
 
-/// Timeout of each response of the server.
+/// Timeout for each response of the mail server.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Timeout for sending one mail. Shorter than the duration of a worker's claim on an outbox
-/// delivery.
+/// Timeout for sending one mail. Shorter than the time for which a worker claims a delivery in the
+/// outbox.
 const DELIVERY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Sends mail through an SMTP server.
@@ -22,7 +22,7 @@ pub struct SmtpMailer {
     from: Mailbox,
 }
 
-/// Error for a text that is not the URL of a mail server.
+/// Error for a text that is not a valid URL of a mail server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadServer;
 

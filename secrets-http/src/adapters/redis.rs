@@ -1,9 +1,9 @@
 //! Counters of rate limits on a Redis server, which the nodes of an instance share.
 //!
-//! A request never waits long for Redis. An access has a deadline of 100 ms. After a failed access,
-//! the connection is closed, and no request accesses Redis until a task in the background has
-//! opened another connection. So a server that is unreachable or frozen delays only the requests
-//! that were waiting at that moment.
+//! A request never waits long for Redis. Each command has a deadline of 100 ms. After a failed
+//! command, the connection is closed, and no request uses Redis until a background task has opened
+//! a new connection. So a server that is unreachable or frozen delays only the requests that were
+//! waiting at that moment.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,20 +22,20 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-/// Maximum duration of an access.
+/// Maximum duration of one command on the Redis server.
 const DEADLINE: Duration = Duration::from_millis(100);
 
-/// Maximum duration of opening a connection.
+/// Timeout for opening a connection to the Redis server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Time between a failure and the next attempt to open a connection.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Prefix of all keys.
+/// Prefix of all keys on the Redis server.
 const PREFIX: &str = "secrets:rate:";
 
-/// Script that adds one to each key unless one of them has reached its limit. The arguments are the
-/// limit and the time to live in milliseconds of each key.
+/// Lua script that adds one to each counter, unless one of the counters has reached its limit. The
+/// arguments are the limit and the time to live, in milliseconds, of each counter.
 const ADD: &str = "
 local values, is_full = {}, false
 for i, key in ipairs(KEYS) do
@@ -49,7 +49,7 @@ if not is_full then
 end
 return values";
 
-/// Counters on a Redis server.
+/// Rate limit counters on a Redis server.
 pub struct RedisCounters {
     shared: Arc<Shared>,
     reconnecting: JoinHandle<()>,
@@ -58,12 +58,13 @@ pub struct RedisCounters {
 struct Shared {
     script: Script,
     connection: Mutex<Current>,
-    /// Notified when the connection is lost.
+    /// Wakes the reconnecting task when the connection is lost.
     lost: Notify,
     failures: AtomicU64,
 }
 
-/// Connection in use, if there is one, and the number of connections before it.
+/// Connection in use, if there is one, and its number: the number of connections that were closed
+/// before it.
 #[derive(Default)]
 struct Current {
     connection: Option<MultiplexedConnection>,
@@ -114,7 +115,8 @@ impl Drop for RedisCounters {
     }
 }
 
-/// Opens a connection once. Returns the reason for a failure.
+/// Opens a connection once, to check that the Redis server can be used. Returns the reason if it
+/// cannot.
 ///
 /// # Errors
 ///
@@ -123,7 +125,7 @@ pub async fn ping(client: &Client) -> Result<(), String> {
     open(client).await.map(drop).map_err(|error| describe(&error))
 }
 
-/// Opens a connection whenever there is none.
+/// Opens a new connection whenever there is none, in an endless loop.
 async fn reconnect(client: Client, shared: Arc<Shared>) {
     loop {
         if shared.is_connected() {
@@ -149,7 +151,7 @@ fn timed_out() -> RedisError {
     std::io::Error::from(std::io::ErrorKind::TimedOut).into()
 }
 
-/// Describes a failure without the details of the server's response, which may repeat the request.
+/// Describes an error without the text of the server's response, which may repeat the request.
 fn describe(error: &RedisError) -> String {
     match error.code() {
         Some(code) => format!("{} ({code})", error.category()),
@@ -175,7 +177,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Closes a connection after a failure, unless another connection has replaced it.
+    /// Closes the connection with this number after a failure. Does nothing if the connection is
+    /// already closed or replaced.
     fn fail(&self, number: u64, error: &RedisError) {
         self.failures.fetch_add(1, Ordering::Relaxed);
         {

@@ -56,7 +56,7 @@ impl HyperSender {
         Ok(Self::trusting(gate, fetch::tls()?))
     }
 
-    /// Creates a sender with this TLS configuration.
+    /// Creates a sender with the TLS configuration `tls`.
     #[must_use]
     pub fn trusting(gate: Dialer, tls: ClientConfig) -> Self {
         Self { gate, tls: TlsConnector::from(Arc::new(tls)), timeout: DELIVERY_TIMEOUT }
@@ -77,7 +77,7 @@ impl HyperSender {
         self.exchange_over(stream, peer.ip(), request, end).await
     }
 
-    /// Sends a delivery over a connection to this address.
+    /// Sends a delivery over an open connection to the address `peer`, until the deadline `end`.
     async fn exchange_over(
         &self,
         stream: TcpStream,
@@ -125,7 +125,8 @@ fn message(request: &WebhookRequest) -> Option<Request<Full<Bytes>>> {
     message.body(Full::new(request.body.clone().into())).ok()
 }
 
-/// Sends a message and returns the status and `Retry-After` header of the response.
+/// Sends an HTTP request over a connection, and returns the status and the `Retry-After` header of
+/// the response.
 async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send>(
     stream: S,
     message: Request<Full<Bytes>>,

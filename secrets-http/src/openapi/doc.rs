@@ -1,4 +1,5 @@
-//! Documentation of a route for the OpenAPI document: summary, parameters, bodies and responses.
+//! Documentation of a route, from which the OpenAPI document is generated: summary, parameters,
+//! bodies and responses.
 
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -16,29 +17,29 @@ pub struct Doc {
     pub(super) bodies: Vec<Content>,
     pub(super) is_body_optional: bool,
     pub(super) query: Vec<Query>,
-    /// True if the response can be 409 (duplicate name or version mismatch).
+    /// True if the operation can respond with 409 (duplicate name or version mismatch).
     pub(super) conflicts: bool,
     /// True if the operation can exceed a limit of the team's plan.
     pub(super) exceeds_plan: bool,
-    /// True if the response can be 404 although the path has no parameter.
+    /// True if the operation can respond with 404 although the path has no parameter.
     pub(super) looks_up: bool,
 }
 
-/// Successful response (2xx or 304).
+/// Documentation of a successful response (2xx or 304).
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub(super) status: u16,
     pub(super) contents: Vec<Content>,
 }
 
-/// Media type and schema of a body.
+/// Media type and schema of a request or response body.
 #[derive(Debug, Clone)]
 pub struct Content {
     pub(crate) media: &'static str,
     pub(crate) described: Described,
 }
 
-/// Query parameter.
+/// Documentation of a query parameter.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Query {
     pub(super) name: &'static str,
@@ -58,9 +59,9 @@ pub(crate) enum Form {
     Project,
     /// Environment ID or name.
     Environment,
-    /// Secret key (name of a secret).
+    /// Key of a secret.
     Key,
-    /// Rotation name.
+    /// Name of a rotation.
     Rotation,
     /// IPv4 or IPv6 address.
     Address,
@@ -68,13 +69,13 @@ pub(crate) enum Form {
     Time,
     /// `true` or `false`.
     Flag,
-    /// Integer between these bounds, inclusive.
+    /// Integer between the minimum and the maximum, inclusive.
     Number(u32, u32),
-    /// Enumeration of these values.
+    /// One of these values.
     OneOf(&'static [&'static str]),
     /// Text that matches this regular expression.
     Pattern(&'static str),
-    /// Up to 20 texts that each match this regular expression.
+    /// Up to 20 values that each match this regular expression.
     Many(&'static str),
 }
 
@@ -137,7 +138,7 @@ impl Content {
 }
 
 impl Answer {
-    /// Creates a response with any one of these bodies.
+    /// Documents a response with this status, whose body is one of `contents`.
     #[must_use]
     pub fn new(status: u16, contents: Vec<Content>) -> Self {
         Self { status, contents }
@@ -173,7 +174,7 @@ impl Route {
         self.json_body::<T>()
     }
 
-    /// Adds an object of strings, in JSON or YAML, as an alternative body.
+    /// Adds an alternative body: an object whose values are strings, in JSON or YAML.
     #[must_use]
     pub(crate) fn string_map_body(mut self) -> Self {
         for body in self.doc.bodies.iter_mut().filter(|body| body.media == "application/json") {
@@ -183,7 +184,7 @@ impl Route {
         self
     }
 
-    /// Adds a form-encoded body of type `T` as an alternative.
+    /// Adds an alternative body: a form-encoded body of type `T`.
     #[must_use]
     pub(crate) fn form_body<T: ToSchema>(mut self) -> Self {
         let media = "application/x-www-form-urlencoded";
@@ -191,7 +192,7 @@ impl Route {
         self
     }
 
-    /// Adds a text body as an alternative.
+    /// Adds an alternative body: a text with this media type.
     #[must_use]
     pub(crate) fn text_body(mut self, media: &'static str) -> Self {
         self.doc.bodies.push(Content::text(media));
@@ -238,7 +239,8 @@ impl Route {
         self.with_contents(Described::list_of::<T>)
     }
 
-    /// Replaces the component of the responses by this variant.
+    /// Documents that responses contain this variant of a component instead of the component
+    /// itself.
     #[must_use]
     pub(crate) fn variant(self, variant: Variant) -> Self {
         self.with_contents(|described| described.variant(variant))
@@ -253,21 +255,22 @@ impl Route {
         self
     }
 
-    /// Documents that the operation can exceed a limit of the team's plan.
+    /// Documents that the operation can exceed a limit of the team's plan, and then responds with
+    /// an error.
     #[must_use]
     pub(crate) fn may_exceed_plan(mut self) -> Self {
         self.doc.exceeds_plan = true;
         self
     }
 
-    /// Documents that the response can be 409.
+    /// Documents that the operation can respond with 409 (conflict).
     #[must_use]
     pub(crate) fn may_conflict(mut self) -> Self {
         self.doc.conflicts = true;
         self
     }
 
-    /// Documents that the response can be 404 although the path has no parameter.
+    /// Documents that the operation can respond with 404 although the path has no parameter.
     #[must_use]
     pub(crate) fn may_be_not_found(mut self) -> Self {
         self.doc.looks_up = true;

@@ -11,7 +11,7 @@ use super::{errors, example, headers, names, optional, rules, tags};
 use crate::serve::reply::Envelope;
 use crate::serve::router::Route;
 
-/// Introduction: where to begin, and the rules that hold for all operations.
+/// Introductory text of the OpenAPI document: first steps, and rules that apply to all operations.
 const ABOUT: &str = "\
 Encrypted secrets for teams, projects and environments.
 
@@ -55,8 +55,8 @@ const ABOUT_BOTH: &str = "Lists, and some single objects, are in a field with th
 object is repeated in its own field `data`. Bare lists, the responses of `/api/v1/eso` and \
 `my-permissions` have no field `data`.";
 
-/// Generates the `OpenAPI` 3.1 document of these routes, for a server that uses this envelope. HTML
-/// pages are left out.
+/// Generates the `OpenAPI` 3.1 document of these routes, for a server with this envelope setting.
+/// Routes that return HTML pages are omitted.
 #[must_use]
 pub fn document(routes: &[Route], envelope: Envelope) -> Value {
     let mut schemas = Components::new();
@@ -209,7 +209,8 @@ fn responses(route: &Route, schemas: &mut Components, envelope: Envelope) -> Val
     Value::Object(responses)
 }
 
-/// Returns the names of the headers that are specific to this response.
+/// Returns the names of the headers that only this response has, besides the headers of every
+/// response.
 fn answer_headers(route: &Route, answer: &Answer) -> Vec<&'static str> {
     let has_tag = route.doc.answers.iter().any(|answer| answer.status == 304);
     let is_page = answer.contents.iter().any(|content| content.media == "application/x-ndjson");
@@ -240,7 +241,7 @@ fn contents(contents: &[Content], schemas: &mut Components, envelope: Envelope) 
     Value::Object(all)
 }
 
-/// Adds the types referenced by a schema to the components.
+/// Adds the types that a schema references to the components of the document.
 fn register(schemas: &mut Components, described: &Described) {
     for (name, schema) in &described.named {
         debug_assert_eq!(

@@ -1,4 +1,4 @@
-//! Error responses, which many operations share.
+//! Error responses in the OpenAPI document. Many operations share them.
 
 use secrets_core::model::{ErrorBody, LimitBody};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::serve::router::Route;
 /// Definition of an error response: status, name of the component, description, and headers.
 struct ErrorResponse(u16, &'static str, &'static str, &'static [&'static str]);
 
-/// Name of the error response of operations that can exceed a plan limit.
+/// Component name of the error response for operations that can exceed a plan limit.
 const PLAN_LIMIT: &str = "PlanOrRateLimitExceeded";
 
 const RESPONSES: &[ErrorResponse] = &[
@@ -48,7 +48,7 @@ const RESPONSES: &[ErrorResponse] = &[
     ),
 ];
 
-/// Adds the schemas of error bodies.
+/// Adds the schemas of error response bodies to the components.
 pub(super) fn register(schemas: &mut Components) {
     for described in [Described::of::<ErrorBody>(), Described::of::<LimitBody>()] {
         schemas.extend(described.named);
@@ -62,7 +62,7 @@ pub(super) fn register(schemas: &mut Components) {
     schemas.insert("LimitError".to_owned(), limit);
 }
 
-/// Returns the definitions of all error responses.
+/// Returns the definitions of all error responses, for the section `components` of the document.
 pub(super) fn components() -> Value {
     RESPONSES
         .iter()

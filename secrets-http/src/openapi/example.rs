@@ -1,11 +1,12 @@
-//! Example values, generated from schemas. Every field gets a value of its type.
+//! Example values for the OpenAPI document, generated from schemas. Every field gets a value of its
+//! type.
 
 use serde_json::{Map, Value, json};
 
-/// Maximum nesting of an example, so that examples of recursive types end.
+/// Maximum nesting depth of an example. It ends the examples of recursive types.
 const MAX_DEPTH: usize = 32;
 
-/// Adds an example to each body of the operations, except streams.
+/// Adds an example to each request and response body of the operations, except streams.
 pub(super) fn add(paths: &mut Value, schemas: &Map<String, Value>) {
     let items = paths.as_object_mut().into_iter().flat_map(Map::values_mut);
     for operation in items.filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
@@ -28,7 +29,7 @@ fn add_to_contents(message: &mut Value, schemas: &Map<String, Value>) {
     }
 }
 
-/// Generates a value that is valid for the schema.
+/// Generates an example value that is valid for the schema.
 fn of(schema: &Value, named: &Map<String, Value>) -> Value {
     build(schema, named, "", MAX_DEPTH)
 }

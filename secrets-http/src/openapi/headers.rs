@@ -1,12 +1,13 @@
-//! Response headers.
+//! Response headers in the OpenAPI document.
 
 use serde_json::{Value, json};
 
-/// Headers of every response. The rate-limit headers are absent if there is no limit.
+/// Headers that every response has. The rate-limit headers are absent if there is no rate limit.
 const EVERYWHERE: [&str; 4] =
     ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
 
-/// Returns references to the definitions of headers: the headers of every response, and `others`.
+/// Returns references to the definitions of response headers: the headers of every response, and
+/// those in `others`.
 pub(super) fn headers<'a>(others: impl IntoIterator<Item = &'a str>) -> Value {
     let names = EVERYWHERE.into_iter().chain(others);
     names
@@ -17,7 +18,7 @@ pub(super) fn headers<'a>(others: impl IntoIterator<Item = &'a str>) -> Value {
         .collect()
 }
 
-/// Returns the definitions of all headers.
+/// Returns the definitions of all response headers, for the section `components` of the document.
 pub(super) fn components() -> Value {
     let text = json!({ "type": "string" });
     let number = json!({ "type": "integer", "minimum": 0 });

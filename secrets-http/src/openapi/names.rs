@@ -1,11 +1,11 @@
-//! Names of schemas. They are the names of the API specification, or describe the purpose of a
-//! request.
+//! Names of schemas in the OpenAPI document. They are the names in the API specification, or
+//! describe the purpose of a request.
 
 use serde_json::{Map, Value};
 
 use super::schema::{Components, reference, referenced};
 
-/// Names of Rust types, each with the name of its schema if the names differ.
+/// Rust type names whose schemas have another name, each with the name of the schema.
 const NAMES: &[(&str, &str)] = &[
     ("AccountChange", "UpdateAccountRequest"),
     ("Candidate", "TestConnectionRequest"),
@@ -54,7 +54,7 @@ const NAMES: &[(&str, &str)] = &[
     ("TokenRotation", "RotateTokenRequest"),
 ];
 
-/// Renames the components, and all references to them.
+/// Renames the components of the document, and changes all references to them.
 pub(super) fn rename(schemas: &mut Components, paths: &mut Value) {
     let renamed: Map<_, _> = std::mem::take(schemas)
         .into_iter()

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::schema::{Components, referenced};
 
-/// Removes `null` from the types of optional fields, in the schemas that only responses use. In a
-/// request, `null` is the same as no value.
+/// Removes `null` from the types of optional fields, in the schemas that only responses use.
+/// Schemas of requests keep `null`, which means the same there as an absent field.
 pub(super) fn remove_null(schemas: &mut Components, paths: &Value) {
     let mut requested = BTreeSet::new();
     let operations = paths.as_object().into_iter().flat_map(Map::values);
@@ -22,7 +22,8 @@ pub(super) fn remove_null(schemas: &mut Components, paths: &Value) {
     }
 }
 
-/// Collects the names of the components that a schema refers to, directly or not.
+/// Collects the names of the components that a schema refers to, directly or through other
+/// components.
 fn collect(value: &Value, schemas: &Components, names: &mut BTreeSet<String>) {
     if let Some(name) = referenced(value)
         && names.insert(name.to_owned())

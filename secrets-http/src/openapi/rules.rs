@@ -1,4 +1,5 @@
-//! Rules that the Rust types do not express: constants, and rules about several fields.
+//! Rules in the schemas that the Rust types do not express: constants, and rules about several
+//! fields.
 //!
 //! Rules about several fields use `if` and `not`, which generators of clients ignore. With `oneOf`
 //! beside `properties`, they would generate a union of unnamed types.
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::schema::{Components, reference};
 
-/// Adds the rules to the components.
+/// Adds the rules to the schemas of the components.
 pub(super) fn add(schemas: &mut Components) {
     for (name, absent) in ABSENT {
         let fields = schemas.get_mut(name).and_then(|schema| schema["properties"].as_object_mut());
@@ -26,7 +27,7 @@ pub(super) fn add(schemas: &mut Components) {
     }
 }
 
-/// Fields that a Rust type has, but not its basic schema. Only extended schemas, such as
+/// Fields that a Rust type has but its basic schema has not. Only extended schemas, such as
 /// `SecretWithValue`, contain them.
 const ABSENT: [(&str, &[&str]); 3] = [
     ("Secret", &["value", "inherited_from", "restricted"]),
@@ -41,7 +42,7 @@ fn rules() -> Vec<(&'static [&'static str], Value)> {
     rules
 }
 
-/// Returns constants, permitted values and examples, each with the path of the field.
+/// Returns the constants, permitted values and examples to add, each with the path of its field.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn values() -> Vec<(&'static [&'static str], Value)> {
     let field = |name: &str, rule: Value| json!({ "properties": { name: rule } });
@@ -125,8 +126,9 @@ fn values() -> Vec<(&'static [&'static str], Value)> {
     ]
 }
 
-/// Returns the requests in which at least one field must be given. `null` counts as a missing
-/// field, except where `null` removes the parent of an environment.
+/// Returns the rules for requests in which at least one field must be given, each with the path of
+/// its schema. `null` counts as a missing field, except where `null` removes the parent of an
+/// environment.
 fn changes() -> Vec<(&'static [&'static str], Value)> {
     let unset = json!({ "type": "null" });
     let absent = json!({ "not": {} });
@@ -147,13 +149,14 @@ fn changes() -> Vec<(&'static [&'static str], Value)> {
     ]
 }
 
-/// Returns the rule that at least one field is given. `missing` contains a schema for each field,
-/// which matches if the field counts as missing.
+/// Returns the rule that at least one of several fields is given. `missing` contains for each field
+/// a schema that matches if the field counts as missing.
 fn some_field(missing: &Value) -> Value {
     json!({ "minProperties": 1, "not": { "properties": missing } })
 }
 
-/// Returns the rules for requests whose fields depend on each other.
+/// Returns the rules for requests whose fields depend on each other, each with the path of its
+/// schema.
 fn combinations() -> Vec<(&'static [&'static str], Value)> {
     let no_value = json!({ "properties": { "value": { "type": "null" } } });
     let a_value = json!({ "required": ["value"], "properties": { "value": { "type": "string" } } });
@@ -180,12 +183,12 @@ fn combinations() -> Vec<(&'static [&'static str], Value)> {
     ]
 }
 
-/// Returns the schema of an object in which a field has this value.
+/// Returns a schema that matches an object whose field `field` has this value.
 fn is(field: &str, value: &Value) -> Value {
     json!({ "required": [field], "properties": { field: { "const": value } } })
 }
 
-/// Returns the schema of an object in which both fields are given.
+/// Returns a schema that matches an object in which both fields match their schemas.
 fn both(fields: [(&str, Value); 2]) -> Value {
     let [(first, schema), (second, other)] = fields;
     json!({ "required": [first, second], "properties": { first: schema, second: other } })
@@ -233,8 +236,8 @@ fn scan() -> Value {
     })
 }
 
-/// Returns the rule for a list of recipients: no duplicates, and at most one passphrase. All raw
-/// recipients are equal, so there is at most one of them too.
+/// Returns the rule for the recipients of a bundle: no duplicates, and at most one passphrase. All
+/// recipients of the type `raw` are equal, so at most one of them is possible.
 fn recipients() -> Value {
     json!({
         "uniqueItems": true,

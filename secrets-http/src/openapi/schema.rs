@@ -1,4 +1,4 @@
-//! Schemas of request and response bodies.
+//! Schemas of request and response bodies in the OpenAPI document.
 
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -14,14 +14,14 @@ pub struct Described {
     data: Data,
 }
 
-/// Content of the field `data`, which [`Envelope::Both`] adds to a response.
+/// Content of the field `data` that [`Envelope::Both`] adds to a response.
 #[derive(Debug, Clone, Copy)]
 enum Data {
-    /// The object itself. A list has no field `data`.
+    /// The field `data` repeats the response object. A response that is a list has no field `data`.
     Object,
-    /// The value of this field.
+    /// The field `data` repeats the value of the field with this name.
     Field(&'static str),
-    /// No field `data`.
+    /// The response has no field `data`.
     Absent,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Variant {
 
 const COMPONENTS: &str = "#/components/schemas/";
 
-/// Returns a reference to a component.
+/// Returns a reference to the component with this name.
 pub(super) fn reference(name: &str) -> Value {
     json!({ "$ref": format!("{COMPONENTS}{name}") })
 }
@@ -95,7 +95,7 @@ impl Described {
         Self { schema: json!({ "anyOf": [self.schema, other.schema] }), ..self }
     }
 
-    /// Returns the schema of an object whose only field has this schema.
+    /// Returns the schema of an object with one field, `name`, that has this schema.
     #[must_use]
     pub fn under(self, name: &'static str) -> Self {
         let schema = json!({
@@ -104,13 +104,14 @@ impl Described {
         Self { schema, data: Data::Field(name), ..self }
     }
 
-    /// Returns the schema of a response that has no field `data` in any envelope.
+    /// Returns the schema of a response that never has the field `data`.
     #[must_use]
     pub fn unwrapped(self) -> Self {
         Self { data: Data::Absent, ..self }
     }
 
-    /// Returns the schema of a response whose field `data` repeats the value of this field.
+    /// Returns the schema of a response whose field `data`, if the envelope adds it, repeats the
+    /// value of the field `field`.
     #[must_use]
     pub(crate) fn with_list(self, field: &'static str) -> Self {
         Self { data: Data::Field(field), ..self }
@@ -144,7 +145,7 @@ impl Described {
         self
     }
 
-    /// Returns the schema of a response in this envelope.
+    /// Returns the schema of a response for this envelope setting.
     pub(super) fn in_envelope(&self, envelope: Envelope) -> Value {
         let mut schema = self.schema.clone();
         if envelope == Envelope::Named {
@@ -206,7 +207,8 @@ impl Variant {
     }
 }
 
-/// Returns the first part of a schema for which `is_it` returns true, searched from the outside in.
+/// Returns the first subschema for which `is_it` returns true. The search begins with the schema
+/// itself and continues inwards.
 fn find<'a>(schema: &'a mut Value, is_it: &dyn Fn(&Value) -> bool) -> Option<&'a mut Value> {
     if is_it(schema) {
         return Some(schema);
@@ -218,7 +220,7 @@ fn find<'a>(schema: &'a mut Value, is_it: &dyn Fn(&Value) -> bool) -> Option<&'a
     }
 }
 
-/// Components of the document, by name.
+/// Components of the OpenAPI document, by name.
 pub(super) type Components = Map<String, Value>;
 
 fn value(schema: &impl serde::Serialize) -> Value {

@@ -1,8 +1,9 @@
-//! Groups of operations.
+//! Tags: the groups of operations in the OpenAPI document.
 
 use serde_json::{Value, json};
 
-/// Nouns of operation names, with the name and the description of their group.
+/// Groups of operations: the nouns of the operation names that belong to the group, and the name
+/// and the description of the group.
 const TAGS: &[(&[&str], &str, &str)] = &[
     (
         &["health", "liveness", "greeting", "openapi"],
@@ -60,7 +61,7 @@ const TAGS: &[(&[&str], &str, &str)] = &[
     ),
 ];
 
-/// Returns the name of the group of an operation.
+/// Returns the name of the group that an operation belongs to.
 pub(super) fn tag(operation: &str) -> &'static str {
     let noun = operation.split('.').next().unwrap_or_default();
     TAGS.iter().find(|(nouns, ..)| nouns.contains(&noun)).map_or("Other", |(_, name, _)| name)

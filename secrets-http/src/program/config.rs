@@ -69,22 +69,24 @@ pub enum Command {
     Print(String),
 }
 
-/// Result of reading the configuration.
+/// Configuration that was read: the command and the unknown variables.
 #[derive(Debug)]
 pub struct Configured {
-    /// Command to run.
+    /// Command to run, with its settings.
     pub command: Command,
-    /// Variables that begin with `SECRETS_` but are not settings of this version: misspelled names,
-    /// or settings of another version. The program logs a warning for each.
+    /// Environment variables that begin with `SECRETS_` but are not settings of this version:
+    /// misspelled names, or settings of another version. The program logs a warning for each.
     pub unknown: Vec<String>,
 }
 
-/// Reads the configuration of this process.
+/// Reads the configuration from the arguments and environment variables of this process, and from
+/// the file.
 pub fn read() -> Result<Configured, Failure> {
     read_from(std::env::args_os().collect(), std::env::vars_os().collect())
 }
 
-/// Reads the configuration from the given arguments (program name first) and variables.
+/// Reads the configuration from the given arguments (program name first) and environment variables,
+/// and from the file.
 pub fn read_from(
     arguments: Vec<OsString>,
     variables: Vec<(OsString, OsString)>,
@@ -103,7 +105,8 @@ pub fn read_from(
     }
 }
 
-/// Describes a variable that begins with `SECRETS_` but is not a setting.
+/// Returns the warning for an environment variable that begins with `SECRETS_` but is not a
+/// setting.
 #[must_use]
 pub fn describe_unknown(variable: &str) -> String {
     let hint = layers::similar(variable);
@@ -111,8 +114,8 @@ pub fn describe_unknown(variable: &str) -> String {
     format!("{variable} is not a setting of this version{hint}")
 }
 
-/// Puts warnings about unknown variables before the message of a failure, because they may be its
-/// cause.
+/// Adds warnings about unknown variables before the message of a failure, because a misspelled
+/// variable may be its cause.
 fn after_unknown(unknown: &[String], failure: Failure) -> Failure {
     let lines = unknown.iter().map(|variable| describe_unknown(variable));
     let lines: Vec<_> = lines.chain([failure.message]).collect();

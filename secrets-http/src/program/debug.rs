@@ -1,16 +1,17 @@
-//! Test hooks of debug builds: shorter timings, and failpoints. Release builds have none of them.
+//! Test hooks of debug builds: shorter timings, and failpoints, at which the process stops. Release
+//! builds contain none of them.
 
 #[cfg(debug_assertions)]
 pub use asked::{arm, timings};
 
-/// Returns the default timings.
+/// Returns the default timings of rotations, in release builds.
 #[cfg(not(debug_assertions))]
 #[must_use]
 pub fn timings() -> secrets_core::ports::rotators::Timings {
     secrets_core::ports::rotators::Timings::default()
 }
 
-/// Does nothing in release builds.
+/// Does nothing. Release builds have no failpoints.
 #[cfg(not(debug_assertions))]
 pub fn arm() {}
 
@@ -22,11 +23,11 @@ mod asked {
     use secrets_core::failpoint::{self, After};
     use secrets_core::ports::rotators::Timings;
 
-    /// Variable with timings in milliseconds, such as `lease=2000,grace=500`.
+    /// Environment variable with timings in milliseconds, such as `lease=2000,grace=500`.
     const TIMINGS: &str = "SECRETS_DEBUG_TIMINGS";
 
-    /// Variable with the failpoint to stop at, such as `after-apply`. With `after-apply:pause`, the
-    /// process continues after a second.
+    /// Environment variable with the failpoint at which the process stops, such as `after-apply`.
+    /// With the suffix `:pause`, the process waits there for a second and then continues.
     const FAILPOINT: &str = "SECRETS_DEBUG_FAILPOINT";
 
     #[expect(clippy::disallowed_methods, reason = "a test hook of debug builds, not a setting")]
@@ -34,7 +35,7 @@ mod asked {
         std::env::var(variable).unwrap_or_default()
     }
 
-    /// Returns the default timings, changed by the variable `SECRETS_DEBUG_TIMINGS`.
+    /// Returns the default timings of rotations, changed by the variable `SECRETS_DEBUG_TIMINGS`.
     #[must_use]
     pub fn timings() -> Timings {
         let mut timings = Timings::default();
@@ -76,7 +77,7 @@ mod asked {
         After::Stay
     }
 
-    /// Waits a second, so that the test can kill the process, then continues.
+    /// Waits for a second at a failpoint, so that a test can kill the process, and then continues.
     fn pause(name: &str) -> After {
         print_failpoint(name);
         std::thread::sleep(Duration::from_secs(1));

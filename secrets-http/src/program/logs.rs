@@ -48,7 +48,7 @@ pub fn start(filter: EnvFilter, format: LogFormat) {
     }));
 }
 
-/// Writes the waiting log lines when dropped, at the end of the program.
+/// Guard that writes the waiting log lines when it is dropped, at the end of the program.
 #[derive(Debug)]
 pub struct FlushAtExit;
 

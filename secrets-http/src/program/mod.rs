@@ -1,4 +1,4 @@
-//! The program: settings, logs and commands.
+//! Command-line program `secrets-http`: its settings, logs and commands.
 
 pub mod commands;
 pub mod config;

@@ -1,4 +1,4 @@
-//! `/api/v1/audit`, `/api/v1/teams/{teamId}/audit`: audit logs.
+//! `/api/v1/audit` and `/api/v1/teams/{teamId}/audit`: audit logs.
 
 use std::future::ready;
 
@@ -87,7 +87,7 @@ fn render(page: &AuditPage, envelope: Envelope) -> Response {
     response
 }
 
-/// Page of the audit log that repeats its entries in `data`.
+/// Page of the audit log in which the field `data` repeats the entries.
 #[derive(Serialize)]
 struct PageWithData<'a> {
     #[serde(flatten)]
@@ -95,7 +95,8 @@ struct PageWithData<'a> {
     data: &'a [AuditEntry],
 }
 
-/// Adds the query parameters and response formats shared by both audit endpoints.
+/// Adds to the documentation of a route the query parameters and response formats that both audit
+/// endpoints have.
 fn documented(route: Route) -> Route {
     let formats = vec![
         Content::json(Described::of::<AuditPage>().with_list("logs")),

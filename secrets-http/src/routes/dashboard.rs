@@ -1,4 +1,4 @@
-//! The dashboard: its page, and its scripts and styles below `/assets`.
+//! The web dashboard: its page, and its scripts and styles below `/assets`.
 //!
 //! The page is the same for everyone, so it needs no credential; its scripts call the API. The path
 //! of an asset contains a hash of all assets, so that browsers can cache it. In debug builds, the
@@ -27,11 +27,11 @@ use crate::serve::reply::Immutable;
 use crate::serve::router::Route;
 use crate::serve::target::{Target, target};
 
-/// Path of the assets. Requests for them are neither counted nor refused, because a page loads
-/// many.
+/// Path of the assets. Rate limits do not apply to requests for assets, because a page loads many.
 pub(crate) const ASSET: &str = "/assets/{build}/{*file}";
 
-/// Paths at which the page is served. Its scripts choose the screen by the path.
+/// Paths at which the page of the dashboard is served. Its scripts choose the screen according to
+/// the path.
 const PAGES: [&str; 4] = ["/projects", "/projects/{*rest}", "/teams/{*rest}", "/account"];
 
 /// Opening and closing tag of the import map in the page.
@@ -91,7 +91,7 @@ fn preload(folder: &str, name: &str) -> String {
     format!("<link rel=\"modulepreload\" href=\"{folder}/{name}\">")
 }
 
-/// Returns the content security policy of the page. The import map is its only inline script.
+/// Returns the content security policy of the page. It allows one inline script, the import map.
 fn policy(document: &str) -> String {
     let (start, end) = IMPORT_MAP;
     let map = document.split_once(start).and_then(|(_, rest)| rest.split_once(end));

@@ -28,22 +28,22 @@ use crate::serve::target::{Target, target};
 
 const PAGE: &str = "/device";
 
-/// Cookies that keep the token between the two forms, so that no page contains the token. Browsers
-/// send them to this page only, and not in requests from other sites. A long token needs several
-/// cookies.
+/// Names of the cookies that keep an entered token between the two forms of the page, so that no
+/// page contains the token. Browsers send these cookies only to this page, and not in requests from
+/// other sites. A long token is split over several cookies.
 const COOKIES: [&str; 4] = ["device_token", "device_token_2", "device_token_3", "device_token_4"];
 
 /// Maximum length of the part of a token in one cookie, in bytes. Browsers drop cookies of more
 /// than 4,096 bytes.
 const MAX_PART: usize = 3_800;
 
-/// Lifetime of the cookies, in seconds. It is the lifetime of a login.
+/// Lifetime of the token cookies, in seconds. It equals the lifetime of a device login.
 const COOKIE_SECONDS: u32 = 600;
 
-/// Message if the decision arrives without a token.
+/// Error message if the user approves or denies a login, but the request contains no token.
 const NOT_SIGNED_IN: &str = "The access token is missing: it is kept in cookies for 10 minutes, up to a length of 15,000 characters.";
 
-/// Message if the decision arrives without a session.
+/// Error message if the user approves or denies a login, but the session of the browser has ended.
 const SESSION_ENDED: &str = "You are not signed in any more: sign in again, and decide then.";
 
 /// Fields of the submitted form.
@@ -96,7 +96,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     ]
 }
 
-/// Request for the page.
+/// Request for the page `/device`.
 struct Visit<'a> {
     api: &'a Api,
     headers: &'a HeaderMap,
@@ -106,7 +106,7 @@ struct Visit<'a> {
 
 /// Result of authenticating the user of a request.
 enum SignedIn {
-    /// The user is signed in.
+    /// The user is signed in and may decide about a login.
     Caller(Box<Caller>),
     /// No credential was sent, or the browser's session has ended.
     Anonymous,
@@ -168,7 +168,8 @@ impl Visit<'_> {
         }
     }
 
-    /// Shows the login whose code is in the form, or approves or denies it.
+    /// Handles a form of a signed-in user: without a decision, shows the login with the entered
+    /// code; with a decision, approves or denies it.
     async fn decide(&self, form: &Form, typed: Option<&str>, caller: Caller) -> Response {
         let code = UserCode::new(form.user_code.as_str());
         let asked = caller.clone();
@@ -202,7 +203,8 @@ impl Visit<'_> {
         }
     }
 
-    /// Returns the sign-in method for the user of a form.
+    /// Returns the way in which a user signs in on the form: by a session, by a link to the
+    /// identity provider, or by entering a token.
     fn entry(&self, user_code: &str, caller: Option<&Caller>) -> Entry {
         let is_session = caller.is_some_and(|caller| caller.session().is_some());
         if let Some(caller) = caller.filter(|_| is_session) {
@@ -240,8 +242,8 @@ impl Visit<'_> {
         }
     }
 
-    /// Keeps a token in cookies, unless it is too long for them. Deletes the other cookies that the
-    /// request carried.
+    /// Stores a token in cookies of the response, unless it is too long for them. Deletes the token
+    /// cookies of the request that are no longer needed.
     fn keep(&self, mut response: Response, token: &str) -> Response {
         let parts: Vec<_> = token.as_bytes().chunks(MAX_PART).collect();
         let parts = if parts.len() <= COOKIES.len() { parts } else { Vec::new() };
@@ -256,7 +258,7 @@ impl Visit<'_> {
         response
     }
 
-    /// Deletes the cookies that the request carried.
+    /// Deletes the token cookies that the request contained.
     fn forget(&self, response: Response) -> Response {
         self.keep(response, "")
     }
@@ -274,8 +276,8 @@ impl Visit<'_> {
     }
 }
 
-/// Returns the token in the cookies. `None` if a cookie occurs twice, because another site of the
-/// domain has then set one of the two cookies.
+/// Returns the token in the cookies of a request. Returns `None` if a cookie occurs twice, because
+/// another site of the same domain may have set one of them.
 fn kept_token(headers: &HeaderMap) -> Option<String> {
     let mut token = String::new();
     for name in COOKIES {
@@ -288,7 +290,7 @@ fn kept_token(headers: &HeaderMap) -> Option<String> {
     Some(token).filter(|token| !token.is_empty())
 }
 
-/// Returns the e-mail address of a caller.
+/// Returns the e-mail address of the signed-in user.
 fn email(caller: &Caller) -> String {
     caller.person().map(|user| user.email.clone()).unwrap_or_default()
 }
@@ -305,7 +307,7 @@ async fn authenticate(api: &Api, credential: &str, origin: Origin) -> Result<Cal
     outcome
 }
 
-/// Renders the page. `base` is the public address of the service.
+/// Renders the page `/device` with this content. `base` is the public address of the service.
 fn page(status: StatusCode, base: Option<&BaseUrl>, content: &str) -> Response {
     let content = format!("<section class=\"card\">\n{content}</section>\n");
     super::page::page(status, "Command-line login", base, &content)

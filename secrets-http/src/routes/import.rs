@@ -1,4 +1,4 @@
-//! Parsing of the import request body, in each supported format.
+//! Parsing of the body of an import request, in each supported format.
 
 use secrets_core::crypto::Plaintext;
 use secrets_core::formats::Form;
@@ -12,8 +12,9 @@ use crate::serve::target::Target;
 /// Reads the secrets to import from the request body.
 ///
 /// The body is an import request in JSON, or a file: a `.env` file, or a plain object in JSON or
-/// YAML. `?format=`, else the media type, selects the file format; `?overwrite=` applies to files.
-/// `?dry_run=` applies to both, so that a request with this parameter never writes.
+/// YAML. The query parameter `format`, or else the media type, selects the file format; `overwrite`
+/// applies only to files. `dry_run` applies to import requests and files, so that a request with
+/// this parameter never writes.
 pub(super) async fn read(target: &Target, body: Body) -> Result<Import, Fault> {
     let form = requested_form(target, &body)?;
     let overwrite = target.flag("overwrite")?.unwrap_or_default();

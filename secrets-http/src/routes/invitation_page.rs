@@ -19,11 +19,11 @@ const PAGE: &str = "/invitations/{token}";
 
 const TITLE: &str = "You have been invited to a team";
 
-/// Page for readers who are not signed in. It is the same for valid and invalid tokens, apart from
-/// the token in its address.
+/// HTML of the page for users who are not signed in. The page is the same for valid and invalid
+/// tokens, apart from the token in the address.
 const PAGE_HTML: &str = include_str!("invitation.html");
 
-/// Request for the page.
+/// Request for the page of an invitation.
 struct Visit {
     api: Api,
     token: String,
@@ -51,7 +51,8 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
 }
 
 impl Visit {
-    /// Shows the invitation, with a button to accept it if the user is signed in.
+    /// Shows the page of the invitation. If the user is signed in, the page contains a button to
+    /// accept the invitation.
     async fn show(self) -> Response {
         let caller = match self.caller(&Method::GET).await {
             Ok(Some(caller)) => caller,
@@ -69,7 +70,8 @@ impl Visit {
         }
     }
 
-    /// Accepts the invitation. The form must come from this service.
+    /// Accepts the invitation for the signed-in user. Refuses a form that another site has
+    /// submitted.
     async fn accept(self) -> Response {
         if page_session::is_cross_site(&self.headers, self.base.as_ref()) {
             return self.page(StatusCode::FORBIDDEN, page_session::CROSS_SITE);
@@ -136,7 +138,7 @@ impl Visit {
         page::page(status, TITLE, self.base.as_ref(), &content)
     }
 
-    /// Returns the path of the start page.
+    /// Returns the path of the service's start page.
     fn start(&self) -> String {
         format!("{}/", self.base.as_ref().map_or("", BaseUrl::path))
     }
@@ -146,8 +148,8 @@ fn email(caller: &Caller) -> String {
     caller.person().map(|user| user.email.clone()).unwrap_or_default()
 }
 
-/// Renders the invitation with a button to accept it. The form is submitted to the address of the
-/// page itself.
+/// Renders a form with the details of the invitation and a button to accept it. The form is
+/// submitted to the address of the page itself.
 fn acceptance_form(invitation: &InvitationPublicInfo, email: &str) -> String {
     let rows = [
         ("Team", invitation.team_name.to_string()),
@@ -167,8 +169,8 @@ fn acceptance_form(invitation: &InvitationPublicInfo, email: &str) -> String {
     )
 }
 
-/// Renders commands that accept the invitation. A token or an address with characters that a shell
-/// could interpret is replaced by a placeholder.
+/// Renders a page with commands that accept the invitation. If the token or the address contains
+/// characters that a shell could interpret, a placeholder is shown instead.
 fn commands(token: &str, base: Option<&BaseUrl>) -> Response {
     let token = if is_plain(token, "-_") { token } else { "TOKEN" };
     let address = base.map(BaseUrl::as_str).filter(|address| is_plain(address, "-_.:/[]"));

@@ -1,4 +1,4 @@
-//! `/api/v1/teams/{teamId}/invitations` and `/api/v1/invitations`.
+//! `/api/v1/teams/{teamId}/invitations` and `/api/v1/invitations`: invitations to teams.
 
 use std::future::ready;
 

@@ -1,4 +1,4 @@
-//! The endpoints, one file per resource.
+//! HTTP endpoints, with one file for each kind of resource.
 
 mod account;
 mod audit;
@@ -75,7 +75,8 @@ pub fn table(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
     .collect()
 }
 
-/// Wraps an operation that needs no request body in a completed future.
+/// Wraps an operation in a completed future. Used for requests without a body, whose operation is
+/// known at once.
 fn known<O>(operation: O) -> Ready<Result<O, Fault>> {
     ready(Ok(operation))
 }

@@ -1,8 +1,8 @@
 //! Layout of the HTML pages, and the start page `/`. For a signed-in browser, the start page is the
 //! dashboard.
 //!
-//! The pages have no scripts, load no resources, and cannot be framed. They have the style of
-//! `examples/offline-viewer`.
+//! The pages have no scripts, load no resources, and cannot be shown in a frame. They use the same
+//! style sheet as `examples/offline-viewer`.
 
 use std::sync::LazyLock;
 
@@ -25,7 +25,8 @@ use crate::serve::session_cookie::SessionCookie;
 
 const STYLE: &str = include_str!("page.css");
 
-/// Content security policy of a page: only its own style, and forms to this server.
+/// Content security policy of the HTML pages. It allows only the style of the page itself, and
+/// forms that are submitted to this server.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     let style = STANDARD.encode(Sha256::digest(STYLE));
     format!(
@@ -34,7 +35,7 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Renders the content of the start page, with links below this path.
+/// Renders the content of the start page, with links below the path `base`.
 fn start_content(base: &str, has_dashboard: bool) -> String {
     let dashboard = if has_dashboard {
         format!(
@@ -74,7 +75,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     vec![Route::public(Method::GET, "/", "start.page", start.boxed())]
 }
 
-/// Renders a page with the name of the service and its address.
+/// Renders an HTML page with a heading that contains the name and the address of the service.
 pub(super) fn page(
     status: StatusCode,
     title: &str,
@@ -95,7 +96,7 @@ pub(super) fn forwarding_page(title: &str, base: Option<&BaseUrl>, path: &str) -
     render(StatusCode::OK, title, base, (&head, &content))
 }
 
-/// Renders a page from its title, additional lines of its head, and its content.
+/// Renders an HTML page from its title, additional lines for the `<head>` element, and its content.
 fn render(
     status: StatusCode,
     title: &str,
@@ -140,8 +141,9 @@ fn render(
     response
 }
 
-/// Renders the page of a failed request, with the request ID for finding the request in the log.
-/// The response has the status, the headers and the cause of the error.
+/// Renders the page for a failed request. It contains the request ID, with which the operator can
+/// find the request in the log. The response has the status, the headers and the cause of the
+/// error.
 pub(super) fn failure_page(
     fault: Fault,
     title: &str,

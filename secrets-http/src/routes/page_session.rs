@@ -1,7 +1,7 @@
 //! Session of the browser on pages that accept it: `/device` and `/invitations/{token}`.
 //!
-//! The gate reads the session cookie only for requests of scripts of this service. These pages are
-//! opened and submitted by the browser itself, so they have different rules.
+//! For other paths, the session cookie is accepted only in requests that scripts of this service
+//! send. These pages are opened and submitted by the browser itself, so other rules apply to them.
 
 use secrets_core::engine::Caller;
 use secrets_core::model::{BaseUrl, Error, Origin};
@@ -12,11 +12,12 @@ use crate::serve::api::Api;
 use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::session_cookie::{SessionCookie, is_own_host};
 
-/// Content of the response to a form of another site.
+/// Content of the response to a form that another site has submitted.
 pub(super) const CROSS_SITE: &str = "<p>Refused: this form was submitted from another site.</p>\n";
 
-/// Returns the credential of the browser's session, unless another site caused the request: a form
-/// must come from this service, and a page must be opened by this service or by the user.
+/// Returns the credential in the session cookie of a request. Returns `None` if another site caused
+/// the request: a form must be submitted from this service, and a page must be opened from this
+/// service or by the user.
 pub(super) fn credential<'a>(
     headers: &'a HeaderMap,
     method: &Method,
@@ -42,7 +43,7 @@ pub(super) fn credential<'a>(
     }
 }
 
-/// Authenticates the session of a browser; `None` if the session has ended.
+/// Authenticates the user by the session of the browser. Returns `None` if the session has ended.
 pub(super) async fn caller(
     api: &Api,
     credential: &str,
@@ -55,8 +56,8 @@ pub(super) async fn caller(
     }
 }
 
-/// Returns the link to sign in and return to a path of this service. `None` if browsers do not sign
-/// in with the identity provider.
+/// Returns the link with which the user signs in and then returns to a path of this service.
+/// Returns `None` if browsers do not sign in with the identity provider.
 pub(super) fn sign_in_link(api: &Api, base: Option<&BaseUrl>, path: &str) -> Option<String> {
     match api.sign_in.as_ref() {
         BrowserSignIn::Provider(_) => Some(super::sign_in::link(base, path)),
@@ -68,7 +69,8 @@ pub(super) fn sign_in_link(api: &Api, base: Option<&BaseUrl>, path: &str) -> Opt
 /// site of the form. For a browser without Fetch Metadata, `Origin` (RFC 6454), if present, must be
 /// the host of this server.
 ///
-/// Such a request would be authenticated behind a proxy that signs users in.
+/// Such a form must be refused, because a proxy in front of the service that signs users in would
+/// authenticate it.
 pub(super) fn is_cross_site(headers: &HeaderMap, own: Option<&BaseUrl>) -> bool {
     if let Some(site) = headers.get("sec-fetch-site") {
         return site != "same-origin";

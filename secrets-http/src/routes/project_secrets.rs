@@ -1,5 +1,5 @@
-//! `/api/v1/projects/{projectId}/compare` and `/changes`: secrets of several environments of a
-//! project.
+//! `/api/v1/projects/{projectId}/compare` and `/api/v1/projects/{projectId}/changes`: secrets in
+//! several environments of a project.
 
 use std::future::ready;
 
@@ -19,7 +19,7 @@ use crate::serve::target::{Target, target};
 const COMPARE: &str = "/api/v1/projects/{projectId}/compare";
 const CHANGES: &str = "/api/v1/projects/{projectId}/changes";
 
-/// Pattern of names and IDs of environments, separated by commas.
+/// Regular expression for a list of environment names and IDs, separated by commas.
 const ENVIRONMENTS_PATTERN: &str =
     "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(,[A-Za-z0-9][A-Za-z0-9_-]{0,63})*$";
 

@@ -48,9 +48,9 @@ struct HealthResponse {
 #[derive(Debug, Serialize, ToSchema)]
 struct WorkerResponse {
     name: &'static str,
-    /// `ok`, or `fail` if no round was completed for too long.
+    /// `ok`, or `fail` if the worker has not completed a run for too long.
     status: &'static str,
-    /// Seconds since the last completed round.
+    /// Seconds since the worker last completed a run.
     age_seconds: u64,
 }
 
@@ -71,7 +71,7 @@ struct FailingResponse {
     failures: u32,
 }
 
-/// Maximum number of items in the response.
+/// Maximum number of failing items that the response lists.
 const MAX_FAILING: usize = 20;
 
 fn status(works: bool) -> &'static str {

@@ -94,7 +94,8 @@ fn rotation_routes(api: &Api) -> [Route; 4] {
     ]
 }
 
-/// Returns the routes that wait for a database. Their responses may take up to a minute.
+/// Returns the routes that wait for a response of the target database. Their responses may take up
+/// to a minute.
 fn database_routes(api: &Api) -> [Route; 3] {
     let test = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
         Ok(TestConnection { at: target.environment(), candidate: body.json().await? })

@@ -36,11 +36,11 @@ const HISTORY: &str =
 const ROLLBACK: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/rollback";
 
-/// Pattern of a valid name for a Kubernetes Secret.
+/// Regular expression for a valid name of a Kubernetes Secret.
 const KUBERNETES_NAME_PATTERN: &str =
     "^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$";
 
-/// Schemas of secrets in responses that include values or inherited secrets.
+/// Variant of the schema of a secret, for responses that contain values or inherited secrets.
 const SECRET_WITH_INHERITANCE: Variant =
     Variant { name: "SecretWithInheritance", present: &[], absent: &["value"] };
 const SECRET_WITH_VALUE: Variant =
@@ -48,9 +48,9 @@ const SECRET_WITH_VALUE: Variant =
 const SECRET_WITH_VALUE_AND_INHERITANCE: Variant =
     Variant { name: "SecretWithValueAndInheritance", ..SECRET_WITH_VALUE };
 
-/// Supported export formats.
+/// Names of the export formats that the query parameter `format` accepts.
 const EXPORT_FORMATS: &[&str] = &["dotenv", "docker", "shell", "json", "yaml", "csv", "k8s"];
-/// Supported import formats.
+/// Names of the import formats that the query parameter `format` accepts.
 const IMPORT_FORMATS: &[&str] = &["json", "yaml", "dotenv"];
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
@@ -248,7 +248,8 @@ fn export(target: &Target, conditions: &Conditions) -> Result<ExportSecrets, Fau
     })
 }
 
-/// Renders an export: the list as JSON, or the plain text with the media type of its format.
+/// Renders the response to an export: the list of secrets as JSON, or the text with the media type
+/// of its format.
 #[derive(Debug, Clone, Copy)]
 struct Exported;
 

@@ -82,8 +82,8 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     ]
 }
 
-/// Renders the response to a sign-out. It deletes the cookie, and the data that the browser stored
-/// for the pages.
+/// Renders the response to a sign-out. It deletes the session cookie, and the data that the browser
+/// has stored for the pages of this service.
 fn signed_out<T>(_output: &T, _envelope: Envelope) -> Response {
     let mut response = Response::default();
     *response.status_mut() = StatusCode::NO_CONTENT;

@@ -29,7 +29,7 @@ const DEV: &str = "/sign-in/dev";
 
 const TITLE: &str = "Sign in";
 
-/// Lifetime of the state of a sign-in, in seconds.
+/// Lifetime of the data of a sign-in, in seconds.
 const STATE_SECONDS: i64 = 600;
 
 /// Maximum length of the path to open after the sign-in, in bytes.
@@ -50,7 +50,7 @@ const UNUSABLE_CODE: Error = Error::Forbidden(std::borrow::Cow::Borrowed(
     "This link is invalid, expired or used. Run `secrets-http dev link` for another.",
 ));
 
-/// State of a sign-in, which the browser keeps encrypted.
+/// Data of a sign-in that is in progress. It is stored in an encrypted cookie of the browser.
 #[derive(Serialize, Deserialize)]
 struct SignInState {
     secrets: SignInSecrets,
@@ -60,7 +60,7 @@ struct SignInState {
     expires_at: i64,
 }
 
-/// Request of a browser that signs in.
+/// Request of a browser to one of the sign-in paths.
 struct Visit {
     api: Api,
     target: Target,
@@ -89,14 +89,15 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     ]
 }
 
-/// Returns the link to sign in and return to a path of this service.
+/// Returns the link with which a browser signs in and then returns to the path `return_to` of this
+/// service.
 pub(super) fn link(base: Option<&BaseUrl>, return_to: &str) -> String {
     let query = serde_urlencoded::to_string([("return_to", return_to)]).unwrap_or_default();
     format!("{}{BEGIN}?{query}", base.map_or("", BaseUrl::path))
 }
 
 impl Visit {
-    /// Redirects the browser to the identity provider.
+    /// Starts a sign-in: redirects the browser to the identity provider.
     async fn begin(self) -> Response {
         match self.start().await {
             Ok(response) => response,
@@ -126,7 +127,7 @@ impl Visit {
         Ok(response)
     }
 
-    /// Handles the response of the identity provider.
+    /// Completes a sign-in: handles the response of the identity provider, and creates a session.
     async fn finish(self) -> Response {
         let mut response = match self.signed_in().await {
             Ok(response) => response,
@@ -153,7 +154,7 @@ impl Visit {
         self.start_session(identity, &state.return_to).await
     }
 
-    /// Signs in with a link of the development service.
+    /// Signs the browser in with a one-time link of the development service.
     async fn redeem_link(self) -> Response {
         let identity = match self.api.sign_in.as_ref() {
             BrowserSignIn::Dev(links) => {
@@ -194,7 +195,8 @@ impl Visit {
         }
     }
 
-    /// Decrypts the state of the sign-in. `None` if there is none, or if it has expired.
+    /// Decrypts the data of the sign-in from the cookie. Returns `None` if there is none, or if it
+    /// has expired.
     fn state(&self) -> Option<SignInState> {
         let [sealed] = cookies(&self.headers, self.state_cookie())[..] else { return None };
         let json = self.api.service.open_sign_in(sealed).ok()?;
@@ -236,8 +238,8 @@ impl Visit {
     }
 }
 
-/// True if a text is a path of this service, with or without a query, which no browser opens at
-/// another site.
+/// True if a text is a path of this service, with or without a query, that no browser interprets as
+/// the address of another site.
 fn is_own_path(text: &str) -> bool {
     let is_absolute =
         text.starts_with('/') && !["//", "/.", "\\"].iter().any(|part| text.contains(part));

@@ -1,4 +1,4 @@
-//! `/api/v1/tokens`: service tokens.
+//! `/api/v1/tokens`: listing, creating, rotating and revoking service tokens.
 
 use std::future::ready;
 
@@ -18,7 +18,8 @@ use crate::serve::reply::Shape;
 use crate::serve::router::Route;
 use crate::serve::target::{Target, target};
 
-/// Schema of a service token with its text, which only creation and rotation return.
+/// Variant of the schema of a service token that contains the token's text. Only creation and
+/// rotation return it.
 const TOKEN_WITH_TEXT: Variant =
     Variant { name: "ServiceTokenWithToken", present: &["token"], absent: &[] };
 

@@ -39,7 +39,7 @@ const PROJECT: &str = "/api/v1/projects/{projectId}/watch";
 /// Interval of keep-alive comments, so that no proxy closes the connection as idle.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Interval at which the credential and its read access are checked again.
+/// Interval at which the credential of a stream, and its permission to read, are checked again.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Maximum number of events queued for a client that does not read.
@@ -103,20 +103,21 @@ fn filter(
         .boxed()
 }
 
-/// Operation that reads the revisions of the watched resource.
+/// Operation that reads the revisions of the watched environment or project.
 #[derive(Clone)]
 enum Operation {
     Environment(WatchEnvironment),
     Project(WatchProject),
 }
 
-/// Revisions of the watched resource and its environments, as the caller may read them.
+/// Revisions of the watched environment or project, as far as the caller may read it.
 struct Revisions {
     target: WatchTarget,
     team: TeamId,
-    /// Revision that changes with every other field that events contain.
+    /// Revision of the whole environment or project. It changes whenever another field changes that
+    /// events contain.
     revision: Tag,
-    /// Environments of the resource that the caller may read.
+    /// Revisions of the watched environments that the caller may read.
     environments: Vec<Watched>,
 }
 
@@ -129,7 +130,7 @@ impl Operation {
         })
     }
 
-    /// Creates an event about an environment, without an event ID.
+    /// Creates an event of this kind about an environment, without an event ID.
     fn event(&self, kind: &'static str, of: &Watched) -> Event {
         let is_of_project = matches!(self, Self::Project(_));
         let notice = Notice {
@@ -141,7 +142,8 @@ impl Operation {
         Event::default().data(serde_json::to_string(&notice).unwrap_or_default())
     }
 
-    /// Creates the events of a change between two readings.
+    /// Creates the events for all differences between an earlier and a later reading of the
+    /// revisions.
     fn changes(&self, before: &Revisions, now: &Revisions) -> Vec<Event> {
         let changed = now.environments.iter().filter_map(|watched| {
             match before.environment(watched.environment) {
@@ -180,7 +182,7 @@ impl From<WatchedProject> for Revisions {
     }
 }
 
-/// Event stream of a client.
+/// Event stream of one client.
 struct Watcher {
     api: Api,
     operation: Operation,
@@ -200,7 +202,7 @@ const UPDATED: &str = "secrets.updated";
 const ADDED: &str = "environment.added";
 const REMOVED: &str = "environment.removed";
 
-/// Data of an event.
+/// JSON data of an event.
 #[derive(Serialize)]
 struct Notice<'a> {
     #[serde(rename = "type")]
@@ -240,8 +242,9 @@ async fn begin(
 }
 
 impl Watcher {
-    /// Starts the event stream and returns it as the response. The stream ends when the client
-    /// disconnects, the service stops, the resource is deleted or the caller loses access to it.
+    /// Starts the event stream with the events `first`, and returns it as the response. The stream
+    /// ends when the client disconnects, the service stops, the environment or project is deleted,
+    /// or the caller loses access to it.
     fn stream(self, first: Vec<Event>, stopped: watch::Receiver<bool>) -> Response {
         let (events, mut waiting) = mpsc::channel(MAX_QUEUED_EVENTS);
         tokio::spawn(self.run(first, events, stopped));
@@ -280,13 +283,15 @@ impl Watcher {
         }
     }
 
-    /// Returns the events for a new polled revision.
+    /// Returns the events to send after the revision in the store has changed. Fails if the watched
+    /// environment or project no longer exists.
     async fn change(&mut self, is_polled: bool) -> Result<Vec<Event>, Gone> {
         let exists = self.polled.borrow_and_update().is_some();
         if is_polled && exists { self.read().await } else { Err(Gone) }
     }
 
-    /// Verifies the credential again. Returns the events for changes of the caller's permissions.
+    /// Verifies the credential again, and returns the events for changes of the caller's
+    /// permissions. Fails if the credential is no longer valid.
     async fn recheck(&mut self) -> Result<Vec<Event>, Gone> {
         let origin = self.caller.origin.clone();
         let caller = self.api.service.authenticate(&self.credential, origin).await;
@@ -294,8 +299,8 @@ impl Watcher {
         self.read().await
     }
 
-    /// Reads the revisions that the caller may read now. Returns events for the differences to the
-    /// revisions that were sent before.
+    /// Reads the revisions that the caller may read now. Returns the events for the differences
+    /// from the revisions that were read before.
     async fn read(&mut self) -> Result<Vec<Event>, Gone> {
         let now = self.operation.perform(&self.api, &self.caller).await.map_err(|_| Gone)?;
         let events = self.operation.changes(&self.last, &now);

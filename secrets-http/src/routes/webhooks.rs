@@ -23,7 +23,8 @@ const TEST: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/ro
 const DELIVERIES: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/deliveries";
 const REDELIVER: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver";
 
-/// Schema of a webhook with its signing secret, which only the creation returns.
+/// Variant of the schema of a webhook that contains its signing secret. Only the creation of a
+/// webhook returns it.
 const WEBHOOK_WITH_SECRET: Variant =
     Variant { name: "RotationWebhookWithSecret", present: &["secret"], absent: &[] };
 

@@ -1,8 +1,8 @@
 //! Accepts connections and serves the requests on them, with limits on time, size and number.
 //!
 //! HTTP/1.1 only. Every wait for a client has a timeout: for the TLS handshake, for the head of a
-//! request, for the next request, and for the client to read its response. The code that reads the
-//! *body* of a request sets the timeout for it.
+//! request, for the next request, and for the client to read its response. The timeout for the
+//! *body* of a request is not set here, but by the code that reads the body.
 
 mod connection;
 mod connection_limiter;
@@ -34,7 +34,8 @@ use self::connection::{Connection, Stopping};
 use self::connection_limiter::ConnectionLimiter;
 use crate::serve::client_address::Networks;
 
-/// Delay before the next `accept` after it failed, for example for lack of file descriptors.
+/// Delay before `accept` is called again after it has failed, for example for lack of file
+/// descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Limits and timeouts of connections.
@@ -42,15 +43,15 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 pub struct AcceptOptions {
     /// Timeout of the TLS handshake.
     pub handshake: Duration,
-    /// Timeout of the head of a request, from its first byte. For the first request, from the start
-    /// of the connection.
+    /// Timeout for receiving the head of a request, from its first byte. For the first request of a
+    /// connection, from the start of the connection.
     pub head: Duration,
     /// Idle timeout between two requests on a connection.
     pub idle: Duration,
-    /// Write timeout: maximum time without progress while a response is sent.
+    /// Maximum time without progress while a response is sent.
     pub write_stall: Duration,
-    /// Maximum time that a response may wait for its client in all, besides `write_stall`, for each
-    /// mebibyte.
+    /// Maximum total time that a response may wait for the client to read, for each mebibyte sent.
+    /// `write_stall` is added to it.
     pub write_per_mebibyte: Duration,
     /// Time for which idle connections stay open while the service stops. A request that arrives on
     /// such a connection is answered with `Connection: close` instead of a reset.
@@ -68,13 +69,14 @@ pub struct AcceptOptions {
     /// Maximum number of connections per IP address (IPv6: per /64 network). Further connections
     /// are closed.
     pub connections_per_address: usize,
-    /// Memory for large bodies, in bytes. One account may use a quarter of it.
+    /// Total memory for large request and response bodies, in bytes. One account may use at most a
+    /// quarter of it.
     pub memory_budget: u64,
-    /// Maximum number of open event streams. One team may have a quarter of them.
+    /// Maximum number of open event streams. One team may have at most a quarter of them.
     pub watch_limit: usize,
-    /// Networks exempt from the limit per address.
+    /// Networks whose addresses are exempt from `connections_per_address`.
     pub uncounted: Networks,
-    /// Counters of refusals, for connections that exceed the limit per address.
+    /// Counters of refusals, which count connections that exceed `connections_per_address`.
     pub refusals: RefusalCounters,
 }
 
@@ -100,7 +102,7 @@ impl Default for AcceptOptions {
     }
 }
 
-/// Maximum number of connections, however many files the process may open.
+/// Maximum number of connections, even if the process may open more files.
 const MAX_CONNECTIONS: usize = 8_192;
 
 /// Number of file descriptors that are reserved for the database, for outgoing connections and for
@@ -108,8 +110,9 @@ const MAX_CONNECTIONS: usize = 8_192;
 const RESERVED_FILES: u64 = 256;
 
 impl AcceptOptions {
-    /// Limits the number of connections so that the process can open enough files. An address may
-    /// have at most an eighth of the connections. `None` stands for no limit of files.
+    /// Limits the number of connections so that file descriptors remain for other uses. One address
+    /// may have at most an eighth of the connections. `files` is the limit of the process on open
+    /// files; `None` if there is no limit.
     #[must_use]
     pub fn within_files(self, files: Option<u64>) -> Self {
         let room =
@@ -126,8 +129,9 @@ pub struct Drained {
     pub cut: usize,
 }
 
-/// Serves requests until `stop` completes. Then accepts the connections that clients have already
-/// opened, closes the listener, and waits for running requests.
+/// Accepts connections and serves their requests with `answer` until `stop` completes. Then also
+/// accepts the connections that clients have already opened, closes the listener, and waits for
+/// running requests.
 pub async fn run<A, F, B>(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -177,7 +181,7 @@ where
     drain(graceful, connections, &options).await
 }
 
-/// Socket of a new connection, its peer, and its permit.
+/// New connection: its socket, the address of its peer, and its permit.
 type Accepted = (TcpStream, SocketAddr, Option<OwnedSemaphorePermit>);
 
 /// Accepts the connections that the kernel has already established, and closes the listener.

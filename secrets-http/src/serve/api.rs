@@ -21,31 +21,31 @@ use crate::serve::reply::{Envelope, Render};
 use crate::serve::router::Route;
 use crate::serve::run_to_end::RunToEnd;
 
-/// Factory of routes.
+/// Factory for routes, and the objects that routes use.
 #[derive(Clone)]
 pub struct Api {
     /// Service that performs the operations.
     pub service: Arc<Service>,
-    /// Clock.
+    /// Clock that gives the current time.
     pub clock: Arc<dyn Clock>,
-    /// Field names that wrap the output in responses.
+    /// Envelope setting: whether responses repeat their content in an additional field `data`.
     pub envelope: Envelope,
     /// True if the dashboard is served.
     pub has_dashboard: bool,
-    /// Memory for large bodies.
+    /// Budget of memory for large request and response bodies.
     pub memory: Arc<MemoryBudget>,
-    /// Watched environments and projects.
+    /// Environments and projects that clients watch, and the limit on open event streams.
     pub watches: Arc<WatchRegistry>,
-    /// Sign-in of browsers.
+    /// Configured sign-in method for browsers.
     pub sign_in: Arc<BrowserSignIn>,
 }
 
 impl Api {
-    /// Creates a route that performs a task.
+    /// Creates a route that performs a task (an operation of `secrets-core`).
     ///
-    /// `request` parses a request into a future of the task. The future is awaited only if the
-    /// caller is of a permitted kind. So the responses 401 (no valid credential) and 403 (wrong
-    /// kind of credential) take precedence over the response to an invalid body.
+    /// `request` parses a request into a future that yields the task. The future is awaited only if
+    /// the kind of credential is permitted. So the responses 401 (no valid credential) and 403
+    /// (wrong kind of credential) take precedence over the response to an invalid body.
     pub fn route<T, F, W>(
         &self,
         method: Method,
@@ -70,7 +70,8 @@ impl Api {
         }
     }
 
-    /// Creates a public route, which performs a task as an anonymous caller.
+    /// Creates a public route, which performs a task as an anonymous caller. No credential is
+    /// required.
     pub fn public<T, F, W>(
         &self,
         method: Method,
@@ -122,7 +123,8 @@ impl Api {
             .boxed()
     }
 
-    /// Performs the task of a request for this caller.
+    /// Performs the task of a request as this caller. The future yields the task, for example after
+    /// reading the body.
     pub async fn perform<T: Task>(
         &self,
         task: impl Future<Output = Result<T, Fault>> + Send,
@@ -132,8 +134,8 @@ impl Api {
         Ok(output)
     }
 
-    /// Performs the task of a request with a body of this size. Returns the output and, if the
-    /// output can be large, the memory reserved for it.
+    /// Performs the task of a request with a body of this size as this caller. Returns the output
+    /// and, if the output can be large, the memory that is reserved for it.
     async fn perform_in_memory<T: Task>(
         &self,
         task: impl Future<Output = Result<T, Fault>> + Send,
@@ -169,7 +171,8 @@ impl Api {
         Ok((output?, prepared))
     }
 
-    /// Counts a fault from before the operation, if a bound refused the request.
+    /// Counts a fault in the metrics of refused requests, if a limit caused it. Used for faults
+    /// that occur before the operation is performed.
     fn counted(&self, fault: Fault) -> Fault {
         if let Some(bound) = fault.bound() {
             self.service.engine().refusals().count(bound);
@@ -178,6 +181,7 @@ impl Api {
     }
 }
 
-/// Size of a request's body in bytes, as the client announced it; otherwise, the maximum size.
+/// Size of a request's body in bytes: the size that the client has announced, or else the maximum
+/// size.
 #[derive(Debug, Clone, Copy)]
 pub struct BodySize(pub u64);

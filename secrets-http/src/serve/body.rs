@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 
 use crate::serve::fault::Fault;
 
-/// Default maximum size of a body, in bytes.
+/// Default maximum size of a request body, in bytes.
 pub const LIMIT: usize = 1024 * 1024;
 
 /// Maximum size of a body with many secrets, in bytes: 100 values of 64 KiB, escaped.
@@ -24,14 +24,15 @@ pub const BULK_LIMIT: usize = 16 * 1024 * 1024;
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Request body that has not been read yet.
+/// Request body that has not been read yet, with its size limit.
 pub struct Body {
     stream: Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error>> + Send>>,
     headers: HeaderMap,
     limit: usize,
 }
 
-/// Extracts the body of a request, which the route reads later.
+/// Returns a filter that extracts the body of a request without reading it. The route reads it
+/// later.
 pub fn body(limit: usize) -> impl Filter<Extract = (Body,), Error = Rejection> + Copy {
     warp::body::stream().and(warp::header::headers_cloned()).map(move |stream, headers| Body {
         stream: Box::pin(frames(stream)),

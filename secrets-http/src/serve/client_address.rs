@@ -7,11 +7,11 @@ use ipnet::IpNet;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// Set of networks and addresses.
+/// Set of IP networks and addresses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Networks(Vec<IpNet>);
 
-/// Error for a text that is not a list of networks (`10.0.0.0/8`) and addresses.
+/// Error for a text that is not a comma-separated list of networks (`10.0.0.0/8`) and addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotNetworks;
 
@@ -46,7 +46,7 @@ impl Networks {
         self.0.is_empty()
     }
 
-    /// True if the address is in one of the networks.
+    /// True if one of the networks contains the address.
     #[must_use]
     pub fn contain(&self, address: IpAddr) -> bool {
         let address = folded(address);
@@ -108,8 +108,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Returns the client address of a request, with `10.0.0.0/8` and `fd00::/8` as trusted
-    /// proxies.
+    /// Returns the client address of a request from `peer` with these `X-Forwarded-For` headers, if
+    /// `10.0.0.0/8` and `fd00::/8` are trusted proxies.
     fn seen(peer: &str, forwarded: &[&str]) -> Result<IpAddr, BadForwarding> {
         let trusted = Networks::parse("10.0.0.0/8, fd00::/8").unwrap();
         let lines = forwarded.iter().map(|line| HeaderValue::from_str(line).unwrap());

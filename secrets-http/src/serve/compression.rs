@@ -17,12 +17,12 @@ use warp::reply::Response;
 use crate::serve::memory::PART;
 use crate::serve::router::Route;
 
-/// Minimum size of a compressed response, in bytes.
+/// Minimum size of a response that is compressed, in bytes.
 const MIN_SIZE: usize = 1_024;
 
 impl Route {
-    /// Compresses the responses for clients that accept it. The responses must contain no secret
-    /// values.
+    /// Makes a route compress its responses for clients that accept gzip. The responses must not
+    /// contain values of secrets.
     pub(crate) fn compressed(self) -> Self {
         let headers = warp::header::headers_cloned();
         let filter = headers.and(self.filter).then(compressed).boxed();
@@ -54,15 +54,15 @@ async fn compressed(request: HeaderMap, response: Response) -> Response {
     Response::from_parts(head, small.into())
 }
 
-/// Converts an ETag to a weak ETag, because a strong ETag belongs to one content coding only (RFC
-/// 9110, section 8.8.3.3).
+/// Converts a strong ETag to a weak ETag, because a strong ETag may belong to only one content
+/// coding (RFC 9110, section 8.8.3.3).
 fn weak(tag: &HeaderValue) -> Option<HeaderValue> {
     let tag = tag.to_str().ok()?;
     HeaderValue::from_str(&format!("W/{}", tag.trim_start_matches("W/"))).ok()
 }
 
-/// Compresses a response with the fastest level, which makes a comparison of environments ten times
-/// smaller. Other requests run between the parts.
+/// Compresses a response part by part, so that other requests can run between the parts. Uses the
+/// fastest level, which makes a comparison of environments ten times smaller.
 async fn gzip_in_parts(content: &[u8]) -> Bytes {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     for part in content.chunks(PART) {
@@ -73,7 +73,7 @@ async fn gzip_in_parts(content: &[u8]) -> Bytes {
     encoder.finish().map(Bytes::from).unwrap_or_default()
 }
 
-/// Compresses the content of a file.
+/// Compresses a content in one step with this level. Used for files.
 pub(crate) fn gzip(content: &[u8], level: Compression) -> Bytes {
     let mut encoder = GzEncoder::new(Vec::new(), level);
     // Writing to memory does not fail.

@@ -23,9 +23,11 @@ pub fn conditions() -> impl Filter<Extract = (Conditions,), Error = Infallible> 
 }
 
 impl Conditions {
-    /// Returns the ETags that the client already has, from `If-None-Match`.
+    /// Returns the precondition from `If-None-Match`: the ETags of the versions that the client
+    /// already has.
     ///
-    /// Comparison is weak (section 13.1.2). A value that is not a list of ETags is ignored.
+    /// Tags are compared weakly (RFC 9110, section 13.1.2). A value that is not a list of ETags is
+    /// ignored.
     #[must_use]
     pub fn precondition(&self) -> Precondition {
         let mut tags = Vec::new();
@@ -39,8 +41,9 @@ impl Conditions {
         if tags.is_empty() { Precondition::None } else { Precondition::ETags(tags) }
     }
 
-    /// Returns the version that the client expects, from `If-Match` (`"3"`) or from `stated`, the
-    /// value in the body or query. `*` matches any version. Fails if both are given and differ.
+    /// Returns the version that the client expects, from the header `If-Match` (`"3"`), or from
+    /// `stated`, the value in the body or query. `*` matches any version. Fails if both are given
+    /// and differ.
     pub fn expected(&self, stated: Option<u32>) -> Result<Option<u32>, Error> {
         let mut values = self.0.get_all(IF_MATCH).iter();
         let Some(value) = values.next() else { return Ok(stated) };
@@ -65,7 +68,7 @@ impl Conditions {
     }
 }
 
-/// Parses the opaque tags of a list of ETags, up to the first invalid entry.
+/// Parses a list of ETags, up to the first invalid entry, and returns their opaque tags.
 fn entity_tags(list: &str) -> Vec<String> {
     let mut tags = Vec::new();
     let mut rest = list;
@@ -80,8 +83,8 @@ fn entity_tags(list: &str) -> Vec<String> {
     }
 }
 
-/// Renderer of a response in this shape with its ETag, or of 304 if the client has the current
-/// version.
+/// Renders a response like the shape `S`, with an additional ETag. Renders 304 instead if the
+/// client already has the current version.
 #[derive(Debug, Clone, Copy)]
 pub struct WithTag<S>(pub S);
 

@@ -1,4 +1,4 @@
-//! Cookies of requests.
+//! Cookies in requests.
 
 use warp::http::HeaderMap;
 use warp::http::header::COOKIE;

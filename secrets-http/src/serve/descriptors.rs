@@ -2,8 +2,8 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the soft limit to the hard limit. Returns the resulting limit, or `None` if there is no
-/// limit.
+/// Raises the soft limit of the process on open files to its hard limit. Returns the resulting
+/// limit, or `None` if there is no limit.
 #[must_use]
 pub fn raise_limit() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);

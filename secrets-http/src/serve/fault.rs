@@ -12,22 +12,23 @@ use crate::serve::reply;
 /// Error of a request: the error of an operation, or an error specific to HTTP.
 #[derive(Debug)]
 pub enum Fault {
-    /// Error of the operation.
+    /// Error that an operation has returned.
     Operation(Error),
-    /// Method not allowed for this path, with the allowed methods.
+    /// The path does not support the method. Contains the allowed methods.
     Method(Vec<&'static str>),
-    /// Body larger than the limit of the route, in bytes.
+    /// The body is larger than the route's limit, which is given in bytes.
     TooLarge(usize),
-    /// Timeout while reading the body.
+    /// The client has not sent the body in time.
     TooSlow,
 }
 
-/// Error that led to a response, kept for the log.
+/// Error that led to a response. The response carries it so that it can be logged.
 #[derive(Debug, Clone)]
 pub struct Logged(pub Arc<Error>);
 
 impl Fault {
-    /// Returns the bound that was reached, if the fault is a refusal by a bound of the service.
+    /// Returns the limit that caused the error, if the service refused the request because of one
+    /// of its limits.
     pub fn bound(&self) -> Option<Bound> {
         match self {
             Self::Operation(error) => error.bound(),
@@ -36,7 +37,7 @@ impl Fault {
         }
     }
 
-    /// Returns the status and the message of the response, for HTML pages.
+    /// Returns the HTTP status and the message of the response. Used for HTML pages.
     pub fn status_and_message(&self) -> (StatusCode, String) {
         match self {
             Self::Operation(error) => (status(error), error.to_string()),
@@ -78,8 +79,8 @@ impl From<Error> for Fault {
     }
 }
 
-/// Returns the status of an error. Has no wildcard arm, so that a new error needs a status to
-/// compile.
+/// Returns the HTTP status of an error. The `match` has no wildcard arm, so that every new error
+/// must be given a status.
 #[deny(clippy::wildcard_enum_match_arm)]
 fn status(error: &Error) -> StatusCode {
     match error {
@@ -121,7 +122,7 @@ fn operation_response(error: Error, now: Time) -> Response {
     response
 }
 
-/// Creates the response of an error specific to HTTP.
+/// Creates the response for an error that is specific to HTTP, with a JSON body.
 fn error_response(status: StatusCode, error: &str) -> Response {
     let code = Code::InvalidRequest.as_str();
     reply::json(status, &ErrorBody { error: error.to_owned(), code, details: None, limit: None })

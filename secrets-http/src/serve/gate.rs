@@ -1,17 +1,17 @@
 //! Authentication and rate limiting, once per request.
 //!
 //! A request with a valid credential is counted for its principal (a user or a service token), any
-//! other request for its IP address. Some requests are refused before the credential is verified:
-//! requests of an address that sent 20 wrong credentials in this minute or has reached its limit,
-//! and requests of a principal that has reached its limit, if the credential was verified in the
-//! current or the previous minute. A credential that was verified in that time from the same
-//! address is exempt from the limits of the address, so that one bad client behind a shared address
-//! does not block the others.
+//! other request for its IP address. Two kinds of requests are refused before the credential is
+//! verified: those from an address that has sent 20 wrong credentials in this minute or has reached
+//! its limit, and those of a principal that has reached its limit, if the credential was verified
+//! in the current or the previous minute. The limits of an address do not apply to a credential
+//! that was verified from the same address in the current or the previous minute, so that one bad
+//! client behind a shared address does not block the others.
 //!
-//! If the nodes share counters, requests are counted together with those of the other nodes. The
-//! checks before the credential is verified use only the counters in the memory of this node. A
-//! request then accesses the shared counters once for its principal or its address. A failed
-//! credential accesses two counters, at the same time.
+//! If the nodes share counters, the requests to all nodes are counted together. The checks before
+//! the credential is verified use only the counters in the memory of this node. After them, a
+//! request accesses the shared counters once, for its principal or its address. For a wrong
+//! credential, two counters are accessed at the same time.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -33,13 +33,13 @@ use crate::serve::session_cookie;
 /// Rate limits, in requests per minute.
 #[derive(Debug, Clone, Copy)]
 pub struct Rates {
-    /// Limit per IP address for requests without a valid credential; 0 for no limit.
+    /// Rate limit of an IP address, for its requests without a valid credential; 0 for no limit.
     pub per_address: u32,
-    /// Limit per principal; 0 for no limit.
+    /// Rate limit of a principal (a user or a service token); 0 for no limit.
     pub per_principal: u32,
 }
 
-/// Maximum number of failed credentials per IP address and minute.
+/// Maximum number of wrong credentials that an IP address may send per minute.
 const MAX_FAILURES: u32 = 20;
 
 /// Authenticates requests and applies the rate limits.
@@ -53,15 +53,16 @@ pub struct Authenticator {
     metrics: RequestMetrics,
 }
 
-/// Result of authenticating and counting a request.
+/// Result of authenticating a request and counting it for its rate limit.
 pub struct Admission {
     /// Authenticated caller, or the error to respond with.
     pub caller: Result<Caller, Error>,
-    /// Rate-limit window that counted the request, for the response headers.
+    /// Rate-limit window in which the request was counted. It determines the rate-limit headers of
+    /// the response.
     pub window: Option<Window>,
 }
 
-/// Keyed hash of a user or service token, the same on every node.
+/// Keyed hash that identifies a user or a service token. It is the same on every node.
 type PrincipalHash = [u8; 16];
 
 const MISSING: Error = Error::Unauthenticated("missing credential: send `Authorization: Bearer …`");
@@ -87,23 +88,23 @@ impl Authenticator {
         }
     }
 
-    /// Returns the metrics of requests.
+    /// Returns the request metrics.
     pub fn metrics(&self) -> &RequestMetrics {
         &self.metrics
     }
 
-    /// Counts a request that a bound refused.
+    /// Counts a request that was refused because of this limit.
     pub fn count_refusal(&self, bound: Bound) {
         self.service.engine().refusals().count(bound);
     }
 
-    /// Counts a request to a public endpoint for its IP address.
+    /// Counts a request to a public endpoint for its IP address. Does not refuse the request.
     pub async fn count(&self, address: IpAddr) -> Option<Window> {
         self.count_address(address, self.clock.now()).await
     }
 
     /// Authenticates the caller of a request, and counts the request. A session cookie is accepted
-    /// only with the public address of the service.
+    /// only if `public`, the public address of the service, is known.
     pub async fn admit(
         &self,
         headers: &HeaderMap,
@@ -175,7 +176,8 @@ impl Authenticator {
         }
     }
 
-    /// Counts a failed credential of an IP address, like [`refuse`](Self::refuse).
+    /// Counts a wrong credential of an IP address, and refuses the request like
+    /// [`refuse`](Self::refuse).
     async fn refuse_failure(&self, address: IpAddr, now: Time, error: Error) -> Admission {
         let failures = self.windows().named("failures");
         let failure = self.failures.count_shared(failures, address, now);
@@ -195,8 +197,8 @@ impl Authenticator {
         self.addresses.count_shared(self.windows().named("address"), address, now).await
     }
 
-    /// Returns a hash that identifies the principal: a service token by its ID, or a user by token
-    /// issuer and subject, which are known even before the first sign-in.
+    /// Returns the hash that identifies the principal. A service token is identified by its ID; a
+    /// user by token issuer and subject, which are known even before the first sign-in.
     fn principal(&self, caller: &Caller) -> PrincipalHash {
         let hash = |parts: &[&[u8]]| self.windows().hash(parts);
         let person = |of: &Identity| hash(&[b"user", of.issuer.as_bytes(), of.subject.as_bytes()]);
@@ -209,21 +211,22 @@ impl Authenticator {
         }
     }
 
-    /// Fails if the address has exceeded its limit of requests or of failed credentials.
+    /// Fails if the address has reached its limit of requests or of wrong credentials.
     fn admit_address(&self, address: IpAddr, now: Time) -> Result<(), Error> {
         Bound::Failures.check(self.failures.peek(address, now))?;
         Bound::Address.check(self.addresses.peek(address, now))
     }
 
-    /// Counts a request without a valid credential for its IP address. Returns the refusal.
+    /// Counts a request without a valid credential for its IP address. Returns the result with the
+    /// error of the request.
     async fn refuse(&self, address: IpAddr, now: Time, error: Error) -> Admission {
         let window = self.count_address(address, now).await;
         Admission { caller: Bound::Address.check(window).and(Err(error)), window }
     }
 }
 
-/// Returns the bearer credential of a request. Exactly one `Authorization` header is allowed (RFC
-/// 6750).
+/// Returns the bearer credential in the `Authorization` header. Fails unless the request has
+/// exactly one such header (RFC 6750).
 pub(crate) fn credential(headers: &HeaderMap) -> Result<&str, Error> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let value = values.next().ok_or(MISSING)?;
@@ -248,8 +251,8 @@ struct Verified {
     minutes: Mutex<Minutes>,
 }
 
-/// Verified principals. Each is stored twice: by the hash of its credential, and by the hash of its
-/// credential and IP address.
+/// Principals of verified credentials. Each principal is stored twice: by the hash of its
+/// credential, and by the hash of its credential with the client's network.
 type Principals = HashMap<u64, PrincipalHash>;
 
 #[derive(Default)]
@@ -263,12 +266,12 @@ struct Minutes {
 #[derive(Clone, Copy)]
 struct Known {
     principal: PrincipalHash,
-    /// True if the credential was also verified from the address of this request.
+    /// True if the credential was also verified from the network of this request's address.
     is_here: bool,
 }
 
-/// Maximum number of credentials remembered per minute. Requests with other credentials are counted
-/// only after the credential is verified.
+/// Maximum number of credentials that are remembered per minute. Requests with other credentials
+/// are counted only after the credential has been verified.
 const MAX_REMEMBERED: usize = 200_000;
 
 impl Verified {
@@ -290,8 +293,8 @@ impl Verified {
         here.or_else(|| minutes.find(anywhere).map(|principal| Known { principal, is_here: false }))
     }
 
-    /// Returns a hash of the credential, and a hash of the credential with the network of the
-    /// address.
+    /// Returns two hashes: that of the credential, and that of the credential together with the
+    /// network of the address.
     fn hashes(&self, credential: &str, address: IpAddr) -> [u64; 2] {
         let here = (credential, Some(network_of(address)));
         [self.hasher.hash_one((credential, None::<IpAddr>)), self.hasher.hash_one(here)]

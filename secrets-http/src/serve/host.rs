@@ -34,7 +34,7 @@ use crate::serve::reply::Immutable;
 use crate::serve::router::{Route, RouteMatch, Router};
 use crate::serve::target::Target;
 
-/// Handler of all HTTP requests.
+/// Handler of all HTTP requests: performs all steps before and after the route.
 pub struct Host {
     router: Router,
     gate: Authenticator,
@@ -43,20 +43,22 @@ pub struct Host {
     links: Links,
 }
 
-/// Data about a request for the log: the template of its route, the client address and the caller.
-/// The path itself is not logged, because it may contain secret keys.
+/// Information about a request for the log: the path template of its route, the client address and
+/// the caller. The path itself is not logged, because it may contain keys of secrets.
 struct Logging {
     template: &'static str,
-    /// Path that no route has, reduced to words that resemble the words of routes.
+    /// Redacted form of a path for which there is no route. It contains only words that are similar
+    /// to words in the paths of routes.
     unknown_path: Option<String>,
     address: Option<IpAddr>,
     caller: Option<Caller>,
 }
 
-/// Endpoints for orchestrators, which are counted but never refused.
+/// Health check endpoints for orchestrators. Requests to them are counted but never refused.
 const HEALTH: [&str; 2] = ["/health", "/health/live"];
 
-/// Path prefix of the endpoints for the Kubernetes operator. They accept no session cookies.
+/// Path prefix of the endpoints for External Secrets Operator in Kubernetes. They accept no session
+/// cookies.
 const ESO: &str = "/api/v1/eso/";
 
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
@@ -73,7 +75,7 @@ const MALFORMED_PATH: Error = Error::Refused {
 };
 
 impl Host {
-    /// Creates a request handler for these routes.
+    /// Creates a handler for requests to the routes of this router.
     pub fn new(
         router: Router,
         gate: Authenticator,
@@ -90,7 +92,7 @@ impl Host {
         self.router.routes()
     }
 
-    /// Handles a request from `peer`, which is the client or a trusted proxy.
+    /// Handles a request and returns its response. `peer` is the client or a trusted proxy.
     pub async fn answer<B>(
         &self,
         request: Request<B>,
@@ -179,9 +181,9 @@ impl Host {
         (response, tighter(admission.window, team.get()))
     }
 
-    /// Handles a request to a public endpoint. It is counted for its IP address, except for assets
-    /// of the dashboard. Health checks are counted but never refused, because orchestrators restart
-    /// a service whose health check fails.
+    /// Handles a request to a public endpoint. The request is counted for its IP address, except
+    /// for assets of the dashboard. Health checks are counted but never refused, because
+    /// orchestrators restart a service whose health check fails.
     async fn answer_public<B>(
         &self,
         route: &Route,
@@ -209,7 +211,7 @@ impl Host {
         (call_route(route, request, target, None).await, window)
     }
 
-    /// Adds the headers common to all responses.
+    /// Adds the headers that all responses have.
     fn add_headers(&self, response: &mut Response, id: RequestId, window: Option<Window>) {
         const ALWAYS: [(HeaderName, &str); 5] = [
             (header::CACHE_CONTROL, "no-store"),
@@ -273,7 +275,7 @@ where
     answered.unwrap_or_else(|never| match never {})
 }
 
-/// Returns the window with fewer remaining requests: the window of the principal, or the window of
+/// Returns the rate-limit window with fewer remaining requests: that of the principal or that of
 /// the team.
 fn tighter(principal: Option<Window>, team: Option<Window>) -> Option<Window> {
     let key = |window: &Window| (window.admitted, window.remaining);
@@ -290,8 +292,8 @@ fn origin<B>(request: &Request<B>, address: IpAddr, id: RequestId) -> Origin {
     }
 }
 
-/// Returns the name of a method for logs and metrics. Clients can send any word as the method:
-/// words that are no known method become `other`.
+/// Returns the name of an HTTP method for logs and metrics. Clients can send any word as the
+/// method: unknown words become `other`.
 fn method_name(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
@@ -305,9 +307,9 @@ fn method_name(method: &Method) -> &'static str {
     }
 }
 
-/// Writes the log line of a request. Its fields contain no names, values or credentials. The client
-/// address is logged only for unauthenticated requests, to find clients that send wrong
-/// credentials.
+/// Writes the log line of a request. The line contains no names, values or credentials. It contains
+/// the client address only for unauthenticated requests, so that operators find clients that send
+/// wrong credentials.
 fn log(method: &str, logging: &Logging, response: &Response, began: Instant, id: RequestId) {
     let caller = logging.caller.as_ref();
     let kind = caller.map_or("none", |caller| match caller.who {

@@ -11,19 +11,19 @@ const FORWARDED_PROTO: &str = "x-forwarded-proto";
 /// request.
 #[derive(Debug, Clone)]
 pub struct Links {
-    /// Configured base URL.
+    /// Configured base URL; `None` if there is none.
     pub configured: Option<BaseUrl>,
-    /// True if the server itself terminates TLS.
+    /// True if this server itself terminates TLS, so that links use `https`.
     pub is_tls: bool,
 }
 
-/// Base URL of the links in one response, stored in the request's extensions. `None` if the request
-/// has no usable `Host` header.
+/// Base URL of the links in the response to one request, stored in the request's extensions. `None`
+/// if it is not configured and the request has no usable `Host` header.
 #[derive(Debug, Clone)]
 struct Base(Option<BaseUrl>);
 
-/// Extracts the base URL for links. Fails with 400 if no base URL is configured and the request has
-/// no usable `Host` header.
+/// Returns a filter that extracts the base URL for links. Fails with 400 if no base URL is
+/// configured and the request has no usable `Host` header.
 pub fn base_url() -> impl Filter<Extract = (Result<BaseUrl, Error>,), Error = Rejection> + Copy {
     warp::ext::get::<Base>()
         .map(|base: Base| base.0.ok_or_else(|| Error::invalid("Host", "must name this server")))
@@ -55,7 +55,7 @@ impl Links {
     }
 }
 
-/// Returns the value of a header, if the request has the header exactly once.
+/// Returns the value of a header if the request has it exactly once; otherwise `None`.
 fn single_header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;

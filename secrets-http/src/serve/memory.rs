@@ -1,5 +1,6 @@
-//! Memory for large bodies. Limits the requests that are received or performed, the responses that
-//! are prepared, and the responses that wait for their clients to read them.
+//! Memory budget for large request and response bodies. It limits the requests that are received or
+//! performed, the responses that are prepared, and the responses that wait for their clients to
+//! read them.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -15,24 +16,25 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use warp::http::Extensions;
 
-/// Maximum number of large responses prepared at the same time.
+/// Maximum number of large responses that are prepared at the same time.
 const MAX_PREPARED: usize = 4;
 const MAX_PREPARED_PER_ACCOUNT: usize = 2;
 
-/// Fraction of the budget that one account may use: a quarter.
+/// Divisor of the budget for one account: one account may use a quarter of the memory.
 const SHARE: u64 = 4;
 
-/// Maximum time that a request waits for memory.
+/// Maximum time that a request waits for free memory.
 const WAIT: Duration = Duration::from_secs(3);
 
-/// Size of the parts in which a response is sent, in bytes. Smaller requests are not counted.
+/// Size of the parts in which a response is sent, in bytes. Requests up to this size are not
+/// counted in the memory budget.
 pub const PART: usize = 64 * 1024;
 
-/// Memory budget for large bodies.
+/// Memory budget for large request and response bodies, shared by all requests of the process.
 pub struct MemoryBudget {
-    /// Size in bytes.
+    /// Total size of the budget, in bytes.
     budget: u64,
-    /// Maximum time that a request waits for memory.
+    /// Maximum time that a request waits for free memory.
     wait: Duration,
     usage: Mutex<Usage>,
     released: Notify,
@@ -50,7 +52,7 @@ struct Share {
     bytes: u64,
 }
 
-/// Memory reserved for a body. Dropping it releases the memory.
+/// Memory that is reserved for a body. Dropping the reservation releases the memory.
 pub struct Reservation {
     budget: Arc<MemoryBudget>,
     account: UserId,
@@ -70,18 +72,20 @@ impl MemoryBudget {
         self.budget
     }
 
-    /// Returns the memory in use, in bytes.
+    /// Returns the part of the budget that is in use, in bytes.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.usage().all.bytes
     }
 
-    /// Waits until the account may prepare another large response. Fails after three seconds.
+    /// Reserves the preparation of a large response. Waits until the account may prepare another
+    /// one; fails after three seconds.
     pub async fn prepare(self: &Arc<Self>, account: UserId) -> Result<Reservation, Error> {
         self.reserve(account, Share { prepared: 1, bytes: 0 }).await
     }
 
-    /// Waits until the account may send a request body of this size. Fails after three seconds.
+    /// Reserves memory for a request body of `bytes` bytes. Waits until the account may use it;
+    /// fails after three seconds.
     pub async fn receive(
         self: &Arc<Self>,
         account: UserId,
@@ -150,17 +154,18 @@ impl Usage {
 }
 
 impl Reservation {
-    /// Puts the reservation into the extensions of a response.
+    /// Moves the reservation into the extensions of a response.
     pub fn put(self, extensions: &mut Extensions) {
         extensions.insert(Arc::new(self));
     }
 
-    /// Takes the reservation from the extensions of a response.
+    /// Removes the reservation from the extensions of a response, and returns it.
     pub fn take(extensions: &mut Extensions) -> Option<Self> {
         Arc::into_inner(extensions.remove::<Arc<Self>>()?)
     }
 
-    /// Keeps the reservation until the body of the response, of this size, was sent.
+    /// Converts a reservation for preparing a response to a reservation for the prepared body of
+    /// `bytes` bytes, which lasts until the body was sent.
     #[must_use]
     fn hold(mut self, bytes: u64) -> Self {
         let share = Share { prepared: 0, bytes };
@@ -182,7 +187,7 @@ impl Drop for Reservation {
 }
 
 /// Body of a response that is sent in parts. Each part is a copy, so that the connection never
-/// holds the whole body, and the memory counts as used until all of it was sent.
+/// holds the whole body. The reserved memory is released when the whole body was sent.
 pub struct Parts<B> {
     body: B,
     rest: Bytes,

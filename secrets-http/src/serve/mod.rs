@@ -1,4 +1,4 @@
-//! The HTTP server: from a connection to a route and back.
+//! The HTTP server: everything between a network connection and the route that handles a request.
 
 pub mod accept;
 pub mod api;

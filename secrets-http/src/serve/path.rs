@@ -5,16 +5,16 @@ use percent_encoding::percent_decode_str;
 /// Error of parsing a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadPath {
-    /// Ambiguous or invalid path; the response is 400.
+    /// The path is ambiguous or invalid; the response is 400.
     Malformed,
-    /// Path with a trailing slash, which no route has; the response is 404.
+    /// The path ends with a slash, as no route does; the response is 404.
     TrailingSlash,
 }
 
 /// Splits a path into segments, each percent-decoded once. The root path has no segments.
 ///
 /// A decoded segment never contains a slash, a backslash or a control character, and is neither `.`
-/// nor `..`. So it can be safely looked up, logged and put into another path.
+/// nor `..`. Therefore it is safe to look it up, to log it and to put it into another path.
 pub fn segments(path: &str) -> Result<Vec<String>, BadPath> {
     let rest = path.strip_prefix('/').ok_or(BadPath::Malformed)?;
     if rest.is_empty() {
@@ -40,13 +40,14 @@ fn segment(raw: &str) -> Result<String, BadPath> {
     Ok(decoded.into_owned())
 }
 
-/// True if a path may contain this byte: printable ASCII, except a backslash, which some programs
+/// True if a path may contain this byte: printable ASCII except the backslash, which some programs
 /// treat as a slash.
 fn is_allowed(byte: u8) -> bool {
     byte.is_ascii_graphic() && byte != b'\\'
 }
 
-/// True if each `%` begins a complete escape. The decoder would accept a lone `%` as it is.
+/// True if each `%` is followed by two hexadecimal digits. The decoder would keep an incomplete
+/// escape unchanged.
 fn escapes_are_complete(raw: &str) -> bool {
     raw.split('%').skip(1).all(|after| {
         let digits = after.as_bytes().get(..2);

@@ -10,46 +10,47 @@ use warp::reply::Response;
 
 use crate::openapi::{Answer, Content, Described};
 
-/// Shape of a response: its status, and the position of the operation's output in its body.
+/// Shape of a successful response: its status, and the position of the operation's output in its
+/// body.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
-    /// 200, with the output in a field of this name.
+    /// 200, with the output in a field with this name.
     Named(&'static str),
-    /// 200, with the output as body.
+    /// 200, with the output as the whole body.
     Bare,
-    /// 200, with the output as body in every envelope.
+    /// 200, with the output as the whole body. The field `data` is never added.
     Unwrapped,
-    /// 201, with the output in a field of this name.
+    /// 201, with the output in a field with this name.
     CreatedNamed(&'static str),
-    /// 201, with the output as body.
+    /// 201, with the output as the whole body.
     Created,
     /// 204, without a body.
     Empty,
 }
 
-/// Field names that wrap the output in responses.
+/// Envelope setting: the field names in which responses contain the output of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Envelope {
-    /// The output in a field with the name in the API specification, such as `secrets`.
+    /// The output is in a field with the name that the API specification gives, such as `secrets`.
     #[default]
     Named,
-    /// The output twice: as specified, and in the field `data`, because published clients use
-    /// either. A bare list, and responses that no published client expects in `data`, have no field
-    /// `data`.
+    /// The output is contained twice: as the API specification says, and in the field `data`,
+    /// because published clients use one or the other. A response that is a list has no field
+    /// `data`, and neither have responses in which no published client expects it.
     Both,
 }
 
-/// Mark of a response, in its extensions, whose content never changes under the same path. Clients
-/// may cache the response.
+/// Mark in the extensions of a response. It says that the content at this path never changes, so
+/// that clients may cache the response.
 #[derive(Debug, Clone, Copy)]
 pub struct Immutable;
 
 /// Renders the output of an operation as a response. Implemented by [`Shape`] and by functions.
 pub trait Render<T>: Clone + Send + Sync + 'static {
-    /// Renders the output.
+    /// Renders the output of an operation as a response with this envelope setting.
     fn render(&self, output: &T, envelope: Envelope) -> Response;
 
-    /// Returns the possible responses, for the OpenAPI document.
+    /// Returns all possible responses, for the OpenAPI document.
     fn answers(&self) -> Vec<Answer> {
         Vec::new()
     }
@@ -104,11 +105,11 @@ impl Shape {
     }
 }
 
-/// Name of the field that [`Envelope::Both`] adds.
+/// Name of the field that [`Envelope::Both`] adds to responses.
 pub const DATA: &str = "data";
 
-/// Creates a response with a JSON body. In [`Envelope::Both`], an object is also in its own field
-/// `data`.
+/// Creates a response with a JSON body. With [`Envelope::Both`], an object is repeated in its own
+/// field `data`.
 pub fn object<T: Serialize>(status: StatusCode, body: &T, envelope: Envelope) -> Response {
     let text = to_json(body);
     match envelope {
@@ -135,7 +136,8 @@ fn json_response(status: StatusCode, body: Vec<u8>) -> Response {
     response
 }
 
-/// Adds the field `data` to the JSON text of an object. Leaves other values as they are.
+/// Adds the field `data`, which repeats the whole object, to the JSON text of an object. Texts of
+/// other values stay unchanged.
 fn with_data(text: Vec<u8>) -> Vec<u8> {
     let Some(fields) = text.strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}")) else {
         return text;
@@ -151,7 +153,7 @@ pub fn text(kind: &'static str, text: String) -> Response {
     response
 }
 
-/// Serializes an object with one field for each of the names, all with the same value.
+/// Object that is serialized with one field for each of the names. All fields have the same value.
 struct Named<'a, T>(&'a [&'static str], &'a T);
 
 impl<T: Serialize> Serialize for Named<'_, T> {

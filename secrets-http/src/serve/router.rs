@@ -1,5 +1,6 @@
-//! Table of routes (method, path template, warp filter) and routing. The responses 404 and 405 with
-//! `Allow`, the template in the log and the OpenAPI document are derived from the table.
+//! Table of routes (method, path template, warp filter), and the search for the route of a request.
+//! The table also determines the responses 404 and 405 with `Allow`, the template in the log, and
+//! the OpenAPI document.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,22 +13,22 @@ use warp::reply::Response;
 use crate::openapi::Doc;
 use crate::similar::closest;
 
-/// Route of one endpoint.
+/// Route of one endpoint: one method of one path template.
 pub struct Route {
     /// HTTP method.
     pub method: Method,
     /// Path template, with parameters in braces.
     pub template: &'static str,
-    /// Name of the operation.
+    /// Name of the operation that the route performs.
     pub operation: &'static str,
-    /// Permitted kinds of callers; `None` for a public endpoint.
+    /// Kinds of callers that may use the route; `None` for a public endpoint.
     pub callers: Option<Callers>,
-    /// True if the response can be many megabytes long.
+    /// True if the response can be many megabytes in size.
     pub has_large_output: bool,
-    /// Documentation for the OpenAPI document.
+    /// Documentation of the route for the OpenAPI document.
     pub(crate) doc: Doc,
-    /// True if the fallback route, whose last segment is a parameter, handles the other methods of
-    /// this path.
+    /// True if requests to this path with another method are handled by the fallback route, whose
+    /// last segment is a parameter.
     pub(crate) is_path_shared: bool,
     pub(crate) filter: BoxedFilter<(Response,)>,
 }
@@ -52,28 +53,30 @@ impl Route {
         }
     }
 
-    /// Lets the fallback route, whose last segment is a parameter, handle the other methods of this
-    /// path. So `POST …/secrets/bundle` does not hide a secret with the key `bundle`.
+    /// Lets requests to this path with another method be handled by the fallback route, whose last
+    /// segment is a parameter. So the route `POST …/secrets/bundle` does not prevent access to a
+    /// secret with the key `bundle`.
     pub(crate) fn shares_path(self) -> Self {
         Self { is_path_shared: true, ..self }
     }
 }
 
-/// Router: finds a route by path and method.
+/// Router: finds the route for a path and a method.
 pub struct Router {
     routes: Vec<Route>,
-    /// Fixed segments of all templates, for [`redacted`](Self::redacted).
+    /// Fixed segments of all path templates, used by [`redacted`](Self::redacted).
     words: BTreeSet<&'static str>,
     templates: Templates<HashMap<Method, usize>>,
 }
 
-/// Result of finding a route.
+/// Result of the search for a route.
 pub enum RouteMatch<'a> {
-    /// Route with this path and method, and the parameters of the path.
+    /// There is a route with this path and method. Contains the path parameters by name.
     Route(&'a Route, Vec<(String, String)>),
-    /// Method not allowed: the template of the path and its allowed methods.
+    /// The path has routes, but not with this method. Contains the path template and its allowed
+    /// methods.
     Method(&'static str, Vec<&'static str>),
-    /// No route with this path.
+    /// There is no route with this path.
     Nothing,
 }
 
@@ -112,9 +115,9 @@ impl Router {
         &self.routes
     }
 
-    /// Returns a form of an unknown path for the log. A segment that resembles a fixed segment of a
-    /// template is replaced by the fixed segment with a question mark. Other segments may be names
-    /// or values, and are replaced by `*`.
+    /// Returns a redacted form of an unknown path for the log. A segment that is similar to a fixed
+    /// segment of a template is replaced by that fixed segment and a question mark. All other
+    /// segments may be names or values, and are replaced by `*`.
     #[must_use]
     pub fn redacted(&self, segments: &[String]) -> String {
         let redact = |segment: &String| {
@@ -130,8 +133,8 @@ impl Router {
         format!("/{}{rest}", shown.join("/"))
     }
 
-    /// Finds the route for the decoded segments of a path. A static segment takes precedence over a
-    /// parameter. `HEAD` is routed as `GET`.
+    /// Finds the route for a method and the decoded segments of a path. A static segment takes
+    /// precedence over a parameter. `HEAD` is routed as `GET`.
     #[must_use]
     pub fn find(&self, method: &Method, segments: &[String]) -> RouteMatch<'_> {
         // No decoded segment contains a `/`, so the joined path splits into the same segments
@@ -150,14 +153,15 @@ impl Router {
     }
 }
 
-/// Maximum number of segments of a path that are logged.
+/// Maximum number of path segments that are logged.
 const MAX_LOGGED_SEGMENTS: usize = 12;
 
-/// Maximum length of a segment that is compared with fixed segments, in bytes.
+/// Maximum length of a segment that is compared with the fixed segments, in bytes.
 const MAX_WORD: usize = 32;
 
-/// Assigns the segments of a path to the parameters of a template. The parameters that the router
-/// found cannot be used, because the path may have matched a template of another route.
+/// Returns the parameters of a template with the segments of the path as their values. The
+/// parameters that the router has found are not used, because the path may have matched a template
+/// of another route.
 fn parameters(template: &str, segments: &[String]) -> Vec<(String, String)> {
     let parts = template.split('/').skip(1).enumerate();
     let value = |index: usize, part: &str| match part.strip_prefix("{*") {
@@ -169,14 +173,14 @@ fn parameters(template: &str, segments: &[String]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the name of a parameter, for one segment (`{name}`) or for all remaining segments
-/// (`{*name}`).
+/// Returns the name of the parameter in a part of a template: for one segment (`{name}`) or for all
+/// remaining segments (`{*name}`). Returns `None` for fixed text.
 fn parameter(part: &str) -> Option<&str> {
     let name = part.strip_prefix('{')?.strip_suffix('}')?;
     Some(name.strip_prefix('*').unwrap_or(name))
 }
 
-/// True if both templates are the same except for the last segment, which is a parameter in
+/// True if `template` is equal to `other` except for the last segment, which is a parameter in
 /// `template`.
 fn is_fallback_of(template: &str, other: &str) -> bool {
     match (template.rsplit_once('/'), other.rsplit_once('/')) {

@@ -1,18 +1,19 @@
-//! Futures that run to their end even if the client disconnects.
+//! Futures that continue to their end even if the client disconnects.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::runtime::Handle;
 
-/// Future that continues in a task of its own if it is dropped before its end. As long as it is
-/// polled, it needs no task.
+/// Future that continues in a task of its own if it is dropped before it has ended. While it is
+/// polled, it needs no separate task.
 pub(super) struct RunToEnd<T: Send + 'static>(Option<Work<T>>);
 
 type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 impl<T: Send + 'static> RunToEnd<T> {
-    /// Wraps a future. The future runs even if the result is dropped before it is polled.
+    /// Wraps a future so that it runs to its end, even if the result is dropped before it is
+    /// polled.
     pub(super) fn new(work: impl Future<Output = T> + Send + 'static) -> Self {
         Self(Some(Box::pin(work)))
     }

@@ -1,4 +1,4 @@
-//! The server: connects a service, its routes, its background workers and a listener.
+//! HTTP server that connects a service, its routes, its background workers and a listener.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,34 +28,35 @@ use crate::serve::metrics::{self, RequestMetrics, Scrape, Sources};
 use crate::serve::reply::Envelope;
 use crate::serve::router::Router;
 
-/// Timeout for the last writes of background work, when the server stops.
+/// Timeout for writing the data that background work still holds in memory when the server stops.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// HTTP server with its settings.
 pub struct Server {
     /// Service that performs the operations.
     pub service: Arc<Service>,
-    /// Clock.
+    /// Clock that gives the current time.
     pub clock: Arc<dyn Clock>,
-    /// Rate limits.
+    /// Rate limits of addresses and principals.
     pub rates: Rates,
     /// Networks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` headers are trusted.
     pub proxies: Networks,
     /// Base URL of links. If `None`, links use the scheme and host of the request.
     pub public_url: Option<BaseUrl>,
-    /// Field names that wrap the output in responses.
+    /// Envelope setting: whether responses repeat their content in an additional field `data`.
     pub envelope: Envelope,
     /// True if the dashboard is served.
     pub has_dashboard: bool,
     /// Limits and timeouts of connections.
     pub options: AcceptOptions,
-    /// Workers that the server runs. Without them, nothing is sent, rotated or purged.
+    /// Background workers that the server runs. Without them, no mail or webhook is sent, no
+    /// database password is rotated and no deleted project is purged.
     pub workers: Vec<Arc<dyn Worker>>,
-    /// Sign-in of browsers.
+    /// Configured sign-in method for browsers.
     pub sign_in: BrowserSignIn,
-    /// Listener of the metrics, if they are served.
+    /// Listener on which metrics are served; `None` if they are not served.
     pub metrics: Option<TcpListener>,
-    /// TLS acceptor, if the server itself terminates TLS.
+    /// TLS acceptor; `None` if this server itself does not terminate TLS.
     pub tls: Option<TlsAcceptor>,
 }
 
@@ -119,7 +120,7 @@ impl Server {
     }
 }
 
-/// Writes the data that background work still holds in memory, with a timeout.
+/// Writes the data that background work still holds in memory. Gives up after a timeout.
 async fn flush(service: &Service) {
     match timeout(FLUSH_TIMEOUT, workers::flush(service.engine())).await {
         Ok(Ok(())) => {}
@@ -137,7 +138,7 @@ async fn stop_workers_after(stop: impl Future<Output = ()>, supervisor: Supervis
     supervisor.stop();
 }
 
-/// Waits until the supervisor is stopped.
+/// Waits until the supervisor has been told to stop the workers.
 async fn stopped(supervisor: Supervisor) {
     drop(supervisor.stopped().wait_for(|stopped| *stopped).await);
 }

@@ -7,7 +7,7 @@ use warp::http::{HeaderMap, HeaderValue};
 
 use crate::serve::cookies::cookies;
 
-/// Headers that delete the cookie, under each of its names.
+/// Headers that delete the session cookie, one for each of its possible names.
 pub(crate) const DELETIONS: [HeaderValue; 2] = [
     HeaderValue::from_static(
         "__Host-session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict; Secure",
@@ -26,7 +26,7 @@ pub(crate) struct SessionCookie {
 }
 
 impl SessionCookie {
-    /// Creates the cookie for a service with this public address.
+    /// Creates the session cookie for a service with this public address.
     pub(crate) fn of(base: Option<&BaseUrl>) -> Self {
         Self { is_secure: base.is_some_and(|base| base.as_str().starts_with("https:")) }
     }
@@ -35,7 +35,8 @@ impl SessionCookie {
         if self.is_secure { "__Host-session" } else { "secrets-session" }
     }
 
-    /// Returns the credential in the cookie; `None` if several cookies have this name.
+    /// Returns the credential in the cookie. Returns `None` if there is no such cookie or several
+    /// cookies have its name.
     pub(crate) fn read<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
         match cookies(headers, self.name())[..] {
             [value] => Some(value),
@@ -43,7 +44,7 @@ impl SessionCookie {
         }
     }
 
-    /// Returns the header that sets the cookie. It expires after this number of seconds.
+    /// Returns the header that sets the cookie, which expires after this number of seconds.
     pub(crate) fn set(&self, token: &TokenText, seconds: i64) -> HeaderValue {
         let secure = if self.is_secure { "; Secure" } else { "" };
         let text = format!(
@@ -55,12 +56,13 @@ impl SessionCookie {
     }
 }
 
-/// Returns the credential of the session, if a script of this service sent the request. `None` for
-/// requests of other sites (CSRF), to another host name (DNS rebinding), for navigations, and if
-/// there is an `Authorization` header.
+/// Returns the credential of the session, if a script of this service sent the request. Returns
+/// `None` for requests from other sites (CSRF), for requests to another host name (DNS rebinding),
+/// for navigations, and if there is an `Authorization` header.
 ///
-/// The Fetch Metadata headers or the header of the page decide. `Origin`, if the browser sends it,
-/// must name the same address.
+/// Whether a script of this service sent the request is shown by the Fetch Metadata headers, or, in
+/// browsers without them, by the header `x-secrets-page`. `Origin`, if the browser sends it, must
+/// also name the address of this service.
 pub(crate) fn of_script<'a>(headers: &'a HeaderMap, public: Option<&BaseUrl>) -> Option<&'a str> {
     let public = public?;
     if headers.contains_key(AUTHORIZATION)
@@ -80,8 +82,9 @@ pub(crate) fn of_script<'a>(headers: &'a HeaderMap, public: Option<&BaseUrl>) ->
     if is_own { SessionCookie::of(Some(public)).read(headers) } else { None }
 }
 
-/// True if the request names an origin (RFC 6454) other than this address. The origin `null` names
-/// no address: browsers send it for forms of this service, because its pages have no referrer.
+/// True if the header `Origin` (RFC 6454) names another address than this one. The origin `null`
+/// names no address: browsers send it for forms of this service, because its pages send no
+/// referrer.
 fn names_other_origin(headers: &HeaderMap, public: &BaseUrl) -> bool {
     let own = public.as_str().split_once("://").map(|(scheme, rest)| {
         let host = rest.split('/').next().unwrap_or_default();
@@ -95,7 +98,7 @@ fn names_other_origin(headers: &HeaderMap, public: &BaseUrl) -> bool {
     !headers.get_all(ORIGIN).iter().all(is_own)
 }
 
-/// True if the request names the host of this address.
+/// True if the `Host` header of the request names the host of this address.
 pub(crate) fn is_own_host(headers: &HeaderMap, public: &BaseUrl) -> bool {
     let own = public.as_str().split_once("://").and_then(|(_, rest)| rest.split('/').next());
     let given = headers.get(HOST).and_then(|host| host.to_str().ok());

@@ -16,13 +16,15 @@ struct Parts {
     query: Vec<(String, String)>,
 }
 
-/// Extracts the parameters that [`Host`](super::host::Host) stored in the request.
+/// Returns a filter that extracts the parameters that [`Host`](super::host::Host) has stored in the
+/// request.
 pub fn target() -> impl Filter<Extract = (Target,), Error = Rejection> + Copy {
     warp::ext::get::<Target>()
 }
 
 impl Target {
-    /// Creates the parameters of a request. A malformed query counts as empty.
+    /// Creates the parameters of a request from its path parameters and its query. A malformed
+    /// query is treated as empty.
     pub fn new(parameters: Vec<(String, String)>, query: Option<&str>) -> Self {
         // Form-decoded, because External Secrets Operator encodes a space as `+`.
         let query =
@@ -30,30 +32,31 @@ impl Target {
         Self(Arc::new(Parts { parameters, query }))
     }
 
-    /// Returns a path parameter. The text is empty only if the template has no such parameter.
+    /// Returns a path parameter. The result is empty only if the route has no parameter with this
+    /// name.
     pub fn parameter(&self, name: &str) -> &str {
         let found = self.0.parameters.iter().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value)
     }
 
-    /// Parses a path parameter as an ID; `None` if the text is not a valid ID, which is treated as
-    /// an unknown resource.
+    /// Parses a path parameter as an ID. Returns `None` if the text is not a valid ID; such a
+    /// resource counts as unknown.
     pub fn id<T: From<Uuid>>(&self, name: &str) -> Option<T> {
         ids::parse(self.parameter(name)).map(Into::into)
     }
 
-    /// Returns the project given in the path.
+    /// Returns the project that the path names, by ID or slug.
     pub fn project(&self) -> ProjectRef {
         self.parameter("projectId").into()
     }
 
-    /// Returns the environment given in the path.
+    /// Returns the environment that the path names, with its project.
     pub fn environment(&self) -> EnvironmentPath {
         EnvironmentPath::new(self.project(), self.parameter("environmentId"))
     }
 
-    /// Returns a query parameter. Fails if the parameter is given twice. Unknown parameters are
-    /// ignored.
+    /// Returns the value of a query parameter. Fails if the parameter is given twice. Unknown
+    /// parameters are ignored.
     pub fn query(&self, name: &str) -> Result<Option<&str>, Error> {
         let mut values = self.queries(name);
         let first = values.next();
@@ -69,7 +72,7 @@ impl Target {
         parts.map(|(_, value)| value.as_str())
     }
 
-    /// Parses a query parameter as `true` or `false`.
+    /// Parses the value of a query parameter as `true` or `false`.
     pub fn flag(&self, name: &str) -> Result<Option<bool>, Error> {
         match self.query(name)? {
             None => Ok(None),
@@ -79,7 +82,7 @@ impl Target {
         }
     }
 
-    /// Parses a query parameter as a whole number.
+    /// Parses the value of a query parameter as a whole number.
     pub fn number(&self, name: &str) -> Result<Option<u32>, Error> {
         let Some(text) = self.query(name)? else { return Ok(None) };
         let digits = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
@@ -87,7 +90,7 @@ impl Target {
         number.map(Some).ok_or_else(|| Error::invalid(name, "must be a whole number"))
     }
 
-    /// Returns required query parameters. The error lists all missing parameters.
+    /// Returns the values of required query parameters. The error lists all missing parameters.
     pub fn required<const N: usize>(&self, names: [&'static str; N]) -> Result<[&str; N], Error> {
         let mut values = [""; N];
         let mut missing = Vec::new();

@@ -14,11 +14,12 @@ use tokio_rustls::rustls::{Error, ServerConfig};
 /// Error in the TLS files. The message names the invalid file, but contains none of its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadTls {
-    /// The certificate file cannot be read, or has no certificate.
+    /// The certificate file cannot be read, or contains no certificate.
     Certificates(&'static str),
-    /// The private key file cannot be read, or has no private key.
+    /// The private key file cannot be read, or contains no private key.
     Key(&'static str),
-    /// Certificate and private key can be read, but do not belong together or cannot be used.
+    /// The certificate and the private key can be read, but do not belong together or cannot be
+    /// used.
     Pair,
 }
 

@@ -52,7 +52,7 @@ fn more_entries_than_a_page_are_read() {
     assert!(!reads("1").contains("kvc_"));
 }
 
-/// Sends a GET request without the program, because starting the program takes longer.
+/// Sends a GET request directly over HTTP. This is faster than starting the program under test.
 fn read(server: &Server, path: &str) {
     let address = server.url.trim_start_matches("http://");
     let mut stream = TcpStream::connect(address).unwrap();

@@ -24,7 +24,7 @@ fn server_with_secrets() -> (Server, Home) {
     (server, home)
 }
 
-/// Returns the completion candidates for the last word.
+/// Returns the completion candidates for the last of these words of a command line.
 fn candidates(home: &Home, words: &[&str]) -> Vec<String> {
     let mut command = home.command([&["--", "secrets"], words].concat());
     command
@@ -36,8 +36,8 @@ fn candidates(home: &Home, words: &[&str]) -> Vec<String> {
     ended.stdout.lines().map(str::to_owned).collect()
 }
 
-/// Waits until these candidates are offered. On a busy machine, one completion may reach its time
-/// limit.
+/// Waits until completion offers exactly these candidates. On a busy machine, a single completion
+/// may reach its time limit.
 fn offers(home: &Home, words: &[&str], expected: &[&str]) {
     until(|| {
         let mut offered = candidates(home, words);
@@ -139,8 +139,8 @@ fn a_key_is_completed_by_tab() {
     in_shell(&home, "fish --no-config -i", "secrets completion fish | source");
 }
 
-/// Loads the script in a shell, and presses Tab after the start of a key. Does nothing if the shell
-/// is not installed.
+/// Loads the completion script in a shell, and checks that Tab completes the start of a key. Does
+/// nothing if the shell is not installed.
 fn in_shell(home: &Home, shell: &str, load: &str) {
     let program = shell.split(' ').next().unwrap();
     if Command::new(program).arg("--version").output().is_err() {

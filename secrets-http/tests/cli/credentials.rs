@@ -1,4 +1,5 @@
-//! Tests of the storage of credentials, and of the servers that receive the credentials.
+//! Tests of the storage of credentials, and of the rules that decide to which servers the
+//! credentials are sent.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -32,8 +33,8 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().mode() & 0o777
 }
 
-/// Runs shell commands in a D-Bus session, with the service in `$URL`, the program in `$SECRETS`
-/// and the token in `$TOKEN`.
+/// Runs shell commands in a D-Bus session. The variable `$URL` is the address of the service,
+/// `$SECRETS` the path of the program, and `$TOKEN` a token.
 fn in_session(home: &Home, url: &str, options: &[&str], script: &str) -> Ended {
     let run = home.folder().join("run");
     std::fs::create_dir_all(&run).unwrap();

@@ -17,8 +17,8 @@ fn project(script: &str) -> Project {
     with_editor(project, script)
 }
 
-/// Sets a shell script as the editor. It runs in the working folder; `$1` is the edited file, and
-/// the file `round` counts the runs.
+/// Sets a shell script as the editor of the project's user. The script runs in the working folder;
+/// `$1` is the edited file, and the file `round` counts how often it has run.
 fn with_editor(project: Project, script: &str) -> Project {
     let count =
         "echo x >> round; round=$(wc -l < round); echo \"$1\" >> paths; cp \"$1\" text-$round";
@@ -33,12 +33,12 @@ fn rounds(project: &Project) -> usize {
     fs::read_to_string(project.path("round")).unwrap().lines().count()
 }
 
-/// Returns the text that the editor opened in a round.
+/// Returns the text with which the editor was opened the `round`-th time.
 fn text(project: &Project, round: usize) -> String {
     fs::read_to_string(project.path(&format!("text-{round}"))).unwrap()
 }
 
-/// Checks that the edited files of all rounds are deleted.
+/// Checks that all files that were opened in the editor have been deleted.
 #[track_caller]
 fn nothing_is_left(project: &Project) {
     let left = fs::read_dir(project.path("memory")).unwrap().count();

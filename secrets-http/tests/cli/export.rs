@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::home::ended;
 use crate::project::Project;
 
-/// Values that shells could misread.
+/// Keys and values with characters that shells may interpret.
 const TRICKY: [(&str, &str); 7] = [
     ("BACKSLASHES", "kvc_\\ \\\\ \\n"),
     ("DOLLAR", "kvc_$HOME ${PATH} $(id) `id`"),
@@ -26,7 +26,7 @@ fn project() -> Project {
     project
 }
 
-/// Returns the values of the variables after a shell has sourced the file `secrets.sh`.
+/// Returns the values of the variables that a shell has after sourcing the file `secrets.sh`.
 fn sourced(project: &Project, shell: &str) -> Vec<String> {
     let print = TRICKY.map(|(key, _)| format!("printf '%s\\0' \"${key}\"")).join("; ");
     let arguments = ["-c".to_owned(), format!(". ./secrets.sh; {print}")];

@@ -1,4 +1,4 @@
-//! Home folder of a user of the program, and runs of the program in it.
+//! Home folder of a test user, and runs of the program `secrets` in it.
 
 use std::ffi::OsStr;
 use std::io::{Read as _, Write as _};
@@ -9,35 +9,35 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Time after which a program that should have ended is killed, and the test fails.
+/// Time after which a program that has not ended is killed, so that the test fails.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Home folder, working folder and environment variables of a user.
+/// Home folder, working folder and environment variables of a test user.
 pub(crate) struct Home {
     folder: tempfile::TempDir,
     variables: Vec<(String, String)>,
 }
 
-/// Result of a program that has ended.
+/// Result of a program run that has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// Exit code; `None` if a signal ended the program.
+    /// Exit code; `None` if a signal has ended the program.
     pub(crate) code: Option<i32>,
-    /// Standard output.
+    /// Text that the program wrote to standard output.
     pub(crate) stdout: String,
-    /// Standard error.
+    /// Text that the program wrote to standard error.
     pub(crate) stderr: String,
 }
 
 impl Home {
-    /// Creates an empty home with a working folder.
+    /// Creates an empty home folder with a working folder in it.
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("work")).unwrap();
         Self { folder, variables: Vec::new() }
     }
 
-    /// Sets a variable; an empty value removes it.
+    /// Sets an environment variable for later runs. An empty value removes the variable.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.variables.retain(|(existing, _)| existing != name);
         if !value.is_empty() {
@@ -51,7 +51,7 @@ impl Home {
         self.folder.path()
     }
 
-    /// Returns a path in the working folder.
+    /// Returns the path of a file in the working folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder().join("work").join(name)
     }
@@ -63,8 +63,8 @@ impl Home {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Returns a command that runs the program in the working folder, with these variables and no
-    /// others.
+    /// Returns a command that runs the program `secrets` in the working folder, with the user's
+    /// environment variables and no others.
     pub(crate) fn command<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
@@ -72,7 +72,7 @@ impl Home {
         self.program(env!("CARGO_BIN_EXE_secrets"), arguments)
     }
 
-    /// Returns a command for any program, like [`Home::command`].
+    /// Returns a command that runs another program, in the same way as [`Home::command`].
     pub(crate) fn program<S: AsRef<OsStr>>(
         &self,
         program: &str,
@@ -91,24 +91,24 @@ impl Home {
         command
     }
 
-    /// Runs the program without standard input.
+    /// Runs the program with empty standard input, and returns the result.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
         self.run_with(arguments, "")
     }
 
-    /// Runs the program with this text on standard input.
+    /// Runs the program with the text `input` on standard input, and returns the result.
     pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Ended {
         ended(self.command(arguments), input)
     }
 
-    /// Runs the program, which must succeed, and returns standard output.
+    /// Runs the program, checks that it succeeds, and returns its standard output.
     pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         let ended = self.run(arguments);
         assert_eq!(ended.code, Some(0), "{arguments:?}: {}", ended.stderr);
         ended.stdout
     }
 
-    /// Sends a request, which must succeed, and returns the JSON response.
+    /// Sends a request with `secrets api`, checks that it succeeds, and returns the JSON response.
     pub(crate) fn api(&self, method: &str, path: &str, body: &Value) -> Value {
         let body = body.to_string();
         let arguments = match method {
@@ -122,7 +122,8 @@ impl Home {
 }
 
 impl Ended {
-    /// Checks the exit code and that standard error contains this text.
+    /// Checks that the program has failed with this exit code, and that its standard error contains
+    /// this text.
     #[track_caller]
     pub(crate) fn fails(&self, code: i32, text: &str) -> &Self {
         assert_eq!(self.code, Some(code), "{self:?}");
@@ -131,7 +132,7 @@ impl Ended {
     }
 }
 
-/// Runs a command to its end.
+/// Runs a command with the text `input` on standard input until it ends, and returns the result.
 pub(crate) fn ended(mut command: Command, input: &str) -> Ended {
     let mut child = command
         .stdin(Stdio::piped())
@@ -158,7 +159,8 @@ pub(crate) fn ended(mut command: Command, input: &str) -> Ended {
     Ended { code, stdout: text(reader.join().unwrap()), stderr: text(errors.join().unwrap()) }
 }
 
-/// Waits for a program, and kills it if it does not end.
+/// Waits until a program has ended, and returns its exit code. Kills the program if it does not end
+/// in time.
 pub(crate) fn wait(child: &mut Child) -> Option<i32> {
     let until = Instant::now() + TIMEOUT;
     loop {

@@ -10,7 +10,8 @@ fn script(home: &Home, name: &str, text: &str) {
     std::fs::set_permissions(home.path(name), PermissionsExt::from_mode(0o755)).unwrap();
 }
 
-/// Tries to commit a file with a credential, which must fail, and a file without one.
+/// Checks that a commit with a credential is stopped by the hook, and that commits without one
+/// succeed.
 fn checks_commits(home: &Home, folder: &str) {
     let git = |arguments: &[&str]| {
         let mut command = home.program("git", arguments);

@@ -12,14 +12,16 @@ use crate::home::{Ended, Home};
 use crate::script::Script;
 use crate::service::Scripted;
 
-/// Time in which each command of these tests must end; its own time limit is at most 2 seconds.
+/// Time in which each command of these tests must end. The time limit that is given to the commands
+/// is at most 2 seconds.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Text that clears a screen, changes its title and its colors, writes to the clipboard, and goes
-/// back to the start of the line: by characters below U+0020, and by U+009B and U+009D.
+/// Control characters that clear a screen, change its title and colors, write to the clipboard, and
+/// go back to the start of the line. Some are below U+0020; others are U+009B and U+009D.
 const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;title\u{7}\r\u{9b}31m\u{9d}52;c;aGFjaw==\u{9c}\u{7f}\u{8}";
 
-/// Starts a server that answers each connection, after the head of the first request.
+/// Starts a server that calls `answer` for each connection, after it has received the head of the
+/// first request. Returns a home whose settings name the server.
 fn serve(answer: impl Fn(TcpStream) + Send + Clone + 'static) -> Home {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -35,7 +37,8 @@ fn serve(answer: impl Fn(TcpStream) + Send + Clone + 'static) -> Home {
     home(&url)
 }
 
-/// Creates a home that names the server, a credential and a project.
+/// Creates a home whose settings contain the address of the server, a token, a project and an
+/// environment.
 fn home(url: &str) -> Home {
     Home::new()
         .with("SECRETS_URL", url)
@@ -44,8 +47,8 @@ fn home(url: &str) -> Home {
         .with("SECRETS_ENVIRONMENT", "staging")
 }
 
-/// Runs commands of each kind with a short time limit. Each must fail in time with this exit code
-/// and message; `run` fails with 125.
+/// Runs commands of different kinds with a short time limit, and checks that each fails in time
+/// with this exit code and message. `run` must fail with 125.
 #[track_caller]
 fn each_fails(home: &Home, timeout: &str, code: i32, message: &str) {
     let commands: [(&[&str], i32); 4] = [
@@ -70,7 +73,8 @@ fn has_no_controls(text: &str) {
     assert_eq!(control, None, "{text:?}");
 }
 
-/// Writes this text repeatedly, until the client closes the connection.
+/// Writes `head`, and then `chunk` repeatedly with a pause after each, until the client closes the
+/// connection.
 fn endless(stream: &mut TcpStream, head: &str, chunk: &[u8], pause: Duration) {
     let mut result = stream.write_all(head.as_bytes());
     while result.is_ok() {
@@ -204,7 +208,7 @@ fn a_log_without_end_is_read_to_its_first_empty_page() {
     assert_eq!(service.received().matches("GET ").count(), 1);
 }
 
-/// Starts a service whose responses have the hostile text in each name, value, time and message.
+/// Starts a service whose responses contain the hostile text in each name, value, time and message.
 fn hostile() -> Scripted {
     Scripted::start(|request, _| {
         let path = request.split('?').next().unwrap();
@@ -250,7 +254,7 @@ fn hostile() -> Scripted {
     })
 }
 
-/// Commands that print text from the service.
+/// Commands that print texts that come from the service.
 const COMMANDS: [&str; 14] = [
     "whoami",
     "status",

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::project::Project;
 
-/// Returns the path of a fixture.
+/// Returns the path of a fixture: a file that contains exported secrets.
 fn fixture(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/cli/fixtures")
@@ -20,8 +20,8 @@ fn fixture(name: &str) -> String {
         .to_string()
 }
 
-/// Imports a fixture, once with a detected and once with a named format. Returns the values and
-/// standard error.
+/// Imports a fixture with a detected format, and checks that the format `source` gives the same
+/// result. Returns the imported values, and the text on standard error.
 fn imported(source: &str, name: &str, options: &[&str]) -> (Value, String) {
     let project = Project::create();
     let file = fixture(name);
@@ -217,7 +217,7 @@ fn an_export_of_any_format_is_imported_unchanged() {
     }
 }
 
-/// Strategy for secrets that the format can represent, with texts that readers may misread.
+/// Generates sets of secrets that the format can represent, with texts that are difficult to parse.
 fn secrets(format: Format) -> impl Strategy<Value = Map<String, Value>> {
     let pieces = prop::sample::select(vec![
         "'", "\"", "`", "$", "${A}", "\\", "\\n", "#", " #", "\n", "\r", "\t", " ", "=", ": ",

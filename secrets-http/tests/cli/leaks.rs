@@ -1,5 +1,5 @@
-//! Checks that a session of many commands leaks no secret value and no credential to files, logs,
-//! argument lists or messages.
+//! Test that runs many commands of a user, and checks that no secret value and no credential
+//! appears in files, logs, argument lists or messages.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,7 +18,8 @@ use crate::home::{Ended, Home, wait};
 use crate::login::Waiting;
 use crate::server::Server;
 
-/// Secret values of the session. No other test and no file of the repository contains these values.
+/// Secret values that the test searches for. They occur in no other test and in no file of the
+/// repository.
 struct Canaries(Vec<String>);
 
 impl Canaries {
@@ -27,7 +28,7 @@ impl Canaries {
         Self(names.iter().map(|name| format!("kvc_leak_{id}_{name}")).collect())
     }
 
-    /// True if the bytes contain one of the values, as text or in Base64.
+    /// True if the bytes contain one of the secret values, as text or in base64.
     fn are_in(&self, bytes: &[u8]) -> bool {
         let bytes = String::from_utf8_lossy(bytes);
         let contains = |text: &str| bytes.contains(text);
@@ -39,7 +40,7 @@ impl Canaries {
         self.0.iter().any(|value| contains(value) || contains(&encoded(value)))
     }
 
-    /// Returns the files in a folder that contain a value.
+    /// Returns the files below a folder that contain one of the secret values.
     fn files(&self, folder: &Path) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -54,7 +55,8 @@ impl Canaries {
     }
 }
 
-/// Thread that searches the argument lists of all processes for the values, as often as possible.
+/// Thread that searches the argument lists of all processes for the secret values, as often as
+/// possible.
 struct ArgumentLists {
     stop: Arc<AtomicBool>,
     thread: thread::JoinHandle<Vec<String>>,
@@ -90,8 +92,8 @@ fn all_arguments() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// User whose folders are all in the home folder, and a folder outside of the home folder for files
-/// to which the user writes the values.
+/// Test user whose folders are all in the home folder, and a folder outside of it for files into
+/// which the user writes the secret values.
 struct Session {
     home: Home,
     outside: tempfile::TempDir,
@@ -99,7 +101,8 @@ struct Session {
     messages: String,
 }
 
-/// Names of the secret values. The user enters the last value in the editor.
+/// Names from which the secret values are made. The user enters the value of the last one in the
+/// editor.
 const NAMES: [&str; 4] = ["first", "second", "third_value", "edited"];
 
 impl Session {
@@ -132,7 +135,7 @@ impl Session {
         &self.canaries.0[number]
     }
 
-    /// Writes a file outside of the home.
+    /// Writes a file to the folder outside of the home folder.
     fn write(&self, name: &str, text: &str) {
         fs::write(self.outside.path().join(name), text).unwrap();
     }
@@ -141,7 +144,7 @@ impl Session {
         fs::read(self.outside.path().join(name)).unwrap()
     }
 
-    /// Runs a command that must end with this exit code, and keeps its output.
+    /// Runs a command, checks that it ends with this exit code, and stores its output as messages.
     #[track_caller]
     fn shows(&mut self, code: i32, words: &[&str], input: &str) {
         let Ended { code: actual, stdout, stderr } =
@@ -151,7 +154,8 @@ impl Session {
         self.messages.push_str(&stderr);
     }
 
-    /// Runs a command whose standard output is data, and keeps its messages.
+    /// Runs a command whose standard output is data. Returns this data, and stores only its
+    /// standard error as messages.
     #[track_caller]
     fn data(&mut self, words: &[&str]) -> String {
         let ended = self.home.run(&[&["-v"], words].concat());
@@ -161,8 +165,8 @@ impl Session {
     }
 }
 
-/// Editor that stores the argument lists and enters a new value, and an invalid line in its second
-/// run.
+/// Python script that is used as the editor. It stores the argument lists of all processes and
+/// enters a new value. In its second run, it also enters an invalid line.
 const EDITOR: &str = "\
 import glob, os, sys
 outside = os.environ['OUTSIDE']

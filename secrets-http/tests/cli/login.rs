@@ -13,17 +13,17 @@ use crate::service::Scripted;
 
 const TOKEN: &str = "kvc_token_of_the_test";
 
-/// Running `login` that waits for the approval.
+/// Running command `secrets login` that waits for the user's approval.
 pub(crate) struct Waiting {
     child: Child,
     stderr: BufReader<ChildStderr>,
-    /// Code for the approval.
+    /// User code, with which a user approves the login.
     pub(crate) code: String,
     said: String,
 }
 
 impl Waiting {
-    /// Starts the program with these arguments, and waits until it shows the code.
+    /// Starts the program with these arguments, and waits until it shows the user code.
     pub(crate) fn start(home: &Home, arguments: &[&str]) -> Self {
         let mut child = home
             .command([&["login"], arguments].concat())
@@ -46,7 +46,7 @@ impl Waiting {
         Self { child, stderr, code, said }
     }
 
-    /// Waits until `login` has ended. Returns the exit code and the output.
+    /// Waits until the command has ended. Returns its exit code and its output.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let code = wait(&mut self.child);
         self.stderr.read_to_string(&mut self.said).unwrap();
@@ -59,7 +59,8 @@ impl Waiting {
     }
 }
 
-/// Returns the responses of a service that starts a device login.
+/// Returns the scripted response to a request of a device login, whose codes are valid for
+/// `seconds` seconds. `poll` returns the response to a request for the token.
 fn device(request: &str, seconds: u32, poll: impl FnOnce() -> (u16, Value)) -> (u16, String) {
     let (status, body) = match request {
         "POST /api/v1/auth/cli/device" => {
@@ -75,7 +76,7 @@ fn device(request: &str, seconds: u32, poll: impl FnOnce() -> (u16, Value)) -> (
     (status, body.to_string())
 }
 
-/// Starts a service that accepts each token, with a session that ends after this number of days.
+/// Starts a service that accepts each token. The token expires after this number of days.
 fn accepting(days: f64) -> Scripted {
     let end = chrono_text(days);
     Scripted::start(move |request, _| match request {
@@ -84,7 +85,7 @@ fn accepting(days: f64) -> Scripted {
     })
 }
 
-/// Returns the time after this number of days, as text.
+/// Returns the time that is this number of days from now, as text.
 fn chrono_text(days: f64) -> String {
     let output = Command::new("date")
         .args(["-u", "+%Y-%m-%dT%H:%M:%SZ", "-d", &format!("{:.0} seconds", days * 86_400.0)])
@@ -421,7 +422,7 @@ fn open_prints_the_address_where_there_is_no_desktop() {
     );
 }
 
-/// Waits until a condition holds.
+/// Waits until a condition is true.
 pub(crate) fn until(condition: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(20);
     while !condition() {

@@ -41,7 +41,7 @@ impl User {
         user
     }
 
-    /// Stores a credential, as `login` does.
+    /// Stores a credential for the user, as the command `login` does.
     fn sign_in(&self, signer: Option<Signer>) {
         let folder = self.home.folder().join(".local/share/secrets");
         let mut text = format!(
@@ -60,7 +60,7 @@ impl User {
         fs::set_permissions(folder.join("credentials.toml"), private).unwrap();
     }
 
-    /// Returns the folder of the only copy.
+    /// Returns the folder of the only offline copy.
     fn copy(&self) -> PathBuf {
         let mut folder = self.home.folder().join(".local/state/secrets/copies");
         while !folder.join("record.json").exists() {
@@ -78,8 +78,8 @@ impl User {
         self.home.folder().join(".local/state/secrets/copies").exists()
     }
 
-    /// Replaces the copy by a bundle of this signer, with the sequence number and the IDs changed
-    /// by `change`.
+    /// Replaces the offline copy by a bundle that `signing` has signed. `change` can change its
+    /// sequence number and its IDs.
     fn forge(&self, signing: &SigningKey, change: impl FnOnce(&mut BundleMetadata)) {
         let record: Value =
             serde_json::from_slice(&fs::read(self.copy().join("record.json")).unwrap()).unwrap();
@@ -98,7 +98,7 @@ impl User {
         fs::write(self.bundle(), file).unwrap();
     }
 
-    /// Returns the address of the server, so that another program can listen there.
+    /// Returns the address of the server, at which a test can listen after the server was stopped.
     fn address(&self) -> String {
         self.url.trim_start_matches("http://").to_owned()
     }
@@ -114,8 +114,8 @@ fn start() -> (Server, User) {
     (server, user)
 }
 
-/// Listens at the address of the server. Answers each request with this text, or never if the text
-/// is empty.
+/// Starts to listen at the address of the stopped server. Responds to each request with this text,
+/// or not at all if the text is empty.
 fn answer(address: &str, text: &'static str) {
     let listener = TcpListener::bind(address).unwrap();
     thread::spawn(move || {

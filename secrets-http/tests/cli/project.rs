@@ -1,4 +1,4 @@
-//! Test fixture: a project `web`, and a user whose settings name the project and the environment
+//! Test project `web`, and a test user whose settings name the project and its environment
 //! `staging`.
 
 use std::ops::Deref;
@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::home::Home;
 use crate::server::Server;
 
-/// Server with the project `web`. The environment `preview` inherits from `production`.
+/// Server with the test project `web` and its user. The environment `preview` inherits from
+/// `production`.
 pub(crate) struct Project {
     server: Server,
     home: Home,
@@ -26,30 +27,30 @@ impl Project {
         Self { server, home }
     }
 
-    /// Returns the server of the project.
+    /// Returns the server that contains the project.
     pub(crate) fn server(&self) -> &Server {
         &self.server
     }
 
-    /// Sets a variable in the user's environment.
+    /// Sets an environment variable for the user's later commands.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.home = self.home.with(name, value);
         self
     }
 
-    /// Creates a secret.
+    /// Creates a secret in an environment.
     pub(crate) fn create_secret(&self, environment: &str, key: &str, value: &str) {
         let path = format!("/projects/web/environments/{environment}/secrets");
         self.home.api("POST", &path, &json!({ "key": key, "value": value }));
     }
 
-    /// Changes the value of a secret.
+    /// Changes the value of a secret in an environment.
     pub(crate) fn update_secret(&self, environment: &str, key: &str, value: &str) {
         let path = format!("/projects/web/environments/{environment}/secrets/{key}");
         self.home.api("PUT", &path, &json!({ "value": value }));
     }
 
-    /// Hides a key.
+    /// Hides a key in an environment.
     pub(crate) fn hide(&self, environment: &str, key: &str) {
         let path = format!("/projects/web/environments/{environment}/secrets");
         self.home.api("POST", &path, &json!({ "key": key, "hidden": true }));

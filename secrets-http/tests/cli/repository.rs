@@ -1,12 +1,12 @@
-//! Git repository in the working folder of a user.
+//! Git repository in the working folder of a test user.
 
 use std::io::Write as _;
 use std::process::Stdio;
 
 use crate::home::{Home, ended};
 
-/// Returns a fake token of GitHub, different for every number. The token is built from parts,
-/// because a scan of this file must not find one.
+/// Returns a fake GitHub token, which is different for each number. It is built from parts, so that
+/// a scan of this source file does not find a token.
 pub(crate) fn credential(number: u64) -> String {
     const DIGITS: &[u8] = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789";
     let mut state = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(0x1234_5678_9ABC_DEF1);
@@ -20,7 +20,7 @@ pub(crate) fn credential(number: u64) -> String {
 }
 
 impl Home {
-    /// Creates a home whose working folder is an empty repository.
+    /// Creates a home whose working folder is an empty Git repository.
     pub(crate) fn with_repository() -> Self {
         let home = Self::new()
             .with("GIT_AUTHOR_NAME", "a")
@@ -31,7 +31,7 @@ impl Home {
         home
     }
 
-    /// Runs Git in the working folder, which must succeed, and returns standard output.
+    /// Runs Git in the working folder, checks that it succeeds, and returns its standard output.
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         let ended = ended(self.program("git", arguments), "");
         assert_eq!(ended.code, Some(0), "git {arguments:?}: {}", ended.stderr);

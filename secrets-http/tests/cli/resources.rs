@@ -132,7 +132,7 @@ fn default_permissions_are_replaced_and_removed() {
     home.run(&["member", "permission", "default", "staging"]).fails(64, "ENVIRONMENT=ACCESS");
 }
 
-/// Arguments that create a rotation whose database does not exist.
+/// Arguments of `secrets rotation create` for a rotation whose database does not exist.
 const CREATE: [&str; 14] = [
     "rotation",
     "create",

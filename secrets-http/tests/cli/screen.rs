@@ -1,4 +1,4 @@
-//! Shell in a terminal of tmux.
+//! Shell in a terminal of tmux, for tests of completion and prompts.
 
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -7,19 +7,19 @@ use crate::home::Home;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Terminal with a shell in the working folder of a home, with the program in `PATH`.
+/// Terminal with a shell in the working folder of a home. The program under test is in `PATH`.
 pub(crate) struct Screen {
     socket: String,
     _folder: tempfile::TempDir,
 }
 
 impl Screen {
-    /// Starts bash without its start files.
+    /// Starts bash without reading its startup files.
     pub(crate) fn start(home: &Home) -> Self {
         Self::start_with(home, "bash --norc --noprofile -i")
     }
 
-    /// Starts a shell.
+    /// Starts a shell with this command line.
     pub(crate) fn start_with(home: &Home, shell: &str) -> Self {
         // Each terminal has its own tmux server, because a shared server that is ending would also
         // end a new session.
@@ -44,7 +44,8 @@ impl Screen {
         Self { socket, _folder: folder }
     }
 
-    /// Presses keys, given by their names in tmux. Other words are typed.
+    /// Presses keys, given by their names in tmux. Words that are not names of keys are typed as
+    /// text.
     pub(crate) fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
@@ -63,7 +64,7 @@ impl Screen {
         }
     }
 
-    /// Returns the text of the screen.
+    /// Returns the text that the screen shows.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p"]).stdout).into_owned()
     }

@@ -1,4 +1,4 @@
-//! Runs of the program on a terminal, through `script` of util-linux.
+//! Runs of the program on a terminal, with the program `script` of util-linux.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -13,7 +13,7 @@ use crate::home::{Home, wait};
 /// Maximum time that a test waits for a text.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Program on its own terminal.
+/// Running program that has a terminal of its own.
 pub(crate) struct Script {
     child: Child,
     input: ChildStdin,
@@ -22,12 +22,12 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// Starts the program with these arguments, which need no quoting.
+    /// Starts the program with these arguments, separated by spaces.
     pub(crate) fn start(home: &Home, arguments: &str) -> Self {
         Self::shell(home, &format!("{} {arguments}", env!("CARGO_BIN_EXE_secrets")))
     }
 
-    /// Runs a command line of the shell, with the program in `PATH`.
+    /// Runs a command line in a shell. The program under test is in `PATH`.
     pub(crate) fn shell(home: &Home, command: &str) -> Self {
         let program = Path::new(env!("CARGO_BIN_EXE_secrets")).parent().unwrap();
         let path = std::env::var_os("PATH").unwrap();
@@ -66,8 +66,8 @@ impl Script {
         self
     }
 
-    /// Waits until the terminal no longer shows input. Input that is typed before this change is
-    /// discarded.
+    /// Waits until the terminal no longer shows typed characters. Characters that are typed earlier
+    /// are discarded by the terminal.
     #[track_caller]
     pub(crate) fn await_hidden_input(&mut self) -> &mut Self {
         let id = self.child.id();
@@ -91,14 +91,15 @@ impl Script {
         self.seen.clone()
     }
 
-    /// Types a text.
+    /// Types a text on the terminal.
     pub(crate) fn send(&mut self, text: &str) -> &mut Self {
         self.input.write_all(text.as_bytes()).unwrap();
         self.input.flush().unwrap();
         self
     }
 
-    /// Waits for the end, and returns the exit code and everything that the terminal has shown.
+    /// Waits until the program has ended. Returns its exit code and everything that the terminal
+    /// has shown.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let code = wait(&mut self.child);
         while let Ok(bytes) = self.output.recv_timeout(TIMEOUT) {

@@ -1,4 +1,4 @@
-//! Server `secrets-http dev` as a child process.
+//! Server `secrets-http dev`, run as a child process for tests.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::home::Home;
 
-/// Running server with its own data. Stops when dropped.
+/// Running server with its own data. It is stopped when this value is dropped.
 pub(crate) struct Server {
     child: Child,
     /// Address of the server.
@@ -24,7 +24,7 @@ impl Server {
         Self::start_with(&[])
     }
 
-    /// Starts a server with additional variables.
+    /// Starts a server with additional environment variables.
     pub(crate) fn start_with(variables: &[(&str, &str)]) -> Self {
         let data = tempfile::tempdir().unwrap();
         let folder = data.path().join("data");
@@ -32,13 +32,13 @@ impl Server {
         Self { child, url, token, folder, _data: data }
     }
 
-    /// Kills the server.
+    /// Kills the server process.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Starts the server again at the same address, after `kill`.
+    /// Starts the server again at the same address, after a call of `kill`.
     pub(crate) fn restart(&mut self) {
         let address = self.url.trim_start_matches("http://").to_owned();
         (self.child, self.url, self.token) = spawn(&self.folder, &address, &[]);
@@ -49,7 +49,7 @@ impl Server {
         std::fs::read_to_string(self.folder.with_extension("log")).unwrap()
     }
 
-    /// Returns a token of another user.
+    /// Returns a token of the user with this e-mail address.
     pub(crate) fn token_of(&self, email: &str) -> String {
         let output = Command::new(program())
             .args(["dev", "token", "--email", email, "--data-dir"])
@@ -59,7 +59,8 @@ impl Server {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    /// Creates a home whose variables name this server and the token of its first user.
+    /// Creates a home whose environment variables contain the address of this server and the token
+    /// of its first user.
     pub(crate) fn home(&self) -> Home {
         Home::new().with("SECRETS_URL", &self.url).with("SECRETS_TOKEN", &self.token)
     }

@@ -1,4 +1,4 @@
-//! Service with scripted responses.
+//! Test service with scripted responses.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Scripted service on this machine. Its threads end with the test.
+/// Test service with scripted responses on this machine. It runs until the test process ends.
 pub(crate) struct Scripted {
     /// Address of the service.
     pub(crate) url: String,
@@ -14,8 +14,9 @@ pub(crate) struct Scripted {
 }
 
 impl Scripted {
-    /// Starts a service. `answer` gets the request as `METHOD path` and the number of earlier
-    /// identical requests. It returns a status and a JSON body, or the status 307 and a location.
+    /// Starts a service. `answer` is called with the request as `METHOD path`, and with the number
+    /// of earlier requests with the same method and path. It returns a status and a JSON body, or
+    /// the status 307 and a location.
     pub(crate) fn start(
         answer: impl Fn(&str, usize) -> (u16, String) + Send + Sync + 'static,
     ) -> Self {
@@ -42,7 +43,7 @@ impl Scripted {
             .collect()
     }
 
-    /// Returns all requests with their headers and bodies.
+    /// Returns all requests that were received, with their headers and bodies.
     pub(crate) fn received(&self) -> String {
         let requests = self.requests.lock().unwrap();
         requests.iter().map(|(_, text)| text.as_str()).collect()
@@ -74,7 +75,7 @@ fn serve(
     let _ = stream.write_all((head + &body).as_bytes());
 }
 
-/// Reads a request with a body of the length in `content-length`.
+/// Reads a request from a connection. The length of its body is in the header `content-length`.
 fn read(stream: &mut TcpStream) -> Option<String> {
     let (mut bytes, mut chunk) = (Vec::new(), [0; 4096]);
     loop {

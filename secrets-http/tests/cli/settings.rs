@@ -11,12 +11,12 @@ use crate::home::Home;
 const PROJECT_FILE: &str = "secrets-project.toml";
 const LOCAL_FILE: &str = "secrets-project.local.toml";
 
-/// Returns the value of a setting and its source, as `status` prints them.
+/// Returns the value of a setting and its source, as the command `status` prints them.
 fn setting(home: &Home, arguments: &[&str], name: &str) -> (String, String) {
     setting_in(home, "", arguments, name)
 }
 
-/// Like [`setting`], in a folder below the working folder.
+/// Returns the same as [`setting`], when the command is run in a folder below the working folder.
 fn setting_in(home: &Home, folder: &str, arguments: &[&str], name: &str) -> (String, String) {
     let mut command = home.command([&["-o", "json"], arguments, &["status"]].concat());
     command.current_dir(home.path(folder));

@@ -1,4 +1,4 @@
-//! Checks that the program prints the session that `docs/cli-walk.md` shows.
+//! Test that the program prints the session that is shown in `docs/cli-walk.md`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,11 +10,11 @@ use crate::home::Home;
 use crate::script::Script;
 use crate::server::Server;
 
-/// Documentation page with the session.
+/// Documentation page that shows the session.
 const PAGE: &str = "docs/cli-walk.md";
 
-/// Commands of the recorded session, each with the text that [`PAGE`] shows after the command, if
-/// any. [`files`] writes the files that the commands use.
+/// Commands of the recorded session, each with the paragraph that [`PAGE`] contains after the
+/// command, if any. [`files`] writes the files that the commands use.
 const COMMANDS: [(&str, &str); 14] = [
     ("secrets login http://127.0.0.1:8080", ""),
     ("secrets project create Shop", ""),
@@ -32,7 +32,7 @@ const COMMANDS: [(&str, &str); 14] = [
     ("secrets logout", ""),
 ];
 
-/// Editor that changes the document as the page says.
+/// Shell script of the editor, which changes the document in the way that the page describes.
 const EDITOR: &str =
     "sed -i \"s/^LOG_LEVEL=.*/LOG_LEVEL='trace'/\" \"$1\"; echo FEATURE_X=on >> \"$1\"";
 
@@ -48,7 +48,7 @@ fn the_recorded_session_is_what_the_program_prints() {
     assert!(recorded == session, "{PAGE} must show this session:\n\n{session}");
 }
 
-/// Runs the commands on terminals, and returns the text of the terminals.
+/// Runs the commands on terminals, and returns everything that the terminals have shown.
 fn record() -> String {
     let server = Server::start();
     let home = Home::new().with("NO_COLOR", "1").with("LANG", "C.UTF-8");
@@ -77,8 +77,8 @@ fn record() -> String {
     text.replace(&home.folder().display().to_string(), "/home/ann").trim_end().to_owned() + "\n"
 }
 
-/// Writes the files of the session. The keys of the script are invalid, and built from parts,
-/// because a scan of this file must not find them.
+/// Writes the files that the session needs. The credentials in the script are not valid. They are
+/// built from parts, so that a scan of this source file does not find them.
 fn files(home: &Home) {
     home.write(
         ".env",
@@ -89,7 +89,7 @@ fn files(home: &Home) {
     fs::write(home.folder().join("editor.sh"), EDITOR).unwrap();
 }
 
-/// Replaces the texts that differ in every session: times, IDs and codes.
+/// Replaces the texts that are different in every session (times, IDs and codes) by fixed names.
 fn normal(text: &str) -> String {
     let (mut normal, mut rest) = (String::new(), text);
     while let Some(first) = rest.chars().next() {
@@ -100,7 +100,8 @@ fn normal(text: &str) -> String {
     normal
 }
 
-/// Returns the length of a changing text at the start, and the name that replaces the text.
+/// If a text begins with a time, an ID or a code, returns the length of that part and the name that
+/// replaces it.
 fn changing(text: &str) -> Option<(usize, &'static str)> {
     const FORMS: [(&str, &str); 3] = [
         ("dddd-dd-dd dd:dd UTC", "TIME"),

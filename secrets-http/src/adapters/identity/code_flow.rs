@@ -34,24 +34,24 @@ const TOKEN_ERRORS: [&str; 6] = [
     "invalid_scope",
 ];
 
-/// This service as a client of the identity provider.
+/// Settings with which this service is registered at the identity provider.
 #[derive(Debug, Clone)]
 pub struct OidcClient {
     /// Client ID.
     pub id: String,
-    /// Client secret; `None` for a public client.
+    /// Client secret; `None` for a public client, which has none.
     pub secret: Option<ClientSecret>,
     /// Requested scopes, separated by spaces.
     pub scopes: String,
-    /// URL to which the provider sends browsers back.
+    /// URL of this service to which the provider sends browsers after the sign-in.
     pub redirect_url: String,
 }
 
-/// Secret of a client of the provider.
+/// Client secret that the identity provider has issued for this service.
 #[derive(Clone)]
 pub struct ClientSecret(Zeroizing<String>);
 
-/// Sign-in of browsers with one provider.
+/// Sign-in of browsers with one identity provider.
 pub struct CodeFlow {
     verifier: Arc<OidcVerifier>,
     client: OidcClient,
@@ -61,24 +61,24 @@ pub struct CodeFlow {
 /// Random values of one sign-in, which the browser keeps encrypted.
 #[derive(Serialize, Deserialize)]
 pub struct SignInSecrets {
-    /// Value that the provider's response must repeat.
+    /// Random `state` value. The response of the provider must repeat it.
     pub state: String,
-    /// Value that the ID token must contain.
+    /// Random `nonce` value. The ID token of this sign-in must contain it.
     pub nonce: String,
     /// PKCE code verifier.
     pub verifier: String,
 }
 
-/// Response of the provider, which the browser transmits.
+/// Authorization response of the provider, which the browser passes on in the query of a redirect.
 pub struct AuthorizationResponse<'a> {
     /// Authorization code; `None` if the provider has not signed the user in.
     pub code: Option<&'a str>,
-    /// Issuer of the response, if it names one.
+    /// Issuer that the response names, if any (parameter `iss`).
     pub issuer: Option<&'a str>,
 }
 
 impl ClientSecret {
-    /// Wraps the text of a secret.
+    /// Creates a client secret from its text.
     #[must_use]
     pub fn new(text: Zeroizing<String>) -> Self {
         Self(text)
@@ -92,7 +92,7 @@ impl fmt::Debug for ClientSecret {
 }
 
 impl SignInSecrets {
-    /// Generates the values of a new sign-in.
+    /// Generates the random values of a new sign-in.
     #[must_use]
     pub fn draw() -> Self {
         let value = || URL_SAFE_NO_PAD.encode(random::<32>());
@@ -112,7 +112,7 @@ impl CodeFlow {
         Self { verifier, client, exchanges: Semaphore::new(MAX_EXCHANGES) }
     }
 
-    /// Returns the issuer.
+    /// Returns the issuer URL of the provider.
     #[must_use]
     pub fn issuer(&self) -> &str {
         &self.verifier.expectations.issuer
@@ -137,8 +137,8 @@ impl CodeFlow {
         Ok(format!("{url}{separator}{query}"))
     }
 
-    /// Exchanges the code of a response for the identity of the user. The tokens of the provider
-    /// are not kept.
+    /// Completes a sign-in: exchanges the authorization code for an ID token, and returns the
+    /// verified identity of the user. The tokens of the provider are not kept.
     pub async fn finish(
         &self,
         response: AuthorizationResponse<'_>,
@@ -212,7 +212,7 @@ impl CodeFlow {
 }
 
 /// True if this service authenticates at the token endpoint with HTTP Basic authentication; false
-/// if with fields of the form.
+/// if it sends its credentials as form fields.
 fn uses_basic(discovery: &Discovery) -> bool {
     let methods = discovery.token_endpoint_auth_methods_supported.as_ref();
     methods.is_none_or(|methods| {
@@ -231,7 +231,8 @@ fn form_encoded(text: &str) -> String {
     pair.strip_prefix('=').unwrap_or_default().to_owned()
 }
 
-/// Logs the reason for the operator and removes it from the error for the browser.
+/// Logs the reason of a failed sign-in for the operator. The returned error does not contain the
+/// reason, because the browser receives it.
 fn refused(reason: &'static str) -> Unverified {
     tracing::warn!(reason, "refused a sign-in with a browser");
     Unverified::Invalid

@@ -22,7 +22,7 @@ pub struct DevLinks {
 }
 
 impl DevLinks {
-    /// Creates the codes of a service that starts at `since`.
+    /// Creates the one-time codes of a development service that starts at `since`.
     #[must_use]
     pub fn new(key: DevKey, since: Time) -> Self {
         Self { key, since, used: Mutex::default() }

@@ -1,7 +1,7 @@
 //! Cache of the discovery document of a token issuer.
 //!
 //! At most one request to the issuer runs at a time. After a failed request, no new request is made
-//! for a while, and each use during that time fails immediately.
+//! for a while; calls during that time fail immediately with the stored reason.
 
 use std::sync::Arc;
 
@@ -15,14 +15,15 @@ use super::provider::{Discovery, Provider};
 /// Cache of the discovery document of one issuer.
 pub(super) struct DiscoveryCache {
     timings: Timings,
-    /// State of the cache. Its mutex is held during a request.
+    /// Cached document, and the last failure. The mutex is held during a request to the issuer, so
+    /// that only one request runs at a time.
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     last: Option<(Instant, Arc<Discovery>)>,
-    /// Time and reason of the last failed request.
+    /// Time and reason of the last request, if it failed.
     failure: Option<(Instant, String)>,
 }
 
@@ -31,7 +32,8 @@ impl DiscoveryCache {
         Self { timings, state: Mutex::default() }
     }
 
-    /// Returns the document, from the cache if it has not expired.
+    /// Returns the discovery document: from the cache if it has not expired, otherwise from the
+    /// issuer.
     pub(super) async fn current(&self, provider: &Provider) -> Result<Arc<Discovery>, Unverified> {
         let state = timeout(self.timings.fetch, self.state.lock()).await;
         let mut state = state.map_err(|_| unavailable("too many sign-ins at the same time"))?;

@@ -24,7 +24,8 @@ pub(super) struct KeyCache {
     fetching: tokio::sync::Mutex<()>,
 }
 
-/// Keys and the time of their fetch, which identifies this version of the key set.
+/// Copy of the cached keys with the time of their fetch. The time identifies this version of the
+/// key set.
 pub(super) struct Snapshot {
     pub(super) keys: Arc<KeySet>,
     taken: Instant,
@@ -48,7 +49,7 @@ struct Last {
     fetched: Instant,
 }
 
-/// Next action for a request that needs keys.
+/// Next action for a request that needs the keys: use the cached keys, or fetch the keys first.
 enum Step {
     Use(Snapshot),
     Refresh(Snapshot),
@@ -112,15 +113,16 @@ impl KeyCache {
         state.usable(&self.timings).map(Some)
     }
 
-    /// Runs a fetch in its own task and waits for the task. If the wait is cancelled, the fetch
-    /// continues.
+    /// Runs a fetch in its own task and waits for the task. If the waiting caller is cancelled, the
+    /// fetch continues. `seen` is the number of completed fetches that the caller has seen.
     async fn fetched(self: &Arc<Self>, seen: u64) {
         let fetch = tokio::spawn(Arc::clone(self).fetch(seen));
         // An error means that the task panicked; then the state is unchanged.
         let _ = fetch.await;
     }
 
-    /// Fetches the keys, unless the number of completed fetches is no longer `seen`.
+    /// Fetches the keys. Does nothing if another fetch has completed since the caller saw `seen`
+    /// completed fetches.
     async fn fetch(self: Arc<Self>, seen: u64) {
         let _fetching = self.fetching.lock().await;
         if self.state().fetches != seen {
@@ -176,7 +178,7 @@ impl State {
         }
     }
 
-    /// Returns the last keys if they are not older than `stale_for`.
+    /// Returns the last fetched keys if they are not older than `stale_for`; otherwise fails.
     fn usable(&self, timings: &Timings) -> Result<Snapshot, Unverified> {
         match &self.last {
             Some(last) if last.fetched.elapsed() < timings.stale_for => Ok(last.snapshot()),

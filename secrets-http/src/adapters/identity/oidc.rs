@@ -24,9 +24,9 @@ const MAX_DOCUMENT_BYTES: usize = 256 * 1024;
 pub struct OidcSettings {
     /// Expected issuer and audience of tokens.
     pub expectations: Expectations,
-    /// URL of the key set. If `None`, taken from the discovery document.
+    /// URL of the key set. If `None`, the URL is taken from the discovery document.
     pub jwks_url: Option<Uri>,
-    /// Timings. Only tests change the default.
+    /// Timeouts and lifetimes. Only tests change the defaults.
     pub timings: Timings,
 }
 
@@ -56,7 +56,8 @@ impl OidcVerifier {
         self.cache.current().await.map(|snapshot| snapshot.keys.len())
     }
 
-    /// Verifies the ID token of a sign-in of this client.
+    /// Verifies an ID token that was issued to the client ID `client` in the sign-in with this
+    /// `nonce`.
     pub(super) async fn verify_id_token(
         &self,
         token: &str,
@@ -70,8 +71,8 @@ impl OidcVerifier {
         self.with_keys(check).await
     }
 
-    /// Runs a check with the current keys. Runs it again with newer keys if the check needs a key
-    /// that is missing.
+    /// Runs `check` with the cached keys. If the check fails because a key is missing, fetches
+    /// newer keys and runs the check again.
     async fn with_keys(
         &self,
         check: impl Fn(&Keys) -> Result<Identity, JwtError> + Send,
@@ -88,7 +89,7 @@ impl OidcVerifier {
     }
 }
 
-/// Error of [`OidcVerifier::with_keys`].
+/// Error of [`OidcVerifier::with_keys`]: the token is invalid, or there are no keys to verify it.
 pub(super) enum Refused {
     /// The token is invalid.
     Token(JwtError),

@@ -16,7 +16,7 @@ use crate::adapters::fetch::{Client, Credential, Limits, NotFetched};
 pub(super) struct Provider {
     pub(super) client: Client,
     pub(super) issuer: String,
-    /// URL of the key set. If `None`, taken from the discovery document.
+    /// URL of the key set. If `None`, the URL is taken from the discovery document.
     pub(super) jwks_url: Option<Uri>,
     pub(super) limits: Limits,
 }
@@ -24,9 +24,9 @@ pub(super) struct Provider {
 /// Error of a request to a provider.
 #[derive(Debug)]
 pub(super) enum NoAnswer {
-    /// The document was not fetched.
+    /// The document at this URL could not be fetched.
     NotFetched(Uri, NotFetched),
-    /// The response is not a document of the expected kind.
+    /// The response from this URL is not a document of the named kind.
     NotA(&'static str, Uri),
     /// The response is not a valid key set.
     BadKeySet(Uri, BadKeySet),
@@ -45,10 +45,10 @@ pub(super) struct Discovery {
     userinfo_endpoint: Option<String>,
     authorization_endpoint: Option<String>,
     token_endpoint: Option<String>,
-    /// Methods with which clients authenticate at the token endpoint. If `None`,
+    /// Methods with which clients may authenticate at the token endpoint. `None` means
     /// `client_secret_basic`.
     pub(super) token_endpoint_auth_methods_supported: Option<Vec<String>>,
-    /// True if every response that a browser transmits names the issuer (RFC 9207).
+    /// True if the provider names the issuer in every authorization response (RFC 9207).
     #[serde(default)]
     pub(super) authorization_response_iss_parameter_supported: bool,
 }
@@ -165,13 +165,15 @@ fn parse_object<T: DeserializeOwned>(
 }
 
 impl NoAnswer {
-    /// True if the provider refused the request itself, so that other requests may succeed.
+    /// True if the provider refused this request (status 4xx except 429), for example because of
+    /// the token. Other requests may then still succeed.
     pub(super) fn is_refusal(&self) -> bool {
         matches!(self, Self::NotFetched(_, NotFetched::Status(status))
             if status.is_client_error() && *status != StatusCode::TOO_MANY_REQUESTS)
     }
 
-    /// True if the issuer did not answer, or with an error status: other requests would fail too.
+    /// True if the provider could not be reached or answered with an error status, so that other
+    /// requests would fail too.
     pub(super) fn is_unreachable(&self) -> bool {
         let Self::NotFetched(_, reason) = self else { return false };
         matches!(reason, NotFetched::TooSlow | NotFetched::Failed(_) | NotFetched::Status(_))

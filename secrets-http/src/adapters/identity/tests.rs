@@ -34,7 +34,8 @@ mod userinfo;
 
 const DISCOVERY: &str = "/.well-known/openid-configuration";
 
-/// Timings short enough for tests, and far enough apart to be distinguished on a busy machine.
+/// Returns timings that are short enough for tests, and far enough apart to be distinguished on a
+/// busy machine.
 fn short() -> Timings {
     Timings {
         fetch: Duration::from_millis(400),
@@ -46,7 +47,7 @@ fn short() -> Timings {
     }
 }
 
-/// Timings with which keys are fetched once, unless a fetch fails.
+/// Returns timings with which the keys are fetched only once, unless a fetch fails.
 fn steady() -> Timings {
     Timings::default()
 }
@@ -123,7 +124,7 @@ impl Issuer {
         self.put("/keys", StatusCode::OK, json!({ "keys": keys }).to_string());
     }
 
-    /// Makes requests for the key set fail until keys are published again.
+    /// Makes all requests for the key set fail until keys are published again.
     fn fail(&self) {
         self.put("/keys", StatusCode::INTERNAL_SERVER_ERROR, "no");
     }
@@ -145,7 +146,7 @@ impl Issuer {
         Arc::new(verifier(settings))
     }
 
-    /// Signs a token with the private key made from this seed.
+    /// Signs a token with the private key that is generated from this seed.
     fn token(&self, seed: u8) -> String {
         self.token_with(seed, "email", json!(null))
     }

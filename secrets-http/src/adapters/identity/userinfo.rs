@@ -19,13 +19,14 @@ use super::provider::{NoAnswer, Provider};
 pub(super) struct Userinfo {
     timings: Timings,
     discovery: Arc<DiscoveryCache>,
-    /// State of the endpoint. Its mutex is held during a request.
+    /// Last failure of the endpoint. The mutex is held during a request to the issuer, so that only
+    /// one request runs at a time.
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Time and reason of the last failed request.
+    /// Time and reason of the last request, if it failed.
     failure: Option<(Instant, String)>,
 }
 

@@ -15,7 +15,7 @@ use super::*;
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testdata/certificate.pem");
 const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testdata/key.pem");
 
-/// Resolver that resolves every name to 127.0.0.1.
+/// Test resolver that resolves every name to 127.0.0.1.
 struct Here;
 
 #[async_trait]
@@ -47,8 +47,9 @@ fn request(url: String) -> WebhookRequest {
     WebhookRequest { url: url.try_into().unwrap(), headers, body: "{}".to_owned() }
 }
 
-/// Starts a server that responds to its first request with these bytes, followed by endless data if
-/// `endless`. Returns its port, and the request it received.
+/// Starts a server that responds to its first request with the bytes `answer`, followed by endless
+/// data if `endless` is set. Returns its port, and a task that ends with the text of the received
+/// request.
 async fn server(answer: Vec<u8>, endless: bool) -> (u16, tokio::task::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -158,8 +159,8 @@ async fn a_name_with_a_forbidden_address_is_sent_nothing() {
     assert_eq!(answer, Err(SendError::NotAllowed));
 }
 
-/// Checks that an unencrypted webhook is sent only to a destination in the allow list, even if the
-/// dialer permits its public address: the list may have changed since the webhook was created.
+/// Checks that an unencrypted webhook is sent only to a name in the allow list, even if the
+/// connection goes to a public address. The list may have changed since the webhook was created.
 #[tokio::test]
 async fn an_unlisted_name_is_sent_nothing_in_plaintext() {
     let (port, sent) = server(TAKEN.to_vec(), false).await;

@@ -1,4 +1,4 @@
-//! Command line of the program.
+//! Command line of the program `secrets`: global options and commands.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -94,7 +94,7 @@ pub(crate) enum Color {
 }
 
 impl OutputFormat {
-    /// True for JSON.
+    /// True if the format is JSON.
     pub(crate) fn is_json(self) -> bool {
         self == Self::Json
     }
@@ -187,15 +187,15 @@ pub(crate) fn version_is_asked() -> bool {
     is_version && words.next().is_none()
 }
 
-/// Prints the version like clap, but without building the command line first, which takes most of
-/// the time. Package managers and scripts ask for the version often.
+/// Prints the version in the same form as clap, but without building the definition of the command
+/// line, which would take most of the time. Package managers and scripts ask for the version often.
 pub(crate) fn print_version() -> ExitCode {
     // A failure is ignored: if standard output is closed, there is no reader.
     let _ = writeln!(std::io::stdout(), "secrets {}", env!("CARGO_PKG_VERSION"));
     ExitCode::SUCCESS
 }
 
-/// Prints an error of the command line, the help or the version. Returns the exit code.
+/// Prints a command line error, the help text or the version. Returns the exit code.
 pub(crate) fn report(error: &clap::Error) -> ExitCode {
     // If the stream is closed, the exit code still reports the error.
     let _ = error.print();
@@ -206,8 +206,8 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// True for an error in the options of `run`. If the error itself does not name the command, the
-/// command line is parsed again with errors ignored.
+/// True if the error is in the command line of `run`, whose failures have exit codes of their own.
+/// If the error does not name the command, the command line is parsed again, ignoring errors.
 fn is_of_run(error: &clap::Error) -> bool {
     let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
     let matches = || Arguments::command().ignore_errors(true).try_get_matches().ok();
@@ -215,7 +215,8 @@ fn is_of_run(error: &clap::Error) -> bool {
         || matches().is_some_and(|matches| matches.subcommand_name() == Some("run"))
 }
 
-/// Parses a duration: a whole number with the unit `s`, `m`, `h` or `d`; seconds without a unit.
+/// Parses a duration: a whole number with the unit `ms`, `s`, `m`, `h` or `d`. A number without a
+/// unit is in seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -232,7 +233,8 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_millis(milliseconds))
 }
 
-/// Returns a parser of the names of an enumeration of the core, all of whose variants are given.
+/// Returns a parser that accepts the names of the variants of an enumeration. `variants` must
+/// contain all variants.
 pub(crate) fn named<T>(variants: &'static [T]) -> impl TypedValueParser<Value = T>
 where
     T: Copy + Into<&'static str> + TryFrom<String, Error = Violation> + Send + Sync,

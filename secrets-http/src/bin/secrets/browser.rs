@@ -1,4 +1,4 @@
-//! Browser on the desktop of this machine.
+//! Access to the web browser on the desktop of this machine.
 
 use std::process::{Command, Stdio};
 
@@ -6,16 +6,16 @@ use reqwest::Url;
 
 use crate::settings::{TOKEN_VARIABLES, Variables};
 
-/// Opens a page in the browser, if this machine has a desktop and this is not a remote shell.
-/// Returns true if a browser was started; the page may still not appear.
+/// Opens a page in the web browser, unless this machine has no desktop or the program runs in a
+/// remote shell. Returns true if a browser was started; the page may still not appear.
 pub(crate) fn open_page(url: &Url, variables: Variables) -> bool {
     // Other schemes start other programs.
     let is_page = matches!(url.scheme(), "https" | "http");
     is_page && variables.has_desktop() && open::commands(url.as_str()).into_iter().any(starts)
 }
 
-/// Starts a program without the terminal and without credentials, in a process group that Ctrl-C
-/// does not reach. Returns true if it was started.
+/// Starts a program without access to the terminal and without credentials, in a process group that
+/// Ctrl-C does not reach. Returns true if it was started.
 fn starts(mut command: Command) -> bool {
     for name in TOKEN_VARIABLES {
         command.env_remove(name);

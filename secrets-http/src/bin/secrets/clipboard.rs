@@ -1,4 +1,4 @@
-//! Clipboard of the user.
+//! Copying text to the clipboard of the user.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -10,15 +10,15 @@ use zeroize::Zeroizing;
 use crate::failure::{Exit, Failure};
 use crate::invocation::Invocation;
 
-/// Program that copies its standard input to the clipboard, and the variable that names the display
-/// it needs.
+/// Program that copies its standard input to the clipboard, and the environment variable that must
+/// be set for the program to have a display.
 struct Tool {
     variable: Option<&'static str>,
     command: &'static [&'static str],
 }
 
-/// Programs in the order in which they are tried. They read the text from standard input: an
-/// argument would be visible to all users of the machine.
+/// Programs that can copy to the clipboard, in the order in which they are tried. They read the
+/// text from standard input, because other users of the machine could see an argument.
 const TOOLS: [Tool; 5] = [
     Tool { variable: Some("WAYLAND_DISPLAY"), command: &["wl-copy"] },
     Tool { variable: Some("DISPLAY"), command: &["xclip", "-selection", "clipboard"] },
@@ -27,9 +27,9 @@ const TOOLS: [Tool; 5] = [
     Tool { variable: None, command: &["clip.exe"] },
 ];
 
-/// Copies a text to the clipboard with the first program that exists, or else with an escape
-/// sequence that terminals understand (OSC 52). Over SSH, only the terminal has access to the
-/// user's clipboard.
+/// Copies a text to the clipboard with the first program that is available, or else with a terminal
+/// escape sequence (OSC 52). Over SSH, always uses the escape sequence, because only the terminal
+/// has access to the user's clipboard.
 pub(crate) fn copy(cx: &Invocation, text: &str) -> Result<(), Failure> {
     if !cx.settings.variables.is_remote() {
         for tool in &TOOLS {

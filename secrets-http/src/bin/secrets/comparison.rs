@@ -1,4 +1,5 @@
-//! Comparison of environments: the state of each key in each environment, without values.
+//! Comparison of environments: whether each environment has a value for each key, and from which
+//! environment the value comes. Contains no values.
 
 use reqwest::Method;
 use serde::Deserialize;
@@ -7,47 +8,49 @@ use serde_json::Value;
 use crate::failure::{Exit, Failure};
 use crate::service::{Request, Service};
 
-/// States of the keys in several environments.
+/// State of each key in several environments.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Comparison {
-    /// Environments in display order.
+    /// Compared environments, in display order.
     pub(crate) environments: Vec<Environment>,
-    /// Keys in alphabetical order.
+    /// Rows of the comparison, one for each key, in alphabetical order.
     pub(crate) keys: Vec<Row>,
 }
 
-/// Environment of a comparison.
+/// Environment in a comparison.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Environment {
     /// Environment ID.
     pub(crate) id: String,
     /// Environment name.
     pub(crate) name: String,
-    /// Role of the caller: `none`, `read`, `write` or `admin`.
+    /// Role of the caller in this environment: `none`, `read`, `write` or `admin`.
     pub(crate) role: String,
 }
 
-/// Key with its state in each environment.
+/// Secret key with its state in each environment.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Row {
     /// Secret key.
     pub(crate) key: String,
-    /// States, in the order of the environments.
+    /// States of the key, in the order of the environments. `None` if the environment does not have
+    /// the key.
     pub(crate) cells: Vec<Option<Cell>>,
 }
 
-/// State of a key in an environment.
+/// Details about a key in one environment.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Cell {
-    /// State of a key in an environment.
+    /// State of the key in this environment.
     pub(crate) state: State,
-    /// Ancestor that an inherited value comes from.
+    /// Name of the ancestor from which the value is inherited.
     pub(crate) from: Option<String>,
-    /// Version of the secret that the state describes.
+    /// Version of the secret that is effective in this environment.
     pub(crate) version: u32,
-    /// Rotation that writes the key.
+    /// Name of the rotation that writes the key, if any.
     pub(crate) rotation: Option<String>,
-    /// Number of the group of cells that have equal values.
+    /// Number of the group of cells in this row that have equal values. Absent if the service has
+    /// not compared the values.
     pub(crate) group: Option<u64>,
 }
 
@@ -68,8 +71,8 @@ pub(crate) enum State {
 }
 
 impl Comparison {
-    /// Loads the comparison of these environments, or of all environments if none is given. With
-    /// `with_groups`, the service also compares the values.
+    /// Loads the comparison of the given environments, or of all environments if none are given.
+    /// With `with_groups`, the service also compares the values.
     pub(crate) async fn load(
         service: &Service,
         project: &str,
@@ -97,8 +100,8 @@ impl Comparison {
         service.send(request).await?.json()
     }
 
-    /// Returns the position of an environment by its name or ID. Fails if the caller has no access
-    /// to it.
+    /// Returns the index of an environment, given by its name or ID, in the comparison. Fails if
+    /// the caller has no access to the environment.
     pub(crate) fn position(&self, environment: &str) -> Result<usize, Failure> {
         let matches = |other: &Environment| other.name == environment || other.id == environment;
         let found = self.environments.iter().position(matches);
@@ -114,7 +117,7 @@ impl Comparison {
 }
 
 impl Row {
-    /// Returns the state of the key in the environment at this position.
+    /// Returns the details about this key in the environment at an index of the comparison.
     pub(crate) fn cell(&self, position: usize) -> Option<&Cell> {
         self.cells.get(position)?.as_ref()
     }
@@ -134,7 +137,7 @@ impl Cell {
         }
     }
 
-    /// Returns the state as text for people.
+    /// Returns the state as text for tables.
     pub(crate) fn text(&self) -> String {
         let from = self.from.as_deref().unwrap_or("an ancestor");
         let state = match self.state {

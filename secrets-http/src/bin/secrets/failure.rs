@@ -1,4 +1,4 @@
-//! Results of a command: exit codes and error messages.
+//! Results of a command: outcomes, and failures with their exit codes and messages.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -14,7 +14,7 @@ use crate::output::{escaped_json, printable};
 pub(crate) enum Exit {
     /// Invalid command line.
     Usage = 64,
-    /// Invalid input: a file, a bundle or a signature.
+    /// Invalid input, such as a file, a bundle or a signature.
     Data = 65,
     /// Missing input file.
     NoInput = 66,
@@ -26,11 +26,11 @@ pub(crate) enum Exit {
     Unavailable = 69,
     /// Bug in this program.
     Defect = 70,
-    /// Conflict: changed in the meantime, or exists already.
+    /// Version conflict, or an object that exists already.
     Conflict = 71,
     /// Output file that cannot be created.
     CannotCreate = 73,
-    /// Rate limit that lasts longer than `--timeout`.
+    /// The rate limit lasts longer than `--timeout`.
     RateLimited = 75,
     /// Response that this program cannot read.
     Protocol = 76,
@@ -38,11 +38,11 @@ pub(crate) enum Exit {
     Forbidden = 77,
     /// Invalid settings or project file.
     Configuration = 78,
-    /// `run`: failure of this program before the command was started.
+    /// Failure of `secrets run` itself before the command was started.
     Run = 125,
-    /// `run`: command that cannot be executed.
+    /// `secrets run`: the command cannot be executed.
     CannotExecute = 126,
-    /// `run`: command not found.
+    /// `secrets run`: the command was not found.
     CommandNotFound = 127,
     /// Interrupted by Ctrl-C.
     Interrupted = 130,
@@ -53,9 +53,9 @@ pub(crate) enum Exit {
 pub(crate) struct Failure {
     /// Exit code.
     pub(crate) exit: Exit,
-    /// Message: lower case, without a full stop, one line or several.
+    /// Error message in lower case, without a full stop. It may have several lines.
     pub(crate) message: String,
-    /// Error code of the service, or of this program.
+    /// Error code from the service's response, or of this program; for scripts.
     pub(crate) code: Option<String>,
     /// Details of the service's error response.
     pub(crate) details: Option<Value>,
@@ -64,20 +64,21 @@ pub(crate) struct Failure {
 /// Result of a command that did not fail.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// Exit code 0.
+    /// The command has succeeded: exit code 0.
     Done,
-    /// Exit code 1: the answer to the command's question is no, such as a difference in `diff`.
+    /// Exit code 1: the answer to the command's question is negative, for example because `diff`
+    /// has found a difference.
     Negative,
-    /// Exit code of a program that was run and has ended.
+    /// Exit code of a program that was started and has ended.
     Status(u8),
-    /// Replacement of this process by another program.
+    /// This process is to be replaced by another program.
     Replace(Box<Replacement>),
 }
 
 /// Program that replaces this process.
 #[derive(Debug)]
 pub(crate) struct Replacement {
-    /// Prepared command; its environment contains secrets.
+    /// Command that starts the program. Its environment contains secrets.
     pub(crate) command: HiddenCommand,
     /// Name of the program, for messages.
     pub(crate) name: OsString,
@@ -108,8 +109,8 @@ impl Failure {
         Self::new(Exit::Configuration, message)
     }
 
-    /// Returns the failure with exit code 125, which `run` uses for all failures of this program
-    /// itself.
+    /// Changes the exit code of the failure to 125, which `secrets run` uses for all failures of
+    /// this program itself.
     pub(crate) fn of_run(mut self) -> Self {
         if !matches!(self.exit, Exit::CannotExecute | Exit::CommandNotFound | Exit::Interrupted) {
             self.exit = Exit::Run;
@@ -117,7 +118,8 @@ impl Failure {
         self
     }
 
-    /// Writes the message to standard error and returns the exit code for `main`.
+    /// Writes the message to standard error, as JSON if `in_json` is set, and returns the exit code
+    /// for `main`.
     pub(crate) fn report(&self, in_json: bool) -> ExitCode {
         // If standard error is closed, the exit code still reports the failure.
         let mut stderr = io::stderr().lock();
@@ -141,7 +143,8 @@ impl Failure {
 }
 
 impl Outcome {
-    /// Returns the exit code for `main`, or replaces this process.
+    /// Returns the exit code for `main`. If the outcome is a replacement, replaces this process
+    /// instead.
     pub(crate) fn finish(self, in_json: bool) -> ExitCode {
         match self {
             Self::Done => ExitCode::SUCCESS,
@@ -161,7 +164,7 @@ impl Replacement {
         cannot_start(&self.command.0, &self.name, &error)
     }
 
-    /// Fails, because a process can be replaced on Unix only.
+    /// Fails, because a process can be replaced only on Unix.
     #[cfg(not(unix))]
     fn replace(self) -> Failure {
         let error = io::Error::from(io::ErrorKind::Unsupported);
@@ -169,9 +172,9 @@ impl Replacement {
     }
 }
 
-/// Creates the failure for a program that cannot be started. Like shells, it has the exit code 127
-/// if the program does not exist, and 126 otherwise. It has 125, with both sizes in the message, if
-/// the arguments and the environment are too large.
+/// Returns the failure for a program that cannot be started. As in shells, the exit code is 127 if
+/// the program does not exist, and 126 otherwise. If the arguments and the environment are too
+/// large, it is 125, and the message contains their size and the limit.
 pub(crate) fn cannot_start(command: &Command, name: &OsStr, error: &io::Error) -> Failure {
     let name = name.to_string_lossy();
     let exit = match error.kind() {
@@ -189,7 +192,7 @@ pub(crate) fn cannot_start(command: &Command, name: &OsStr, error: &io::Error) -
     Failure::new(exit, format!("{name}: {error}"))
 }
 
-/// Returns the size of the arguments and the environment in bytes, including a terminator and a
+/// Returns the size in bytes of a command's arguments and environment, including a terminator and a
 /// pointer for each text.
 fn size(command: &Command) -> usize {
     const OVERHEAD: usize = 1 + size_of::<usize>();

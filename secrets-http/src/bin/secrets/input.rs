@@ -1,5 +1,5 @@
-//! Passwords and keys that are read from files. They are not accepted as arguments, which other
-//! users of the machine can see.
+//! Passwords and keys that are read from files. They are not accepted as arguments, because other
+//! users of the machine can see arguments.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -12,7 +12,8 @@ use crate::failure::{Exit, Failure};
 /// Maximum number of bytes of a file with a password or a key.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// Reads a file, or standard input for `-`. Newlines at the end are removed.
+/// Reads a password or key from a file, or from standard input for the path `-`. Newlines at the
+/// end are removed.
 pub(crate) fn read_secret(path: &Path) -> Result<Zeroizing<String>, Failure> {
     let mut text = Zeroizing::new(String::new());
     let read = if path == Path::new("-") {

@@ -1,4 +1,5 @@
-//! One run of the program: its settings, its output, and its connection to the service.
+//! Invocation: the settings, the output and the connection to the service of one run of this
+//! program.
 
 use std::sync::Once;
 
@@ -13,15 +14,15 @@ use crate::output::{Output, date};
 use crate::service::{Options, Service};
 use crate::settings::{Server, Setting, Settings, Source, Variables};
 
-/// Settings and output of one run of the program.
+/// Settings and output of one run of this program.
 #[derive(Debug)]
 pub(crate) struct Invocation {
-    /// Settings with their sources.
+    /// Settings, each with its source.
     pub(crate) settings: Settings,
-    /// Output.
+    /// Output to the terminal or to pipes.
     pub(crate) output: Output,
     prints_requests: bool,
-    /// Guard that shows the warning about the end of the session only once.
+    /// Guard so that the warning that the session ends soon is shown only once.
     end_warning: Once,
 }
 
@@ -34,10 +35,10 @@ pub(crate) struct Place {
     pub(crate) environment: String,
 }
 
-/// Credential for requests, and where it came from.
+/// Credential for requests, with its source.
 #[derive(Debug)]
 pub(crate) enum Authentication {
-    /// Credential in `SECRETS_TOKEN` or `SECRETS_TOKEN_FILE`.
+    /// Token from `SECRETS_TOKEN` or `SECRETS_TOKEN_FILE`.
     Variable(Token),
     /// Credential stored by `secrets login`.
     Stored(Credential),
@@ -62,7 +63,7 @@ impl Authentication {
     }
 }
 
-/// Scope of a service token, from `users/me`.
+/// Scope of a service token, from the response to `users/me`.
 #[derive(Deserialize)]
 struct TokenScope {
     #[serde(default)]
@@ -72,7 +73,7 @@ struct TokenScope {
 }
 
 impl Invocation {
-    /// Loads the settings.
+    /// Loads the settings from the global options, environment variables and files.
     pub(crate) fn new(global: &Global) -> Result<Self, Failure> {
         let settings = Settings::load(global, Variables::check()?)?;
         let output = Output::new(global);
@@ -85,7 +86,8 @@ impl Invocation {
         CredentialFile::of(&self.settings.folders)
     }
 
-    /// Returns the server of the settings, or the only server with a stored credential.
+    /// Returns the server of the settings, or else the only server with a stored credential. Fails
+    /// if there is neither.
     pub(crate) fn server(&self) -> Result<Setting<Server>, Failure> {
         if let Some(server) = &self.settings.server {
             return Ok(server.clone());
@@ -109,8 +111,8 @@ impl Invocation {
         }
     }
 
-    /// Returns the credential for the server: the token of the variable if it may be sent to this
-    /// server, otherwise the stored credential.
+    /// Returns the credential for the server: the token in the environment variable if it may be
+    /// sent to this server, otherwise the stored credential.
     pub(crate) fn authentication(
         &self,
         server: &Setting<Server>,
@@ -127,8 +129,8 @@ impl Invocation {
         Ok(Authentication::Stored(stored))
     }
 
-    /// Returns the token of the variable if it may be sent to the server: if the token belongs to
-    /// this server, or if a credential is stored for this server.
+    /// Returns the token in `SECRETS_TOKEN` or `SECRETS_TOKEN_FILE` if it may be sent to the
+    /// server: if the token belongs to this server, or if a credential is stored for this server.
     pub(crate) fn variable_token(
         &self,
         server: &Setting<Server>,
@@ -140,10 +142,10 @@ impl Invocation {
         Ok(None)
     }
 
-    /// True if the token of the variable belongs to this server. It does if `SECRETS_URL` names the
-    /// origin of the server; without `SECRETS_URL`, if the server was not named by a project file.
-    /// A project file in a cloned repository must not make this program send the token to a server
-    /// of its author.
+    /// True if the token in the environment variable belongs to this server: if `SECRETS_URL` has
+    /// the same origin as the server, or if there is no `SECRETS_URL` and the server does not come
+    /// from a project file. So the project file of a cloned repository cannot make this program
+    /// send the token to another server.
     fn is_for_variable(&self, server: &Setting<Server>) -> Result<bool, Failure> {
         match self.settings.variables.get("SECRETS_URL")? {
             Some(url) => Ok(Server::parse(&url, true)?.origin() == server.value.origin()),
@@ -163,14 +165,14 @@ impl Invocation {
         }
     }
 
-    /// Creates a client for the service of the settings, with its credential.
+    /// Creates a client for the server of the settings, with its credential.
     pub(crate) fn service(&self) -> Result<Service, Failure> {
         let server = self.server()?;
         let authentication = self.authentication(&server)?;
         self.connect(server.value, Some(authentication.reveal()))
     }
 
-    /// Creates a client for a server, with a token if there is one.
+    /// Creates a client for a server. Requests are sent with the token if there is one.
     pub(crate) fn connect(&self, server: Server, token: Option<&str>) -> Result<Service, Failure> {
         let ca_file = self.settings.ca_file.as_ref().map(|setting| setting.value.as_path());
         let (timeout, prints_requests) = (self.settings.timeout, self.prints_requests);

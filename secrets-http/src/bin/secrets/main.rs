@@ -58,14 +58,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the command.
+/// Runs the command. Failures of `run` get its own exit code.
 fn outcome(arguments: Arguments) -> Result<Outcome, Failure> {
     let is_run = matches!(arguments.command, Command::Run(_));
     let result = perform(arguments);
     if is_run { result.map_err(Failure::of_run) } else { result }
 }
 
-/// Runs the command. If the outcome replaces this process, the runtime is shut down first.
+/// Runs the command. If this process is then to be replaced, the async runtime is shut down first.
 fn perform(arguments: Arguments) -> Result<Outcome, Failure> {
     let invocation = Invocation::new(&arguments.global)?;
     let runtime = tokio::runtime::Builder::new_current_thread()

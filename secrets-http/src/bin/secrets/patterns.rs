@@ -4,13 +4,13 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 
 use crate::failure::Failure;
 
-/// Set of patterns: `*` stands for any characters, `?` for one character, `[A-C]` for one character
-/// of a range, and `{A,B}` for alternatives.
+/// Set of key patterns: `*` stands for any characters, `?` for one character, `[A-C]` for one
+/// character of a range, and `{A,B}` for alternatives.
 #[derive(Debug, Clone)]
 pub(crate) struct Patterns(GlobSet);
 
 impl Patterns {
-    /// Compiles the patterns.
+    /// Compiles the patterns. Fails if a pattern is invalid.
     pub(crate) fn new(patterns: &[String]) -> Result<Self, Failure> {
         let invalid = |error: globset::Error| Failure::usage(format!("pattern: {error}"));
         let mut set = GlobSetBuilder::new();

@@ -1,4 +1,5 @@
-//! Objects that are managed with the same kinds of requests, such as environments and tokens.
+//! Requests for kinds of objects that are all listed, created, changed and deleted in the same way,
+//! such as environments and tokens.
 
 use reqwest::Method;
 use serde::Serialize;
@@ -9,41 +10,41 @@ use crate::invocation::Invocation;
 use crate::output::Column;
 use crate::service::{Request, Service};
 
-/// Kind of objects.
+/// Kind of objects of the service, such as environments or tokens.
 #[derive(Debug)]
 pub(crate) struct Kind {
-    /// Noun for one object, in messages.
+    /// Noun for one object of this kind, used in messages.
     pub(crate) noun: &'static str,
-    /// Name of the field of a list response that has the objects.
+    /// Field of a list response that contains the list of objects.
     pub(crate) list: &'static str,
-    /// Name of the field that has the ID.
+    /// Field of an object that contains its ID.
     pub(crate) id: &'static str,
-    /// Names of other fields that can identify an object on the command line.
+    /// Fields, besides the ID, by which an object can be named on the command line.
     pub(crate) names: &'static [&'static str],
-    /// Columns of a list; the first column is the name.
+    /// Columns of a printed list; the first column is the name of an object.
     pub(crate) columns: &'static [Column],
 }
 
-/// Requests for objects of one kind, and the output of the responses.
+/// Sends requests for objects of one kind, and prints the responses.
 pub(crate) struct Resource<'a> {
     cx: &'a Invocation,
-    /// The service.
+    /// Client of the service.
     pub(crate) service: Service,
     kind: &'static Kind,
 }
 
 impl<'a> Resource<'a> {
-    /// Connects to the service.
+    /// Creates a client of the service for objects of this kind.
     pub(crate) fn connect(cx: &'a Invocation, kind: &'static Kind) -> Result<Self, Failure> {
         Ok(Self { cx, service: cx.service()?, kind })
     }
 
-    /// Prints all objects.
+    /// Prints the list of all objects at this path.
     pub(crate) async fn list(&self, path: &[&str]) -> Result<Outcome, Failure> {
         self.print_list(&self.service.value(path).await?)
     }
 
-    /// Prints one object.
+    /// Prints the object at this path.
     pub(crate) async fn show(&self, path: &[&str]) -> Result<Outcome, Failure> {
         self.print(&self.service.value(path).await?)
     }
@@ -57,7 +58,7 @@ impl<'a> Resource<'a> {
         self.change(Method::POST, path, body).await
     }
 
-    /// Sends a change, and prints the changed object.
+    /// Changes the object at this path, and prints the changed object.
     pub(crate) async fn change(
         &self,
         method: Method,
@@ -67,12 +68,13 @@ impl<'a> Resource<'a> {
         self.print(&self.service.call(method, path, body).await?)
     }
 
-    /// Sends POST without a body, and prints the response.
+    /// Sends a POST request without a body, and prints the response.
     pub(crate) async fn post(&self, path: &[&str]) -> Result<Outcome, Failure> {
         self.print(&self.service.send(Request::new(Method::POST, path)).await?.json()?)
     }
 
-    /// Deletes an object, after a confirmation.
+    /// Deletes the object at this path, after asking `question` for confirmation unless `yes` is
+    /// true.
     pub(crate) async fn delete(
         &self,
         path: &[&str],
@@ -91,20 +93,20 @@ impl<'a> Resource<'a> {
         Ok(Outcome::Done)
     }
 
-    /// Prints an object.
+    /// Prints one object.
     pub(crate) fn print(&self, object: &Value) -> Result<Outcome, Failure> {
         self.cx.output.object(object, self.kind.columns)?;
         Ok(Outcome::Done)
     }
 
-    /// Returns the ID of the object with this name or ID, from the list at this path.
+    /// Returns the ID of the object with this name or ID. The objects are listed at this path.
     pub(crate) async fn id(&self, path: &[&str], name: &str) -> Result<String, Failure> {
         id(self.kind, &self.service.value(path).await?, name)
     }
 }
 
-/// Returns the ID of the object with this name or ID, from a list response. A matching ID takes
-/// precedence over names.
+/// Returns the ID of the object with this name or ID from a list response. An object whose ID
+/// matches takes precedence over an object whose name matches.
 pub(crate) fn id(kind: &Kind, response: &Value, name: &str) -> Result<String, Failure> {
     let objects = response.get(kind.list).unwrap_or(response).as_array();
     let objects = objects.map(Vec::as_slice).unwrap_or_default();

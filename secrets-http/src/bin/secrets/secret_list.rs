@@ -1,4 +1,4 @@
-//! Secrets of an environment, as the service lists and exports them.
+//! Secrets of an environment, in the form in which the service lists and exports them.
 
 use secrets_core::crypto::Plaintext;
 use secrets_core::model::SecretKey;
@@ -15,11 +15,12 @@ pub(crate) struct Secret {
     pub(crate) key: SecretKey,
     /// Value.
     pub(crate) value: Plaintext,
-    /// Version.
+    /// Version of the secret.
     pub(crate) version: u32,
     /// Description.
     pub(crate) description: Option<String>,
-    /// Ancestor that the secret is inherited from.
+    /// Name of the ancestor from which the secret is inherited; `None` for the environment's own
+    /// secret.
     pub(crate) inherited_from: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `backup`: copies a database that may be in use.
+//! `backup`: copies a database, which may be in use, to a file.
 
 use secrets_core::store;
 

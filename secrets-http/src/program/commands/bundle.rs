@@ -1,4 +1,4 @@
-//! `bundle`: the offline commands, which the program `secrets` has too.
+//! `bundle`: opens bundles and generates keys offline. The program `secrets` has the same commands.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! `check`: reports whether `serve` would start. Changes nothing.
+//! `check`: reports whether `serve` would start with these settings. Changes nothing.
 
 use std::sync::Arc;
 
@@ -55,8 +55,8 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// Reports problems that do not keep `serve` from starting, or that the running service itself may
-/// cause.
+/// Reports problems with which `serve` starts anyway, and a listen address that is in use, perhaps
+/// by the running service itself.
 async fn report_problems(
     service: &ServiceSettings,
     redis: Option<&Hidden<redis::Client>>,

@@ -33,7 +33,7 @@ use crate::program::config::{
 };
 use crate::serve::browser_sign_in::BrowserSignIn;
 
-/// Default destinations allowed for webhooks and rotations: this machine.
+/// Destinations to which webhooks and rotations may connect by default: this machine.
 const LOOPBACK_DESTINATIONS: &str = "127.0.0.0/8, ::1, localhost";
 
 const DATABASE: &str = "secrets.db";
@@ -41,7 +41,7 @@ const ROOT_KEY: &str = "root.key";
 const SIGNING_KEY: &str = "signing.key";
 const GITIGNORE: &str = ".gitignore";
 
-/// File with the address of the running service, for `dev link`.
+/// Name of the file that contains the address of the running service, for `dev link`.
 const ADDRESS: &str = "address";
 
 /// Timeout of `dev link` for connecting to the service.
@@ -98,8 +98,8 @@ pub(super) async fn run(
 }
 
 /// Returns the base URL of links: the configured URL, or else the address of the listener, which is
-/// then stored in the settings. A page under another host name that resolves to this machine is
-/// therefore treated as another site.
+/// then stored in the settings. So the service treats pages under another host name for this
+/// machine as another site.
 fn base_url(settings: &mut ServiceSettings, address: SocketAddr) -> Result<BaseUrl, Failure> {
     if let Some(base) = &settings.public_url {
         return Ok(base.clone());
@@ -111,7 +111,7 @@ fn base_url(settings: &mut ServiceSettings, address: SocketAddr) -> Result<BaseU
     Ok(base)
 }
 
-/// Stores the address and the base URL of the running service.
+/// Writes the address and the base URL of the running service to a file.
 fn write_address(path: &Path, address: SocketAddr, base: &BaseUrl) -> Result<(), Failure> {
     let _ = fs::remove_file(path);
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
@@ -123,7 +123,8 @@ fn link_to(base: &BaseUrl, code: &str) -> String {
     base.to(&format!("/sign-in/dev?code={code}"))
 }
 
-/// Runs `dev link`: prints a link that signs a browser in to the running service, as this user.
+/// Runs `dev link`: prints a link that signs a browser in to the running service as the user
+/// `user`.
 pub(super) async fn link(user: &DevToken, clock: &dyn Clock) -> Result<(), Failure> {
     let folder = user.data_dir.display();
     let stopped = || {
@@ -142,7 +143,8 @@ pub(super) async fn link(user: &DevToken, clock: &dyn Clock) -> Result<(), Failu
     Ok(())
 }
 
-/// Runs `dev token`: signs a token and prints it. The user account is created at the first sign-in.
+/// Runs `dev token`: signs a token for a user and prints it. The user account is created when the
+/// token is first used.
 pub(super) fn token(token: &DevToken, clock: &dyn Clock) -> Result<(), Failure> {
     if !token.data_dir.join(SIGNING_KEY).exists() {
         let folder = token.data_dir.display();
@@ -185,14 +187,15 @@ fn signer(folder: &Path, missing: Missing) -> Result<DevKey, Failure> {
     DevKey::from_seed(seed).map_err(|error| unusable_key(&error.to_string()))
 }
 
-/// Action of [`read_key`] if the key file does not exist.
+/// Behavior of [`read_key`] if the key file does not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Create,
     Fail,
 }
 
-/// Reads a key file: 32 bytes in base64. A new file is readable by its owner only.
+/// Reads a key file, which contains 32 bytes in base64. If the file does not exist, `missing`
+/// decides whether it is created; a new file is readable by its owner only.
 fn read_key(path: &Path, missing: Missing) -> Result<Zeroizing<[u8; 32]>, Failure> {
     let mut text = Zeroizing::new(String::new());
     match File::open(path) {
@@ -235,7 +238,7 @@ fn create_private_directory(path: &Path) -> Result<(), Failure> {
     made.map_err(|error| unusable_file(path, &error))
 }
 
-/// Keeps the keys and the database out of a Git repository around the directory.
+/// Creates a `.gitignore` file, so that Git ignores the keys and the database in the folder.
 fn ignore_in_git(folder: &Path) -> Result<(), Failure> {
     let path = folder.join(GITIGNORE);
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {

@@ -12,7 +12,7 @@ use secrets_core::store::Store;
 use super::{open, say};
 use crate::program::config::{DatabaseAndKeys, Exit, Failure, RootKeySettings, SizeReport};
 
-/// Prints the sizes of the configured database, which may be in use.
+/// Prints the sizes of the data in the configured database, which may be in use.
 pub(super) async fn sizes(report: &SizeReport, unknown: Vec<String>) -> Result<(), Failure> {
     open::log(&report.logs, &unknown)?;
     let store = open::shared_store(&report.database).await?;

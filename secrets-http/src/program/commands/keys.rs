@@ -1,4 +1,4 @@
-//! `keys`: replaces encryption keys.
+//! `keys`: replaces encryption keys, and prints their state.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use secrets_core::model::Clock;
 use super::{open, say};
 use crate::program::config::{DatabaseAndKeys, Failure, Migrate};
 
-/// Replaces the previous root key of the configured database by the current one.
+/// Replaces the root key of the configured database: the current root key takes the place of the
+/// previous root key.
 pub(super) async fn rotate_root(
     settings: DatabaseAndKeys,
     unknown: Vec<String>,
@@ -31,7 +32,8 @@ pub(super) async fn rotate_root(
     Ok(())
 }
 
-/// Requests new encryption keys for all projects of the configured database, which may be in use.
+/// Requests a new encryption key for each project in the configured database, which may be in use.
+/// The running service creates the keys.
 pub(super) async fn rotate_data(
     settings: &Migrate,
     unknown: Vec<String>,

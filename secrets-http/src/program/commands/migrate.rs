@@ -1,4 +1,4 @@
-//! `migrate`: migrates the database schema to the current version, and exits.
+//! `migrate`: migrates the database schema to the version of this program, and exits.
 
 use super::{open, say};
 use crate::program::config::{Failure, Migrate};

@@ -1,4 +1,4 @@
-//! Commands of the program.
+//! Commands of the program `secrets-http`.
 
 mod backup;
 mod bundle;
@@ -20,7 +20,7 @@ use secrets_core::model::{Clock, SystemClock};
 
 use crate::program::config::{Command, Configured, Failure};
 
-/// Runs the configured command.
+/// Runs the command that the configuration contains.
 pub async fn run(configured: Configured) -> Result<(), Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let unknown = configured.unknown;
@@ -48,7 +48,7 @@ pub async fn run(configured: Configured) -> Result<(), Failure> {
     }
 }
 
-/// Writes a result to standard output.
+/// Writes the result of a command to standard output.
 fn say(text: &str) {
     // A closed pipe, for example to `head`, is not a failure of the command.
     let _ = writeln!(io::stdout(), "{}", text.trim_end());

@@ -41,7 +41,7 @@ use crate::program::{debug, logs};
 use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::tls;
 
-/// Starts logging, and warns about unknown variables.
+/// Starts logging, and logs a warning for each unknown environment variable.
 pub(super) fn log(
     settings: &crate::program::config::Logs,
     unknown: &[String],
@@ -63,19 +63,21 @@ pub(super) async fn store(database: &DatabaseSettings) -> Result<Arc<dyn Store>,
         .map_err(|error| unusable(&error))
 }
 
-/// Returns the state of the database. Changes and creates nothing.
+/// Returns the state of the database schema. Changes and creates nothing.
 pub(super) async fn inspect(database: &DatabaseSettings) -> Result<SchemaState, Failure> {
     let state = secrets_core::store::inspect(&database.location).await;
     state.map_err(|error| unusable(&error))
 }
 
-/// Opens a database that a service of this version has used. Creates and migrates nothing.
+/// Opens a database that a service of this version has used, for this process alone. Creates and
+/// migrates nothing.
 pub(super) async fn existing_store(database: &DatabaseSettings) -> Result<Arc<dyn Store>, Failure> {
     must_be_current(database).await?;
     used(store(database).await?).await
 }
 
-/// Opens a database that a service of this version uses or has used. Creates and migrates nothing.
+/// Opens a database that a service of this version has used and may still use. Creates and migrates
+/// nothing.
 pub(super) async fn shared_store(database: &DatabaseSettings) -> Result<Arc<dyn Store>, Failure> {
     must_be_current(database).await?;
     let store = secrets_core::store::open_shared(&database.location).await;
@@ -94,7 +96,7 @@ async fn must_be_current(database: &DatabaseSettings) -> Result<(), Failure> {
     Err(Failure::new(Exit::Database, problem))
 }
 
-/// Fails if no service has used the store.
+/// Fails if the store has never been used by a service.
 async fn used(store: Arc<dyn Store>) -> Result<Arc<dyn Store>, Failure> {
     if has_keys(&store).await? {
         return Ok(store);
@@ -102,13 +104,13 @@ async fn used(store: Arc<dyn Store>) -> Result<Arc<dyn Store>, Failure> {
     Err(Failure::new(Exit::Database, "no service has used the database yet"))
 }
 
-/// True if a service was started over this store before, which created its keys.
+/// True if a service has been started with this store before and has created its keys.
 pub(super) async fn has_keys(store: &Arc<dyn Store>) -> Result<bool, Failure> {
     let instance = async { store.read().await?.instance().await };
     instance.await.map(|found| found.is_some()).map_err(|error| unusable(&error))
 }
 
-/// Creates the one-line failure for a store error.
+/// Creates the failure, with a one-line message, for an error of the store.
 pub(super) fn unusable(error: &StoreError) -> Failure {
     // The cause is more specific than the kind of the error.
     let message =
@@ -123,22 +125,23 @@ pub(super) fn root_key(bytes: Zeroizing<[u8; 32]>) -> Arc<dyn RootKeys> {
     Arc::new(StaticRootKey::new(&Key::from_bytes(bytes)))
 }
 
-/// Creates the ports of a service with these root keys. Optional ports are absent.
+/// Creates the ports of a service with these root keys. Optional ports, such as the mailer, are
+/// absent.
 pub(super) fn ports(store: Arc<dyn Store>, keys: RootKeySettings) -> Ports {
     let previous_root = keys.previous.map(|key| root_key(key.into_inner()));
     Ports { previous_root, ..Ports::new(store, root_key(keys.current.into_inner())) }
 }
 
-/// Verifier of user tokens, by the kind of issuer.
+/// Verifier of user tokens, by the kind of token issuer.
 pub(super) enum Verifier {
-    /// Verifier with the published keys of a provider.
+    /// Verifier that uses the public keys published by an identity provider.
     Provider(Arc<OidcVerifier>),
-    /// Verifier with a shared secret.
+    /// Verifier that uses a secret shared with the issuer.
     Shared(Arc<FixedVerifier>),
 }
 
 impl Verifier {
-    /// Returns the verifier as a port.
+    /// Returns the verifier as a port of `secrets-core`.
     pub(super) fn port(&self) -> Arc<dyn IdentityVerifier> {
         match self {
             Self::Provider(verifier) => Arc::clone(verifier) as Arc<dyn IdentityVerifier>,
@@ -146,7 +149,8 @@ impl Verifier {
         }
     }
 
-    /// Creates the sign-in of browsers, if the service is a client of the provider.
+    /// Creates the browser sign-in, which is off unless this service is a client of the identity
+    /// provider.
     pub(super) fn browser_sign_in(&self, client: Option<OidcClient>) -> BrowserSignIn {
         match (self, client) {
             (Self::Provider(verifier), Some(client)) => {
@@ -156,7 +160,8 @@ impl Verifier {
         }
     }
 
-    /// Fetches the keys of the provider. Returns the reason if they cannot be fetched.
+    /// Fetches the public keys of the identity provider. If they cannot be fetched, returns the
+    /// reason.
     pub(super) async fn warm(&self) -> Result<(), String> {
         let Self::Provider(verifier) = self else { return Ok(()) };
         match verifier.warm().await {
@@ -194,7 +199,7 @@ pub(super) fn mail(settings: Option<&MailSettings>) -> Result<Option<Mail>, Fail
     Ok(Some(Mail { mailer: Arc::new(mailer), links: links.clone() }))
 }
 
-/// Creates the drivers of rotations.
+/// Creates the drivers with which rotations change databases.
 pub(super) fn rotators(options: &Options, clock: &Arc<dyn Clock>) -> Rotators {
     debug::arm();
     let gate = Arc::new(Dialer::new(options.egress.clone()));
@@ -215,7 +220,8 @@ pub(super) fn webhooks(policy: &EgressPolicy) -> Result<Arc<dyn WebhookSender>, 
     Ok(Arc::new(sender))
 }
 
-/// Connects to the counters that the nodes share, if there is more than one node.
+/// Connects to the rate limit counters in Redis that all nodes share. Returns `None` if no Redis is
+/// configured or only one node can use the database.
 pub(super) async fn counters(
     redis: Option<Hidden<redis::Client>>,
     is_only_node: bool,
@@ -233,7 +239,7 @@ pub(super) async fn service(ports: Ports, options: Options) -> Result<Arc<Servic
     opened.map(Arc::new).map_err(|error| refused(&error))
 }
 
-/// Creates the one-line failure for keys that do not match the stored data.
+/// Creates the failure, with a one-line message, for keys that do not match the stored data.
 pub(super) fn refused(error: &StartError) -> Failure {
     let exit = match error {
         StartError::Keys(KeyringError::RootKey { .. } | KeyringError::Unavailable(_)) => {
@@ -247,8 +253,8 @@ pub(super) fn refused(error: &StartError) -> Failure {
     Failure::new(exit, error.to_string())
 }
 
-/// Opens the service over a store that only this process uses. Takes over deliveries and rotations
-/// that an earlier process left claimed, without waiting for the claims to expire.
+/// Opens the service with a store that only this process uses. Takes over deliveries and rotations
+/// that an earlier process had claimed, without waiting until the claims expire.
 pub(super) async fn only_service(ports: Ports, options: Options) -> Result<Arc<Service>, Failure> {
     let service = service(ports, options).await?;
     let taken_over = workers::take_over(service.engine()).await;
@@ -260,7 +266,7 @@ pub(super) async fn listener(address: SocketAddr) -> Result<TcpListener, Failure
     listener_of(address, "--listen or SECRETS_LISTEN").await
 }
 
-/// Binds the listener of the metrics, if there is one.
+/// Binds the listener of the metrics, if an address is configured.
 pub(super) async fn metrics_listener(
     address: Option<SocketAddr>,
 ) -> Result<Option<TcpListener>, Failure> {

@@ -9,7 +9,7 @@ use super::{doctor, open, say};
 use crate::program::config::{Exit, Failure, Restore};
 
 /// Verifies a backup with the root key, and replaces the database by a copy of the backup. Changes
-/// nothing if the backup is not usable.
+/// nothing if the verification fails.
 pub(super) async fn run(
     restore: Restore,
     unknown: Vec<String>,

@@ -67,7 +67,7 @@ pub(super) async fn run(
     until_stopped((service, store, sign_in), listener, tls, settings.service, clock).await
 }
 
-/// Timeout for closing the database after the last request.
+/// Timeout for closing the database after the last request has ended.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves requests until the process receives a signal to stop, and then closes the store.
@@ -121,7 +121,8 @@ pub(super) async fn until_stopped(
     Ok(())
 }
 
-/// Waits for SIGTERM or SIGINT. Signals count from this call on, not only from the first poll.
+/// Returns a future that completes on SIGTERM or SIGINT. A signal that arrives after this call
+/// counts, even before the future is first polled.
 fn stop_signal() -> impl Future<Output = ()> {
     let wait = |kind| {
         let signal = signal(kind);

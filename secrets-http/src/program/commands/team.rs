@@ -1,4 +1,4 @@
-//! `team owner`: gives a team an owner, on behalf of the operator.
+//! `team owner`: makes a member the owner of a team, on behalf of the operator.
 
 use std::sync::Arc;
 

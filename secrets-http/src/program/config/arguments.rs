@@ -1,4 +1,4 @@
-//! Command-line parsing and help texts.
+//! Parsing of the command line, and help texts.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,10 +11,10 @@ use super::bundle;
 use super::failure::{Exit, Failure};
 use super::settings_table::{self, Part, Setting};
 
-/// User of the development service.
+/// E-mail address of the default user of the development service.
 pub const DEV_USER: &str = "dev@example.com";
 
-/// Command that has settings.
+/// Name of a command that has settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Name {
     Dev,
@@ -34,25 +34,26 @@ pub(super) enum Name {
     TeamOwner,
 }
 
-/// Parsed command line.
+/// Parsed command line of a command that has settings.
 pub(super) struct Given {
     pub(super) name: Name,
-    /// Values of the flags, by setting name.
+    /// Values of the flags, by the name of the setting.
     pub(super) flags: BTreeMap<String, OsString>,
     pub(super) file: Option<PathBuf>,
     pub(super) data_dir: PathBuf,
     pub(super) email: String,
-    /// New owner, for `team owner`.
+    /// Argument of `team owner`: the new owner.
     pub(super) member: String,
-    /// Team, for `team owner`.
+    /// Argument of `team owner`: the team.
     pub(super) team: String,
-    /// True to print JSON, for `doctor sizes`.
+    /// Flag of `doctor sizes`: true to print JSON.
     pub(super) is_json: bool,
-    /// File that `backup` creates, or that `restore` reads.
+    /// Argument of `backup` and `restore`: the file that `backup` creates or `restore` reads.
     pub(super) backup_file: PathBuf,
 }
 
-/// Result of parsing the command line: a command that needs settings, or a complete command.
+/// Result of parsing the command line: a command whose settings are still to be read, or a command
+/// that is complete.
 pub(super) enum Parsed {
     Given(Given),
     Complete(super::Command),
@@ -350,7 +351,7 @@ fn flags(matches: &ArgMatches) -> BTreeMap<String, OsString> {
         .collect()
 }
 
-/// Returns the value of an argument, or `None` if the argument is unset or not defined.
+/// Returns the value of an argument, or `None` if it is not given or the command does not have it.
 fn value_of<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> Option<T> {
     matches.try_get_one::<T>(name).ok().flatten().cloned()
 }

@@ -1,5 +1,5 @@
-//! Command line of `bundle`. The command needs neither a database nor a service, so it reads no
-//! variables and no configuration file.
+//! Command line of the command `bundle`. The command needs neither a database nor a service, so it
+//! reads no environment variables and no configuration file.
 
 use clap::{ArgMatches, Command, FromArgMatches as _, Subcommand as _};
 

@@ -1,4 +1,4 @@
-//! Fatal errors of the program, with their exit codes.
+//! Fatal errors of the program `secrets-http`, with their exit codes.
 
 use std::fmt;
 use std::io::Write as _;
@@ -9,16 +9,15 @@ use std::process::ExitCode;
 pub enum Exit {
     /// Invalid command line.
     Usage = 64,
-    /// Stored data was modified outside the service (`E_TAMPERED`), or a bundle is not trustworthy.
+    /// Stored data was modified outside the service, or a bundle is not trustworthy.
     Tampered = 65,
-    /// The database holds data, but the keys to decrypt it are missing (`E_ORPHAN_DATA`).
+    /// The database holds data, but the keys to decrypt it are missing.
     OrphanData = 66,
-    /// Database unavailable or unusable.
+    /// The database is unavailable or unusable.
     Database = 69,
     /// The listen address is in use, or is not an address of this machine.
     Address = 73,
-    /// The root key does not match the stored data (`E_ROOT_KEY`), or the key does not open the
-    /// bundle.
+    /// The root key does not match the stored data, or the key does not open the bundle.
     RootKey = 77,
     /// Invalid configuration.
     Configuration = 78,

@@ -1,4 +1,4 @@
-//! Secret settings.
+//! Wrapper for the values of secret settings.
 
 use std::fmt;
 

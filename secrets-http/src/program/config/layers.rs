@@ -1,4 +1,5 @@
-//! Layers of the configuration. A flag overrides a variable, and a variable overrides the file.
+//! Layers of the configuration: flags, environment variables and the configuration file. A flag
+//! overrides a variable, and a variable overrides the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -13,13 +14,14 @@ use super::plans;
 use super::settings_table::{self, Setting};
 use crate::similar::closest;
 
-/// Values of the settings by source, in order of precedence, with the plans in the file.
+/// Values of all settings in each layer, in order of precedence, and the plans in the configuration
+/// file.
 pub(super) struct Layers {
     layers: [(Source, BTreeMap<String, OsString>); 3],
     plans: Vec<Plan>,
 }
 
-/// Source of a value.
+/// Layer in which a value was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source {
     Flag,
@@ -27,7 +29,8 @@ enum Source {
     File(PathBuf),
 }
 
-/// Value of a setting and its source. Not `Debug`, because the value may be secret.
+/// Value of a setting, and the layer in which it was found. Not `Debug`, because the value may be
+/// secret.
 pub(super) struct Found {
     pub(super) value: Zeroizing<String>,
     source: Source,
@@ -52,22 +55,24 @@ impl Layers {
         Ok(Self { layers, plans })
     }
 
-    /// Returns the plans defined in the file.
+    /// Returns the plans defined in the configuration file.
     pub(super) fn plans(&self) -> &[Plan] {
         &self.plans
     }
 
-    /// True if a layer has the setting, or its `_file` companion: the path of a file with the
-    /// value.
+    /// True if a layer contains the setting, or its companion setting with the suffix `_file`: the
+    /// path of a file that contains the value.
     pub(super) fn has(&self, name: &str) -> bool {
         let file_name = format!("{name}_file");
         let mut layers = self.layers.iter().map(|(_, values)| values);
         layers.any(|values| values.contains_key(name) || values.contains_key(&file_name))
     }
 
-    /// Returns the value of a setting from the first layer that has it. `None` if no layer has it.
+    /// Returns the value of a setting from the first layer that contains it; `None` if no layer
+    /// contains it.
     ///
-    /// If the layer has the setting's `_file` companion instead, reads the value from that file.
+    /// If the layer contains the companion setting with the suffix `_file` instead, reads the value
+    /// from that file.
     pub(super) fn find(&self, name: &'static str) -> Result<Option<Found>, Failure> {
         let file_name = format!("{name}_file");
         for (source, values) in &self.layers {
@@ -89,12 +94,13 @@ impl Layers {
 }
 
 impl Found {
-    /// True if the value itself is on the command line, where other users can see it.
+    /// True if the value itself was given on the command line, where other users of the machine can
+    /// see it.
     pub(super) fn is_public(&self) -> bool {
         self.source == Source::Flag && !self.is_contents
     }
 
-    /// Creates the failure for a value that violates `rule`. The message names the setting and the
+    /// Returns the failure for a value that violates `rule`. The message names the setting and the
     /// rule, but does not contain the value.
     pub(super) fn breaks(&self, rule: &str) -> Failure {
         Failure::configuration(format!("{} {rule}", self.source.name(self.name)))
@@ -102,8 +108,8 @@ impl Found {
 }
 
 impl Source {
-    /// Returns the name of a setting for messages: the documented variable, and the name in this
-    /// source.
+    /// Returns the name of a setting for messages: the documented environment variable, and the
+    /// name in the layer where the value was found.
     fn name(&self, name: &str) -> String {
         let variable = settings_table::variable(name);
         match self {
@@ -121,7 +127,7 @@ fn text(source: &Source, name: &str, value: &OsString) -> Result<Zeroizing<Strin
     }
 }
 
-/// Reads a value from a file. Removes the line break at the end.
+/// Reads the value of a setting from a file, and removes the line break at its end.
 fn contents(source: &Source, name: &str, path: &Path) -> Result<Zeroizing<String>, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         let (name, why) = (source.name(name), unreadable(path, &error));
@@ -148,7 +154,7 @@ fn unreadable(path: &Path, error: &io::Error) -> String {
     }
 }
 
-/// Describes a failure to read a file in plain words.
+/// Returns a short description of an error that occurred when a file was read.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "it does not exist".to_owned(),
@@ -159,8 +165,8 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Splits the variables into settings, by setting name, and unknown variables that begin with
-/// `SECRETS_`. An empty variable counts as not set.
+/// Splits the environment variables into settings, by setting name, and unknown variables that
+/// begin with `SECRETS_`. An empty variable counts as not set.
 pub(super) fn split_variables(
     variables: Vec<(OsString, OsString)>,
 ) -> (BTreeMap<String, OsString>, Vec<String>) {
@@ -182,18 +188,20 @@ pub(super) fn split_variables(
     (ours, unknown)
 }
 
-/// Variables of the program `secrets` and of other clients of the service, without `SECRETS_`. They
-/// are not unknown variables. `dev` prints commands that set the first two.
+/// Names, without the prefix `SECRETS_`, of environment variables of the program `secrets` and of
+/// other clients of the service. `secrets-http` does not report them as unknown. `dev` prints
+/// commands that set the first two.
 const CLIENT_VARIABLES: [&str; 8] =
     ["URL", "TOKEN", "TOKEN_FILE", "PROJECT", "ENVIRONMENT", "OFFLINE", "CA_FILE", "EDITOR"];
 
-/// True for the variables that Kubernetes sets in every container of a namespace that has a service
-/// named `secrets`.
+/// True for the environment variables that Kubernetes sets in every container of a namespace that
+/// contains a service named `secrets`.
 fn is_from_kubernetes(name: &str) -> bool {
     name == "PORT" || name.starts_with("PORT_") || name.starts_with("SERVICE_")
 }
 
-/// Returns the documented variable with a name similar to the name of an unknown variable.
+/// Returns the documented environment variable whose name is most similar to that of an unknown
+/// variable, if any is similar.
 pub(super) fn similar(unknown: &str) -> Option<String> {
     let name = unknown.strip_prefix("SECRETS_")?.to_ascii_lowercase();
     closest(&name, names().iter().map(String::as_str)).map(settings_table::variable)

@@ -1,18 +1,20 @@
-//! Plans in the configuration file: one table `[plans.NAME]` per plan, with a limit per quota. A
-//! quota missing from the table is unlimited, except `bytes`.
+//! Plans in the configuration file: one table `[plans.NAME]` for each plan, with a limit for each
+//! quota. A quota that the table does not contain is unlimited, except `bytes`.
 
 use secrets_core::model::{Plan, PlanName, Quota};
 
-/// Name of the field for the retention of the team's audit log, in days.
+/// Field of a plan: number of days for which the audit log of a team is kept.
 const AUDIT_DAYS: &str = "audit_days";
 
-/// Name of the field for the maximum size of an environment's previous versions.
+/// Field of a plan: maximum total size of the previous versions of an environment's secrets, in
+/// bytes.
 const HISTORY_BYTES: &str = "history_bytes";
 
-/// Name of the field for the maximum number of previous versions of a secret.
+/// Field of a plan: maximum number of previous versions of a secret.
 const VERSIONS: &str = "versions";
 
-/// Parses the table `plans`. The error is a phrase to append to the name of the file.
+/// Parses the table `plans` of the configuration file. The error is a phrase that is appended to
+/// the name of the file.
 pub(super) fn read(table: toml::Value) -> Result<Vec<Plan>, String> {
     let toml::Value::Table(plans) = table else {
         return Err("must give plans as tables: [plans.NAME]".to_owned());
@@ -47,7 +49,8 @@ fn plan(name: &str, table: toml::Value) -> Result<Plan, String> {
     Ok(plan)
 }
 
-/// Parses a whole number that is at least `least`.
+/// Parses a whole number that is at least `least`. `name` is the plan and `key` the field, for the
+/// error.
 fn number<T: TryFrom<i64> + Into<u64> + Copy>(
     name: &str,
     key: &str,

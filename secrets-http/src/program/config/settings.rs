@@ -26,7 +26,7 @@ use super::{Command, settings_table, sign_in};
 use crate::adapters::identity::{OidcSettings, Timings};
 use crate::serve::gate::Rates;
 
-/// Builds the command with its validated settings.
+/// Returns the command on the command line, with its validated settings.
 pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure> {
     let data_dir = given.data_dir;
     all_given(layers, required_settings(given.name))?;
@@ -99,7 +99,7 @@ fn dev(layers: &Layers, data_dir: PathBuf) -> Result<Dev, Failure> {
     Ok(Dev { service, data_dir, logs })
 }
 
-/// Returns the settings without a default that a command needs.
+/// Returns the names of the settings that a command needs and that have no default.
 fn required_settings(command: Name) -> &'static [&'static str] {
     match command {
         Name::Serve | Name::Check => &["database_url", "root_key", "jwt_issuer", "jwt_audience"],
@@ -114,7 +114,7 @@ fn required_settings(command: Name) -> &'static [&'static str] {
     }
 }
 
-/// Fails if one of these settings is missing. The message has a line for each.
+/// Fails if one of these settings is missing. The message has one line for each missing setting.
 fn all_given(layers: &Layers, names: &[&'static str]) -> Result<(), Failure> {
     let missing = names.iter().filter(|name| !layers.has(name));
     let lines: Vec<_> = missing.map(|name| missing_setting(name)).collect();
@@ -191,17 +191,17 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
     })
 }
 
-/// Default rate limit of a team, as a multiple of the limit of a user or service token.
+/// Default rate limit of a team, as a multiple of the rate limit of a user or service token.
 const TEAM_FACTOR: u32 = 10;
 
-/// Reads the destinations to which webhooks and rotations may connect.
+/// Reads the setting with the destinations to which webhooks and rotations may connect.
 fn egress(layers: &Layers) -> Result<EgressPolicy, Failure> {
     let Some(found) = layers.find("egress_allow")? else { return Ok(EgressPolicy::default()) };
     EgressPolicy::parse(&found.value).map_err(|bad| found.breaks(&bad.to_string()))
 }
 
-/// Reads and compiles the additional scan rules, so that errors are found before the service
-/// starts.
+/// Reads the file with additional scan rules and compiles the rules, so that errors are found
+/// before the service starts.
 fn scan_rules(layers: &Layers) -> Result<Option<Arc<Rules>>, Failure> {
     let Some(path) = optional(layers, "scan_rules", values::path)? else { return Ok(None) };
     let wrong = |reason: String| {
@@ -231,7 +231,8 @@ fn mail(layers: &Layers, links: Option<BaseUrl>) -> Result<Option<MailSettings>,
     }
 }
 
-/// Returns the built-in plans and the plans of the file, with the default plan for new teams.
+/// Returns the built-in plans and the plans of the configuration file, with the plan that new teams
+/// get.
 fn plans(layers: &Layers) -> Result<Plans, Failure> {
     let plans = Plans::with(layers.plans().iter().cloned());
     let Some(found) = layers.find("default_plan")? else { return Ok(plans) };

@@ -1,53 +1,56 @@
 //! Table of all settings. The flags, the environment variables, the keys of the configuration file
 //! and the help text are all generated from this table.
 
-/// Definition of a setting.
+/// Definition of a setting, from which the flag, the variable, the key of the file and the help
+/// text are generated.
 pub(super) struct Setting {
-    /// Key in the configuration file. The variable is `SECRETS_` and this name in upper case; the
-    /// flag is `--` and this name with dashes.
+    /// Name of the setting, which is its key in the configuration file. The environment variable is
+    /// `SECRETS_` followed by this name in upper case; the flag is `--` followed by this name with
+    /// dashes.
     pub(super) name: &'static str,
-    /// Placeholder of the value in the help text.
+    /// Placeholder for the value in the help text.
     pub(super) value: &'static str,
     /// Help text.
     pub(super) help: &'static str,
-    /// Sources that may give the value.
+    /// Sources from which the value can be read.
     pub(super) sources: Sources,
 }
 
-/// Settings under one heading of the help text.
+/// Settings that are listed under one heading of the help text.
 pub(super) struct Group {
     pub(super) heading: &'static str,
-    /// Part of the program, which determines the commands that accept the settings.
+    /// Category of the settings, which determines the commands that accept them.
     pub(super) part: Part,
     pub(super) settings: &'static [Setting],
 }
 
-/// Part of the program to which settings belong.
+/// Category of settings. It determines the commands that accept the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Logging settings, accepted by all commands with settings.
+    /// Logging settings, accepted by all commands that have settings.
     Log,
     /// Database settings, accepted by `serve`, `check`, `migrate`, `doctor`.
     Storage,
     /// Root key settings, accepted by `serve`, `check`, `doctor`.
     Key,
-    /// Settings of the identity provider, of TLS and of several nodes, accepted by `serve`,
-    /// `check`. `dev` uses its own, or needs none.
+    /// Settings of the identity provider, of TLS, and for several nodes, accepted by `serve` and
+    /// `check`. `dev` does not accept them, because it uses fixed values or needs none.
     Trust,
-    /// Behaviour of the service, accepted by `serve`, `check`, `dev`.
+    /// Settings for the behavior of the service, accepted by `serve`, `check` and `dev`.
     Service,
 }
 
-/// Sources that may give a setting.
+/// Sources from which the value of a setting can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sources {
-    /// The value as flag, variable or in the file.
+    /// The value is given as a flag, as an environment variable or in the configuration file.
     Plain,
-    /// The value, or the path of a file with the value, each as flag, variable or in the
-    /// configuration file.
+    /// The value, or the path of a file that contains the value, is given as a flag, as an
+    /// environment variable or in the configuration file.
     PlainOrFile,
-    /// The value as variable or in the configuration file, or the path of a file with the value as
-    /// flag, variable or in the configuration file. The value itself is never a flag.
+    /// The value is given as an environment variable or in the configuration file. The path of a
+    /// file that contains the value can also be given as a flag. The value itself is never accepted
+    /// as a flag.
     Secret,
 }
 
@@ -64,7 +67,8 @@ impl Setting {
         self.sources != Plain
     }
 
-    /// Returns the name of the companion setting, whose value is the path of a file with the value.
+    /// Returns the name of the companion setting, whose value is the path of a file that contains
+    /// the value of this setting.
     pub(super) fn file_name(&self) -> String {
         format!("{}_file", self.name)
     }
@@ -90,7 +94,7 @@ const fn setting(
 use Part::{Key, Log, Service, Storage, Trust};
 use Sources::{Plain, PlainOrFile, Secret};
 
-/// All settings, in the order of the help text.
+/// Groups of all settings, in the order of the help text.
 pub(super) static GROUPS: &[Group] = &[
     Group {
         heading: "Network",

@@ -1,4 +1,4 @@
-//! Settings of the sign-in of browsers.
+//! Settings of the browser sign-in.
 
 use hyper::Uri;
 use secrets_core::model::BaseUrl;
@@ -12,7 +12,8 @@ use crate::adapters::identity::{ClientSecret, OidcClient};
 
 const DEFAULT_SCOPES: &str = "openid email profile";
 
-/// Reads the client of the identity provider; `None` if browsers cannot sign in.
+/// Reads the settings of this service as a client of the identity provider. Returns `None` if none
+/// are given, so that browsers cannot sign in.
 pub(super) fn client(
     layers: &Layers,
     issuer: &TokenIssuer,

@@ -1,4 +1,4 @@
-//! Reading a configuration from arguments, variables and a file given by the test.
+//! Tests of reading a configuration from arguments, variables and a file that the test provides.
 
 use secrets_core::store::Location;
 use std::io::Write as _;
@@ -15,7 +15,8 @@ mod refusals;
 const KEY: &str = "a3ZjX3Jvb3Qta2V5LW9mLXRoaXJ0eS10d28tYnl0ZXM=";
 const SECRET: &str = "kvc_a-shared-secret-of-more-than-32-bytes";
 
-/// Reads a configuration from a command line and from variables in the form `NAME=value`.
+/// Reads a configuration from a command line and from environment variables in the form
+/// `NAME=value`.
 fn configured(line: &str, variables: &[&str]) -> Result<Configured, Failure> {
     let arguments = format!("secrets-http {line}");
     let arguments = arguments.split_whitespace().map(OsString::from).collect();
@@ -23,7 +24,8 @@ fn configured(line: &str, variables: &[&str]) -> Result<Configured, Failure> {
     read_from(arguments, variables.map(|(name, value)| (name.into(), value.into())).collect())
 }
 
-/// Variables required by `serve`.
+/// Returns the smallest set of environment variables with which `serve` starts, in the form
+/// `NAME=value`.
 fn least() -> Vec<String> {
     vec![
         "SECRETS_DATABASE_URL=memory:".to_owned(),
@@ -33,7 +35,8 @@ fn least() -> Vec<String> {
     ]
 }
 
-/// Returns the required variables, with those in `others` replaced, or unset if the value is empty.
+/// Returns the variables `least` changed by the variables `others`: a variable is replaced, or
+/// removed if its new value is empty.
 fn least_but<'a>(least: &'a [String], others: &[&'a str]) -> Vec<&'a str> {
     let name = |pair: &str| pair.split_once('=').unwrap().0.to_owned();
     let replaced = others.iter().map(|pair| name(pair)).collect::<Vec<_>>();

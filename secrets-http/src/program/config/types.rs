@@ -17,47 +17,49 @@ use crate::serve::client_address::Networks;
 use crate::serve::gate::Rates;
 use crate::serve::reply::Envelope;
 
-/// Root keys of a database.
+/// Root keys, which encrypt all other keys of a database.
 #[derive(Debug)]
 pub struct RootKeySettings {
     /// Current root key.
     pub current: Hidden<Zeroizing<[u8; 32]>>,
-    /// Previous root key, which the current root key replaces.
+    /// Previous root key, which is being replaced by the current root key.
     pub previous: Option<Hidden<Zeroizing<[u8; 32]>>>,
 }
 
 /// Settings of `serve` and `check`.
 #[derive(Debug)]
 pub struct Settings {
-    /// Behaviour of the service.
+    /// Settings for the behavior of the service.
     pub service: ServiceSettings,
-    /// Database.
+    /// Database of the service.
     pub database: DatabaseSettings,
-    /// Root keys.
+    /// Root keys of the database.
     pub root_keys: RootKeySettings,
-    /// Issuer of the user tokens.
+    /// Issuer of the user tokens, with the means to verify them.
     pub issuer: TokenIssuer,
-    /// Redis server in which the nodes count requests. `None` if each node counts by itself.
+    /// Redis server with the rate limit counters that all nodes share. `None` if each node counts
+    /// separately.
     pub redis: Option<Hidden<redis::Client>>,
-    /// Client of the identity provider, for the sign-in of browsers.
+    /// Settings of this service as a client of the identity provider, for browser sign-in. `None`
+    /// if browsers cannot sign in.
     pub sign_in: Option<OidcClient>,
-    /// Certificate and key to serve `https`.
+    /// Certificate and private key with which the service serves `https`. `None` for plain `http`.
     pub tls: Option<TlsFiles>,
     /// Log settings.
     pub logs: Logs,
 }
 
-/// Database, and its options.
+/// Location of a database, and options for opening it.
 #[derive(Debug)]
 pub struct DatabaseSettings {
-    /// Location.
+    /// Location of the database, such as a file or a server.
     pub location: Location,
-    /// Options.
+    /// Options for opening the database.
     pub options: StoreOptions,
 }
 
 impl DatabaseSettings {
-    /// Creates the settings of a location, with the default options.
+    /// Creates the settings of a database at this location, with the default options.
     #[must_use]
     pub fn of(location: Location) -> Self {
         Self { location, options: StoreOptions::default() }
@@ -67,9 +69,9 @@ impl DatabaseSettings {
 /// Settings of `dev`.
 #[derive(Debug)]
 pub struct Dev {
-    /// Behaviour of the service. The listen address is a loopback address.
+    /// Settings for the behavior of the service. The listen address is a loopback address.
     pub service: ServiceSettings,
-    /// Directory for the database and the keys.
+    /// Directory that contains the database and the keys.
     pub data_dir: PathBuf,
     /// Log settings.
     pub logs: Logs,
@@ -78,7 +80,7 @@ pub struct Dev {
 /// Settings of `dev token` and `dev link`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DevToken {
-    /// Directory with the signing key.
+    /// Directory that contains the signing key.
     pub data_dir: PathBuf,
     /// E-mail address of the user.
     pub email: String,
@@ -133,9 +135,9 @@ pub struct TeamOwner {
 /// Settings of `doctor sizes`.
 #[derive(Debug)]
 pub struct SizeReport {
-    /// Database.
+    /// Database whose sizes are printed.
     pub database: DatabaseSettings,
-    /// Plans of the service.
+    /// Plans of the service, with their limits.
     pub plans: Plans,
     /// True to print JSON.
     pub is_json: bool,
@@ -146,7 +148,7 @@ pub struct SizeReport {
 /// Settings of `doctor verify` and `keys`.
 #[derive(Debug)]
 pub struct DatabaseAndKeys {
-    /// Database.
+    /// Database to verify or change.
     pub database: DatabaseSettings,
     /// Root keys of the database.
     pub root_keys: RootKeySettings,
@@ -154,59 +156,60 @@ pub struct DatabaseAndKeys {
     pub logs: Logs,
 }
 
-/// Behaviour of the service, independent of its database and identity provider.
+/// Settings for the behavior of the service that do not depend on its database and identity
+/// provider.
 #[derive(Debug)]
 pub struct ServiceSettings {
-    /// Listen address.
+    /// Address on which the service listens.
     pub listen: SocketAddr,
-    /// Listen address of the metrics. `None` if metrics are not served.
+    /// Address on which the metrics are served. `None` if they are not served.
     pub metrics_listen: Option<SocketAddr>,
     /// Rate limits.
     pub rates: Rates,
-    /// Memory for large bodies, in bytes.
+    /// Total memory for large request and response bodies, in bytes.
     pub memory_budget: u64,
-    /// Maximum number of open event streams of the process.
+    /// Maximum number of event streams that can be open in this process.
     pub watch_limit: usize,
     /// Networks of proxies whose `X-Forwarded-*` headers are trusted.
     pub trusted_proxies: Networks,
-    /// Base URL of links. If `None`, links use the scheme and host of the request.
+    /// Base URL of links to this service. If `None`, links use the scheme and host of the request.
     pub public_url: Option<BaseUrl>,
-    /// Field names that wrap the output in responses.
+    /// Envelope setting: whether responses repeat their content in an additional field `data`.
     pub envelope: Envelope,
     /// True if the dashboard is served.
     pub has_dashboard: bool,
-    /// Mail server. `None` if no mail is sent.
+    /// Mail server and sender. `None` if no mail is sent.
     pub mail: Option<MailSettings>,
-    /// Options of `secrets-core`.
+    /// Options that are passed to `secrets-core`.
     pub options: Options,
 }
 
 /// Settings for sending mail.
 #[derive(Debug)]
 pub struct MailSettings {
-    /// URL of the server, which may contain a password.
+    /// URL of the mail server, which may contain a password.
     pub url: Hidden<Zeroizing<String>>,
-    /// Sender address.
+    /// Sender address of all mail.
     pub from: Mailbox,
-    /// Base URL of links in mail.
+    /// Base URL of the links in mail.
     pub links: BaseUrl,
 }
 
 /// Issuer of the user tokens.
 #[derive(Debug)]
 pub enum TokenIssuer {
-    /// Provider that publishes its keys (OpenID Connect).
+    /// OpenID Connect provider that publishes its public keys.
     Provider(OidcSettings),
-    /// Issuer with a shared HS256 secret.
+    /// Issuer whose tokens are verified with a shared HS256 secret.
     Shared(Expectations, VerificationKey),
 }
 
-/// Paths of the certificate chain and its private key.
+/// Paths of the files with the certificate chain and its private key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// Certificate chain (PEM).
+    /// Path of the certificate chain (PEM).
     pub certificates: PathBuf,
-    /// Private key (PEM).
+    /// Path of the private key (PEM).
     pub key: PathBuf,
 }
 

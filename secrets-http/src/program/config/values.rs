@@ -1,5 +1,5 @@
-//! Parsers of setting values. An error is the violated rule, a phrase to append to the name of the
-//! setting.
+//! Parsers for the values of settings. An error is the violated rule, as a phrase that is appended
+//! to the name of the setting.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use crate::program::logs::LogFormat;
 use crate::serve::client_address::Networks;
 use crate::serve::reply::Envelope;
 
-/// Violated rule, such as "must be on or off".
+/// Rule that a value violates, such as "must be on or off".
 pub(super) type InvalidValue = &'static str;
 
 pub(super) fn listen(text: &str) -> Result<SocketAddr, InvalidValue> {
@@ -37,7 +37,7 @@ pub(super) fn database(text: &str) -> Result<Location, InvalidValue> {
     text.parse()
 }
 
-/// Parses the URL of a mail server, as accepted by `SmtpMailer`.
+/// Parses the URL of a mail server.
 pub(super) fn mail_server(text: &str) -> Result<Hidden<Zeroizing<String>>, InvalidValue> {
     AsyncSmtpTransport::<Tokio1Executor>::from_url(text)
         .map_err(|_| "must be smtps://USER:PASSWORD@HOST, or smtp://HOST?tls=required")?;
@@ -98,13 +98,13 @@ pub(super) fn timeout(text: &str) -> Result<Duration, InvalidValue> {
     seconds.map(Duration::from_secs).ok_or("must be a whole number, 1 to 60")
 }
 
-/// Parses a number of mebibytes to bytes.
+/// Parses a number of mebibytes, and returns it in bytes.
 pub(super) fn mebibytes(text: &str) -> Result<u64, InvalidValue> {
     let count = text.parse().ok().filter(|count| (16..=65_536).contains(count));
     count.map(|count: u64| count * 1024 * 1024).ok_or("must be a whole number, 16 to 65536")
 }
 
-/// Parses the lifetime of browser sessions, in hours.
+/// Parses the maximum lifetime of browser sessions, in hours.
 pub(super) fn session_hours(text: &str) -> Result<TimeDelta, InvalidValue> {
     let hours = text.parse().ok().filter(|hours| (1..=720).contains(hours));
     hours.map(TimeDelta::hours).ok_or("must be a whole number, 1 to 720")
@@ -122,7 +122,7 @@ pub(super) fn watches(text: &str) -> Result<usize, InvalidValue> {
     count.ok_or("must be a whole number, 4 to 10000")
 }
 
-/// Parses the size of a cache, in mebibytes, to bytes.
+/// Parses the size of a cache in mebibytes, and returns it in bytes.
 pub(super) fn cache(text: &str) -> Result<u64, InvalidValue> {
     let count = text.parse().ok().filter(|count| (0..=65_536).contains(count));
     count.map(|count: u64| count * 1024 * 1024).ok_or("must be a whole number, 0 to 65536")
@@ -141,8 +141,8 @@ pub(super) fn switch(text: &str) -> Result<bool, InvalidValue> {
     }
 }
 
-/// Parses an `http` or `https` URL without credentials, which would be logged, and without a
-/// fragment, which is never sent.
+/// Parses an `http` or `https` URL. Refuses credentials in the URL, because they would be logged,
+/// and a fragment, because it is never sent.
 pub(super) fn url(text: &str) -> Result<Uri, InvalidValue> {
     let rule = "must be an address that begins with https:// or http://";
     let url: Uri = text.parse().map_err(|_| rule)?;
@@ -182,7 +182,7 @@ pub(super) fn emails(text: &str) -> Result<Vec<String>, InvalidValue> {
     emails.collect::<Result<_, _>>().map_err(|_| rule)
 }
 
-/// Checks only the basic form of an e-mail address, not whether the address exists.
+/// Checks the basic form of an e-mail address. Does not check that the address exists.
 pub(super) fn email(text: &str) -> Result<String, InvalidValue> {
     match text.split_once('@') {
         Some((name, host)) if !name.is_empty() && !host.is_empty() && !text.contains(' ') => {

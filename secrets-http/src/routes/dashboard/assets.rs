@@ -1,4 +1,5 @@
-//! Scripts and styles of the dashboard. They are compressed once, and have a common hash.
+//! Scripts and styles of the dashboard. They are compressed once, and a hash of all files is part
+//! of their paths.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -10,17 +11,18 @@ use sha2::{Digest as _, Sha256};
 
 use crate::serve::compression::gzip;
 
-/// Folder of the files.
+/// Source folder of the dashboard's files.
 #[cfg(any(debug_assertions, test))]
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/dashboard/");
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        /// Names of all files, and their content at compile time.
+        /// Names of all dashboard files, and their content, which is included at compile time.
         #[cfg(not(debug_assertions))]
         const FILES: &[(&str, &[u8])] =
             &[$(($name, include_bytes!(concat!("../../../dashboard/", $name)))),*];
-        /// Names of all files.
+        /// Names of all dashboard files. In debug builds, their content is read from the source
+        /// folder.
         #[cfg(debug_assertions)]
         const FILES: &[(&str, &[u8])] = &[$(($name, &[])),*];
     };
@@ -112,10 +114,11 @@ files![
     "words.js",
 ];
 
-/// Name of the file of the page, which is a template and not an asset.
+/// File name of the dashboard's page. It is a template and not an asset.
 const PAGE: &str = "index.html";
 
-/// Beginnings of the names of scripts that are loaded after the first screen, and not preloaded.
+/// Prefixes of the names of scripts that are not preloaded, because they are needed only after the
+/// first screen.
 const LATE: [&str; 3] = ["sections/", "windows/", "parts/form.js"];
 
 /// All assets of one version, and the page that loads them.
@@ -125,9 +128,9 @@ pub(super) struct Assets {
     by_name: BTreeMap<&'static str, Asset>,
 }
 
-/// Content of a file.
+/// Content of one asset.
 pub(super) struct Asset {
-    /// Media type.
+    /// Media type of the content.
     pub(super) kind: &'static str,
     pub(super) content: Bytes,
     /// Content compressed with gzip.
@@ -135,7 +138,7 @@ pub(super) struct Asset {
 }
 
 impl Assets {
-    /// Returns the current assets: in debug builds, the assets of the source folder.
+    /// Returns the current assets. In debug builds, they are read from the source folder.
     pub(super) fn current() -> Arc<Self> {
         static CURRENT: LazyLock<Mutex<Arc<Assets>>> =
             LazyLock::new(|| Mutex::new(Arc::new(Assets::new(&read()))));
@@ -157,7 +160,7 @@ impl Assets {
         Self { build: build(files), page: page.unwrap_or_default(), by_name: assets }
     }
 
-    /// Returns the hash of all files.
+    /// Returns the hash of all files, which is part of the path of each asset.
     pub(super) fn build(&self) -> &str {
         &self.build
     }

@@ -6,7 +6,7 @@ use secrets_core::device_login::DeviceRequest;
 
 use crate::routes::page::escape_html;
 
-/// Form field for the access token.
+/// HTML of the form field for the access token.
 const TOKEN_FIELD: &str = "<div class=\"field\">
 <label for=\"token\">Your access token</label>
 <input id=\"token\" name=\"access_token\" type=\"password\" aria-describedby=\"about-token\" required autocomplete=\"off\">
@@ -14,13 +14,13 @@ const TOKEN_FIELD: &str = "<div class=\"field\">
 </div>
 ";
 
-/// Sign-in method for the user of the page.
+/// Way in which the user of the page signs in.
 pub(super) enum Entry {
     /// The user enters an access token in the form.
     Token,
-    /// The user signs in with the identity provider, through this link.
+    /// The user signs in at the identity provider, by following this link.
     SignIn { link: String },
-    /// The user is signed in with the browser, and has this e-mail address.
+    /// The browser already has a session of the user with this e-mail address.
     Session { email: String },
 }
 

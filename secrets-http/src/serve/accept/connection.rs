@@ -23,7 +23,7 @@ use super::AcceptOptions;
 use super::guarded::{Guarded, Received, Responses, WriteTimeouts};
 use super::head_timer::HeadTimer;
 
-/// Connection to serve, with its options and request handler.
+/// Connection to serve, with its limits and its request handler.
 pub(super) struct Connection<A> {
     peer: SocketAddr,
     tls: Option<TlsAcceptor>,
@@ -63,7 +63,8 @@ where
         Self { peer, tls, options, answer, stopping, received, responses }
     }
 
-    /// Serves requests until the client closes the connection or `watcher` signals a shutdown.
+    /// Serves the requests on a connection until the client closes it or `watcher` signals a
+    /// shutdown.
     pub(super) async fn serve(self, socket: TcpStream, watcher: Watcher) {
         // A response is written in few large pieces, so delaying small packets has no benefit.
         let _ = socket.set_nodelay(true);
@@ -107,8 +108,8 @@ where
         http
     }
 
-    /// Handles a request. An upgrade request needs no special treatment, because the connection is
-    /// not upgraded without a response of status 101.
+    /// Handles a request and returns the response. Requests for a protocol upgrade need no special
+    /// handling, because hyper upgrades a connection only after a response with status 101.
     async fn respond(
         &self,
         request: Request<Incoming>,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use secrets_core::limits::network_of;
 use secrets_core::model::lock::lock;
 
-/// Number of open connections for each IP address, and the maximum number.
+/// Counts the open connections of each IP address, and limits their number.
 pub(super) struct ConnectionLimiter {
     max: usize,
     counts: Mutex<HashMap<IpAddr, usize>>,
@@ -21,9 +21,10 @@ impl ConnectionLimiter {
         Self { max, counts: Mutex::default() }
     }
 
-    /// Acquires a permit for a connection from this address, or returns `None` at the limit.
+    /// Acquires a permit for a connection from this address, or returns `None` if the address
+    /// already has the maximum number of connections.
     ///
-    /// If `counted` is false, always returns a permit.
+    /// If `counted` is false, the connection is not counted and always gets a permit.
     pub(super) fn take(
         self: &Arc<Self>,
         address: IpAddr,

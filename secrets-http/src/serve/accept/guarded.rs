@@ -24,7 +24,7 @@ impl Received {
     }
 }
 
-/// Shared counter of the responses on a connection.
+/// Shared counter of the responses sent on a connection.
 #[derive(Clone, Default)]
 pub(super) struct Responses(Arc<AtomicU64>);
 
@@ -34,13 +34,13 @@ impl Responses {
     }
 }
 
-/// Timeouts of writes.
+/// Timeouts for sending responses.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WriteTimeouts {
-    /// Maximum time without progress.
+    /// Maximum time without progress while a response is sent.
     pub(super) stall: Duration,
-    /// Maximum time that a response may wait for the client in all, besides `stall`, for each
-    /// mebibyte sent.
+    /// Maximum total time that a response may wait for the client to read, for each mebibyte sent.
+    /// `stall` is added to it.
     pub(super) per_mebibyte: Duration,
 }
 
@@ -51,12 +51,12 @@ pub(super) struct Guarded<S> {
     received: Received,
     responses: Responses,
     timeouts: WriteTimeouts,
-    /// Number of the response that `waited` and `sent` belong to.
+    /// Number of the response to which the fields `waited` and `sent` refer.
     response: u64,
     sent: u64,
-    /// Time that writes of the response have already waited.
+    /// Total time for which writes of this response have waited so far.
     waited: Duration,
-    /// Start of the wait, and its timer, while a write waits.
+    /// Start time and timer of the current wait; `None` if no write is waiting.
     pending: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 

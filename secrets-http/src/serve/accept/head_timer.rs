@@ -59,12 +59,12 @@ impl Timer for HeadTimer {
     }
 }
 
-/// Timer for one request head. hyper polls the timer after every read that did not complete the
-/// head.
+/// Timer of a connection that waits for one request head. hyper polls the timer after every read
+/// that does not complete the head.
 struct Waiting {
     timer: Pin<Box<time::Sleep>>,
     received: Received,
-    /// Number of bytes that the connection had received when the wait began.
+    /// Number of bytes that the connection had received when this timer was started.
     before: u64,
     head: Duration,
     began: bool,

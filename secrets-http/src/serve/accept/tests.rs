@@ -30,7 +30,7 @@ fn short() -> AcceptOptions {
     }
 }
 
-/// Test server that responds to every path; a few paths have special responses.
+/// Test server. It responds to every path; some paths have special responses.
 struct Server {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
@@ -74,7 +74,7 @@ async fn answer(request: Request<Incoming>, peer: SocketAddr) -> Response<Full<B
     Response::new(Full::from("hello"))
 }
 
-/// Size of a response larger than all the buffers between two sockets.
+/// Size of a large response, in bytes. It is larger than all the buffers between two sockets.
 const LARGE: usize = 32 * 1024 * 1024;
 
 struct Client(TcpStream);
@@ -90,7 +90,8 @@ impl Client {
         self.answer().await
     }
 
-    /// Reads until a response with the usual body is complete, or the connection ends.
+    /// Reads from the connection until a response with the usual body is complete or the connection
+    /// ends. Returns the data.
     async fn answer(&mut self) -> String {
         let mut answer = Vec::new();
         let mut byte = [0; 1];

@@ -1,4 +1,4 @@
-//! Listener on which metrics are served.
+//! HTTP listener on which metrics are served.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const PATH: &str = "/metrics";
 const FORMAT: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
 
-/// Maximum number of connections.
+/// Maximum number of open connections to the metrics listener.
 const MAX_CONNECTIONS: usize = 16;
 
 /// Serves the metrics until `stop` completes.

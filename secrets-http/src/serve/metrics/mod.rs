@@ -19,7 +19,7 @@ use prometheus_client::metrics::histogram::Histogram;
 pub use scrape::{Scrape, Sources};
 use warp::http::StatusCode;
 
-/// Names, types and descriptions of all metrics. The guide for operators repeats this table.
+/// Name, type and description of each metric. The documentation for operators repeats this table.
 pub const METRICS: &[(&str, &str, &str)] = &[
     (REQUESTS, "histogram", "Time from a request to the head of its response"),
     ("secrets_http_requests_in_flight", "gauge", "Requests without a response yet"),
@@ -85,20 +85,20 @@ pub const METRICS: &[(&str, &str, &str)] = &[
     ("process_resident_memory_bytes", "gauge", "Memory of the process"),
 ];
 
-/// Name of the histogram of requests.
+/// Name of the histogram of request durations.
 const REQUESTS: &str = "secrets_http_request_duration_seconds";
 
-/// Upper bounds of the duration buckets, in seconds.
+/// Upper bounds of the buckets of the histogram of request durations, in seconds.
 const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 4.0, 10.0];
 
-/// Metrics of requests. Clones share their values.
+/// Request metrics. All clones share the same values.
 #[derive(Debug, Clone)]
 pub struct RequestMetrics {
     durations: Family<RequestLabels, Histogram, fn() -> Histogram>,
     counts: Arc<RequestCounts>,
 }
 
-/// Labels of a request.
+/// Metric labels of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
     method: &'static str,
@@ -112,7 +112,7 @@ struct RequestCounts {
     authentication_failures: AtomicU64,
 }
 
-/// A request without a response. It is counted as in progress until it is dropped.
+/// Request that has no response yet. It counts as in progress until this value is dropped.
 pub struct InFlight(Arc<RequestCounts>);
 
 impl Default for RequestMetrics {
@@ -123,15 +123,15 @@ impl Default for RequestMetrics {
 }
 
 impl RequestMetrics {
-    /// Counts a request as in progress until the result is dropped.
+    /// Counts a request as in progress until the returned value is dropped.
     #[must_use]
     pub fn begin(&self) -> InFlight {
         self.counts.in_flight.fetch_add(1, Ordering::Relaxed);
         InFlight(Arc::clone(&self.counts))
     }
 
-    /// Records a response. `method` is one of a fixed set of names; `route` is a path template, or
-    /// empty if no route has the path.
+    /// Records the response to a request. `method` is one of a fixed set of names; `route` is a
+    /// path template, or empty if there is no route for the path.
     pub fn record(
         &self,
         method: &'static str,

@@ -21,34 +21,34 @@ use crate::serve::memory::MemoryBudget;
 /// Registry of all metrics of a server.
 pub struct Scrape(Registry);
 
-/// Sources of the values of metrics.
+/// Objects from which the values of the metrics are read.
 pub struct Sources {
-    /// Metrics of requests.
+    /// Request metrics.
     pub requests: RequestMetrics,
-    /// Service.
+    /// Service whose state is measured.
     pub service: Arc<Service>,
-    /// Background workers.
+    /// Supervisor of the background workers.
     pub supervisor: Supervisor,
-    /// Memory for large bodies.
+    /// Memory budget for large request and response bodies.
     pub memory: Arc<MemoryBudget>,
-    /// Watched environments and projects.
+    /// Environments and projects that clients watch.
     pub watches: Arc<WatchRegistry>,
-    /// Start of the server.
+    /// Time at which the server was started.
     pub started: Time,
 }
 
-/// Samples of a metric: the label, if any, and the value.
+/// Samples of a metric: for each sample, the label, if any, and the value.
 type Samples = Vec<(Option<[(&'static str, &'static str); 1]>, f64)>;
 
 impl Scrape {
-    /// Creates the metrics of a server, whose values come from these sources.
+    /// Creates the metrics of a server. Their values are read from these sources.
     pub fn new(sources: Sources) -> Self {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(sources));
         Self(registry)
     }
 
-    /// Returns all metrics in the text format of Prometheus. `None` if formatting fails.
+    /// Returns all metrics in the text format of Prometheus. Returns `None` if formatting fails.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         let mut text = String::new();
@@ -98,7 +98,7 @@ fn write_one(metric: &mut MetricEncoder<'_>, is_counter: bool, value: f64) -> fm
 }
 
 impl Sources {
-    /// Returns the samples of the metric with this name.
+    /// Returns the current samples of the metric with this name.
     fn samples(&self, name: &str) -> Samples {
         match name {
             "secrets_memory_budget_bytes" => one(self.memory.size()),
@@ -220,7 +220,7 @@ fn number(value: u64) -> f64 {
     value as f64
 }
 
-/// Returns the resident memory of the process, in bytes. Linux only.
+/// Returns the resident memory of the process, in bytes. Available only on Linux.
 fn resident_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -3,7 +3,8 @@
 use super::staging;
 use crate::home::Home;
 
-/// Runs `env -0` with these options and returns the variables in alphabetical order.
+/// Runs `env -0` with `secrets run` and these options, and returns the variables in alphabetical
+/// order.
 fn variables(home: &Home, options: &[&str]) -> Vec<String> {
     let arguments: Vec<_> = [&["run"], options, &["--", "env", "-0"]].concat();
     let printed = home.ok(&arguments);

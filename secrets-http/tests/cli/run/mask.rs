@@ -8,11 +8,12 @@ use serde_json::json;
 use super::{Log, SECRETS, TIMEOUT, signal, signals, staging};
 use crate::home::{Home, ended, wait};
 
-/// Options with a long delay, for tests that must not depend on the time between two writes.
+/// Arguments of `secrets run` with masking and a long mask delay, for tests that must not depend on
+/// the time between two writes.
 const PATIENT: [&str; 4] = ["run", "--mask", "--mask-delay", "1h"];
 
-/// Runs a Python script with masking, and returns its output. The output does not depend on the
-/// speed of the script.
+/// Runs a Python script with masked output, and returns the output. It does not depend on the speed
+/// of the script.
 fn masked(home: &Home, script: &str) -> String {
     home.ok(&[&PATIENT[..], &["--", "python3", "-c", script]].concat())
 }
@@ -187,7 +188,7 @@ fn a_masked_command_in_a_pipe_ends_with_its_reader() {
     assert_eq!(ended(command, "").stdout, "y\n");
 }
 
-/// Receives texts from a reader, on another thread.
+/// Starts a thread that reads texts, and returns the channel on which it sends them.
 fn receive(mut source: impl std::io::Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {

@@ -20,11 +20,11 @@ use serde_json::json;
 use crate::home::Home;
 use crate::server::Server;
 
-/// API path of the secrets in the environment of these tests.
+/// API path of the secrets in the environment that these tests use.
 pub(crate) const SECRETS: &str = "/projects/web/environments/staging/secrets";
 
-/// Creates a server with the project `web`, and a home whose settings name the environment
-/// `staging`.
+/// Creates a server whose project `web` has these secrets in the environment `staging`, and a home
+/// whose settings name this environment.
 pub(crate) fn staging(secrets: &[(&str, &str)]) -> (Server, Home) {
     let server = Server::start();
     let home = server.home().with("SECRETS_PROJECT", "web").with("SECRETS_ENVIRONMENT", "staging");
@@ -35,31 +35,32 @@ pub(crate) fn staging(secrets: &[(&str, &str)]) -> (Server, Home) {
     (server, home)
 }
 
-/// Maximum time that a test waits for a change.
+/// Maximum time that a test waits for an event.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// File to which commands under test append lines.
 pub(crate) struct Log(PathBuf);
 
 impl Log {
-    /// Creates a log with the path `log` in the working folder.
+    /// Returns a log whose file is `log` in the working folder.
     pub(crate) fn new(home: &Home) -> Self {
         Self::at(home, "log")
     }
 
-    /// Creates a log with this path in the working folder.
+    /// Returns a log whose file has this name in the working folder.
     pub(crate) fn at(home: &Home, name: &str) -> Self {
         Self(home.path(name))
     }
 
-    /// Returns the complete lines.
+    /// Returns the complete lines that the file contains so far.
     pub(crate) fn lines(&self) -> Vec<String> {
         let text = std::fs::read_to_string(&self.0).unwrap_or_default();
         let end = text.rfind('\n').map_or(0, |end| end + 1);
         text[..end].lines().map(str::to_owned).collect()
     }
 
-    /// Waits until the lines satisfy a condition.
+    /// Waits until the lines satisfy a condition, and returns them. `what` describes the condition
+    /// for the error message.
     #[track_caller]
     pub(crate) fn wait_until(&self, what: &str, is_met: impl Fn(&[String]) -> bool) -> Vec<String> {
         let until = Instant::now() + TIMEOUT;
@@ -74,8 +75,9 @@ impl Log {
     }
 }
 
-/// Returns the lines about signals of a file `/proc/PID/status`, without the signals from 32 on:
-/// the C library uses the first of them itself, and ignores them in processes that it starts.
+/// Returns the lines about signals in the text of a file `/proc/PID/status`. Signals from 32 on are
+/// removed, because the C library uses the first of them itself, and ignores them in processes that
+/// it starts.
 pub(crate) fn signals(status: &str) -> Vec<String> {
     let set = |text: &str| u64::from_str_radix(text.trim(), 16).unwrap() & 0x7fff_ffff;
     let lines = status.lines().filter_map(|line| line.split_once(':'));
@@ -87,7 +89,7 @@ pub(crate) fn signal(child: &Child, name: &str) {
     Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap();
 }
 
-/// Changes a secret several times over one connection, as fast as possible.
+/// Changes a secret to each of these values over one connection, as fast as possible.
 fn set_all(home: &Home, key: &str, values: &[String]) {
     let variable = |name: &str| {
         let mut command = home.program("printenv", [name]);

@@ -10,7 +10,7 @@ use secrets_core::model::{Clock as _, SystemClock};
 use super::{Log, signal, signals, staging};
 use crate::home::{Home, ended};
 
-/// Starts a script under supervision, without input.
+/// Starts a shell script under supervision, without standard input.
 fn start(home: &Home, options: &[&str], script: &str) -> Child {
     let words = [&["run"], options, &["--", "sh", "-c", script]].concat();
     home.command(words).stdin(Stdio::null()).spawn().unwrap()

@@ -4,8 +4,8 @@
 use super::staging;
 use super::tmux::Tmux;
 
-/// Python script that counts interrupts until it reads a line. The signal handler writes to the
-/// file descriptor, because it may interrupt a `print`, which is not reentrant.
+/// Python script that counts interrupt signals until it reads a line. Its signal handler writes
+/// directly to the file descriptor, because it may interrupt `print`, which is not reentrant.
 pub(super) const COUNTING: &str = r"
 import os, signal, sys
 count = 0

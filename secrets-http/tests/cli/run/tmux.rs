@@ -1,4 +1,4 @@
-//! Terminal with an interactive shell, in tmux.
+//! Terminal with an interactive shell in tmux, for tests of job control.
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,19 +7,20 @@ use std::time::{Duration, Instant};
 
 use crate::home::Home;
 
-/// Maximum time that a test waits for a text.
+/// Maximum time that a test waits for a text on the screen.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 static SOCKETS: AtomicU32 = AtomicU32::new(0);
 
-/// Server process of tmux with one window that runs bash. Stopped when dropped.
+/// Server process of tmux with one window in which bash runs. It is stopped when this value is
+/// dropped.
 pub(crate) struct Tmux {
     socket: String,
 }
 
 impl Tmux {
-    /// Starts bash in the home, in a window of 80 columns and 24 lines. The shell has the function
-    /// `secrets`.
+    /// Starts bash in the home folder, in a window of 80 columns and 24 lines. In the shell,
+    /// `secrets` is a function that runs the program under test.
     pub(crate) fn start(home: &Home) -> Self {
         let number = SOCKETS.fetch_add(1, Ordering::Relaxed);
         let socket = format!("secrets-test-{}-{number}", std::process::id());
@@ -48,13 +49,13 @@ impl Tmux {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Types a line, with Enter.
+    /// Types a line of text and presses Enter.
     pub(crate) fn line(&self, text: &str) {
         self.tmux(&["send-keys", "-l", text]);
         self.keys(&["Enter"]);
     }
 
-    /// Presses keys, such as `C-c`.
+    /// Presses keys, given by their names in tmux, such as `C-c`.
     pub(crate) fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
@@ -65,7 +66,7 @@ impl Tmux {
         self.tmux(&["resize-window", "-x", &columns, "-y", &lines]);
     }
 
-    /// Returns the text of the window with its history.
+    /// Returns the text of the window, including the lines that have scrolled out.
     pub(crate) fn screen(&self) -> String {
         self.tmux(&["capture-pane", "-p", "-J", "-S", "-"])
     }
@@ -76,7 +77,8 @@ impl Tmux {
         self.wait_until(text, |screen| screen.contains(text))
     }
 
-    /// Waits until the window satisfies a condition.
+    /// Waits until the text of the window satisfies a condition, and returns the text. `what`
+    /// describes the condition for the error message.
     #[track_caller]
     pub(crate) fn wait_until(&self, what: &str, is_met: impl Fn(&str) -> bool) -> String {
         let until = Instant::now() + TIMEOUT;

@@ -8,10 +8,11 @@ use serde_json::json;
 use super::{Log, SECRETS, signal, staging};
 use crate::home::{Home, wait};
 
-/// Command that appends its secret `A` to the log, and then runs until it is stopped.
+/// Shell command that appends the value of the secret `A` to the log, and then runs until it is
+/// stopped.
 const LOGGING: &str = "echo \"$A\" >> log; exec sleep 1000";
 
-/// Running `secrets run --watch`, killed when dropped.
+/// Running command `secrets run --watch`. It is killed when this value is dropped.
 struct Watched(Child);
 
 impl Drop for Watched {
@@ -104,7 +105,8 @@ fn a_stubborn_group_is_killed_before_the_restart() {
     drop_stubborn(watched, &second[2..]);
 }
 
-/// Stops a program whose process group ignores the signal of the supervisor.
+/// Stops `secrets run` although its processes `ids` ignore the signal of the supervisor: kills
+/// these processes first.
 fn drop_stubborn(watched: Watched, ids: &[String]) {
     for id in ids {
         std::process::Command::new("kill").args(["-KILL", id]).status().unwrap();

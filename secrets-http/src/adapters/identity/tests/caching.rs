@@ -1,4 +1,4 @@
-//! Lifetime of cached keys, and fetches of new keys.
+//! Tests of the lifetime of cached keys, and of fetching new keys.
 
 use futures_util::future::join_all;
 

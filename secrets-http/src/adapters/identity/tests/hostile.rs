@@ -1,4 +1,4 @@
-//! Invalid and malicious responses of an issuer.
+//! Tests with invalid and malicious responses of an issuer.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Issuer over HTTPS, whose certificate is verified.
+//! Tests with an issuer that is reached over HTTPS. Its certificate is verified.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,8 @@ use super::*;
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testdata/certificate.pem");
 const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testdata/key.pem");
 
-/// Environment variable that marks the child process of a test below.
+/// Environment variable that tells the test program that it is the child process which a test below
+/// has started.
 const TRUSTING: &str = "SECRETS_TEST_TRUSTING";
 
 async fn secure() -> Issuer {

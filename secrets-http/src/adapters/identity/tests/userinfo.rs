@@ -80,7 +80,8 @@ async fn an_issuer_without_the_endpoint_changes_nothing() {
     assert_eq!(enriched(&issuer, &issuer.token(1)).await.email, None);
 }
 
-/// The refusal of one token does not keep others from signing in.
+/// Checks that a refusal of one user's token is not remembered: the next request is sent to the
+/// endpoint again.
 #[tokio::test]
 async fn a_token_that_the_endpoint_refuses_is_invalid() {
     let issuer = with_userinfo(json!({})).await;
@@ -155,7 +156,8 @@ async fn discovery_is_cached() {
     assert_eq!((issuer.asked(DISCOVERY), issuer.asked("/me")), (before + 1, 20));
 }
 
-/// A sign-in fails if it waits for its turn longer than the timeout of a request.
+/// Checks that a sign-in fails if it waits longer than the request timeout for the earlier requests
+/// to finish.
 #[tokio::test]
 async fn the_issuer_gets_one_request_at_a_time() {
     let issuer = with_userinfo(json!({ "sub": "alice", "email": "a@example.com" })).await;

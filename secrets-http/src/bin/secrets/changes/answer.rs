@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Results of all changes, with counts by kind of result.
+/// Results of all changes of a set, with the number of changes for each kind of result.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Answer {
     /// True if the changes were only checked, and nothing was written.
@@ -17,15 +17,15 @@ pub(crate) struct Answer {
     pub(crate) created: usize,
     /// Number of secrets with a new value.
     pub(crate) updated: usize,
-    /// Number of changes that had no effect.
+    /// Number of changes that had no effect, because the secret already was in the requested state.
     pub(crate) same: usize,
-    /// Number of hidden keys.
+    /// Number of keys that were hidden.
     pub(crate) hidden: usize,
     /// Number of deleted secrets.
     pub(crate) deleted: usize,
     /// Number of secrets of which only the description changed.
     pub(crate) described: usize,
-    /// Results in the order of the changes.
+    /// Results of the changes, in the order in which the changes were sent.
     pub(crate) changes: Vec<AnsweredChange>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct AnsweredChange {
     pub(crate) key: String,
     /// Kind of result.
     pub(crate) result: ChangeResult,
-    /// Version before the change, 0 if there was none.
+    /// Version of the secret before the change; 0 if there was no secret.
     pub(crate) previous_version: u32,
     /// Version after the change; absent for a deleted secret.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,32 +49,34 @@ pub(crate) struct AnsweredChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ChangeResult {
-    /// New secret.
+    /// The secret was created.
     Created,
-    /// New value.
+    /// The secret got a new value.
     Updated,
-    /// No effect.
+    /// The change had no effect.
     Same,
-    /// Hidden key.
+    /// The key was hidden.
     Hidden,
-    /// Deleted secret.
+    /// The secret was deleted.
     Deleted,
-    /// New description only.
+    /// Only the description changed.
     Described,
 }
 
-/// Conflict that the service reports when it refuses a set of changes.
+/// Conflict that the service reports for one secret when it refuses a set of changes: the secret no
+/// longer has the expected version.
 #[derive(Debug, Deserialize)]
 struct Conflict {
     environment: String,
     key: String,
     expected_version: Option<u32>,
-    /// Current version; 0 if the environment holds no such secret.
+    /// Current version of the secret; 0 if the environment itself has no such secret.
     version: u32,
 }
 
 impl Answer {
-    /// Removes the results that match, and returns them.
+    /// Removes the results that match from this answer, together with their counts, and returns
+    /// them.
     pub(crate) fn extract(
         &mut self,
         matches: impl Fn(&AnsweredChange) -> bool,
@@ -86,7 +88,7 @@ impl Answer {
         extracted
     }
 
-    /// Returns the count of a kind of result.
+    /// Returns the counter for a kind of result.
     fn number(&mut self, result: ChangeResult) -> &mut usize {
         match result {
             ChangeResult::Created => &mut self.created,
@@ -98,7 +100,7 @@ impl Answer {
         }
     }
 
-    /// Adds the results of another set.
+    /// Adds the results and the counts of another set of changes.
     pub(super) fn add(&mut self, other: Self) {
         self.created += other.created;
         self.updated += other.updated;
@@ -109,7 +111,8 @@ impl Answer {
         self.changes.extend(other.changes);
     }
 
-    /// Adds to the failure of a set the number of changes that earlier sets have already applied.
+    /// Adds to the message of a failed set the number of changes that earlier sets have already
+    /// applied, and the total number of changes.
     pub(super) fn explain(&self, mut failure: Failure, total: usize) -> Failure {
         if !self.changes.is_empty() {
             let applied = self.changes.len();
@@ -123,8 +126,8 @@ impl Answer {
         failure
     }
 
-    /// Writes the results: JSON on standard output, or a line for each effective change on standard
-    /// error.
+    /// Writes the results: as JSON on standard output, or as one line on standard error for each
+    /// change that had an effect.
     pub(crate) fn print(&self, output: &Output) -> Result<(), Failure> {
         if output.format.is_json() {
             return output.json(self);
@@ -136,7 +139,7 @@ impl Answer {
         Ok(())
     }
 
-    /// Returns the counts of the results, as one line.
+    /// Returns the number of changes for each kind of result, as one line of text.
     pub(crate) fn summary(&self) -> String {
         let numbers = [
             (self.created, "created"),
@@ -189,7 +192,7 @@ impl Conflict {
     }
 }
 
-/// Returns the conflicts that a failure lists. Empty for other failures.
+/// Returns the version conflicts that the service lists in a failure. Empty for other failures.
 fn conflicts(failure: &Failure) -> Vec<Conflict> {
     if failure.code.as_deref() != Some("version_conflict") {
         return Vec::new();
@@ -198,7 +201,7 @@ fn conflicts(failure: &Failure) -> Vec<Conflict> {
     list.cloned().and_then(|list: Value| serde_json::from_value(list).ok()).unwrap_or_default()
 }
 
-/// Adds a line for each conflict to the message of a failure.
+/// Adds a line for each version conflict to the message of a failure.
 pub(super) fn with_conflicts(mut failure: Failure) -> Failure {
     for conflict in conflicts(&failure) {
         failure.message.push_str("\n  ");
@@ -207,7 +210,8 @@ pub(super) fn with_conflicts(mut failure: Failure) -> Failure {
     failure
 }
 
-/// Returns the keys that the service has refused, each with the rule that it violates.
+/// Returns the keys whose changes the service has refused, each with the rule that the change
+/// violates.
 pub(crate) fn refusals(failure: &Failure) -> Vec<(String, String)> {
     let fields = failure.details.as_ref().and_then(|details| details.get("fields"));
     let text = |field: &Value, name: &str| Some(field.get(name)?.as_str()?.to_owned());

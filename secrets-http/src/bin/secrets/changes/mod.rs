@@ -1,4 +1,5 @@
-//! Changes of secrets, applied by the service in sets: each set completely or not at all.
+//! Changes to secrets, which are sent to the service in sets. The service applies each set
+//! completely or not at all.
 
 mod answer;
 mod split;
@@ -13,26 +14,28 @@ use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::service::{Request, Service};
 
-/// Change of one secret.
+/// Change to one secret.
 #[derive(Debug, Serialize)]
 pub(crate) struct Change {
     /// Name or ID of the environment.
     pub(crate) environment: String,
     /// Secret key.
     pub(crate) key: String,
-    /// Action with its arguments.
+    /// Action to apply to the secret, with its arguments.
     #[serde(flatten)]
     pub(crate) action: Action,
-    /// Version that the environment's own secret must have; 0 if there must be none.
+    /// Version that the environment's own secret must have for the change to be applied; 0 if the
+    /// environment must not have the secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expected_version: Option<u32>,
 }
 
-/// Action of a change.
+/// Action that a change applies to a secret.
 #[derive(Debug, Serialize)]
 #[serde(tag = "action", rename_all = "lowercase")]
 pub(crate) enum Action {
-    /// Creates the secret or replaces its value. Without a description, an existing one stays.
+    /// Creates the secret or replaces its value. If no description is given, an existing
+    /// description stays.
     Set {
         /// New value.
         #[serde(serialize_with = "secrets_core::crypto::revealed")]
@@ -41,16 +44,16 @@ pub(crate) enum Action {
         #[serde(skip_serializing_if = "Option::is_none")]
         description: Option<String>,
     },
-    /// Copies the effective value of another environment.
+    /// Copies the effective value of the same key from another environment.
     Copy {
         /// Name or ID of the other environment.
         from: String,
     },
-    /// Hides the key.
+    /// Hides the key in the environment, so that no inherited value is visible.
     Hide,
-    /// Deletes the secret.
+    /// Deletes the environment's own secret.
     Delete,
-    /// Changes the description only.
+    /// Changes only the description of the secret.
     Describe {
         /// New description.
         description: String,
@@ -72,16 +75,16 @@ pub(crate) fn describe(change: &Change) -> String {
     format!("{sign} {}{note}", change.key)
 }
 
-/// Changes of one project, in the order in which they are sent.
+/// Changes to the secrets of one project, in the order in which they are sent.
 #[derive(Debug)]
 pub(crate) struct ChangeSet<'a> {
     /// Slug or ID of the project.
     pub(crate) project: &'a str,
-    /// Changes; each key of an environment at most once.
+    /// Changes to send. Each key of an environment occurs at most once.
     pub(crate) changes: &'a [Change],
 }
 
-/// Body of a request.
+/// JSON body of a request that sends a set of changes.
 #[derive(Serialize)]
 struct Body<'a> {
     dry_run: bool,
@@ -89,7 +92,8 @@ struct Body<'a> {
 }
 
 impl ChangeSet<'_> {
-    /// Checks the changes at the service, and returns the results that applying them would have.
+    /// Asks the service to check the changes without applying them, and returns the results that
+    /// applying them would have.
     pub(crate) async fn check(&self, service: &Service) -> Result<Answer, Failure> {
         let mut total = Answer { dry_run: true, ..Answer::default() };
         for part in split::parts(self.changes)? {
@@ -98,8 +102,8 @@ impl ChangeSet<'_> {
         Ok(total)
     }
 
-    /// Applies the changes. If there are too many for one set, they are sent as several sets; this
-    /// is announced before the first set is sent.
+    /// Applies the changes. More changes than one set can contain are sent as several sets, one
+    /// after the other; a message announces this first.
     pub(crate) async fn apply(
         &self,
         cx: &Invocation,

@@ -7,11 +7,12 @@ use crate::failure::{Exit, Failure};
 
 /// Maximum number of changes in one set.
 const MAX_CHANGES: usize = 1_000;
-/// Maximum size of the changes of one set as JSON, in bytes: 16 MiB for the whole body, minus the
-/// text around the changes.
+/// Maximum size of the changes of one set as JSON, in bytes: the limit of 16 MiB for a request
+/// body, minus the JSON text around the changes.
 const MAX_BYTES: usize = 16 * 1024 * 1024 - 64;
 
-/// Divides the changes into as few sets as possible, without changing their order.
+/// Divides the changes into consecutive sets that are as large as the limits allow. The order of
+/// the changes stays the same.
 pub(super) fn parts(changes: &[Change]) -> Result<Vec<&[Change]>, Failure> {
     let (mut parts, mut start, mut size) = (Vec::new(), 0, 0);
     for (index, change) in changes.iter().enumerate() {

@@ -32,7 +32,7 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    /// Runs the command.
+    /// Sends the request and prints the response.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let service = cx.service()?;
         let (path, query) = self.path.split_once('?').unwrap_or((&self.path, ""));
@@ -73,7 +73,7 @@ fn field(text: &str) -> Result<(String, Value), String> {
     Ok((name.to_owned(), value))
 }
 
-/// Reads a file, or standard input for `-`.
+/// Reads the body of the request from a file, or from standard input for the path `-`.
 fn read(path: &std::path::Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let mut bytes = Zeroizing::new(Vec::new());
     let read = if path == std::path::Path::new("-") {

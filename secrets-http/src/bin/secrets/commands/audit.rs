@@ -15,17 +15,17 @@ use crate::invocation::Invocation;
 use crate::output::Column;
 use crate::service::{Request, Service};
 
-/// Maximum number of entries in a page.
+/// Maximum number of audit entries in one response of the service.
 const PAGE: usize = 200;
 
-/// Time between two requests of `--follow`.
+/// Time between two requests of `--follow` for new entries.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Overlap of two requests of `--follow`. Some entries are written a moment after their time, so
-/// the last seconds are requested again.
+/// Overlap of the time ranges of two requests of `--follow`. Some entries are written some time
+/// after the time that they contain, so the last seconds are requested again.
 const OVERLAP: chrono::TimeDelta = chrono::TimeDelta::seconds(30);
 
-/// Maximum number of entries that `--follow` remembers as printed.
+/// Maximum number of entries whose IDs `--follow` remembers, in order not to print them twice.
 const MAX_PRINTED: usize = 20_000;
 
 const COLUMNS: [Column; 7] = [
@@ -116,14 +116,15 @@ struct Page {
     next_cursor: Option<String>,
 }
 
-/// Queries of the audit log.
+/// Requests to the audit log with the filters of the command line.
 struct Query<'a> {
     service: Service,
     filter: &'a Filter,
     team: Option<String>,
 }
 
-/// IDs of the entries that were printed, because some entries are received twice.
+/// IDs of the audit entries that were already printed. Some entries are received twice, because the
+/// requests of `--follow` overlap.
 #[derive(Default)]
 struct Printed {
     order: VecDeque<String>,
@@ -131,7 +132,7 @@ struct Printed {
 }
 
 impl Audit {
-    /// Runs the command.
+    /// Prints the audit log.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let service = cx.service()?;
         let team = self.team.named(&service).await?;
@@ -181,7 +182,7 @@ impl Audit {
 }
 
 impl Query<'_> {
-    /// Reads pages until the limit is reached.
+    /// Loads audit entries page by page until there are `limit` entries or no more.
     async fn read(
         &self,
         order: &str,
@@ -240,7 +241,7 @@ impl Query<'_> {
 }
 
 impl Printed {
-    /// Remembers an entry. Returns false if the entry was already printed.
+    /// Remembers an entry as printed. Returns false if the entry was printed before.
     fn insert(&mut self, entry: &Value) -> bool {
         let id = entry["id"].as_str().unwrap_or_default().to_owned();
         if !self.ids.insert(id.clone()) {
@@ -256,13 +257,13 @@ impl Printed {
     }
 }
 
-/// Returns an entry as a line, without the columns of a table.
+/// Returns an audit entry as one line of text, without the alignment of a table.
 fn line(entry: &Value) -> String {
     let cells = COLUMNS.iter().map(|column| column.text(entry));
     cells.filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join("  ")
 }
 
-/// Returns the time earlier by [`OVERLAP`].
+/// Returns the time that is [`OVERLAP`] before the given time.
 fn earlier(time: &str) -> String {
     chrono::DateTime::parse_from_rfc3339(time).map_or_else(
         |_| time.to_owned(),

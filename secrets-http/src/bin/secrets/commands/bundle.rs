@@ -83,7 +83,7 @@ enum Recipient {
 }
 
 impl Bundle {
-    /// Runs the command.
+    /// Runs the chosen subcommand of `bundle`.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         match self.action {
             Action::Make(make) => make.run(cx).await,

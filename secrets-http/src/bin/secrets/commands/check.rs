@@ -23,7 +23,7 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Runs the command.
+    /// Checks the keys, and prints those that are missing.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let required = self.required(cx)?;
         let service = cx.service()?;
@@ -75,7 +75,7 @@ fn from_project_file(cx: &Invocation) -> Result<BTreeSet<String>, Failure> {
     Ok(required)
 }
 
-/// Returns the keys of a dotenv file. The values of an example file are ignored.
+/// Returns the keys of a dotenv file. The values are ignored.
 fn keys_of(path: &Path) -> Result<BTreeSet<String>, Failure> {
     let name = path.display();
     let text = std::fs::read_to_string(path)

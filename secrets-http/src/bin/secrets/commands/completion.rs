@@ -12,10 +12,10 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Invocation;
 use crate::names;
 
-/// Name of the program.
+/// Name of this program, in the completion script.
 const PROGRAM: &str = "secrets";
 
-/// Variable through which the script asks this program for candidates.
+/// Environment variable with which the completion script starts this program to get candidates.
 const VARIABLE: &str = "_SECRETS_COMPLETE";
 
 /// Options of `completion`.
@@ -32,7 +32,7 @@ pub(crate) struct Completion {
 }
 
 impl Completion {
-    /// Runs the command.
+    /// Prints the completion script.
     pub(crate) fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let mut script = Vec::new();
         let shells = Shells::builtins();
@@ -47,16 +47,16 @@ impl Completion {
     }
 }
 
-/// Returns the program that the script runs: the path of this program if it was started by a path,
-/// otherwise its name.
+/// Returns the program that the completion script starts: the path of this program if it was
+/// started by a path, otherwise its name.
 fn program() -> String {
     let is_path = |name: &OsString| Path::new(name).components().count() > 1;
     let path = std::env::args_os().next().filter(is_path).and(std::env::current_exe().ok());
     path.map_or_else(|| PROGRAM.to_owned(), |path| path.to_string_lossy().into_owned())
 }
 
-/// Writes candidates to standard output, if the completion script of a shell has started this
-/// program. Otherwise, returns false.
+/// Writes candidates for completion to standard output and returns true, if this program was
+/// started by the completion script of a shell. Otherwise, returns false.
 pub(crate) fn complete() -> bool {
     let environment =
         CompleteEnv::with_factory(|| names::complete_names(Arguments::command())).var(VARIABLE);

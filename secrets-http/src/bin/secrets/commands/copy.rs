@@ -32,7 +32,7 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// Runs the command.
+    /// Copies the selected secrets to the target environment.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let service = cx.service()?;
         let (project, from) = if let Some(from) = &self.from {
@@ -59,7 +59,8 @@ impl Copy {
         Ok(Outcome::Done)
     }
 
-    /// Returns the changes for the selected keys. Each expects the version that was compared.
+    /// Returns the changes that copy the selected keys. Each change expects the version that the
+    /// comparison contains.
     fn changes(&self, comparison: &Comparison, from: &str) -> Result<Vec<Change>, Failure> {
         let (source, target) = (comparison.position(from)?, comparison.position(&self.to)?);
         if source == target {
@@ -82,7 +83,7 @@ impl Copy {
         Ok(rows.map(change).collect())
     }
 
-    /// Fails if a key or pattern matches nothing in the source environment.
+    /// Fails if a key or pattern on the command line matches no key in the source environment.
     fn check_keys(&self, comparison: &Comparison, source: usize) -> Result<(), Failure> {
         for key in &self.keys {
             let pattern = Patterns::new(std::slice::from_ref(key))?;

@@ -35,14 +35,14 @@ pub(crate) struct Diff {
     all: bool,
 }
 
-/// Side of the comparison.
+/// Side of the comparison: an environment or a file.
 #[derive(Debug, Clone, Copy)]
 enum Side<'a> {
     Environment(&'a str),
     File(&'a str),
 }
 
-/// Difference of one key.
+/// Difference between the two sides for one key.
 #[derive(Debug, Serialize)]
 struct Difference {
     key: String,
@@ -61,7 +61,7 @@ struct Difference {
     to_value: Option<Plaintext>,
 }
 
-/// Kind of difference.
+/// Kind of difference between the two sides for one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum State {
@@ -77,7 +77,7 @@ enum State {
     Same,
 }
 
-/// Result of the command as JSON.
+/// Output of the command as JSON.
 #[derive(Serialize)]
 struct Document<'a> {
     from: &'a str,
@@ -85,11 +85,11 @@ struct Document<'a> {
     differences: Vec<Difference>,
 }
 
-/// Values of one side, by key.
+/// Values of one side of the comparison, by key.
 type Values = BTreeMap<String, Plaintext>;
 
 impl Diff {
-    /// Runs the command.
+    /// Compares the two sides and prints the differences.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let service = cx.service()?;
         let (project, a, b) = if let Some(b) = &self.b {
@@ -128,14 +128,15 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Access to the sides of one project.
+/// Loads and compares the two sides of a comparison in one project.
 struct Sides<'a> {
     service: &'a Service,
     project: &'a str,
 }
 
 impl Sides<'_> {
-    /// Compares two environments; the service compares the values.
+    /// Compares two environments. The service compares the values, so they are not sent to this
+    /// program.
     async fn compare(&self, a: &str, b: &str, keys_only: bool) -> Result<Vec<Difference>, Failure> {
         let comparison = Comparison::load(self.service, self.project, &[a, b], !keys_only).await?;
         let (a, b) = (comparison.position(a)?, comparison.position(b)?);
@@ -178,7 +179,8 @@ impl Difference {
         Self { key: key.to_owned(), state, note: String::new(), from_value, to_value }
     }
 
-    /// Returns the difference of two cells in a row. `None` if neither environment has the key.
+    /// Returns the difference of a key between the environments at the positions `a` and `b` of the
+    /// comparison. Returns `None` if neither environment has a value for the key.
     fn of(row: &Row, (a, b): (usize, usize), keys_only: bool) -> Option<Self> {
         let (a, b) = (row.cell(a), row.cell(b));
         let has = |cell: Option<&Cell>| cell.is_some_and(Cell::has_value);

@@ -10,7 +10,7 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Invocation;
 use crate::service::Service;
 
-/// Maximum number of times that the editor is opened for one document.
+/// Maximum number of times that the editor is opened in one session.
 const MAX_ROUNDS: usize = 20;
 
 /// Options of `edit`.
@@ -21,7 +21,7 @@ pub(crate) struct Edit {
     yes: bool,
 }
 
-/// Editing session of one environment.
+/// Editing session: the user edits the secrets of one environment in an editor.
 struct Session<'a> {
     cx: &'a Invocation,
     service: &'a Service,
@@ -30,16 +30,17 @@ struct Session<'a> {
     environment: Environment,
 }
 
-/// Result of one round.
+/// Result after the editor was closed once.
 enum Round {
-    /// All changes are applied, or there is nothing to apply.
+    /// The session has ended: all changes are applied, or there is nothing to apply.
     Finished,
     /// The editor must be opened again with this text.
     Again(Zeroizing<String>),
 }
 
 impl Edit {
-    /// Runs the command. A signal ends the editor and removes its file.
+    /// Runs the editing session. A signal that ends this program also ends the editor and removes
+    /// its file.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let editor = Editor::find(cx.settings.variables)?;
         let service = cx.service()?;
@@ -71,15 +72,16 @@ impl Session<'_> {
         Err(Failure::new(Exit::Data, format!("no valid document in {MAX_ROUNDS} attempts")))
     }
 
-    /// Opens the editor. The file exists only while the editor runs.
+    /// Opens the text in the editor, and returns the text after editing. The file exists only while
+    /// the editor runs.
     async fn open(&self, text: &str) -> Result<Zeroizing<String>, Failure> {
         let file = PrivateFile::create(self.cx, text)?;
         self.editor.edit(file.path()).await?;
         file.read()
     }
 
-    /// Ends the session after the text was not changed. If the text contains marks, the user has
-    /// given up, and this is a failure.
+    /// Ends the session because the user has not changed the text. If the text contains marks of
+    /// problems, the user has given up, and this is a failure.
     fn unchanged(&self, text: &str) -> Result<(), Failure> {
         if *document::without_marks(text) != *text {
             let message = "the marked lines were not changed; nothing was written";
@@ -111,8 +113,8 @@ impl Session<'_> {
         self.apply(&changes, entries).await
     }
 
-    /// Applies the changes. If the service refuses some, their lines are marked and the user's text
-    /// is kept.
+    /// Applies the changes. If the service refuses some of them, the result contains the user's
+    /// text with marks above the refused lines.
     async fn apply(&mut self, changes: &[Change], entries: Vec<Entry>) -> Result<Round, Failure> {
         let place = self.environment.place.clone();
         let set = ChangeSet { project: &place.project, changes };
@@ -149,7 +151,8 @@ impl Session<'_> {
         self.cx.output.asks_yes(&format!("Apply {number} changes to {place}?"))
     }
 
-    /// Asks whether to continue. If the user cannot be asked, continues.
+    /// Asks whether to continue. Returns an error if the user answers no. If the user cannot be
+    /// asked, continues.
     fn asks(&self, question: &str) -> Result<(), Failure> {
         if !self.cx.output.is_interactive || self.cx.output.asks_yes(question)? {
             return Ok(());
@@ -157,7 +160,7 @@ impl Session<'_> {
         Err(Failure::new(Exit::Interrupted, "nothing was changed"))
     }
 
-    /// Asks whether to send the changes again. If the user cannot be asked, fails.
+    /// Asks whether to send the changes again. If the user cannot be asked, returns `failure`.
     fn asks_retry(&self, failure: Failure) -> Result<(), Failure> {
         if !self.cx.output.is_interactive {
             return Err(failure);
@@ -167,8 +170,8 @@ impl Session<'_> {
     }
 }
 
-/// Waits for a signal that ends the program, and returns the exit code. While the editor runs,
-/// Ctrl-C is for the editor and is ignored here.
+/// Waits for a signal that ends this program, and returns the exit code for the signal. While the
+/// editor runs, Ctrl-C is meant for the editor and is ignored here.
 #[cfg(unix)]
 async fn termination(editor: &Editor) -> Result<u8, Failure> {
     use tokio::signal::unix::{Signal, SignalKind, signal};

@@ -1,4 +1,4 @@
-//! `env`: environments of a project.
+//! `env`: manages the environments of a project.
 
 use clap::{ArgGroup, Args, Subcommand};
 use reqwest::Method;
@@ -94,7 +94,8 @@ struct Update {
     description: Option<String>,
 }
 
-/// Body of a change. `None` leaves the field unchanged, and null removes the parent.
+/// JSON body of the request that changes an environment. A field that is `None` stays unchanged;
+/// the value null for `inherits_from` removes the parent.
 #[derive(Default, Serialize)]
 struct Change {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,7 +107,7 @@ struct Change {
 }
 
 impl Env {
-    /// Runs the command.
+    /// Runs the chosen subcommand of `env`.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let resource = Resource::connect(cx, &ENVIRONMENTS)?;
         let project = cx.project(&resource.service).await?;

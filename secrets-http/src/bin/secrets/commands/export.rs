@@ -44,7 +44,7 @@ pub(crate) struct Export {
 }
 
 impl Export {
-    /// Runs the command.
+    /// Writes the secrets of the environment to standard output or to a file.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         if self.mask_ci && cx.settings.variables.get("GITHUB_ACTIONS")?.as_deref() != Some("true") {
             return Err(Failure::usage(
@@ -85,7 +85,8 @@ pub(crate) fn format_parser() -> impl TypedValueParser<Value = Format> {
         .try_map(|name| name.parse::<Format>())
 }
 
-/// Writes secrets in a format. A failure names the keys that the format cannot represent.
+/// Returns the secrets as text in a file format. A failure names the keys that the format cannot
+/// represent.
 pub(crate) fn render(
     format: Format,
     secrets: &[(SecretKey, Plaintext)],
@@ -105,7 +106,8 @@ pub(crate) fn render(
     })
 }
 
-/// Returns the name of the Kubernetes Secret for an environment.
+/// Returns the name of the Kubernetes Secret for an environment: the environment name, converted to
+/// a valid name.
 fn object_name(place: &Place) -> String {
     match place.environment.parse::<EnvironmentName>() {
         Ok(name) => ObjectName::from(&name).to_string(),
@@ -113,8 +115,9 @@ fn object_name(place: &Place) -> String {
     }
 }
 
-/// Prints workflow commands that mask each line of each value. They go to standard error, which the
-/// runner also reads, so that standard output contains only the secrets.
+/// Prints workflow commands that make GitHub Actions mask each line of each value in its log. They
+/// go to standard error, which the runner also reads, so that standard output contains only the
+/// secrets.
 fn mask(secrets: &[(SecretKey, Plaintext)]) {
     let lines = secrets.iter().flat_map(|(_, value)| value.reveal().lines());
     for line in lines.filter(|line| !line.trim().is_empty()) {

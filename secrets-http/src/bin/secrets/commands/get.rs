@@ -61,7 +61,7 @@ struct HistoryEntry {
 }
 
 impl Get {
-    /// Runs the command.
+    /// Prints the values of the secrets, or copies a value to the clipboard.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let is_single = self.keys.len() == 1 && self.format.is_none();
         if !is_single && (self.copy || self.json_field.is_some()) {
@@ -131,8 +131,8 @@ impl Get {
     }
 }
 
-/// Loads the value of a version from the history. `None` if the history has no such version: the
-/// current version is not part of the history.
+/// Loads the value of an earlier version of a secret from its history. Returns `None` if the
+/// history has no such version, for example because it is the current version.
 async fn earlier_value(
     service: &Service,
     place: &Place,
@@ -178,7 +178,7 @@ fn json_field(text: &str, path: &str) -> Result<Zeroizing<String>, Failure> {
     }
 }
 
-/// Adds the key to the failure of a request for one of several secrets.
+/// Adds the secret key to the message of a failed request. Used when several secrets are requested.
 fn named(key: &str, mut failure: Failure) -> Failure {
     if failure.exit == Exit::NotFound {
         failure.message = format!("{key}: {}", failure.message);

@@ -15,7 +15,7 @@ const COLUMNS: [Column; 4] = [
     Column::time("CHANGED", "changed_at"),
     Column::new("BY", "changed_by"),
 ];
-/// Column of `--reveal`.
+/// Column of the table that is added by `--reveal`.
 const VALUE: Column = Column::new("VALUE", "value");
 /// Maximum number of versions in one response of the service.
 const PAGE_SIZE: usize = 100;
@@ -34,7 +34,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Runs the command.
+    /// Lists the versions of the secret.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let service = cx.service()?;
         let place = cx.place(&service).await?;
@@ -51,7 +51,7 @@ impl History {
         Ok(Outcome::Done)
     }
 
-    /// Loads the previous versions, newest first.
+    /// Loads the previous versions of the secret, newest first.
     async fn previous(&self, service: &Service, place: &Place) -> Result<Vec<Value>, Failure> {
         let path = place.path(&["secrets", &self.key, "history"]);
         let mut versions: Vec<Value> = Vec::new();

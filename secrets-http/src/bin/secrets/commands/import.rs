@@ -49,7 +49,7 @@ pub(crate) struct Import {
 }
 
 impl Import {
-    /// Runs the command.
+    /// Imports the secrets of the file.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let options = ReadOptions { stringify: self.stringify, flatten: self.flatten };
         let found = import::read_file(&self.file, self.from, options)?;
@@ -86,7 +86,8 @@ impl Import {
         Ok(Outcome::Done)
     }
 
-    /// Selects and renames entries.
+    /// Selects the entries that match `--only`, and renames them according to `--map` and
+    /// `--prefix`.
     fn selected(&self, found: Found) -> Result<Vec<Entry>, Failure> {
         let only = Patterns::new(&self.only)?;
         let map = self.map.as_deref().map(read_map).transpose()?.unwrap_or_default();
@@ -99,8 +100,8 @@ impl Import {
         Ok(entries)
     }
 
-    /// Returns the changes that have an effect. Each change expects the version of the secret in
-    /// the plan.
+    /// Returns the changes that would have an effect according to the plan. Each change expects the
+    /// version that the secret has in the plan.
     fn effective(&self, changes: Vec<Change>, plan: &Answer) -> Vec<Change> {
         let planned = changes.into_iter().zip(&plan.changes);
         planned
@@ -120,7 +121,8 @@ impl Import {
         }
     }
 
-    /// Removes the secrets that keep their values from the plan, and prints their keys.
+    /// Removes from the plan the existing secrets whose values are kept because `--overwrite` is
+    /// missing, and prints their keys.
     fn leave_out_kept(&self, cx: &Invocation, plan: &mut Answer) {
         let kept = plan
             .extract(|planned| planned.result != ChangeResult::Same && !self.is_effective(planned));
@@ -134,7 +136,7 @@ impl Import {
     }
 }
 
-/// Fails if any entry violates a rule. The message lists all violations.
+/// Fails if the key or the value of an entry violates a rule. The message lists all violations.
 fn check(entries: &[Entry]) -> Result<(), Failure> {
     let mut lines = Vec::new();
     let mut keys = std::collections::BTreeSet::new();

@@ -17,7 +17,7 @@ use crate::settings::{FILE_NAME, LOCAL_FILE_NAME, Server, Setting, Source};
 
 const GIT_IGNORE: &str = ".gitignore";
 
-/// First line of a new file.
+/// First line of a new project file.
 const HEADER: &str = "# Names only, never values. Commit this file.\n";
 
 /// Options of `init`. The global options name the server, the project and the environment.
@@ -54,7 +54,7 @@ struct Environment {
 }
 
 impl Init {
-    /// Runs the command.
+    /// Creates or changes the project file.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let path = Path::new(FILE_NAME);
         if path.exists() && !self.force {
@@ -75,7 +75,8 @@ impl Init {
     }
 }
 
-/// Returns the server of the settings, or the only server with a stored credential; otherwise asks.
+/// Returns the server of the settings, or the only server with a stored credential. If there is
+/// neither, asks the user.
 fn server(cx: &Invocation, asks: bool) -> Result<Setting<Server>, Failure> {
     let mut origins = cx.credentials().origins()?;
     if cx.settings.server.is_some() || !asks || origins.len() < 2 {
@@ -85,8 +86,8 @@ fn server(cx: &Invocation, asks: bool) -> Result<Setting<Server>, Failure> {
     Ok(Setting { value: Server::parse(&origin, true)?, source: Source::OnlySession })
 }
 
-/// Returns a value that needs no question: a value from an option or variable, or any value if no
-/// questions are asked.
+/// Returns the value of a setting if the user need not be asked: because it comes from an option or
+/// an environment variable, or because no questions are asked.
 fn given(setting: Option<&Setting<String>>, asks: bool) -> Option<&str> {
     let is_given = |setting: &&Setting<String>| {
         !asks || matches!(setting.source, Source::Option(_) | Source::Variable(_))
@@ -94,7 +95,7 @@ fn given(setting: Option<&Setting<String>>, asks: bool) -> Option<&str> {
     setting.filter(is_given).map(|setting| setting.value.as_str())
 }
 
-/// Returns the project of the settings if it exists; otherwise asks.
+/// Returns the project of the settings if it exists; otherwise asks the user.
 async fn project(cx: &Invocation, service: &Service, asks: bool) -> Result<String, Failure> {
     if let Some(project) = given(cx.settings.project.as_ref(), asks) {
         let project: Project = service.get(&["projects", project]).await?;
@@ -116,7 +117,7 @@ async fn project(cx: &Invocation, service: &Service, asks: bool) -> Result<Strin
     Ok(created.slug)
 }
 
-/// Returns the environment of the settings if it exists; otherwise asks.
+/// Returns the environment of the settings if it exists; otherwise asks the user.
 async fn environment(
     cx: &Invocation,
     service: &Service,
@@ -145,7 +146,8 @@ async fn environment(
     Ok(environments.swap_remove(chosen).name)
 }
 
-/// Writes a new file and renames it. If `replaces` is false, fails if the file exists.
+/// Writes the project file to a temporary file, which is then renamed. Fails if the project file
+/// exists, unless `replaces` is true.
 fn write(path: &Path, server: &Server, place: &Place, replaces: bool) -> Result<(), Failure> {
     let cannot_create = |error: &dyn std::fmt::Display| {
         Failure::new(Exit::CannotCreate, format!("{FILE_NAME}: {error}"))
@@ -171,7 +173,7 @@ fn write(path: &Path, server: &Server, place: &Place, replaces: bool) -> Result<
     written.map(drop).map_err(|error| cannot_create(&error.error))
 }
 
-/// Adds the local file to `.gitignore`, unless a line names the file already.
+/// Adds the name of the local settings file to `.gitignore`, unless a line contains it already.
 fn ignore_local_file() -> Result<(), Failure> {
     let failed =
         |error: std::io::Error| Failure::new(Exit::CannotCreate, format!("{GIT_IGNORE}: {error}"));

@@ -1,4 +1,4 @@
-//! `invite`: invitations to a team.
+//! `invite`: manages invitations to a team.
 
 use std::path::Path;
 
@@ -94,7 +94,7 @@ enum Role {
 }
 
 impl Invite {
-    /// Runs the command.
+    /// Runs the chosen subcommand of `invite`.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let resource = Resource::connect(cx, &INVITATIONS)?;
         match self.action {
@@ -131,7 +131,7 @@ impl Invite {
     }
 }
 
-/// Sends the email again, and shows the new link if there is one.
+/// Sends the invitation email again, and prints the new link if the response contains one.
 async fn resend(
     cx: &Invocation,
     resource: &Resource<'_>,

@@ -31,7 +31,7 @@ pub(crate) struct List {
 }
 
 impl List {
-    /// Runs the command.
+    /// Prints the list of secrets.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let service = cx.service()?;
         if self.all_environments {
@@ -70,7 +70,7 @@ impl List {
         Ok(Outcome::Done)
     }
 
-    /// Keeps the keys in a list of the response that match a pattern, and removes the others.
+    /// Removes from the list `field` of the response all entries whose keys match no pattern.
     fn filter(&self, response: &mut Value, field: &str) -> Result<(), Failure> {
         if self.patterns.is_empty() {
             return Ok(());
@@ -83,7 +83,7 @@ impl List {
     }
 }
 
-/// Shows `hidden` as the origin of hidden keys in tables. In JSON, the field of the service is
+/// Writes `(hidden)` as the origin of hidden keys, for tables. With JSON output, the response is
 /// unchanged.
 fn mark_hidden(response: &mut Value, in_json: bool) {
     let rows = response.get_mut("secrets").and_then(Value::as_array_mut);

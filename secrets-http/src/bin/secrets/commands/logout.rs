@@ -12,7 +12,7 @@ use crate::names;
 use crate::service::Request;
 use crate::settings::Server;
 
-/// First characters of the credential of a command-line session.
+/// Prefix of the credential of a command-line session.
 const SESSION_PREFIX: &str = "cli_";
 
 /// Options of `logout`.
@@ -24,7 +24,7 @@ pub(crate) struct Logout {
 }
 
 impl Logout {
-    /// Runs the command.
+    /// Signs out of one server or of all servers.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let signed_in = cx.credentials().origins()?;
         let origins = if self.all {
@@ -56,7 +56,8 @@ impl Logout {
     }
 }
 
-/// Revokes the session at the service. A service token stays valid, because others may use it.
+/// Revokes the session of a server at the service. A service token is not revoked, because others
+/// may use it.
 async fn revoke(cx: &Invocation, origin: &str) -> Result<(), Failure> {
     let Some(credential) = cx.credentials().get(origin)? else { return Ok(()) };
     if !credential.token.starts_with(SESSION_PREFIX) {
@@ -81,7 +82,7 @@ fn forget(cx: &Invocation, origin: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Deletes the offline copies of all servers. They are created again when they are needed.
+/// Deletes the offline copies of all servers. Copies are created again when they are needed.
 fn delete_copies(cx: &Invocation) -> Result<(), Failure> {
     let folder = cx.settings.folders.copies();
     match fs::remove_dir_all(&folder) {

@@ -1,4 +1,4 @@
-//! Commands, each in a file.
+//! Commands of the program, with one module for each command.
 
 pub(crate) mod api;
 pub(crate) mod audit;
@@ -38,7 +38,7 @@ use crate::arguments::Command;
 use crate::failure::{Failure, Outcome};
 use crate::invocation::Invocation;
 
-/// Runs a command.
+/// Runs a command and returns its result.
 pub(crate) async fn run(cx: &Invocation, command: Command) -> Result<Outcome, Failure> {
     match command {
         Command::Login(login) => login.run(cx).await,

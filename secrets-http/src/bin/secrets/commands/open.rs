@@ -15,7 +15,7 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    /// Runs the command. The address is printed too if no browser can be opened.
+    /// Opens the project's page in a browser. Prints its address if no browser can be opened.
     pub(crate) fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let server = cx.server()?.value;
         let url = match &cx.settings.project {

@@ -1,4 +1,4 @@
-//! `project`: projects.
+//! `project`: manages projects.
 
 use clap::{ArgGroup, Args, Subcommand};
 use reqwest::Method;
@@ -99,7 +99,7 @@ struct Update {
 }
 
 impl Project {
-    /// Runs the command.
+    /// Runs the chosen subcommand of `project`.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let resource = Resource::connect(cx, &PROJECTS)?;
         match self.action {

@@ -21,7 +21,7 @@ pub(crate) struct Rollback {
 }
 
 impl Rollback {
-    /// Runs the command.
+    /// Restores an earlier version of the secret.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let service = cx.service()?;
         let place = cx.place(&service).await?;

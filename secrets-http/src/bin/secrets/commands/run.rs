@@ -28,7 +28,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Runs the command.
+    /// Loads the secrets and runs the command.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let file = cx.settings.run();
         let rules = self.environment.rules(&file, cx.settings.project_folder.as_deref())?;
@@ -52,7 +52,7 @@ impl Run {
     }
 }
 
-/// Prints the number of secrets, and a warning about names that no shell can use.
+/// Prints the number of secrets, and warns about names that cannot be used as variables in a shell.
 fn announce(cx: &Invocation, place: &Place, environment: &run::Environment) {
     let secrets = environment.secrets;
     cx.output.hint(&format!("{place}: {secrets} secret{}", if secrets == 1 { "" } else { "s" }));

@@ -15,7 +15,7 @@ use crate::scan::report::ReportFormat;
 use crate::scan::{Piece, Scanner, Source, baseline, files, git, hook, report};
 use crate::settings;
 
-/// Value of `--history` without a range.
+/// Value of the option `--history` if no range of commits is given.
 const EVERYTHING: &str = "";
 
 /// Options of `scan`.
@@ -86,7 +86,7 @@ enum HookAction {
 }
 
 impl Scan {
-    /// Runs the command.
+    /// Scans and prints the report.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         if let Some(ScanCommand::Hook(Hook { action })) = &self.command {
             return action.run(cx);
@@ -134,7 +134,7 @@ impl Scan {
         }
     }
 
-    /// Scans a source to its end.
+    /// Scans all texts of a source.
     async fn read(
         &self,
         cx: &Invocation,
@@ -162,7 +162,8 @@ impl Scan {
         Ok(())
     }
 
-    /// Shows progress over the commits of the history, on a terminal.
+    /// Creates the progress bar that counts the commits of the history. It is shown only on a
+    /// terminal.
     fn progress(&self, cx: &Invocation) -> Result<ProgressBar, Failure> {
         let Some(range) = self.history.as_deref().filter(|_| cx.output.shows_progress()) else {
             return Ok(ProgressBar::hidden());
@@ -173,7 +174,7 @@ impl Scan {
             .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())))
     }
 
-    /// Writes the report, and returns the exit code.
+    /// Writes the report or the baseline, and returns the exit code.
     fn conclude(&self, cx: &Invocation, scanner: &Scanner<'_>) -> Result<Outcome, Failure> {
         let default =
             if cx.output.format.is_json() { ReportFormat::Json } else { ReportFormat::Text };
@@ -214,15 +215,15 @@ impl HookAction {
     }
 }
 
-/// Returns the path of an option, or else the path in the project file, which is relative to the
-/// folder of that file.
+/// Returns the path given by an option, or else the path in the project file. Paths in the project
+/// file are relative to its folder.
 fn chosen(cx: &Invocation, option: Option<&PathBuf>, section: Option<&PathBuf>) -> Option<PathBuf> {
     let folder = cx.settings.project_folder.as_deref().unwrap_or(Path::new(""));
     option.cloned().or_else(|| section.map(|path| folder.join(path)))
 }
 
-/// Returns the files to scan. Paths in reports are relative to the top folder of the Git work tree,
-/// or else to the folder of the project file.
+/// Returns the selection of files to scan. Paths in reports are relative to the top folder of the
+/// Git work tree, or else to the folder of the project file.
 fn selection(
     cx: &Invocation,
     section: &settings::Scan,
@@ -263,7 +264,7 @@ fn summary(scanner: &Scanner<'_>) -> String {
     parts.join(", ")
 }
 
-/// Parses a number of bytes, with the unit `k` or `m`.
+/// Parses a number of bytes with an optional unit: `k` for 1,024 or `m` for 1,048,576 bytes.
 fn size(text: &str) -> Result<u64, String> {
     let (number, unit) = match text.to_ascii_lowercase().as_str() {
         text if text.ends_with('k') => (text.trim_end_matches('k').to_owned(), 1_024),

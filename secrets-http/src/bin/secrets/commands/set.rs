@@ -12,11 +12,11 @@ use crate::changes::{Action, Change, ChangeSet};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Invocation;
 
-/// Default length of a generated value.
+/// Default length of a generated value, in characters.
 const GENERATED_LENGTH: &str = "32";
-/// Maximum length of a generated value.
+/// Maximum length of a generated value, in characters.
 const MAX_GENERATED_LENGTH: i64 = 4_096;
-/// Characters of a generated value. None of them needs quoting.
+/// Characters of which a generated value consists. None of them needs quoting in a shell.
 const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 /// Options of `set`.
@@ -55,7 +55,7 @@ struct Assignment {
 }
 
 impl Set {
-    /// Runs the command.
+    /// Creates or changes the secrets.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         self.check_combination()?;
         let service = cx.service()?;
@@ -101,7 +101,7 @@ impl Set {
         Ok(Action::Set { value, description: self.description.clone() })
     }
 
-    /// Asks for a value, or reads it from standard input.
+    /// Asks the user for the value of a key, or reads the value from standard input.
     fn asked(&self, cx: &Invocation, key: &SecretKey) -> Result<Plaintext, Failure> {
         if cx.output.is_interactive {
             return plaintext(cx.output.ask_hidden(&format!("Value of {key}"))?);
@@ -142,8 +142,8 @@ fn read_file(path: &Path) -> Result<Zeroizing<String>, Failure> {
     read_to_end(file, &name)
 }
 
-/// Reads a text that can be a value. Reads at most one byte more than the maximum size, to
-/// recognize a text that is too long.
+/// Reads a text that is to be the value of a secret. Fails if the text exceeds the maximum size of
+/// a value; at most one byte more than that is read.
 fn read_to_end(input: impl std::io::Read, name: &str) -> Result<Zeroizing<String>, Failure> {
     let mut text = Zeroizing::new(String::with_capacity(Plaintext::LIMIT + 4));
     let limit = u64::try_from(Plaintext::LIMIT).unwrap_or(u64::MAX);

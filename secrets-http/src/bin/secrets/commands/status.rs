@@ -15,7 +15,7 @@ use crate::invocation::Invocation;
 use crate::output::{date, printable};
 use crate::settings::{Server, Setting, Source};
 
-/// Time limit for asking the service about a token whose expiry is not known.
+/// Time limit for a request about a token whose expiry time is unknown.
 const SERVICE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Text that stands for a missing value.
@@ -33,7 +33,7 @@ struct Row {
     source: Option<String>,
 }
 
-/// Owner and expiry of a token, from `users/me`.
+/// Owner and expiry of a token, from the response to `users/me`.
 #[derive(Deserialize)]
 struct Me {
     email: Option<String>,
@@ -42,7 +42,7 @@ struct Me {
 }
 
 impl Status {
-    /// Runs the command.
+    /// Prints the settings and the state of the credential.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let server = cx.server().ok();
         let mut rows = settings(cx, server.as_ref());
@@ -78,7 +78,8 @@ fn settings(cx: &Invocation, server: Option<&Setting<Server>>) -> Vec<Row> {
     ]
 }
 
-/// Returns the owner, the storage and the expiry of the credential that requests to the server use.
+/// Returns rows with the owner, the storage and the expiry of the credential that requests to the
+/// server use.
 async fn session(cx: &Invocation, server: Option<&Setting<Server>>) -> Result<Vec<Row>, Failure> {
     let Some(server) = server else { return Ok(vec![Row::empty("user"), Row::empty("session")]) };
     if let Some(token) = cx.variable_token(server)? {
@@ -110,7 +111,7 @@ async fn session(cx: &Invocation, server: Option<&Setting<Server>>) -> Result<Ve
     })
 }
 
-/// Asks the service for the owner and the expiry of a token.
+/// Asks the service for the owner and the expiry of a token, and returns them as rows.
 async fn asked(
     cx: &Invocation,
     server: &Setting<Server>,
@@ -143,7 +144,7 @@ fn ending(expires_at: Option<DateTime<Utc>>) -> String {
     }
 }
 
-/// Returns the kinds of storage for credentials, and their state.
+/// Returns rows with the state of the keychain, and with the servers that have a stored credential.
 fn stores(cx: &Invocation) -> Result<Vec<Row>, Failure> {
     let file = cx.credentials();
     let keychain =

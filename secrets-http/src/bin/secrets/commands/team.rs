@@ -1,4 +1,4 @@
-//! `team`: teams, and the option that selects a team.
+//! `team`: manages teams. Also contains the option with which other commands select a team.
 
 use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
@@ -72,14 +72,14 @@ struct ProjectTeam {
 }
 
 impl TeamOption {
-    /// Returns the ID of the team that the option names; `None` without the option.
+    /// Returns the ID of the team given with `--team`; `None` without this option.
     pub(crate) async fn named(&self, service: &Service) -> Result<Option<String>, Failure> {
         let Some(name) = &self.team else { return Ok(None) };
         resource::id(&TEAMS, &service.value(&["teams"]).await?, name).map(Some)
     }
 
-    /// Returns the ID of the team that the option names, or else of the project's team or the
-    /// user's only team.
+    /// Returns the ID of the team given with `--team`, or else of the project's team, or else of
+    /// the user's only team. Fails if the user has several teams.
     pub(crate) async fn id(&self, cx: &Invocation, service: &Service) -> Result<String, Failure> {
         if let Some(id) = self.named(service).await? {
             return Ok(id);
@@ -97,7 +97,7 @@ impl TeamOption {
 }
 
 impl Team {
-    /// Runs the command.
+    /// Runs the chosen subcommand of `team`.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let resource = Resource::connect(cx, &TEAMS)?;
         match self.action {
@@ -115,7 +115,7 @@ impl Team {
     }
 }
 
-/// Prints a line for each resource. With JSON, prints the response unchanged.
+/// Prints one line for each limited resource. With JSON output, prints the response unchanged.
 fn print_usage(cx: &Invocation, response: &Value) -> Result<Outcome, Failure> {
     if cx.output.format.is_json() {
         cx.output.json(response)?;

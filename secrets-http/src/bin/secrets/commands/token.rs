@@ -1,4 +1,4 @@
-//! `token`: service tokens.
+//! `token`: manages service tokens.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -129,7 +129,7 @@ struct NewToken {
 }
 
 impl Token {
-    /// Runs the command.
+    /// Runs the chosen subcommand of `token`.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let resource = Resource::connect(cx, &TOKENS)?;
         match self.action {
@@ -163,8 +163,8 @@ impl Token {
 }
 
 impl Create {
-    /// Returns the request for the token. Without options, the scope is the project and environment
-    /// of the settings.
+    /// Returns the body of the request that creates the token. By default, the token is for the
+    /// project and environment of the settings.
     async fn body(self, cx: &Invocation, resource: &Resource<'_>) -> Result<NewToken, Failure> {
         let given = |names: Vec<String>| Some(names).filter(|names| !names.is_empty());
         let is_default = !self.all_projects && self.projects.is_empty();
@@ -192,14 +192,15 @@ impl Create {
 }
 
 impl Out {
-    /// Creates the file before the token is created, so that no token is lost if the file cannot be
-    /// created.
+    /// Prepares the file for the token's text, if `--out` is given. This is done before the token
+    /// is created, so that no token is lost if the file cannot be created.
     fn file(&self) -> Result<Option<NewFile>, Failure> {
         self.out.as_deref().map(|path| NewFile::create(path, false)).transpose()
     }
 }
 
-/// Prints the text of a token, or writes the text to a file and prints the other fields.
+/// Prints the text of a token. With a file, writes the text to the file and prints the other fields
+/// of the token.
 fn print(cx: &Invocation, mut token: Value, file: Option<NewFile>) -> Result<Outcome, Failure> {
     let (name, id) = (cell(&token, "name"), cell(&token, "id"));
     if file.is_none() && cx.output.format == OutputFormat::Json {

@@ -22,7 +22,7 @@ pub(crate) struct Unset {
 }
 
 impl Unset {
-    /// Runs the command.
+    /// Deletes the secrets, or hides their keys.
     pub(crate) async fn run(mut self, cx: &Invocation) -> Result<Outcome, Failure> {
         self.keys.sort();
         self.keys.dedup();
@@ -55,7 +55,8 @@ impl Unset {
         Ok(Outcome::Done)
     }
 
-    /// Fails if the environment itself does not hold the key, unless the key is to be hidden.
+    /// Fails if the environment itself does not have the secret. With `--hide`, an inherited secret
+    /// is accepted too.
     fn check(&self, key: &str, place: &Place, cell: Option<&Cell>) -> Result<(), Failure> {
         let reason = match cell {
             None => "secret not found".to_owned(),
@@ -69,8 +70,8 @@ impl Unset {
         Err(Failure::new(Exit::NotFound, format!("{key}: {reason} ({place})")))
     }
 
-    /// Prints the inherited values that would become effective, and asks whether to hide the keys
-    /// instead.
+    /// Prints the inherited values that would become effective after the deletion, and asks whether
+    /// to hide the keys instead.
     fn offers_hiding(&self, cx: &Invocation, cells: &[(&str, &Cell)]) -> Result<bool, Failure> {
         let mut shows_again = false;
         for (key, cell) in cells {

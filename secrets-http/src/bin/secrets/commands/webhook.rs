@@ -1,4 +1,4 @@
-//! `webhook`: webhooks of a rotation.
+//! `webhook`: manages the webhooks of a rotation.
 
 use clap::{Args, Subcommand};
 use secrets_core::model::rotations::WebhookEvent;
@@ -110,7 +110,7 @@ struct NewWebhook {
 }
 
 impl Webhook {
-    /// Runs the command.
+    /// Runs the chosen subcommand of `webhook`.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let webhooks = Resource::connect(cx, &WEBHOOKS)?;
         let place = cx.place(&webhooks.service).await?;
@@ -146,7 +146,7 @@ impl Webhook {
 }
 
 impl One {
-    /// Returns the resource of the deliveries, and the ID of the webhook.
+    /// Returns the resource for deliveries, and the ID of the webhook that the command line names.
     async fn connect<'a>(
         &self,
         cx: &'a Invocation,
@@ -158,7 +158,8 @@ impl One {
         Ok((Resource::connect(cx, &DELIVERIES)?, id))
     }
 
-    /// Returns the path of the webhook below the environment, followed by the segments `rest`.
+    /// Returns the path of the webhook with this ID below the environment, followed by the segments
+    /// `rest`.
     fn path<'a>(&'a self, id: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
         let mut path = vec!["rotations", self.rotation.as_str(), "webhooks", id];
         path.extend(rest);

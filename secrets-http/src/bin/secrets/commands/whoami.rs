@@ -23,7 +23,7 @@ const FIELDS: [Column; 7] = [
 pub(crate) struct Whoami {}
 
 impl Whoami {
-    /// Runs the command.
+    /// Prints the user or the service token to which the credential belongs.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let service = cx.service()?;
         let mut response: Value = service.value(&["users", "me"]).await?;

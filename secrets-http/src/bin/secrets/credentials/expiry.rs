@@ -1,11 +1,11 @@
-//! Warning before a session ends.
+//! Warning that a session ends soon.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// Time before the end of a session at which a warning begins to be shown.
+/// Time before the end of a session from which a warning is shown.
 const WARNING_PERIOD: TimeDelta = TimeDelta::days(3);
 
-/// True if a session has not ended, but ends within three days.
+/// True if a session has not ended yet, but ends within the next three days.
 pub(crate) fn ends_soon(expires_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> bool {
     expires_at.is_some_and(|end| now < end && end - now <= WARNING_PERIOD)
 }

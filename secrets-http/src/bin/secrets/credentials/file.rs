@@ -16,7 +16,7 @@ use crate::settings::Folders;
 const FILE_NAME: &str = "credentials.toml";
 const LOCK_NAME: &str = "credentials.lock";
 
-/// Maximum wait for another process that is changing the file.
+/// Maximum time to wait while another process is changing the file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -26,7 +26,8 @@ pub(crate) struct CredentialFile {
     folder: PathBuf,
 }
 
-/// Entry of one origin. The token and the private key are absent if the keychain holds them.
+/// Entry of one origin in the file. The token and the private key are absent if the keychain holds
+/// them.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) store: StoreKind,
@@ -60,7 +61,7 @@ impl Entry {
 }
 
 impl CredentialFile {
-    /// Names the file in the folder for data.
+    /// Returns the file in the data folder. The file need not exist.
     pub(crate) fn of(folders: &Folders) -> Self {
         Self { folder: folders.data.clone() }
     }
@@ -70,13 +71,13 @@ impl CredentialFile {
         self.folder.join(FILE_NAME)
     }
 
-    /// Lists the origins, in alphabetical order.
+    /// Returns the origins that have an entry, in alphabetical order.
     pub(crate) fn origins(&self) -> Result<Vec<String>, Failure> {
         Ok(self.read()?.into_keys().collect())
     }
 
-    /// Returns the kind of storage of an origin's credential, and its metadata, without a request
-    /// to the keychain.
+    /// Returns the kind of storage of an origin's credential, and its metadata. The keychain is not
+    /// accessed.
     pub(crate) fn metadata(
         &self,
         origin: &str,
@@ -89,8 +90,8 @@ impl CredentialFile {
         Ok(self.read()?.remove(origin))
     }
 
-    /// Changes the entry of an origin and returns the earlier entry. `None` removes the entry.
-    /// Concurrent changes by several processes are all kept.
+    /// Replaces the entry of an origin and returns the earlier entry. If `entry` is `None`, the
+    /// entry is removed. Concurrent changes by several processes are all kept.
     pub(super) fn set(&self, origin: &str, entry: Option<Entry>) -> Result<Option<Entry>, Failure> {
         create_private_folder(&self.folder).map_err(|error| self.unusable(&error))?;
         let _lock = self.lock()?;
@@ -124,7 +125,8 @@ impl CredentialFile {
         })
     }
 
-    /// Writes a new file and renames it, so that a crash leaves the old file or the new one.
+    /// Writes the new content to a temporary file, which is then renamed, so that a crash leaves
+    /// either the old or the new content.
     fn replace(&self, text: &str) -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         file.write_all(text.as_bytes())?;

@@ -14,20 +14,21 @@ use zeroize::Zeroizing;
 
 use super::{Credential, CredentialMetadata, KeychainError};
 
-/// Service name of the entries. The user name of an entry is the origin.
+/// Service name of this program's entries in the keychain. The user name of an entry is the origin
+/// of the server.
 const SERVICE: &str = "secrets";
 
-/// Time limit for a request.
+/// Time limit for a request to the keychain.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Contents of an entry.
+/// Contents of a keychain entry.
 #[derive(Serialize, Deserialize)]
 struct Contents {
     token: Zeroizing<String>,
     private_key: Option<Zeroizing<String>>,
 }
 
-/// Checks that the keychain answers and is unlocked.
+/// Checks that the keychain responds and is unlocked.
 pub(super) fn check() -> Result<(), KeychainError> {
     ask("", |_| Ok(()))
 }
@@ -60,8 +61,8 @@ pub(super) fn delete(origin: &str) -> Result<(), KeychainError> {
     }
 }
 
-/// Sends a request about the entry of an origin, in a separate thread. At the time limit, the
-/// thread is abandoned.
+/// Sends a request about the keychain entry of an origin, in a separate thread. When the time limit
+/// is reached, the thread is abandoned.
 fn ask<T: Send + 'static>(
     origin: &str,
     request: impl FnOnce(&Entry) -> keyring::v1::Result<T> + Send + 'static,
@@ -85,8 +86,8 @@ fn ask<T: Send + 'static>(
 }
 
 impl From<keyring::v1::Error> for KeychainError {
-    /// Converts an error. The texts of unknown errors are not used, because they may contain the
-    /// secret.
+    /// Converts an error of the keychain library. The texts of unknown errors are not used, because
+    /// they may contain the secret.
     fn from(error: keyring::v1::Error) -> Self {
         match error {
             keyring::v1::Error::NoEntry => Self::NoEntry,
@@ -96,7 +97,7 @@ impl From<keyring::v1::Error> for KeychainError {
     }
 }
 
-/// Check that a request would not show a prompt to unlock the Secret Service.
+/// Check that the Secret Service is unlocked, so that a request does not show a prompt to the user.
 #[cfg(all(unix, not(target_os = "macos")))]
 mod lock {
     use std::collections::HashMap;
@@ -121,7 +122,8 @@ mod lock {
     }
 }
 
-/// Check of other systems, which unlock the keychain when the user signs in to the desktop.
+/// Substitute on other systems, which unlock the keychain when the user signs in to the desktop.
+/// Nothing is checked.
 #[cfg(not(all(unix, not(target_os = "macos"))))]
 mod lock {
     pub(super) fn check(_origin: &str) -> Result<(), super::KeychainError> {

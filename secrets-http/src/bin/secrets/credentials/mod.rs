@@ -1,8 +1,8 @@
 //! Stored credentials, one for each origin (scheme, host and port).
 //!
 //! The file `credentials.toml` has an entry for each origin. The entry contains the credential, or
-//! refers to the keychain of the operating system. So the keychain is accessed only when it has the
-//! credential.
+//! refers to the keychain of the operating system. The keychain is accessed only if the entry
+//! refers to it.
 
 mod expiry;
 mod file;
@@ -28,15 +28,15 @@ use crate::failure::Failure;
 /// Credential of a server, with the keys that belong to it.
 #[derive(Clone)]
 pub(crate) struct Credential {
-    /// Session credential, service token or token of the identity provider.
+    /// Credential of a command-line session, service token, or token of the identity provider.
     pub(crate) token: Zeroizing<String>,
-    /// Facts about the credential that are not secret.
+    /// Non-secret information about the credential.
     pub(crate) metadata: CredentialMetadata,
     /// Private key that opens offline copies (`scbx_…`).
     pub(crate) private_key: Option<Zeroizing<String>>,
 }
 
-/// Facts about a credential that are not secret.
+/// Non-secret information about a credential.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct CredentialMetadata {
     /// Address of the service, with its path prefix.
@@ -45,7 +45,8 @@ pub(crate) struct CredentialMetadata {
     pub(crate) user: Option<String>,
     /// Expiry time of the credential, if it is known.
     pub(crate) expires_at: Option<DateTime<Utc>>,
-    /// Signer of bundles, as the service reported it at the sign-in.
+    /// Public key of the service's bundle signer, as the service reported it when the user signed
+    /// in.
     pub(crate) signer: Option<String>,
 }
 
@@ -55,7 +56,7 @@ pub(crate) struct CredentialMetadata {
 pub(crate) enum StoreKind {
     /// Keychain of the operating system.
     Keychain,
-    /// The file itself, readable by its owner only.
+    /// The file `credentials.toml` itself, readable by its owner only.
     File,
 }
 
@@ -71,14 +72,14 @@ pub(crate) enum StoreChoice {
     File,
 }
 
-/// Place where a credential was stored.
+/// Place where a credential was stored, with the reason if it is a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// Keychain.
+    /// Stored in the keychain.
     Keychain,
-    /// File, as the user chose.
+    /// Stored in a file, because the user has chosen the file.
     File,
-    /// File, because the keychain cannot be used.
+    /// Stored in a file, because the keychain cannot be used.
     FileBecause(KeychainError),
 }
 
@@ -86,17 +87,17 @@ pub(crate) enum Stored {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(feature = "keychain"), expect(dead_code, reason = "only NotBuilt is possible"))]
 pub(crate) enum KeychainError {
-    /// No keychain, or no default collection in the keychain.
+    /// There is no keychain, or the keychain has no default collection.
     Absent,
-    /// Locked keychain.
+    /// The keychain is locked.
     Locked,
-    /// No response of the keychain within the time limit.
+    /// The keychain has not responded within the time limit.
     NoAnswer,
-    /// No entry for the origin in the keychain.
+    /// The keychain has no entry for the origin.
     NoEntry,
-    /// Request refused by the keychain.
+    /// The keychain has refused the request.
     Refused,
-    /// Build without support for keychains.
+    /// This program was built without support for keychains.
     #[cfg_attr(feature = "keychain", expect(dead_code, reason = "of other builds"))]
     NotBuilt,
 }
@@ -136,7 +137,8 @@ impl CredentialFile {
         }
     }
 
-    /// Stores the credential of an origin in the chosen place, and removes an earlier one.
+    /// Stores the credential of an origin in the chosen place, and removes an earlier credential of
+    /// this origin.
     pub(crate) fn put(
         &self,
         origin: &str,
@@ -159,8 +161,8 @@ impl CredentialFile {
         Ok(stored)
     }
 
-    /// Deletes the credential of an origin. If the keychain refuses, the credential remains there
-    /// without being used, and the keychain's error is returned.
+    /// Deletes the credential of an origin. If the keychain refuses the deletion, the credential
+    /// remains in the keychain but is no longer used, and the inner result is the keychain's error.
     pub(crate) fn forget(&self, origin: &str) -> Result<Result<(), KeychainError>, Failure> {
         let previous = self.set(origin, None)?;
         Ok(remove_from_keychain(origin, previous))

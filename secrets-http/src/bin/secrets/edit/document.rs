@@ -1,7 +1,8 @@
 //! Secrets as a dotenv document: assignments, with descriptions as comments directly above them.
 //!
-//! The text is read by `secrets_core::formats::dotenv`, one assignment at a time. Marks are
-//! comments that this program inserts above lines with a problem; reading the document skips them.
+//! The assignments are parsed one by one with `secrets_core::formats::dotenv`. Marks are comments
+//! that this program inserts above lines with a problem; they are skipped when the document is
+//! read.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -15,13 +16,13 @@ use super::Environment;
 use crate::output::printable;
 use crate::secret_list::Secret;
 
-/// Start of a mark.
+/// First characters of a mark: a comment about a problem, above the line that has the problem.
 const MARK: &str = "#! secrets: ";
-/// Maximum size of an assignment in bytes: a value in which every character is escaped, and its
-/// key.
+/// Maximum size of an assignment in bytes: the key, and a value in which every character is
+/// escaped.
 const MAX_ASSIGNMENT: usize = 3 * Plaintext::LIMIT;
 
-/// Secret in the document.
+/// Secret in the edited document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// Secret key.
@@ -30,7 +31,7 @@ pub(crate) struct Entry {
     pub(crate) value: Plaintext,
     /// Description; empty if there is none.
     pub(crate) description: String,
-    /// Mark above the entry.
+    /// Comment about a problem that is inserted above the secret, if there is a problem.
     pub(crate) mark: Option<String>,
 }
 
@@ -39,7 +40,7 @@ pub(crate) struct Entry {
 pub(crate) struct Problem {
     /// Line number, starting at 1.
     pub(crate) line: usize,
-    /// Violated rule.
+    /// Rule that the line violates.
     pub(crate) rule: String,
 }
 
@@ -50,7 +51,7 @@ impl From<&Secret> for Entry {
     }
 }
 
-/// Writes a document. Writing to a `String` cannot fail.
+/// Returns the text of a document with these entries.
 pub(crate) fn write(environment: &Environment, entries: &[Entry]) -> Zeroizing<String> {
     let size = |entry: &Entry| 2 * entry.value.reveal().len() + entry.description.len() + 600;
     let room = entries.iter().map(size).sum::<usize>() + 100 * environment.others.len() + 600;
@@ -90,8 +91,8 @@ fn write_entry(text: &mut String, entry: &Entry) {
     text.push('\n');
 }
 
-/// Writes a quoted value that is read back unchanged, even after an editor has removed spaces at
-/// the ends of lines.
+/// Appends a value in quotes, escaped so that it is read back unchanged, even after an editor has
+/// removed spaces at the ends of lines.
 fn push_quoted(text: &mut String, value: &str) {
     if !value.contains(['\'', '\n', '\r']) {
         text.push('\'');
@@ -112,7 +113,7 @@ fn push_quoted(text: &mut String, value: &str) {
     text.push('"');
 }
 
-/// Reads a document.
+/// Parses the edited document. Fails at the first invalid line.
 pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, Problem> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (mut entries, mut keys) = (Vec::new(), BTreeSet::new());
@@ -141,8 +142,8 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, Problem> {
     Ok(entries)
 }
 
-/// Reads the assignment at the start of a text. Returns its length including line breaks, the key
-/// and the value.
+/// Parses the assignment at the start of `text`. Returns its length in bytes including line breaks,
+/// the key and the value.
 fn assignment(text: &str, line: usize) -> Result<(usize, SecretKey, Plaintext), Problem> {
     let mut end = 0;
     for part in text.split_inclusive('\n') {
@@ -169,7 +170,7 @@ fn assignment(text: &str, line: usize) -> Result<(usize, SecretKey, Plaintext), 
     Err(Problem { line, rule: "must be KEY=value".to_owned() })
 }
 
-/// Inserts a mark above an invalid line.
+/// Inserts a mark with the violated rule above the invalid line.
 pub(crate) fn with_mark(text: &str, problem: &Problem) -> Zeroizing<String> {
     let mut marked = Zeroizing::new(String::with_capacity(text.len() + 600));
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
@@ -181,7 +182,7 @@ pub(crate) fn with_mark(text: &str, problem: &Problem) -> Zeroizing<String> {
     marked
 }
 
-/// Removes all marks.
+/// Removes all marks from the text.
 pub(crate) fn without_marks(text: &str) -> Zeroizing<String> {
     let mut clean = Zeroizing::new(String::with_capacity(text.len()));
     for line in text.split_inclusive('\n').filter(|line| !line.starts_with(MARK)) {
@@ -190,7 +191,8 @@ pub(crate) fn without_marks(text: &str) -> Zeroizing<String> {
     clean
 }
 
-/// Returns a description as it would be read back: without spaces at the ends of lines.
+/// Returns a description as it would be read from the document: without spaces at the ends of
+/// lines.
 fn normalized(description: &str) -> String {
     let lines: Vec<_> = description.trim().lines().map(str::trim_end).collect();
     lines.join("\n")

@@ -1,4 +1,4 @@
-//! Editor of the user.
+//! Text editor of the user.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -9,7 +9,8 @@ use tokio::sync::oneshot;
 use crate::failure::{Exit, Failure};
 use crate::settings::Variables;
 
-/// Editors that open a window and return at once, each with the options that make them wait.
+/// Editors that open a window and return immediately, each with the options that make them wait
+/// until the file is closed.
 const WINDOWED: [(&str, &[&str]); 19] = [
     ("atom", &["--wait", "-w"]),
     ("bbedit", &["--wait", "-w"]),
@@ -32,14 +33,14 @@ const WINDOWED: [(&str, &[&str]); 19] = [
     ("zed", &["--wait", "-w"]),
 ];
 
-/// Arguments with which Vim does not copy the text to other files (swap, history, backup, undo).
+/// Arguments that prevent Vim from copying the text to other files (swap, history, backup, undo).
 const VIM_ARGUMENTS: [&str; 5] =
     ["-n", "-i", "NONE", "-c", "set noundofile nobackup nowritebackup"];
 
-/// Variables that name the editor.
+/// Environment variables that name the editor, in the order in which they are tried.
 const VARIABLES: [&str; 3] = ["SECRETS_EDITOR", "VISUAL", "EDITOR"];
 
-/// Editor with its arguments.
+/// Command that starts the editor: program and arguments.
 #[derive(Debug)]
 pub(crate) struct Editor {
     words: Vec<String>,
@@ -47,7 +48,7 @@ pub(crate) struct Editor {
 }
 
 impl Editor {
-    /// Finds the editor that a variable names, or else `vi`.
+    /// Returns the editor that an environment variable names, or else `vi`.
     pub(crate) fn find(variables: Variables) -> Result<Self, Failure> {
         for name in VARIABLES {
             let Some(text) = variables.get(name)? else { continue };
@@ -66,8 +67,8 @@ impl Editor {
         self.is_open.get()
     }
 
-    /// Opens a file and waits until the editor ends. An editor that is still running when the
-    /// future is dropped is terminated.
+    /// Opens a file in the editor and waits until the editor ends. If the future is dropped before,
+    /// the editor is terminated.
     pub(crate) async fn edit(&self, path: &Path) -> Result<(), Failure> {
         let mut child = self.command(path).spawn().map_err(|error| {
             let message = format!("{}: {error}; SECRETS_EDITOR names an editor", self.words[0]);
@@ -99,13 +100,14 @@ impl Editor {
         command
     }
 
-    /// Returns the file name of the program.
+    /// Returns the file name of the editor's program.
     fn name(&self) -> &str {
         let path = Path::new(&self.words[0]);
         path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
-    /// Fails if the editor would return before the file is saved.
+    /// Fails if the editor would return before the user has saved the file. `variable` names the
+    /// environment variable with the editor, for the message.
     fn check_waits(&self, variable: &str) -> Result<(), Failure> {
         let (name, arguments) = (self.name(), &self.words[1..]);
         let has = |flag: &str| arguments.iter().any(|argument| argument == flag);

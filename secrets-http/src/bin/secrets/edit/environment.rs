@@ -1,4 +1,4 @@
-//! Secrets of an environment at the time when editing begins.
+//! Secrets of an environment, as they were when the user began to edit them.
 
 use secrets_core::model::SecretKey;
 
@@ -8,7 +8,7 @@ use crate::invocation::Place;
 use crate::secret_list::{self, Secret};
 use crate::service::Service;
 
-/// Note for a hidden key.
+/// Note about a key that the environment hides.
 const HIDDEN: &str = "hidden";
 
 /// Secrets of an environment at a point in time.
@@ -18,7 +18,7 @@ pub(crate) struct Environment {
     pub(crate) place: Place,
     /// Secrets that the environment holds itself.
     pub(crate) own: Vec<Secret>,
-    /// Inherited and hidden keys, each with a note about its origin.
+    /// Keys that the environment inherits or hides, each with a note about its origin.
     pub(crate) others: Vec<(SecretKey, String)>,
 }
 
@@ -53,7 +53,7 @@ impl Environment {
         self.others.iter().any(|(other, note)| other == key && note == HIDDEN)
     }
 
-    /// Returns the entries of the document.
+    /// Returns the entries of the document: the secrets that the environment holds itself.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         self.own.iter().map(Entry::from).collect()
     }

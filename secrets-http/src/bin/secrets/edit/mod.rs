@@ -1,5 +1,6 @@
-//! Editing an environment as a text file: the document, the private file that holds the text while
-//! the editor runs, the editor, and the changes between the environment and the edited text.
+//! Editing the secrets of an environment as a text file. The modules contain the document, the
+//! private file that holds the text while the editor runs, the editor, and the changes between the
+//! environment and the edited text.
 
 pub(crate) mod document;
 mod editor;

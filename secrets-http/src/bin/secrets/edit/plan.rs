@@ -6,7 +6,7 @@ use crate::changes::{Action, Change};
 use crate::secret_list::Secret;
 
 /// Returns the changes that turn the environment into the entries of the document. Each change
-/// expects the version that was loaded.
+/// expects the version that the secret had when it was loaded.
 pub(crate) fn changes(environment: &Environment, entries: &[Entry]) -> Vec<Change> {
     let change = |key: &str, action: Action, version: u32| Change {
         environment: environment.place.environment.clone(),
@@ -46,8 +46,9 @@ fn action(own: Option<&Entry>, entry: &Entry) -> Option<Action> {
     }
 }
 
-/// Applies the edits of a document to the environment as it is now, after a conflict. An entry gets
-/// a mark if others have changed its secret meanwhile.
+/// Applies the user's edits (the differences between `before` and `entries`) to the environment as
+/// it is now, after a conflict. An entry gets a mark if others have changed the same secret in the
+/// meantime.
 pub(crate) fn merge(before: &Environment, now: &Environment, entries: &[Entry]) -> Vec<Entry> {
     let version = |environment: &Environment, entry: &Entry| {
         environment.own(&entry.key).map(|secret| secret.version)

@@ -1,5 +1,5 @@
-//! File that an editor opens, in a private folder. The folder is in memory if the system has a file
-//! system in memory.
+//! Private file that an editor opens. It is in a private folder, which is in memory if the system
+//! has a file system in memory.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -70,8 +70,8 @@ impl Drop for PrivateFile {
     }
 }
 
-/// Creates the folder in the first place that works: the user's file system in memory, the common
-/// one, or the folder for temporary files.
+/// Creates the private folder in the first place that works: the user's file system in memory, the
+/// system's file system in memory, or the folder for temporary files.
 fn folder(cx: &Invocation) -> Result<TempDir, Failure> {
     let runtime = cx.settings.variables.get("XDG_RUNTIME_DIR")?.map(PathBuf::from);
     let in_memory = runtime.into_iter().chain([PathBuf::from("/dev/shm")]);

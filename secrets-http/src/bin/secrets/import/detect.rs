@@ -57,7 +57,7 @@ fn by_name(path: &Path) -> Option<Source> {
     }
 }
 
-/// Returns the format indicated by the first line that is neither empty nor a comment.
+/// Returns the file format indicated by the first line that is neither empty nor a comment.
 fn by_first_line(text: &str) -> Source {
     let mut lines = text.lines().map(str::trim);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();

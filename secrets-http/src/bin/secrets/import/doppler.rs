@@ -4,10 +4,10 @@ use secrets_core::formats::Form;
 
 use super::{Found, by_core};
 
-/// Names that Doppler adds to every download.
+/// Names that Doppler adds to every download. They are not secrets of the user.
 const ADDED: [&str; 3] = ["DOPPLER_CONFIG", "DOPPLER_ENVIRONMENT", "DOPPLER_PROJECT"];
 
-/// Reads the object without the names that Doppler adds.
+/// Reads the JSON object, without the names that Doppler adds.
 pub(super) fn read(text: &str) -> Result<Found, String> {
     let mut found = by_core(Form::Json, text)?;
     let is_added = |name: &str| ADDED.contains(&name);

@@ -9,9 +9,11 @@ use zeroize::Zeroizing;
 
 use super::{Entry, Found};
 
-/// Maximum size of a manifest: a Secret has at most 1 MiB of values, in base64.
+/// Maximum size of a manifest, in bytes. Kubernetes limits the values of a Secret to 1 MiB, before
+/// base64.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
-/// Maximum number of opening brackets. Many nested brackets take the YAML library a long time.
+/// Maximum number of opening brackets in a manifest. The YAML library takes a long time to parse
+/// many nested brackets.
 const MAX_BRACKETS: usize = 256;
 
 #[derive(Deserialize)]
@@ -24,7 +26,7 @@ struct Manifest {
     string_data: BTreeMap<String, String>,
 }
 
-/// Reads `data` and `stringData` of one manifest.
+/// Reads the fields `data` and `stringData` of a manifest with one Secret.
 pub(super) fn read(text: &str) -> Result<Found, String> {
     let brackets = text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
     if text.len() > MAX_BYTES || brackets > MAX_BRACKETS {

@@ -1,8 +1,8 @@
-//! Secrets from files, and from exports of other secrets managers.
+//! Reading secrets from files, and from exports of other secrets managers.
 //!
-//! Dotenv, JSON and YAML are read by `secrets_core::formats`, as in the service. Each other source
-//! has a file in this module. Exports of other secrets managers are written by their own programs,
-//! so that their credentials never pass through this program.
+//! Dotenv, JSON and YAML are read by `secrets_core::formats`, as in the service. Each other format
+//! has a file in this module. The user exports secrets from another secrets manager with that
+//! manager's own program, so that its credentials never pass through this program.
 
 mod bws;
 mod csv;
@@ -31,7 +31,7 @@ use zeroize::Zeroizing;
 
 use crate::failure::{Exit, Failure};
 
-/// Maximum size of a file, in bytes.
+/// Maximum size of an imported file, in bytes.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Format of a file, or program that has written the file.
@@ -74,12 +74,12 @@ pub(crate) enum Source {
     Sops,
 }
 
-/// Options for reading some of the sources.
+/// Options for reading that apply to some of the formats.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ReadOptions {
-    /// Convert numbers and booleans to text.
+    /// True to convert numbers and booleans to text.
     pub(crate) stringify: bool,
-    /// Include inherited secrets.
+    /// True to include inherited secrets.
     pub(crate) flatten: bool,
 }
 
@@ -88,22 +88,22 @@ pub(crate) struct ReadOptions {
 pub(crate) struct Found {
     /// Entries in the order of the file.
     pub(crate) entries: Vec<Entry>,
-    /// Messages about skipped parts of the file.
+    /// Messages about parts of the file that were skipped.
     pub(crate) notes: Vec<String>,
 }
 
 /// Secret in a file.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Name, which may not be a valid key.
+    /// Name in the file. It may not be a valid secret key.
     pub(crate) name: String,
-    /// Value, or the violated rule.
+    /// Value, or the rule that the value violates.
     pub(crate) value: Result<Plaintext, String>,
     /// Description.
     pub(crate) description: Option<String>,
 }
 
-/// Reads a file, or standard input for `-`.
+/// Reads the secrets in a file, or in standard input for the path `-`.
 pub(crate) fn read_file(
     path: &Path,
     source: Source,
@@ -160,7 +160,7 @@ impl Source {
 }
 
 impl Found {
-    /// Refuses each entry that has the same name as an earlier entry.
+    /// Marks an entry as invalid if an earlier entry has the same name.
     fn refuse_duplicates(&mut self) {
         let mut names = BTreeSet::new();
         for entry in &mut self.entries {
@@ -170,7 +170,8 @@ impl Found {
         }
     }
 
-    /// Adds a message about these skipped entries, if there are any.
+    /// Adds a message that these entries were skipped for a reason. Adds nothing if `names` is
+    /// empty.
     fn note_skipped(&mut self, names: &[String], reason: &str) {
         if !names.is_empty() {
             self.notes.push(format!("skipped {reason}: {}", names.join(", ")));
@@ -185,8 +186,8 @@ impl Entry {
         Self { name: name.into(), value, description: None }
     }
 
-    /// Creates an entry with a JSON value, which must be a text, or a number or a boolean that
-    /// `stringify` converts.
+    /// Creates an entry from a JSON value. The value must be a text; with `stringify`, numbers and
+    /// booleans are converted to text.
     fn json(name: &str, value: &Value, stringify: bool) -> Self {
         match value {
             Value::String(text) => Self::text(name, text),
@@ -198,14 +199,14 @@ impl Entry {
         }
     }
 
-    /// Adds a description, unless the text is empty.
+    /// Sets the description of the entry, unless the text is empty.
     fn described(mut self, description: Option<String>) -> Self {
         self.description = description.filter(|text| !text.trim().is_empty());
         self
     }
 }
 
-/// Reads a text in a format that the service also reads.
+/// Reads a text in a format that the service also reads, with the parser of `secrets-core`.
 fn by_core(form: Form, text: &str) -> Result<Found, String> {
     let secrets = form.read(text, "file").map_err(|error| match error {
         Error::Invalid(fields) => {
@@ -226,7 +227,8 @@ fn by_core(form: Form, text: &str) -> Result<Found, String> {
     Ok(Found { entries: secrets.into_iter().map(entry).collect(), notes: Vec::new() })
 }
 
-/// Parses a JSON document. The error contains a position, and no part of the document.
+/// Parses a JSON document. The error message contains a position, and no part of the document.
+/// `shape` describes the expected structure.
 fn json<T: DeserializeOwned>(text: &str, shape: &str) -> Result<T, String> {
     serde_json::from_str(text)
         .map_err(|error| format!("line {}: must be {shape}", error.line().max(1)))

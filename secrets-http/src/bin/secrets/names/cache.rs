@@ -1,4 +1,4 @@
-//! File with names for completion. It never contains values.
+//! Cache file with names for shell completion. It never contains values.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,16 +12,16 @@ use serde::{Deserialize, Serialize};
 use crate::credentials::create_private_folder;
 use crate::settings::Folders;
 
-/// Maximum age of names that are used without asking the service.
+/// Maximum age of cached names that are used without asking the service.
 const MAX_AGE: TimeDelta = TimeDelta::minutes(10);
 
-/// Maximum age of names that are used if the service does not respond.
+/// Maximum age of cached names that are used if the service does not respond.
 const MAX_KEPT_AGE: TimeDelta = TimeDelta::days(1);
 
-/// Maximum number of names in a list.
+/// Maximum number of names in a cached list.
 const MAX_NAMES: usize = 10_000;
 
-/// Names in a list, and the time when they were loaded.
+/// Names in a cached list, and the time when they were loaded.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Known {
     pub(super) names: Vec<String>,
@@ -40,12 +40,13 @@ impl Known {
     }
 }
 
-/// Loads the names of a list.
+/// Loads the names of the list with the cache key `list`.
 pub(super) fn names(folders: &Folders, list: &str) -> Option<Known> {
     read(folders)?.remove(list)
 }
 
-/// Stores the names of a list. Errors are ignored, because the service can be asked again.
+/// Stores the names of a list in the cache file. Errors are ignored, because the service can be
+/// asked again.
 pub(super) fn keep(folders: &Folders, list: String, mut names: Vec<String>) {
     let mut lists = read(folders).unwrap_or_default();
     lists.retain(|_, known| known.age() <= MAX_KEPT_AGE);
@@ -54,7 +55,7 @@ pub(super) fn keep(folders: &Folders, list: String, mut names: Vec<String>) {
     let _ = write(folders, &lists);
 }
 
-/// Deletes the file.
+/// Deletes the cache file.
 pub(crate) fn forget(folders: &Folders) {
     // A file that does not exist needs no deletion.
     let _ = fs::remove_file(path(folders));
@@ -68,7 +69,7 @@ fn read(folders: &Folders) -> Option<Lists> {
     serde_json::from_slice(&fs::read(path(folders)).ok()?).ok()
 }
 
-/// Writes a new file, readable by its owner only, and renames it.
+/// Writes the cache file, readable by its owner only, to a temporary file which is then renamed.
 fn write(folders: &Folders, lists: &Lists) -> std::io::Result<()> {
     create_private_folder(&folders.cache)?;
     let mut file = tempfile::NamedTempFile::new_in(&folders.cache)?;

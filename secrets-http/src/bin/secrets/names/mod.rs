@@ -1,7 +1,7 @@
 //! Names of projects, environments and secrets, for completion in a shell.
 //!
 //! The names are kept for ten minutes in a file in the cache folder. Completion prints no errors:
-//! if the service does not respond in time, the names in the file are offered, or none.
+//! if the service does not respond in time, completion offers the names in the file, or none.
 
 mod cache;
 
@@ -23,7 +23,7 @@ use crate::invocation::Invocation;
 /// Time limit for loading names that are not in the cache.
 const TIME_LIMIT: Duration = Duration::from_millis(300);
 
-/// Kind of names.
+/// Kind of names that completion offers: projects, environments or keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Projects,
@@ -31,7 +31,8 @@ enum Kind {
     Keys,
 }
 
-/// Adds candidates to the arguments of all commands that take a project, an environment or a key.
+/// Adds completion candidates to the arguments of all commands that take a project, an environment
+/// or a key.
 pub(crate) fn complete_names(command: clap::Command) -> clap::Command {
     command
         .mut_args(|argument| match kind_of(argument.get_id().as_str()) {
@@ -41,8 +42,8 @@ pub(crate) fn complete_names(command: clap::Command) -> clap::Command {
         .mut_subcommands(complete_names)
 }
 
-/// Returns the kind of names that complete an argument, by the ID of the argument. In all commands,
-/// arguments with the same meaning have the same ID.
+/// Returns the kind of names that complete an argument with this ID. Arguments with the same
+/// meaning have the same ID in all commands.
 fn kind_of(argument: &str) -> Option<Kind> {
     match argument {
         "project" | "projects" => Some(Kind::Projects),
@@ -62,8 +63,8 @@ fn is_plain(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }
 
-/// Returns names from the cache if they are recent, otherwise from the service, or else the older
-/// names in the cache.
+/// Returns the names from the cache if they are recent, otherwise from the service. If the service
+/// does not respond, returns older names from the cache.
 fn names(kind: Kind) -> Option<Vec<String>> {
     let cx = Invocation::new(&global()?).ok()?;
     let folders = cx.settings.folders.clone();
@@ -86,7 +87,8 @@ fn names(kind: Kind) -> Option<Vec<String>> {
     }
 }
 
-/// Returns the global options of the command line that is being completed, which is after `--`.
+/// Parses the global options of the command line that is being completed. The shell passes this
+/// command line after `--`.
 fn global() -> Option<Global> {
     let words: Vec<OsString> =
         std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
@@ -97,7 +99,8 @@ fn global() -> Option<Global> {
     Some(global)
 }
 
-/// Returns the cache key for names of this kind, with the current server, project and environment.
+/// Returns the cache key for names of this kind. It contains the current server, and the project
+/// and environment if the names depend on them.
 fn question(cx: &Invocation, kind: Kind) -> Option<String> {
     let origin = cx.server().ok()?.value.origin();
     let settings = &cx.settings;

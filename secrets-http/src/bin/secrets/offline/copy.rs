@@ -1,4 +1,4 @@
-//! Offline copy in the file system.
+//! Offline copy of an environment's secrets, as files on this machine.
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};
@@ -17,19 +17,20 @@ const BUNDLE_NAME: &str = "secrets.bundle";
 const RECORD_NAME: &str = "record.json";
 const SIGNER_NAME: &str = "signer";
 
-/// Copy of one environment for one principal: a bundle, and a record of the last bundle that was
-/// stored.
+/// Offline copy of one environment for one principal: a bundle file, and a record about the last
+/// bundle that was stored.
 #[derive(Debug)]
 pub(super) struct CopyFile {
-    /// Folder of the server, with the pinned signer if `login` did not pin it.
+    /// Folder for all copies of one server. It contains the pinned signer if `login` has not pinned
+    /// one.
     server: PathBuf,
     folder: PathBuf,
     signer: Option<Signer>,
     key: RecipientKey,
 }
 
-/// Facts about the last stored bundle. With them, an older bundle or the bundle of another
-/// environment is refused.
+/// Information about the last stored bundle. With it, an older bundle and a bundle of another
+/// environment are refused.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record {
     etag: Option<String>,
@@ -38,7 +39,7 @@ pub(super) struct Record {
     environment: EnvironmentId,
 }
 
-/// An opened copy.
+/// Offline copy that was opened: the secrets and the metadata of the bundle.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) values: Values,
@@ -46,8 +47,8 @@ pub(super) struct Opened {
 }
 
 impl CopyFile {
-    /// Creates a handle to the copy in a folder below `state`. `names` are the names of the server,
-    /// project, environment and principal.
+    /// Creates a handle to a copy, whose files are in a folder below `state`. `names` are the names
+    /// of the server, the project, the environment and the principal.
     pub(super) fn new(
         state: &Path,
         names: [&str; 4],
@@ -65,7 +66,7 @@ impl CopyFile {
         &self.key
     }
 
-    /// Opens the copy. The message of a failure is the reason why the copy cannot be used.
+    /// Opens the copy. If this fails, the message is the reason why the copy cannot be used.
     pub(super) fn open(&self) -> Result<Opened, Failure> {
         let file = match fs::read(self.folder.join(BUNDLE_NAME)) {
             Ok(file) => file,
@@ -85,8 +86,7 @@ impl CopyFile {
     }
 
     /// Checks a bundle and stores it as the copy. If `login` has not pinned a signer, pins the
-    /// signer of the first bundle of the server: from then on, bundles of other signers are
-    /// refused.
+    /// signer of the server's first bundle: bundles of other signers are refused from then on.
     pub(super) fn store(
         &self,
         bundle: &[u8],
@@ -109,7 +109,8 @@ impl CopyFile {
         self.write(&self.folder.join(RECORD_NAME), &record)
     }
 
-    /// Deletes the copy. The record stays, so that an older copy is still recognized.
+    /// Deletes the bundle of the copy. The record stays, so that an older bundle is still
+    /// recognized.
     pub(super) fn delete(&self) -> Result<(), Failure> {
         match fs::remove_file(self.folder.join(BUNDLE_NAME)) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(self.unwritable(&error)),
@@ -133,8 +134,8 @@ impl CopyFile {
         Ok(Opened { values: Values { secrets, etag }, metadata })
     }
 
-    /// Returns the pinned signer: the signer from the sign-in, or else the signer of the first
-    /// bundle.
+    /// Returns the pinned signer: the signer that the service reported at the sign-in, or else the
+    /// signer of the first bundle.
     fn pinned(&self) -> Option<Signer> {
         self.signer.or_else(|| fs::read_to_string(self.server.join(SIGNER_NAME)).ok()?.parse().ok())
     }
@@ -144,7 +145,7 @@ impl CopyFile {
         serde_json::from_slice(&text).ok()
     }
 
-    /// Writes a file that only its owner can read, and renames it.
+    /// Writes a file that only its owner can read, to a temporary file which is then renamed.
     fn write(&self, path: &Path, contents: &[u8]) -> Result<(), Failure> {
         let written = || {
             let folder = path.parent().unwrap_or(&self.folder);
@@ -162,8 +163,8 @@ impl CopyFile {
 }
 
 impl Opened {
-    /// True if less than half of the lifetime has passed. Otherwise, the copy is renewed even if
-    /// the secrets are unchanged.
+    /// True if less than half of the bundle's lifetime has passed. Otherwise, the copy is renewed
+    /// even if the secrets are unchanged.
     pub(super) fn is_fresh(&self) -> bool {
         let BundleMetadata { created_at, expires_at, .. } = self.metadata;
         expires_at.is_none_or(|end| now() < created_at + (end - created_at) / 2)
@@ -175,7 +176,7 @@ pub(super) fn now() -> Time {
     SystemClock.now()
 }
 
-/// Returns the failure for a copy that cannot be used.
+/// Returns the failure for a copy that cannot be used, with the reason.
 pub(super) fn refused(reason: &str) -> Failure {
     Failure::new(Exit::Data, format!("the offline copy cannot be used: {reason}"))
 }
@@ -192,7 +193,7 @@ fn reason(error: &BundleError) -> &'static str {
     }
 }
 
-/// Returns a name as the name of a folder: everything except letters and digits is percent-encoded.
+/// Converts a name to a folder name: everything except letters and digits is percent-encoded.
 fn encoded(name: &str) -> String {
     utf8_percent_encode(name, NON_ALPHANUMERIC).to_string()
 }

@@ -1,4 +1,4 @@
-//! Secrets from the service, or from the offline copy.
+//! Loads secrets from the service, or from the offline copy.
 
 use std::time::Duration;
 
@@ -12,10 +12,11 @@ use crate::run::{Values, fetch};
 use crate::service::Service;
 use crate::settings::OfflineMode;
 
-/// Time limit of each of the two requests to the service, if there is a copy to use instead.
+/// Time limit for each of the two attempts to reach the service, if there is an offline copy to use
+/// instead.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Delay before the second request.
+/// Delay between the first and the second attempt.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// Loads the secrets of an environment from the service or from its offline copy, according to the
@@ -51,7 +52,8 @@ async fn fetched(service: &Service, place: &Place) -> Result<Values, Failure> {
     values.ok_or_else(|| Failure::new(Exit::Protocol, "unexpected status 304"))
 }
 
-/// Asks the service. Uses the copy if the secrets are unchanged, or if the service is unreachable.
+/// Requests the secrets from the service. Uses the offline copy if the service reports that the
+/// secrets are unchanged, or if the service is unreachable.
 async fn load_with(
     cx: &Invocation,
     copy: &CopyFile,
@@ -111,8 +113,8 @@ fn is_outage(failure: &Failure) -> bool {
     failure.exit == Exit::Unavailable && failure.code.as_deref() != Some("internal")
 }
 
-/// Returns the lifetime of copies of this environment. `None` if the project file does not enable
-/// copies of the environment.
+/// Returns the maximum age of offline copies of this environment. Returns `None` if the project
+/// file does not enable offline copies of it.
 fn max_age(cx: &Invocation, place: &Place) -> Result<Option<Duration>, Failure> {
     let Some(file) = &cx.settings.project_file else { return Ok(None) };
     let Some(text) = &file.offline.max_age else { return Ok(None) };
@@ -123,8 +125,8 @@ fn max_age(cx: &Invocation, place: &Place) -> Result<Option<Duration>, Failure> 
     max_age.map(Some).map_err(|rule| Failure::configuration(format!("[offline] max_age: {rule}")))
 }
 
-/// Returns the copy that belongs to the stored credential. `None` if the credential is a token of a
-/// variable, which has no key pair.
+/// Returns the offline copy that belongs to the stored credential. Returns `None` if the credential
+/// is a token from an environment variable, which has no key pair.
 fn copy_file(cx: &Invocation, place: &Place) -> Result<Option<CopyFile>, Failure> {
     let server = cx.server()?;
     let Authentication::Stored(credential) = cx.authentication(&server)? else { return Ok(None) };

@@ -18,8 +18,8 @@ struct Sealed {
     signer: Signer,
 }
 
-/// Asks the service for a bundle, and stores it as the copy. `etag` is the ETag of the values that
-/// were fetched before; the bundle contains the same or newer values.
+/// Requests a bundle from the service, and stores it as the offline copy. `etag` is the ETag of the
+/// secrets that were fetched before; the bundle contains the same or newer secrets.
 pub(super) async fn renew(
     copy: &CopyFile,
     service: &Service,

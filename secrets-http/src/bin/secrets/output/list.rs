@@ -1,4 +1,4 @@
-//! Lists of objects of the service.
+//! Lists of objects that the service returns, written as tables or JSON.
 
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::Value;
@@ -7,13 +7,13 @@ use super::{Output, printable, time};
 use crate::arguments::OutputFormat;
 use crate::failure::Failure;
 
-/// Column of a table: a title, and the field of each object to show. Dots separate the names of
-/// nested fields.
+/// Column of a table: a title, and the field of each object that is shown in the column. Dots
+/// separate the names of nested fields.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
-    /// Title, in capitals.
+    /// Title of the column, in capitals.
     pub(crate) title: &'static str,
-    /// Field of the object.
+    /// Field that the column shows, such as `name` or `owner.email`.
     pub(crate) field: &'static str,
     /// True if the field is a time.
     pub(crate) is_time: bool,
@@ -30,7 +30,7 @@ impl Column {
         Self { title, field, is_time: true }
     }
 
-    /// Returns the text of this column for an object.
+    /// Returns the text that this column shows for an object.
     pub(crate) fn text(&self, object: &Value) -> String {
         let text = cell(object, self.field);
         if self.is_time { time::short(&text) } else { text }
@@ -38,8 +38,8 @@ impl Column {
 }
 
 impl Output {
-    /// Writes the list in the field `field` of a response. The first column is the name of an
-    /// object.
+    /// Writes the list in the field `field` of a response. With the output format `name`, only the
+    /// first column is written.
     pub(crate) fn list(
         &self,
         response: &Value,
@@ -61,7 +61,8 @@ impl Output {
         }
     }
 
-    /// Writes a table with aligned columns. Writes nothing if there are no rows.
+    /// Writes a table with aligned columns. Writes nothing, not even the titles, if there are no
+    /// rows.
     pub(crate) fn table(
         &self,
         titles: &[&str],
@@ -83,7 +84,7 @@ impl Output {
     }
 }
 
-/// Returns the text of a field, without characters that control a terminal.
+/// Returns a field of an object as text, without characters that control a terminal.
 pub(crate) fn cell(object: &Value, field: &str) -> String {
     let value = field.split('.').try_fold(object, |value, name| value.get(name));
     printable(&text(value.unwrap_or(&Value::Null)))

@@ -1,4 +1,4 @@
-//! Output: data on standard output, messages on standard error.
+//! Output of this program: data on standard output, messages on standard error.
 
 mod list;
 mod new_file;
@@ -26,7 +26,7 @@ use crate::failure::{Exit, Failure};
 const DIM: Style = Style::new().dimmed();
 const WARNING: Style = AnsiColor::Yellow.on_default();
 
-/// Output of one invocation.
+/// Output of one run of this program.
 #[derive(Debug)]
 pub(crate) struct Output {
     /// Format of the data.
@@ -38,7 +38,7 @@ pub(crate) struct Output {
 
 #[expect(clippy::unused_self, reason = "all output goes through one value")]
 impl Output {
-    /// Applies the global options.
+    /// Creates the output according to the global options.
     pub(crate) fn new(global: &Global) -> Self {
         match global.color {
             Color::Auto => {}
@@ -49,12 +49,13 @@ impl Output {
         Self { format: global.output, is_interactive, is_quiet: global.quiet }
     }
 
-    /// Writes a line of data, without characters that control a terminal.
+    /// Writes a line of data to standard output, without characters that control a terminal.
     pub(crate) fn line(&self, text: &str) -> Result<(), Failure> {
         write(format!("{}\n", printable(text)).as_bytes())
     }
 
-    /// Writes data unchanged. On a terminal, characters that control the terminal are replaced.
+    /// Writes bytes to standard output unchanged. On a terminal, characters that control the
+    /// terminal are replaced.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
         if !io::stdout().is_terminal() {
             return write(bytes);
@@ -73,7 +74,7 @@ impl Output {
         }
     }
 
-    /// Writes a JSON document.
+    /// Writes a JSON document to standard output.
     pub(crate) fn json(&self, document: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(document)
             .map(Zeroizing::new)
@@ -82,7 +83,7 @@ impl Output {
         write(b"\n")
     }
 
-    /// Writes an object: in JSON unchanged, otherwise as a line for each field.
+    /// Writes an object to standard output: as unchanged JSON, or as one line for each column.
     pub(crate) fn object(&self, object: &Value, columns: &[Column]) -> Result<(), Failure> {
         match self.format {
             OutputFormat::Json => self.json(object),
@@ -108,7 +109,8 @@ impl Output {
         }
     }
 
-    /// Writes a message that the user must act on to standard error, even if `--quiet` is given.
+    /// Writes a message to standard error that requires an action of the user, such as opening a
+    /// page. It is written even if `--quiet` is given.
     #[expect(clippy::unused_self, reason = "like the other messages")]
     pub(crate) fn instruct(&self, message: &str) {
         anstream::eprintln!("{}", printable_lines(message));
@@ -127,20 +129,20 @@ impl Output {
         anstream::eprintln!("{WARNING}secrets: warning: {message}{WARNING:#}");
     }
 
-    /// True if progress may be shown.
+    /// True if a progress bar may be shown.
     pub(crate) fn shows_progress(&self) -> bool {
         !self.is_quiet && self.format != OutputFormat::Json && io::stderr().is_terminal()
     }
 }
 
-/// Writes to standard output.
+/// Writes bytes to standard output.
 fn write(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     written(stdout.write_all(bytes).and_then(|()| stdout.flush()))
 }
 
-/// Checks the result of writing to standard output. A closed pipe is not an error: its reader, such
-/// as `head`, needs no more data.
+/// Checks the result of writing to standard output. A closed pipe is not an error, because its
+/// reader, such as `head`, needs no more data.
 fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {

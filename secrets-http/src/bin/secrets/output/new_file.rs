@@ -1,4 +1,4 @@
-//! Files for secrets, which only the user can read.
+//! New files for secrets, which only the user can read.
 
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub(crate) struct NewFile {
 }
 
 impl NewFile {
-    /// Prepares the file. An existing file is an error unless `replaces` is true.
+    /// Prepares a new file. If the file exists, fails unless `replaces` is true.
     pub(crate) fn create(path: &Path, replaces: bool) -> Result<Self, Failure> {
         if !replaces && path.symlink_metadata().is_ok() {
             return Err(failed(path, &ErrorKind::AlreadyExists.into()));
@@ -28,7 +28,7 @@ impl NewFile {
         Ok(Self { temporary, path: path.to_owned(), replaces })
     }
 
-    /// Writes the whole content.
+    /// Writes the content and renames the temporary file to its final path.
     pub(crate) fn write(mut self, bytes: &[u8]) -> Result<(), Failure> {
         let file = &mut self.temporary;
         let written = file.write_all(bytes).and_then(|()| file.as_file().sync_all());

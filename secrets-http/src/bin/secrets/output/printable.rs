@@ -1,4 +1,4 @@
-//! Text for terminals, without characters that control them.
+//! Conversion of text for terminals, which removes characters that control a terminal.
 //!
 //! Names, values and messages of a service, and names of files, can contain characters that move
 //! the cursor, change the title of a terminal, or write to the clipboard.
@@ -24,8 +24,8 @@ pub(crate) fn printable_lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(replaced.collect())
 }
 
-/// Writes the control characters of a JSON document as escapes of JSON, except for line ends. JSON
-/// itself requires that only for the characters below U+0020, and terminals obey others too.
+/// Replaces the control characters in a JSON document by JSON escapes, except for line ends. JSON
+/// requires escapes only below U+0020, but terminals also obey other control characters.
 pub(crate) fn escaped_json(json: Zeroizing<String>) -> Zeroizing<String> {
     let is_plain = |c: char| c == '\n' || !c.is_control();
     if json.chars().all(is_plain) {

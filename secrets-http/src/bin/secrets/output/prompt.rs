@@ -1,4 +1,4 @@
-//! Questions to the user.
+//! Questions to the user on the terminal.
 
 use dialoguer::{Confirm, Input, Password, Select};
 use zeroize::Zeroizing;
@@ -8,8 +8,8 @@ use crate::failure::{Exit, Failure};
 
 #[expect(clippy::unused_self, reason = "all output goes through one value")]
 impl Output {
-    /// Asks for confirmation before something is destroyed. If the user cannot be asked, `--yes` is
-    /// required.
+    /// Asks for confirmation before something is deleted or overwritten. If `yes` is true, does not
+    /// ask. Fails if the user refuses or cannot be asked.
     pub(crate) fn confirm(&self, question: &str, yes: bool) -> Result<(), Failure> {
         if yes {
             return Ok(());
@@ -33,7 +33,7 @@ impl Output {
             .map_err(|error| failed(&error))
     }
 
-    /// Asks for a line of text, with a default.
+    /// Asks for a line of text. An empty answer means `default`, if there is one.
     pub(crate) fn ask(&self, question: &str, default: Option<&str>) -> Result<String, Failure> {
         let mut input = Input::<String>::new().with_prompt(printable(question));
         if let Some(default) = default {
@@ -42,7 +42,7 @@ impl Output {
         input.interact_text().map_err(|error| failed(&error))
     }
 
-    /// Asks for a value without showing it.
+    /// Asks for a value, which the terminal does not show while it is typed.
     pub(crate) fn ask_hidden(&self, question: &str) -> Result<Zeroizing<String>, Failure> {
         let value = Password::new().with_prompt(printable(question)).interact();
         value.map(Zeroizing::new).map_err(|error| failed(&error))

@@ -1,4 +1,4 @@
-//! Times for people.
+//! Formatting of times for people.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -13,7 +13,7 @@ pub(crate) fn date(time: DateTime<Utc>) -> String {
     time.format("%Y-%m-%d %H:%M UTC").to_string()
 }
 
-/// Returns an age in its largest unit, such as `5 minutes`.
+/// Returns an age in its largest whole unit, such as `5 minutes`.
 pub(crate) fn ago(age: TimeDelta) -> String {
     let seconds = age.num_seconds().max(0);
     let (number, unit) = match seconds {

@@ -1,4 +1,4 @@
-//! The program as a child process in its own process group.
+//! Child process in its own process group, in which the program runs.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,19 +8,20 @@ use nix::unistd::Pid;
 use rustix::process::{WaitOptions, WaitStatus, wait};
 use tokio::time::Instant;
 
-/// Interval at which a process group is checked, because the system does not report when the group
-/// becomes empty.
+/// Interval at which this process checks whether a process group is empty. The system does not
+/// report that.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Child process, and the process group of the program. If the child leads a session, the program
-/// is a child of it, with a group of its own.
+/// Child process of this process, and the process group of the program. If the child leads a
+/// session on a pseudo-terminal, the program is a child of that child, and has another process
+/// group.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Child {
     id: Pid,
     group: Pid,
 }
 
-/// Change of a child's state.
+/// Change of a child process's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     /// The child was stopped by a signal, for example after Ctrl-Z.
@@ -31,7 +32,7 @@ pub(super) enum Change {
 }
 
 impl Child {
-    /// Starts a command that creates its own process group or session.
+    /// Starts a command, which must create its own process group or session.
     pub(super) fn start(command: &mut Command) -> std::io::Result<Self> {
         // Waited for by `changes`, together with adopted children.
         let child = command.spawn()?;
@@ -40,7 +41,8 @@ impl Child {
         Ok(Self { id, group: id })
     }
 
-    /// Returns a child that leads the session of a program with this process group.
+    /// Returns this child with the process group of a program that the child, a session leader, has
+    /// started.
     pub(super) fn with_group(self, group: Pid) -> Self {
         Self { group, ..self }
     }
@@ -50,7 +52,7 @@ impl Child {
         self.group
     }
 
-    /// Sends a signal to all processes of the group.
+    /// Sends a signal to all processes in the group of the program.
     pub(super) fn signal(self, signal: Signal) {
         // An error means that no process is left.
         let _ = killpg(self.group, signal);
@@ -60,12 +62,13 @@ impl Child {
         }
     }
 
-    /// True if the child or another process of the group exists.
+    /// True if the child or another process of the program's group still exists.
     pub(super) fn has_group(self) -> bool {
         killpg(self.group, None).is_ok() || kill(self.id, None).is_ok()
     }
 
-    /// Collects the changes of this child, and the exit statuses of adopted orphans. Does not wait.
+    /// Collects the state changes of this child, and the exit statuses of orphaned processes that
+    /// this process has adopted. Does not wait.
     pub(super) fn changes(self) -> Vec<Change> {
         let options = WaitOptions::NOHANG | WaitOptions::UNTRACED;
         let mut changes = Vec::new();
@@ -80,7 +83,7 @@ impl Child {
         }
     }
 
-    /// Waits until the process group is empty, until this time at the latest.
+    /// Waits until no process is left in the program's group, at most until the time `until`.
     pub(super) async fn wait_for_group(self, until: Instant) {
         while self.has_group() && Instant::now() < until {
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -88,7 +91,7 @@ impl Child {
     }
 }
 
-/// Waits for a change of the child, which must be the only child of this process.
+/// Waits for a state change of the child, which must be the only child of this process.
 pub(super) fn wait_for_change() -> std::io::Result<Change> {
     loop {
         match wait(WaitOptions::UNTRACED) {

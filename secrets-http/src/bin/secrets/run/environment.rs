@@ -1,4 +1,4 @@
-//! Environment variables of the program.
+//! Environment variables of the program that `secrets run` starts.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ use crate::invocation::Place;
 use crate::patterns::Patterns;
 use crate::settings;
 
-/// Variables that `--clean` keeps. `*` at the end stands for any characters.
+/// Names of the variables that `--clean` keeps. `*` at the end of a name stands for any characters.
 #[cfg(unix)]
 const KEPT_BY_CLEAN: [&str; 11] = [
     "PATH",
@@ -46,7 +46,8 @@ const KEPT_BY_CLEAN: [&str; 11] = [
     "APPDATA",
 ];
 
-/// Variables that determine which code a program executes.
+/// Variables that determine which code a program executes, such as `LD_PRELOAD`. A secret may set
+/// them only if `--allow` names the variable.
 const CODE_LOADING: [&str; 18] = [
     "PATH",
     "LD_*",
@@ -68,7 +69,7 @@ const CODE_LOADING: [&str; 18] = [
     "PYTHONHOME",
 ];
 
-/// Variables that contain the credential of this program, or its path.
+/// Variables that contain the credential of this program, or the path of a file with it.
 const CREDENTIALS: [&str; 2] = ["SECRETS_TOKEN", "SECRETS_TOKEN_FILE"];
 
 /// Options for the environment of the command.
@@ -118,7 +119,8 @@ pub(crate) struct EnvironmentOptions {
     require_file: Option<PathBuf>,
 }
 
-/// Rules for the environment of the program: the options, combined with the project file.
+/// Rules for the program's environment variables: the command-line options, combined with the
+/// project file.
 #[derive(Debug)]
 pub(crate) struct Rules {
     options: EnvironmentOptions,
@@ -128,13 +130,13 @@ pub(crate) struct Rules {
     required: Vec<String>,
 }
 
-/// Environment variables of the program.
+/// Environment variables of the program that is started.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Environment {
     variables: BTreeMap<OsString, OsString>,
     /// Number of secrets among the variables.
     pub(crate) secrets: usize,
-    /// Names that no shell can use.
+    /// Names of variables that cannot be used in a shell.
     pub(crate) unusual: Vec<String>,
 }
 
@@ -172,7 +174,8 @@ impl EnvironmentOptions {
 }
 
 impl Rules {
-    /// Builds the environment of the program.
+    /// Builds the environment variables of the program from the variables of this process and the
+    /// secrets.
     pub(crate) fn compose(
         &self,
         parent: impl Iterator<Item = (OsString, OsString)>,
@@ -194,7 +197,8 @@ impl Rules {
         Ok(Environment { variables, secrets, unusual })
     }
 
-    /// Builds the environment of a program that gets its secrets as a file.
+    /// Builds the environment variables of a program that gets its secrets in a file, not in
+    /// variables.
     pub(crate) fn without_secrets(
         &self,
         parent: impl Iterator<Item = (OsString, OsString)>,
@@ -207,7 +211,8 @@ impl Rules {
         Environment { variables, secrets: 0, unusual: Vec::new() }
     }
 
-    /// Returns the secrets that pass the filters, with their keys unchanged.
+    /// Returns the secrets that the filters `--only` and `--except` select, with their original
+    /// keys.
     pub(crate) fn selected<'a>(
         &'a self,
         values: &'a Values,
@@ -235,8 +240,8 @@ impl Rules {
         ))
     }
 
-    /// Returns the variables of the secrets: names after `--rename` and `--prefix`, with the
-    /// values.
+    /// Returns the variables for the secrets: the name after `--rename` and `--prefix`, and the
+    /// value.
     fn named<'a>(&'a self, values: &'a Values) -> Result<BTreeMap<String, &'a Plaintext>, Failure> {
         let mut named = BTreeMap::new();
         for (key, value) in self.selected(values)? {
@@ -280,13 +285,14 @@ impl Rules {
 }
 
 impl Environment {
-    /// Sets these variables and no others.
+    /// Sets exactly these variables for a command. It inherits no other variables of this process.
     pub(crate) fn apply_to(&self, command: &mut Command) {
         command.env_clear().envs(&self.variables);
     }
 }
 
-/// True if a pattern matches the name. `*` at the end of a pattern stands for any characters.
+/// True if a pattern matches the name of a variable. `*` at the end of a pattern stands for any
+/// characters.
 fn matches_any(name: &OsStr, patterns: &[&str]) -> bool {
     let name = name.as_encoded_bytes();
     patterns.iter().any(|pattern| match pattern.strip_suffix('*') {

@@ -1,4 +1,5 @@
-//! Start of the program in a child process: the steps between `fork` and `exec`.
+//! Launcher of the program in a child process: performs the steps that usually happen between
+//! `fork` and `exec`.
 //!
 //! Code between `fork` and `exec` cannot be written without `unsafe`. Therefore the supervisor
 //! starts another process of this executable, the launcher, with the hidden argument [`WORD`]. The
@@ -19,17 +20,17 @@ use super::session;
 use super::terminal::Terminal;
 use crate::failure::cannot_start;
 
-/// First argument that makes a process of this executable the launcher.
+/// First command-line argument that tells a process of this executable to run as the launcher.
 const WORD: &str = "launch-supervised-program";
 
-/// Process group and session of the program, in relation to the terminal.
+/// Process group or session in which the program runs, in relation to the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Own process group, in the background of the terminal or without a terminal.
+    /// Own process group, which is in the background of the terminal or has no terminal.
     Background,
     /// Own process group, which becomes the foreground group of the terminal.
     Foreground,
-    /// Own session, whose controlling terminal is the terminal of the standard streams.
+    /// Own session, whose controlling terminal is one of the standard streams.
     Session {
         /// File descriptor to which the launcher writes the process ID of the program.
         report: RawFd,
@@ -40,7 +41,7 @@ impl Place {
     const BACKGROUND: &str = "background";
     const FOREGROUND: &str = "foreground";
 
-    /// Returns the argument of the launcher for this place.
+    /// Returns the launcher's command-line argument that stands for this process group or session.
     fn word(self) -> String {
         match self {
             Self::Background => Self::BACKGROUND.to_owned(),
@@ -58,7 +59,7 @@ impl Place {
     }
 }
 
-/// Returns the command that starts the launcher of a program.
+/// Returns the command that starts the launcher for a program.
 pub(super) fn launcher(program: &Program, place: Place) -> Command {
     let mut command = Command::new(own_path());
     command.arg0("secrets").arg(WORD).arg(place.word()).arg(std::process::id().to_string());
@@ -69,7 +70,8 @@ pub(super) fn launcher(program: &Program, place: Place) -> Command {
     command
 }
 
-/// Returns the path of this executable, even if the file was replaced by a newer version.
+/// Returns the path of the executable of this process, which works even if the file was replaced by
+/// a newer version.
 fn own_path() -> OsString {
     const LINUX: &str = "/proc/self/exe";
     if std::fs::exists(LINUX).unwrap_or(false) {
@@ -78,8 +80,8 @@ fn own_path() -> OsString {
     std::env::current_exe().map_or_else(|_| "secrets".into(), Into::into)
 }
 
-/// Sets up this process and replaces it by the program, if this process was started as a launcher;
-/// otherwise returns `None`. Returns the exit code if the program cannot be started.
+/// Prepares this process and replaces it by the program, if this process was started as a launcher;
+/// otherwise returns `None`. Returns an exit code only if the program cannot be started.
 pub(crate) fn launch_if_asked() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     if words.next()? != WORD {

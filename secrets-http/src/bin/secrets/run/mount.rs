@@ -1,4 +1,4 @@
-//! Secrets in a file for the program.
+//! File with secrets that the program reads (`--mount`).
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -18,14 +18,16 @@ pub(crate) struct MountPoint {
     format: Format,
 }
 
-/// File with the secrets, which only its owner can read. Deleted when dropped.
+/// File with the secrets, which only its owner can read. The file is deleted when this value is
+/// dropped.
 #[derive(Debug)]
 pub(super) struct Mount {
     point: MountPoint,
 }
 
 impl MountPoint {
-    /// Parses `PATH[:FORMAT]`. A path that begins with `@` is below `$XDG_RUNTIME_DIR`.
+    /// Parses the argument `PATH[:FORMAT]` of `--mount`. A path that begins with `@` is in the
+    /// folder `$XDG_RUNTIME_DIR`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (path, format) = match text.rsplit_once(':') {
             Some((path, format)) => (path, format.parse().map_err(str::to_owned)?),
@@ -44,7 +46,7 @@ impl MountPoint {
 }
 
 impl Mount {
-    /// Creates the file. Fails if it exists.
+    /// Creates the file with these secrets. Fails if the file exists.
     pub(super) fn create(
         point: MountPoint,
         secrets: &[(SecretKey, Plaintext)],
@@ -63,7 +65,8 @@ impl Mount {
         Ok(mount)
     }
 
-    /// Replaces the file by a rename, so that a reader sees either the old or the new secrets.
+    /// Replaces the file by a new file with these secrets, by a rename, so that a reader sees
+    /// either the old or the new secrets.
     pub(super) fn replace(&self, secrets: &[(SecretKey, Plaintext)]) -> Result<(), Failure> {
         let text = render(&self.point, secrets)?;
         let folder = self.point.path.parent().filter(|folder| !folder.as_os_str().is_empty());

@@ -1,25 +1,27 @@
-//! The program to run, with its arguments.
+//! Program to run, with its arguments.
 
 use std::ffi::OsString;
 use std::process::Command;
 
-/// Shell that runs scripts of `--shell`. It is never `$SHELL`, whose syntax may differ.
+/// Shell that runs the script of `--shell`. It is never the shell in `$SHELL`, whose syntax may
+/// differ.
 #[cfg(unix)]
 const SHELL: [&str; 2] = ["/bin/sh", "-c"];
 #[cfg(not(unix))]
 const SHELL: [&str; 2] = ["cmd", "/C"];
 
-/// Program with its arguments, exactly as given.
+/// Program with its arguments, as given on the command line.
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
     /// Name or path of the program.
     pub(crate) name: OsString,
-    /// Arguments.
+    /// Arguments of the program.
     pub(crate) arguments: Vec<OsString>,
 }
 
 impl Program {
-    /// Creates a program from words, the first of which is its name. `None` if there is no word.
+    /// Creates a program from a list of words: its name, followed by the arguments. Returns `None`
+    /// if the list is empty.
     pub(crate) fn from_words(words: Vec<OsString>) -> Option<Self> {
         let mut words = words.into_iter();
         Some(Self { name: words.next()?, arguments: words.collect() })

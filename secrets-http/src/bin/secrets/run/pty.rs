@@ -14,11 +14,11 @@ use zeroize::Zeroizing;
 
 use super::terminal::Terminal;
 
-/// Interval at which a job in the background checks whether it is in the foreground now. The shell
-/// sends no signal for that to a running job.
+/// Interval at which a process in the background checks whether it has come to the foreground. The
+/// shell sends no signal for that to a running job.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Maximum number of bytes per read of input.
+/// Maximum number of bytes of keyboard input that are read at once.
 const READ_SIZE: usize = 4096;
 
 /// Pseudo-terminal of the program. While the program is in the foreground, the terminal of this
@@ -26,12 +26,12 @@ const READ_SIZE: usize = 4096;
 pub(super) struct Pty {
     master: AsyncFd<OwnedFd>,
     slave: OwnedFd,
-    /// Modes of the pseudo-terminal at its creation.
+    /// Modes that the pseudo-terminal had when it was created.
     modes: Termios,
-    /// Terminal of this process. `None` without a controlling terminal.
+    /// Controlling terminal of this process; `None` if it has none.
     terminal: Option<Terminal>,
     keyboard: Option<AsyncFd<OwnedFd>>,
-    /// Input that the pseudo-terminal has not accepted yet.
+    /// Keyboard input that the pseudo-terminal has not accepted yet.
     typed: Zeroizing<Vec<u8>>,
     is_foreground: bool,
 }
@@ -65,17 +65,18 @@ impl Pty {
         self.master.get_ref().try_clone()
     }
 
-    /// Returns the terminal for the program.
+    /// Returns the terminal side of the pseudo-terminal, which the program uses.
     pub(super) fn slave(&self) -> io::Result<OwnedFd> {
         self.slave.try_clone()
     }
 
-    /// True if a person can type.
+    /// True if keyboard input can be read from the terminal of this process.
     pub(super) fn has_keyboard(&self) -> bool {
         self.keyboard.is_some()
     }
 
-    /// Starts passing on input, if this process is in the foreground.
+    /// Starts to pass on keyboard input, if this process is in the foreground. The terminal of this
+    /// process is set to raw mode.
     pub(super) fn enter(&mut self) {
         let Some(terminal) = self.terminal.as_ref().filter(|terminal| terminal.is_ours()) else {
             return;
@@ -85,7 +86,7 @@ impl Pty {
         self.resize();
     }
 
-    /// Restores the modes of the terminal of this process.
+    /// Stops passing on keyboard input, and restores the modes of this process's terminal.
     pub(super) fn leave(&mut self) {
         if let Some(terminal) = &self.terminal
             && self.is_foreground
@@ -96,7 +97,8 @@ impl Pty {
         self.is_foreground = false;
     }
 
-    /// Restores the original modes of this process's terminal while `write` writes to it.
+    /// Calls `write` while the terminal of this process has its original modes. In raw mode, a new
+    /// line would not start on the left.
     pub(super) fn in_first_modes(&self, write: impl FnOnce()) {
         let terminal = self.terminal.as_ref().filter(|_| self.is_foreground);
         terminal.inspect(|terminal| terminal.restore());
@@ -104,13 +106,13 @@ impl Pty {
         terminal.inspect(|terminal| terminal.set_raw());
     }
 
-    /// Restores the initial modes of the pseudo-terminal, for another program.
+    /// Restores the initial modes of the pseudo-terminal before another program is started on it.
     pub(super) fn reset(&self) {
         let _ = tcsetattr(&self.slave, SetArg::TCSANOW, &self.modes);
     }
 
-    /// Sets the window size of the pseudo-terminal to the size of the terminal. The system then
-    /// sends SIGWINCH to the program. Returns true if the size has changed.
+    /// Sets the window size of the pseudo-terminal to that of this process's terminal. The system
+    /// then sends SIGWINCH to the program. Returns true if the size has changed.
     pub(super) fn resize(&self) -> bool {
         let of_output = || tcgetwinsize(stdout()).ok();
         let size = self.terminal.as_ref().and_then(Terminal::size).or_else(of_output);
@@ -121,7 +123,7 @@ impl Pty {
         })
     }
 
-    /// Passes on the next input. Cancel-safe.
+    /// Passes on the next keyboard input to the program. Cancel-safe.
     pub(super) async fn relay(&mut self) {
         if !self.typed.is_empty() {
             return self.write().await;
@@ -166,7 +168,7 @@ impl Drop for Pty {
     }
 }
 
-/// Returns a file descriptor whose readiness can be awaited.
+/// Returns a file descriptor for which the async runtime can await readiness.
 #[expect(deprecated, reason = "sound for an `OwnedFd`, which always names one open description")]
 fn watched(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::new(descriptor)

@@ -5,9 +5,9 @@ use crate::failure::{HiddenCommand, Outcome, Replacement};
 use super::Program;
 use super::environment::Environment;
 
-/// Prepares the replacement of this process by the program. `main` drops the runtime first. No file
-/// descriptor of this program is inherited, because all are close-on-exec; `std` resets SIGPIPE and
-/// keeps the signal mask.
+/// Prepares the replacement of this process by the program, which `main` carries out after it has
+/// dropped the async runtime. The program inherits no file descriptor of this process, because all
+/// are close-on-exec. The standard library resets SIGPIPE and keeps the signal mask.
 pub(crate) fn replace(program: &Program, environment: &Environment) -> Outcome {
     let mut command = program.command();
     environment.apply_to(&mut command);

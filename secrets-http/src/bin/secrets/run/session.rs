@@ -2,8 +2,8 @@
 //!
 //! Ctrl-Z can stop a process group only if one of its processes has a parent in the same session
 //! (POSIX: a group that is not orphaned). The supervisor is in the session of the shell. Therefore
-//! another process, between supervisor and program, leads the new session: it starts the program,
-//! stops when the program stops, and ends with the program's exit code.
+//! the new session is led by another process between the supervisor and the program. This session
+//! leader starts the program, stops when the program stops, and ends with the program's exit code.
 
 use std::fs::OpenOptions;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _, pipe, stderr, stdin, stdout};
@@ -34,12 +34,13 @@ impl Report {
         Ok(Self { reader, writer })
     }
 
-    /// Returns the session and process group in which the launcher starts the program.
+    /// Returns the session in which the launcher is started.
     pub(super) fn place(&self) -> Place {
         Place::Session { report: self.writer.as_raw_fd() }
     }
 
-    /// Starts the session leader, and waits until it has started the program.
+    /// Starts the session leader, and waits until it has started the program. The returned child
+    /// has the process group of the program.
     pub(super) fn start(mut self, command: &mut Command) -> io::Result<Child> {
         let leader = Child::start(command)?;
         drop(self.writer);
@@ -50,8 +51,9 @@ impl Report {
     }
 }
 
-/// Runs as the leader of a session whose controlling terminal is one of the standard streams. Runs
-/// the program in the foreground of this terminal.
+/// Runs this process as a session leader: makes one of the standard streams the controlling
+/// terminal, and runs the program in the foreground of this terminal. `report` is the file
+/// descriptor to which the process ID of the program is written.
 pub(super) fn lead(program: &Program, report: i32) -> ExitCode {
     let _ = setsid();
     let streams = [stdin().as_fd(), stdout().as_fd(), stderr().as_fd()]

@@ -8,7 +8,7 @@ use tokio::signal::unix::{self, SignalKind};
 
 use crate::failure::{Exit, Failure};
 
-/// Signals that are passed on to the program.
+/// Signals that the supervisor passes on to the program.
 const FORWARDED: [Signal; 7] = [
     Signal::SIGINT,
     Signal::SIGTERM,
@@ -19,12 +19,12 @@ const FORWARDED: [Signal; 7] = [
     Signal::SIGWINCH,
 ];
 
-/// Signals that this process handles. Signals that were ignored at the start stay ignored, and the
-/// program inherits that, as `nohup` requires.
+/// Signals that this process handles. Signals that were ignored when this process was started stay
+/// ignored, also in the program, as `nohup` requires.
 pub(super) struct Signals(Vec<(Signal, unix::Signal)>);
 
 impl Signals {
-    /// Registers handlers.
+    /// Registers handlers for all signals that the supervisor handles.
     pub(super) fn register() -> Result<Self, Failure> {
         let ignored = ignored();
         let forwarded = FORWARDED.into_iter().filter(|signal| !ignored.contains(signal));
@@ -48,7 +48,7 @@ impl Signals {
     }
 }
 
-/// Returns the forwarded signals that this process ignores, if the system reports them.
+/// Returns those of the forwarded signals that this process ignores, if the system reports them.
 fn ignored() -> Vec<Signal> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

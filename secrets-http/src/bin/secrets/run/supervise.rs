@@ -28,25 +28,26 @@ use crate::invocation::Place;
 use crate::output::Output;
 use crate::service::Service;
 
-/// Maximum time that killed processes take to disappear, before the program is started again.
+/// Maximum time to wait until killed processes have disappeared, before the program is started
+/// again.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Inputs of a supervised program.
+/// Everything that is needed to run a program under supervision.
 #[derive(Debug)]
 pub(crate) struct Supervised<'a> {
     /// Program to run.
     pub(crate) program: Program,
-    /// Rules for its environment.
+    /// Rules for the program's environment variables.
     pub(crate) rules: Rules,
-    /// Project and environment.
+    /// Project and environment of the secrets.
     pub(crate) place: Place,
-    /// Options.
+    /// Options of the supervision.
     pub(crate) options: SupervisionOptions,
-    /// Output of messages.
+    /// Output for messages of this process.
     pub(crate) output: &'a Output,
 }
 
-/// File with secrets for the program, and these secrets.
+/// File with the secrets for the program, and the secrets that the file contains.
 type Mounted = (Mount, Vec<(SecretKey, Plaintext)>);
 
 /// Supervisor of a running program.
@@ -56,7 +57,7 @@ struct Supervisor<'a> {
     mount: Option<Mounted>,
     signals: Signals,
     masking: Option<Masking>,
-    /// Terminal that the program shares with this process.
+    /// Terminal on standard input, which the program uses together with this process.
     terminal: Option<Terminal>,
     /// Terminal modes that the program had set when it was stopped.
     modes: Option<Termios>,
@@ -64,7 +65,7 @@ struct Supervisor<'a> {
     is_stopped: bool,
 }
 
-/// Runs the program under supervision until it ends. With `--watch`, also handles changes of its
+/// Runs the program under supervision until it ends. With `--watch`, also reacts to changes of the
 /// secrets.
 pub(crate) async fn supervise(
     inputs: Supervised<'_>,
@@ -91,7 +92,7 @@ pub(crate) async fn supervise(
 }
 
 impl<'a> Supervisor<'a> {
-    /// Starts the program.
+    /// Starts the program, and returns its supervisor.
     fn start(
         inputs: Supervised<'a>,
         environment: Environment,
@@ -140,8 +141,8 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Waits until the remaining output of the program is written, or until a signal asks this
-    /// process to end.
+    /// Waits until the remaining output of the program is written, or until this process receives a
+    /// signal that asks it to end.
     async fn finish_output(&mut self) {
         let Some(masking) = &mut self.masking else { return };
         loop {
@@ -156,7 +157,8 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Handles a signal to this process. Returns the exit code if the program has ended.
+    /// Handles a signal that this process has received. Returns the exit code if the program has
+    /// ended.
     fn on_signal(&mut self, signal: Signal) -> Option<u8> {
         match signal {
             Signal::SIGCHLD => return self.collect(),
@@ -183,8 +185,8 @@ impl<'a> Supervisor<'a> {
         None
     }
 
-    /// Stops this process group after the program was stopped, so that the shell sees a stopped
-    /// job. Returns when the shell continues the job.
+    /// Stops the process group of this process after the program was stopped, so that the shell
+    /// shows a stopped job. Returns when the shell continues the job.
     fn stop_with_child(&mut self) {
         self.is_stopped = true;
         if let Some(terminal) = &self.terminal {
@@ -201,7 +203,7 @@ impl<'a> Supervisor<'a> {
         self.resume();
     }
 
-    /// Continues the program, in the foreground if this process is in the foreground.
+    /// Continues a stopped program, in the foreground if this process is in the foreground.
     fn resume(&mut self) {
         if let Some(terminal) = &self.terminal
             && terminal.is_ours()
@@ -218,7 +220,7 @@ impl<'a> Supervisor<'a> {
         self.child.signal(Signal::SIGCONT);
     }
 
-    /// Returns the pseudo-terminal of the program.
+    /// Returns the pseudo-terminal of the program, if it has one.
     fn pty(&mut self) -> Option<&mut Pty> {
         self.masking.as_mut()?.pty.as_mut()
     }
@@ -241,7 +243,8 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Handles a message of the watch. Returns the exit code if the program has ended.
+    /// Handles a message from the watch for changed secrets. Returns the exit code if the program
+    /// has ended.
     async fn on_message(&mut self, message: Message) -> Result<Option<u8>, Failure> {
         match message {
             Message::Changed(values) => return self.on_values(&values).await,
@@ -260,8 +263,8 @@ impl<'a> Supervisor<'a> {
         Ok(None)
     }
 
-    /// Writes the file of the program again if the secrets have changed, and sends the program a
-    /// signal.
+    /// If the secrets have changed, writes the file of `--mount` again, and sends a signal to the
+    /// program.
     fn rewrite(&mut self, values: &Values) -> Result<(), Failure> {
         let Some((mount, secrets)) = &mut self.mount else { return Ok(()) };
         let selected: Vec<_> = self.inputs.rules.selected(values)?.into_iter().cloned().collect();
@@ -276,7 +279,8 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// Restarts the program if its environment has changed.
+    /// Restarts the program if its environment variables have changed. Returns the exit code if
+    /// this process was asked to end meanwhile.
     async fn on_values(&mut self, values: &Values) -> Result<Option<u8>, Failure> {
         if self.mount.is_some() {
             if let Err(failure) = self.rewrite(values) {
@@ -309,7 +313,8 @@ impl<'a> Supervisor<'a> {
         Ok(None)
     }
 
-    /// Masks these values too, and resets the pseudo-terminal, before the program is started again.
+    /// Adds these values to the masked values and resets the pseudo-terminal, before the program is
+    /// started again.
     fn prepare_masking(&mut self, values: &Values) -> Result<(), Failure> {
         let Some(masking) = &mut self.masking else { return Ok(()) };
         let selected: Vec<_> = self.inputs.rules.selected(values)?.into_iter().cloned().collect();
@@ -320,8 +325,9 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// Ends all processes of the group, first with the configured signal and after the grace period
-    /// with SIGKILL. Returns the exit code if this process was asked to end meanwhile.
+    /// Ends all processes in the group of the program: sends the configured signal first, and
+    /// SIGKILL after the grace period. Returns the exit code if this process was asked to end
+    /// meanwhile.
     async fn stop(&mut self) -> Option<u8> {
         let signal = match self.mount {
             Some(_) => Signal::SIGTERM,
@@ -338,7 +344,8 @@ impl<'a> Supervisor<'a> {
         Some(ending.status).filter(|_| ending.is_asked)
     }
 
-    /// Handles signals until the process group is empty, for at most this time.
+    /// Handles signals until no process is left in the group of the program, at most for the time
+    /// `limit`. Records in `ending` the exit code, and whether this process was asked to end.
     async fn wait_for_end(&mut self, limit: Duration, ending: &mut Ending) {
         let until = Instant::now() + limit;
         loop {
@@ -358,8 +365,8 @@ impl<'a> Supervisor<'a> {
         self.write(|output, _| output.warn(message));
     }
 
-    /// Writes a message. The terminal has its initial modes meanwhile, because in raw mode a new
-    /// line would not start on the left.
+    /// Writes a message. The terminal has its original modes while the message is written, because
+    /// in raw mode a new line would not start on the left.
     fn write(&self, write: impl FnOnce(&Output, &Place)) {
         let write = || write(self.inputs.output, &self.inputs.place);
         match self.masking.as_ref().and_then(|masking| masking.pty.as_ref()) {
@@ -369,12 +376,12 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-/// State of a program that was asked to end.
+/// Result of ending a program.
 #[derive(Default)]
 struct Ending {
     /// Exit code of the program.
     status: u8,
-    /// True if this process was asked to end as well.
+    /// True if this process has received a signal that asks it to end, too.
     is_asked: bool,
 }
 
@@ -412,7 +419,8 @@ fn start(
     child.map_err(|error| cannot_start(&command, &program.name, &error))
 }
 
-/// Waits for a message. Waits forever if there is no watch, or if the watch has ended.
+/// Waits for the next message from the watch. Waits forever if there is no watch or if it has
+/// ended.
 async fn receive(changes: &mut Option<mpsc::Receiver<Message>>) -> Message {
     if let Some(receiver) = changes
         && let Some(message) = receiver.recv().await

@@ -1,4 +1,4 @@
-//! Options of supervision.
+//! Options of the supervision of a program.
 
 use std::time::Duration;
 
@@ -69,13 +69,13 @@ pub(crate) enum OnRevoked {
 }
 
 impl SupervisionOptions {
-    /// True if the command must run as a child process.
+    /// True if the options require that the command runs as a child process.
     pub(crate) fn is_needed(&self) -> bool {
         self.watch || self.init || self.mask || self.mount.is_some()
     }
 
-    /// Returns the signal that is sent after a change. It ends the program before a restart, or
-    /// makes the program read its file again.
+    /// Returns the signal that is sent to the program after the secrets have changed. It ends the
+    /// program before a restart, or makes the program read its file again.
     pub(super) fn change_signal(&self) -> Signal {
         let default = if self.mount.is_some() { Signal::SIGHUP } else { Signal::SIGTERM };
         self.signal.unwrap_or(default)

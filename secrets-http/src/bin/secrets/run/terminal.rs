@@ -11,7 +11,7 @@ use nix::unistd::{Pid, getpgrp, tcgetpgrp, tcsetpgrp};
 use rustix::fs::OFlags;
 use rustix::termios::{Winsize, tcgetwinsize};
 
-/// Controlling terminal, with the modes that it had when it was opened.
+/// Controlling terminal of a process, with the modes that it had when it was opened.
 #[derive(Debug)]
 pub(super) struct Terminal {
     input: OwnedFd,
@@ -37,17 +37,17 @@ impl Terminal {
         Some(Self { input, modes })
     }
 
-    /// Returns a file descriptor for reading input.
+    /// Returns a file descriptor for reading input from the terminal.
     pub(super) fn input(&self) -> io::Result<OwnedFd> {
         self.input.try_clone()
     }
 
-    /// Returns the modes that the terminal had when it was opened.
+    /// Returns the modes (settings such as echo) that the terminal had when it was opened.
     pub(super) fn modes(&self) -> &Termios {
         &self.modes
     }
 
-    /// Returns the size of the window.
+    /// Returns the size of the terminal's window.
     pub(super) fn size(&self) -> Option<Winsize> {
         tcgetwinsize(&self.input).ok()
     }
@@ -57,32 +57,34 @@ impl Terminal {
         self.set(&self.modes);
     }
 
-    /// Sets raw mode: each byte is passed on unchanged, because the pseudo-terminal interprets it.
+    /// Sets raw mode: each typed byte is passed on unchanged, because the pseudo-terminal
+    /// interprets it.
     pub(super) fn set_raw(&self) {
         let mut modes = self.modes.clone();
         cfmakeraw(&mut modes);
         self.set(&modes);
     }
 
-    /// True if a process group is in the foreground.
+    /// True if this process group is the foreground group of the terminal.
     pub(super) fn is_with(&self, group: Pid) -> bool {
         tcgetpgrp(&self.input) == Ok(group)
     }
 
-    /// True if the process group of this process is in the foreground.
+    /// True if the process group of this process is the foreground group of the terminal.
     pub(super) fn is_ours(&self) -> bool {
         self.is_with(getpgrp())
     }
 
-    /// Makes a process group the foreground group. Ignores a failure, such as a closed terminal.
+    /// Makes a process group the foreground group of the terminal. A failure, such as a closed
+    /// terminal, is ignored.
     pub(super) fn give_to(&self, group: Pid) {
         without_stopping(|| {
             let _ = tcsetpgrp(&self.input, group);
         });
     }
 
-    /// Makes this process group the foreground group again, with the initial modes. Returns the
-    /// modes that the other group had set.
+    /// Makes the process group of this process the foreground group again, and restores the initial
+    /// modes. Returns the modes that the other group had set.
     pub(super) fn take_back(&self) -> Option<Termios> {
         let modes = tcgetattr(&self.input).ok();
         self.give_to(getpgrp());
@@ -90,7 +92,7 @@ impl Terminal {
         modes
     }
 
-    /// Sets modes.
+    /// Sets the modes of the terminal.
     pub(super) fn set(&self, modes: &Termios) {
         without_stopping(|| {
             let _ = tcsetattr(&self.input, SetArg::TCSADRAIN, modes);
@@ -98,15 +100,16 @@ impl Terminal {
     }
 }
 
-/// Opens the controlling terminal.
+/// Opens the controlling terminal of this process.
 fn open() -> io::Result<File> {
     const PATH: &str = "/dev/tty";
     let flags = (OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC).bits();
     OpenOptions::new().read(true).write(true).custom_flags(flags.cast_signed()).open(PATH)
 }
 
-/// Changes the terminal while SIGTTOU is blocked, because this signal would stop a process in the
-/// background. No child is started meanwhile, because a child would inherit the signal mask.
+/// Calls `change`, which changes the terminal, while SIGTTOU is blocked, because this signal would
+/// stop a process in the background. `change` must not start a child process, because the child
+/// would inherit the blocked signal.
 fn without_stopping(change: impl FnOnce()) {
     let mut blocked = SigSet::empty();
     blocked.add(Signal::SIGTTOU);

@@ -1,4 +1,4 @@
-//! Secrets of an environment, as fetched from the service.
+//! Secrets of an environment, as this program has fetched them from the service.
 
 use reqwest::{Method, StatusCode};
 use secrets_core::crypto::Plaintext;
@@ -29,7 +29,7 @@ struct Secret {
     value: zeroize::Zeroizing<String>,
 }
 
-/// Fetches the secrets. Returns `None` if their ETag is still `known`.
+/// Fetches the secrets of an environment. Returns `None` if their ETag is still `known`.
 pub(crate) async fn fetch(
     service: &Service,
     place: &Place,
@@ -56,7 +56,8 @@ impl Values {
 }
 
 impl Secret {
-    /// Checks that the value can be a variable, which cannot contain NUL, for example.
+    /// Checks that the value can be the value of an environment variable. For example, it cannot
+    /// contain NUL.
     fn checked(mut self) -> Result<(SecretKey, Plaintext), Failure> {
         let value = Plaintext::new(std::mem::take(&mut *self.value));
         let key = self.key;

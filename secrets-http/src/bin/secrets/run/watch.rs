@@ -1,4 +1,4 @@
-//! Watch for changes of the secrets, through the service's server-sent events (`…/watch`).
+//! Watch for changes of the secrets, with the service's server-sent events (`…/watch`).
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::failure::{Exit, Failure};
 use crate::invocation::Place;
 use crate::service::{Request, Service};
 
-/// Time without a change after which a series of changes is complete.
+/// Time after the last change from which a series of changes counts as complete.
 const QUIET_TIME: Duration = Duration::from_secs(1);
 
-/// Maximum duration of a series of changes.
+/// Maximum time to wait for the end of a series of changes.
 const MAX_SERIES: Duration = Duration::from_secs(5);
 
 /// Time without an event or a keep-alive comment after which the connection counts as lost. The
@@ -27,25 +27,27 @@ const MAX_BACKOFF: Duration = Duration::from_mins(1);
 /// Maximum number of bytes of an event.
 const MAX_EVENT: usize = 64 * 1024;
 
-/// Message to the supervisor.
+/// Message from the watch to the supervisor.
 #[derive(Debug)]
 pub(super) enum Message {
     /// The secrets have new values.
     Changed(Values),
-    /// The service cannot be asked for changes. Sent once per outage.
+    /// The connection to the service is lost, so that changes are not noticed. Sent once for each
+    /// outage.
     Interrupted(Failure),
     /// The credential may no longer read the environment. Sent once.
     Revoked(Failure),
 }
 
-/// Subscription to the service's events. Ends when the receiver is dropped.
+/// Subscription to the service's events about changed secrets. It ends when the receiver of its
+/// messages is dropped.
 #[derive(Debug)]
 pub(super) struct Watch {
     service: Service,
     place: Place,
-    /// ETag of the values that the program has.
+    /// ETag of the secrets that the program has.
     etag: Option<String>,
-    /// Revision of the last event: the values of the program are at least as new.
+    /// Revision in the last event. The secrets of the program are at least as new as this revision.
     revision: Option<String>,
     splay: Duration,
     messages: mpsc::Sender<Message>,
@@ -120,7 +122,7 @@ impl Watch {
     }
 }
 
-/// Events of one connection.
+/// Server-sent events of one connection.
 struct Events {
     response: reqwest::Response,
     buffer: Vec<u8>,
@@ -137,7 +139,8 @@ impl Events {
         Ok(Self { response, buffer: Vec::new() })
     }
 
-    /// Returns the revision of the next event. `None` at the end of the connection.
+    /// Waits for the next event and returns its revision. Returns `None` at the end of the
+    /// connection.
     async fn next(&mut self) -> Result<Option<String>, Failure> {
         loop {
             if let Some(revision) = take_revision(&mut self.buffer) {
@@ -149,7 +152,7 @@ impl Events {
         }
     }
 
-    /// Waits until a series of changes is complete, and returns the last revision.
+    /// Waits until a series of changes is complete, and returns the revision of the last change.
     async fn settle(&mut self, mut revision: String) -> Result<String, Failure> {
         let end = Instant::now() + MAX_SERIES;
         loop {
@@ -197,7 +200,7 @@ fn is_revocation(failure: &Failure) -> bool {
     matches!(failure.exit, Exit::NotSignedIn | Exit::Forbidden | Exit::NotFound)
 }
 
-/// Returns a random duration up to `limit`.
+/// Returns a random duration between zero and `limit`.
 fn random(limit: Duration) -> Duration {
     let mut bytes = [0; 4];
     // If no random numbers are available, the duration is zero.

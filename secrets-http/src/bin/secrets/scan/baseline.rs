@@ -1,4 +1,4 @@
-//! Baseline: a file with the findings that were accepted.
+//! Baseline: a file with accepted findings, which scans do not report again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::failure::{Exit, Failure};
 /// Maximum number of bytes of a baseline or a rule file.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Version of the format.
+/// Version of the file format.
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub(crate) fn read(path: &Path) -> Result<BTreeSet<String>, Failure> {
     Ok(baseline.findings.into_iter().map(|finding| finding.fingerprint).collect())
 }
 
-/// Writes the findings of a scan as the new content of the file.
+/// Writes a baseline with these findings, and replaces an earlier baseline.
 pub(crate) fn write(path: &Path, findings: &[Finding]) -> Result<(), Failure> {
     let findings: BTreeSet<_> = findings.iter().map(Accepted::from).collect();
     let baseline = Baseline { version: VERSION, findings: findings.into_iter().collect() };

@@ -1,4 +1,4 @@
-//! Texts from files and from standard input.
+//! Sources of texts to scan: files and standard input.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -30,7 +30,7 @@ pub(crate) struct Excluded {
 }
 
 impl Excluded {
-    /// Compiles patterns, which are relative to a folder.
+    /// Compiles exclusion patterns, which are relative to a folder.
     pub(crate) fn new(folder: &Path, patterns: &[String]) -> Result<Self, Failure> {
         let invalid = |error: ignore::Error| {
             Failure::configuration(format!("scan.exclude: invalid pattern: {error}"))
@@ -51,7 +51,7 @@ impl Excluded {
 }
 
 impl Selection {
-    /// True if a path below the root is scanned.
+    /// True if the file at a path below the root is not excluded from the scan.
     pub(super) fn includes(&self, path: &str) -> bool {
         !self.excluded.contains(&self.root.join(path))
     }
@@ -63,8 +63,8 @@ impl Selection {
     }
 }
 
-/// Reads the files below folders, except those that `.gitignore` names. A file that is itself in
-/// `paths` is always read.
+/// Returns a source of the files in `paths` and in folders below them, except files that
+/// `.gitignore` names. A file that is itself in `paths` is always scanned.
 pub(crate) fn walk(paths: &[PathBuf], selection: Selection) -> Result<Source, Failure> {
     let mut walk: Option<WalkBuilder> = None;
     for path in paths {
@@ -86,7 +86,7 @@ pub(crate) fn walk(paths: &[PathBuf], selection: Selection) -> Result<Source, Fa
     })))
 }
 
-/// Reads standard input to its end.
+/// Returns a source with the text of standard input.
 pub(crate) fn stdin(max_size: u64) -> Result<Source, Failure> {
     let mut bytes = Zeroizing::new(Vec::new());
     let read = io::stdin().take(max_size.saturating_add(1)).read_to_end(&mut bytes);
@@ -104,7 +104,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::new(Exit::NoInput, format!("{}: {error}", path.display())))
 }
 
-/// Reads a file. Returns `None` for folders, links and excluded files.
+/// Reads one file of the folder. Returns `None` for folders, links and excluded files.
 fn piece(entry: &DirEntry, selection: &Selection) -> Option<Piece> {
     let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
     if !is_file || selection.excluded.contains(entry.path()) {
@@ -117,7 +117,7 @@ fn piece(entry: &DirEntry, selection: &Selection) -> Option<Piece> {
     })
 }
 
-/// Reads a file. Returns `None` if the file is too large.
+/// Reads the content of a file. Returns `None` if the file is larger than `max_size` bytes.
 fn read(path: &Path, max_size: u64) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
     let file = File::open(path)?;
     let size = file.metadata()?.len();

@@ -1,5 +1,5 @@
-//! Texts from Git, read through the program `git`: lines added in the index, and all blobs of the
-//! history.
+//! Sources of texts to scan from Git, read with the program `git`: lines added in the index, and
+//! all blobs of the history.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -13,13 +13,14 @@ use super::files::Selection;
 use super::{Piece, Skip, Source};
 use crate::failure::{Exit, Failure};
 
-/// Maximum number of bytes kept of a line of a diff. Every header is shorter.
+/// Maximum number of bytes that are kept of a line in a diff. Only headers are needed, and they are
+/// shorter.
 const MAX_HEADER: usize = 4_096;
 
 /// File mode of a submodule, which has no blob.
 const SUBMODULE: &str = "160000";
 
-/// Added lines, by the object ID of the new blob.
+/// Ranges of added lines, by the object ID of the new blob.
 type AddedLines = BTreeMap<String, Vec<RangeInclusive<u32>>>;
 
 /// File in the index that differs from the last commit.
@@ -37,7 +38,8 @@ pub(crate) fn top_folder() -> Option<PathBuf> {
         .filter(|path| output.status.success() && path.is_absolute())
 }
 
-/// Reads the files of the index that differ from the last commit, with their added lines.
+/// Returns a source of the files in the index that differ from the last commit, each with its added
+/// lines.
 pub(crate) fn staged(selection: &Selection) -> Result<Source, Failure> {
     let files: Vec<_> =
         staged_files()?.into_iter().filter(|file| selection.includes(&file.path)).collect();
@@ -55,8 +57,8 @@ pub(crate) fn staged(selection: &Selection) -> Result<Source, Failure> {
     })))
 }
 
-/// Reads each blob in a range of commits once, beginning with the oldest commit. Without a range,
-/// reads the commits of all branches and tags.
+/// Returns a source of the blobs in a range of commits. Each blob occurs once, beginning with the
+/// oldest commit. Without a range, the commits of all branches and tags are used.
 pub(crate) fn history(range: Option<&str>, selection: Selection) -> Result<Source, Failure> {
     let mut listing = Listing::start(range)?;
     let mut objects = Objects::start()?;
@@ -95,7 +97,7 @@ pub(crate) fn commits(range: Option<&str>) -> Result<u64, Failure> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or_default())
 }
 
-/// Runs Git and returns its standard output.
+/// Runs Git with these arguments and returns its standard output.
 pub(super) fn text(arguments: &[&str]) -> Result<String, Failure> {
     let output = checked(&mut git(arguments))?;
     String::from_utf8(output.stdout)
@@ -161,8 +163,8 @@ fn staged_files() -> Result<Vec<Staged>, Failure> {
     Ok(files)
 }
 
-/// Reads the headers in the diff of the index, which has no context lines. Files are identified by
-/// object IDs, because paths may be quoted.
+/// Returns the lines that the index adds, from the headers of its diff without context lines. Files
+/// are identified by object IDs, because Git may quote paths.
 fn added_lines() -> Result<AddedLines, Failure> {
     let mut command = diff(&["--unified=0", "--full-index"]);
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| not_started(&error))?;
@@ -180,7 +182,7 @@ fn added_lines() -> Result<AddedLines, Failure> {
     if status.success() { Ok(added) } else { Err(interrupted()) }
 }
 
-/// Returns the start of the next line; `None` at the end.
+/// Returns the start of the next line of a diff; `None` at the end of the diff.
 fn header(reader: &mut BufReader<ChildStdout>) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     if reader.take(MAX_HEADER as u64).read_until(b'\n', &mut line)? == 0 {
@@ -192,7 +194,7 @@ fn header(reader: &mut BufReader<ChildStdout>) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&line).into_owned()))
 }
 
-/// Returns the range of new lines in a hunk header, such as `-1,2 +3,4 @@`.
+/// Returns the range of new lines in a hunk header, such as `@@ -1,2 +3,4 @@`.
 fn new_lines(hunk: &str) -> Option<RangeInclusive<u32>> {
     let new = hunk.split(' ').find_map(|word| word.strip_prefix('+'))?;
     let (start, count) = new.split_once(',').unwrap_or((new, "1"));
@@ -200,14 +202,14 @@ fn new_lines(hunk: &str) -> Option<RangeInclusive<u32>> {
     (count > 0).then(|| start..=start.saturating_add(count - 1))
 }
 
-/// Listing of the objects in a range of commits: `git rev-list` piped into `git cat-file
-/// --batch-check`.
+/// Lists the objects in a range of commits, with two processes: `git rev-list` piped into `git
+/// cat-file --batch-check`.
 struct Listing {
     programs: [Child; 2],
     lines: BufReader<ChildStdout>,
 }
 
-/// Object of the history.
+/// Object in the listing: a commit, a blob, or an object of another type.
 enum Listed {
     Commit(String),
     Blob { object: String, size: u64, path: String },
@@ -253,7 +255,7 @@ impl Listing {
         }))
     }
 
-    /// Waits for both programs, and checks that they succeeded.
+    /// Waits until both processes have ended, and checks that they succeeded.
     fn end(&mut self) -> Result<(), Failure> {
         for program in &mut self.programs {
             let mut text = String::new();
@@ -283,7 +285,7 @@ impl Drop for Listing {
     }
 }
 
-/// Contents of objects: `git cat-file --batch`.
+/// Reads the contents of objects, with the process `git cat-file --batch`.
 struct Objects {
     program: Child,
     requests: ChildStdin,
@@ -302,7 +304,7 @@ impl Objects {
         Ok(Self { program, requests, responses })
     }
 
-    /// Reads an object, or skips it if it is too large.
+    /// Reads the content of an object. Returns `None` if it is larger than `max_size` bytes.
     fn read(&mut self, object: &str, max_size: u64) -> Result<Option<Zeroizing<Vec<u8>>>, Failure> {
         self.exchange(object, max_size).map_err(|_| interrupted())
     }

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use super::git;
 use crate::failure::{Exit, Failure};
 
-/// Name of the hook.
+/// File name of the Git hook.
 const NAME: &str = "pre-commit";
 
-/// Name under which an earlier hook is kept. It runs after the scan.
+/// File name under which an existing hook of the user is kept. It runs after the scan.
 const KEPT: &str = "pre-commit.kept";
 
-/// Line that identifies the hook of this program.
+/// Line that shows that a hook was installed by this program.
 const MARK: &str = "# Installed by `secrets scan hook install`.";
 
 /// Installs the hook and returns its path. An existing hook is kept, and runs after the scan.
@@ -32,8 +32,8 @@ pub(crate) fn install() -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// Removes the hook, restores a kept hook, and returns the path. Returns nothing if the hook is not
-/// of this program.
+/// Removes the hook, restores the user's earlier hook if there is one, and returns the path.
+/// Returns `None` if the hook was not installed by this program.
 pub(crate) fn uninstall() -> Result<Option<PathBuf>, Failure> {
     let folder = git::hooks_folder()?;
     let (path, kept) = (folder.join(NAME), folder.join(KEPT));
@@ -79,7 +79,7 @@ kept=\"$(dirname \"$0\")/{KEPT}\"
     ))
 }
 
-/// True if the path exists. A broken link exists too.
+/// True if the path exists. A symbolic link whose target does not exist counts as existing.
 fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }

@@ -26,14 +26,14 @@ use crate::failure::Failure;
 /// findings are missing.
 const MAX_FINDINGS: usize = 10_000;
 
-/// Number of bytes that are searched for NUL. Like Git, the scan treats a file with NUL there as
-/// binary.
+/// Number of bytes at the start of a file that are searched for NUL. As in Git, a file with a NUL
+/// there is binary and is not scanned.
 const BINARY_PROBE: usize = 8_000;
 
 /// Texts to scan, read one after another.
 pub(crate) type Source = Box<dyn Iterator<Item = Result<Piece, Failure>>>;
 
-/// Item of a source.
+/// Item that a source of the scan yields: a text, a skipped file, or the start of a commit.
 #[derive(Debug)]
 pub(crate) enum Piece {
     /// Text to scan.
@@ -57,11 +57,11 @@ pub(crate) enum Skip {
 
 /// Text to scan, with its origin.
 pub(crate) struct Text {
-    /// Path, relative to the root of the scan.
+    /// Path of the file, relative to the root of the scan.
     pub(crate) path: String,
     /// Oldest commit that contains this text.
     pub(crate) commit: Option<String>,
-    /// Line numbers of the added lines, from 1; `None` if all lines are scanned.
+    /// Ranges of the numbers of added lines, starting at 1. `None` if all lines are scanned.
     pub(crate) added: Option<Vec<RangeInclusive<u32>>>,
     /// Content.
     pub(crate) content: Zeroizing<String>,
@@ -82,14 +82,17 @@ pub(crate) struct Finding {
     pub(crate) description: String,
     /// Severity.
     pub(crate) severity: Severity,
-    /// First and last characters of the credential; an ellipsis for a stored value.
+    /// First and last characters of the credential. For a value that the service stores, only an
+    /// ellipsis.
     pub(crate) redacted: String,
     /// Oldest commit that contains the credential.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) commit: Option<String>,
-    /// Fingerprint, which does not depend on the position in the file.
+    /// Fingerprint that identifies the finding in a baseline. It does not depend on the position in
+    /// the file.
     pub(crate) fingerprint: String,
-    /// Key of the stored secret with this value, if the caller may read that secret.
+    /// Key of the stored secret with this value. `None` for other findings, or if the caller may
+    /// not read that secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) secret_key: Option<String>,
 }
@@ -101,9 +104,9 @@ pub(crate) struct Counts {
     pub(crate) texts: u64,
     /// Number of bytes in the scanned texts.
     pub(crate) bytes: u64,
-    /// Number of binary files.
+    /// Number of files that were skipped because they are binary.
     pub(crate) binary: u64,
-    /// Number of files larger than the size limit.
+    /// Number of files that were skipped because they are larger than the size limit.
     pub(crate) too_large: u64,
     /// Number of files that could not be read.
     pub(crate) unreadable: u64,
@@ -114,21 +117,22 @@ pub(crate) struct Counts {
 /// State of a scan, with its results.
 pub(crate) struct Scanner<'r> {
     rules: &'r Rules,
-    /// Fingerprints of accepted findings.
+    /// Fingerprints of accepted findings, which are not reported.
     accepted: BTreeSet<String>,
-    /// True for a scan of the history: a credential is reported for its oldest commit only.
+    /// True for a scan of the Git history, in which a credential is reported only for the oldest
+    /// commit that contains it.
     is_history: bool,
     seen: BTreeSet<String>,
-    /// Results, in the order of the source.
+    /// Findings, in the order in which the texts were scanned.
     pub(crate) findings: Vec<Finding>,
     /// Numbers of scanned and skipped texts, and of accepted findings.
     pub(crate) counts: Counts,
-    /// True if there were more findings than a report can have.
+    /// True if there are more findings than a report can contain.
     pub(crate) is_truncated: bool,
 }
 
 impl Piece {
-    /// Classifies the content of a file.
+    /// Creates the item for a file: text to scan, or a skipped file if the content is binary.
     pub(crate) fn of(path: String, commit: Option<String>, bytes: &[u8]) -> Self {
         if bytes.iter().take(BINARY_PROBE).any(|byte| *byte == 0) {
             return Self::Skipped(Skip::Binary);
@@ -146,7 +150,7 @@ impl Text {
         })
     }
 
-    /// Returns the text with empty lines in place of lines that were not added, so that line
+    /// Returns the text with all lines that were not added replaced by empty lines, so that line
     /// numbers stay the same.
     fn added_lines(&self) -> Zeroizing<String> {
         let lines = (1..)
@@ -178,14 +182,14 @@ impl Finding {
         }
     }
 
-    /// True if both findings have the same position.
+    /// True if both findings have the same path and position.
     fn is_at(&self, other: &Self) -> bool {
         (self.line, self.column, &self.path) == (other.line, other.column, &other.path)
     }
 }
 
 impl<'r> Scanner<'r> {
-    /// Creates a scanner that leaves out findings with the accepted fingerprints.
+    /// Creates a scanner. Findings with an accepted fingerprint are not reported.
     pub(crate) fn new(rules: &'r Rules, accepted: BTreeSet<String>, is_history: bool) -> Self {
         Self {
             rules,
@@ -198,7 +202,7 @@ impl<'r> Scanner<'r> {
         }
     }
 
-    /// Counts a file that was not scanned.
+    /// Counts a file that was not scanned, by the reason.
     pub(crate) fn skip(&mut self, reason: Skip) {
         match reason {
             Skip::Binary => self.counts.binary += 1,
@@ -207,7 +211,7 @@ impl<'r> Scanner<'r> {
         }
     }
 
-    /// Searches a text, and adds the findings.
+    /// Scans a text, and adds the findings.
     pub(crate) fn scan(&mut self, text: &Text) {
         self.counts.texts += 1;
         self.counts.bytes += text.content.len() as u64;
@@ -218,7 +222,8 @@ impl<'r> Scanner<'r> {
         }
     }
 
-    /// Adds a finding, unless it is accepted or was found in an older commit.
+    /// Adds a finding, unless the finding is accepted or its credential was already found in an
+    /// older commit.
     fn add(&mut self, finding: Finding) {
         if self.accepted.contains(&finding.fingerprint) {
             self.counts.accepted += 1;
@@ -232,21 +237,22 @@ impl<'r> Scanner<'r> {
         }
     }
 
-    /// Adds a finding that the service reported. Replaces a finding of a rule at the same position.
+    /// Adds a finding for a stored value, which the service has reported. It replaces a finding of
+    /// a rule at the same position.
     fn add_stored(&mut self, finding: Finding) {
         self.findings.retain(|other| !other.is_at(&finding));
         self.add(finding);
     }
 }
 
-/// Returns the lines of a match.
+/// Returns the numbers of the first and last line of a match.
 fn lines(found: &Match<'_>, text: &str) -> RangeInclusive<u32> {
     let newlines = text.get(found.span.clone()).unwrap_or_default().matches('\n').count();
     found.line..=found.line.saturating_add(u32::try_from(newlines).unwrap_or(u32::MAX))
 }
 
-/// Returns the fingerprint of a finding. It is computed only from data that reports show, so that a
-/// baseline cannot be used to guess the credential.
+/// Returns the fingerprint of a finding. It is computed only from data that reports show, so that
+/// nobody can use a baseline to guess the credential.
 fn fingerprint(path: &str, sighting: &Sighting) -> String {
     let entropy = format!("{:.2}", sighting.entropy);
     let parts = [path, &sighting.rule_id, &sighting.redacted, &entropy];

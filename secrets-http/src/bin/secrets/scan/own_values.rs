@@ -1,4 +1,4 @@
-//! Comparison with the values that the service stores.
+//! Comparison of scanned texts with the values that the service stores.
 
 use reqwest::Method;
 use secrets_core::model::scans::Severity;
@@ -12,16 +12,17 @@ use crate::service::Service;
 /// Maximum number of texts in a request.
 const MAX_FILES: usize = 1_000;
 
-/// Number of bytes from which a batch is sent. The service accepts 16 MiB of JSON.
+/// Size of a batch in bytes at which the batch is sent. The service accepts 16 MiB of JSON.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
-/// Redacted form by which the service marks the value of a stored secret.
+/// Text in the field `redacted` that marks a finding as the value of a stored secret.
 const STORED: &str = "…";
 
-/// Batch of texts for the service, which compares them with the stored values.
+/// Batch of texts that is sent to the service, which compares them with the stored values.
 pub(crate) struct OwnValues {
     service: Service,
-    /// Project whose values are compared; all accessible projects if `None`.
+    /// Project whose stored values are compared. `None` for all projects that the caller can
+    /// access.
     project: Option<String>,
     files: Vec<SentFile>,
     bytes: usize,
@@ -75,7 +76,7 @@ impl OwnValues {
         Self { service, project, files: Vec::new(), bytes: 0 }
     }
 
-    /// Returns the address of the service.
+    /// Returns the address of the service, for messages.
     pub(crate) fn server(&self) -> String {
         self.service.server().to_string()
     }
@@ -95,7 +96,8 @@ impl OwnValues {
         Ok(())
     }
 
-    /// Sends the batch, and adds the stored values that the service has found to the findings.
+    /// Sends the batch to the service, and adds the stored values found in it to the findings of
+    /// the scanner.
     pub(crate) async fn send(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Failure> {
         if self.files.is_empty() {
             return Ok(());

@@ -11,7 +11,7 @@ use super::{Counts, Finding};
 use crate::failure::{Exit, Failure};
 use crate::output::{Output, printable};
 
-/// Characters in a path that are not percent-encoded in a URI.
+/// Characters in a path that are percent-encoded in a URI.
 const PATH: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 

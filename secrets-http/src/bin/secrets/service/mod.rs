@@ -1,4 +1,4 @@
-//! Client of the service, over HTTP.
+//! HTTP client for the service.
 
 mod response;
 mod retry;
@@ -24,7 +24,7 @@ use crate::settings::Server;
 /// Time limit for connecting. It is part of the time limit of a request.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Client of one service, with one credential. It never follows redirects.
+/// Client of one service, with one credential. It does not follow redirects.
 pub(crate) struct Service {
     http: reqwest::Client,
     server: Server,
@@ -36,15 +36,15 @@ pub(crate) struct Service {
 /// Options of a client.
 #[derive(Debug)]
 pub(crate) struct Options<'a> {
-    /// Time limit for each request, including waits that the service asks for.
+    /// Time limit for each request. It includes waits that the service asks for.
     pub(crate) timeout: Duration,
     /// PEM file with an additional certificate authority.
     pub(crate) ca_file: Option<&'a Path>,
-    /// Print each request to standard error.
+    /// True to print each request to standard error, without values.
     pub(crate) prints_requests: bool,
 }
 
-/// A request.
+/// Request to the service.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
     method: Method,
@@ -73,14 +73,16 @@ impl std::fmt::Debug for Service {
 }
 
 impl<'a> Request<'a> {
-    /// Creates a request to a path below `/api/v1`. Each segment is percent-encoded.
+    /// Creates a request to a path below `/api/v1`, given as segments. Each segment is
+    /// percent-encoded.
     pub(crate) fn new(method: Method, path: &[&'a str]) -> Self {
         let mut segments = vec!["api", "v1"];
         segments.extend(path);
         Self::at(method, &segments)
     }
 
-    /// Creates a request to a path.
+    /// Creates a request to a path given as segments, without the prefix `/api/v1`. Each segment is
+    /// percent-encoded.
     pub(crate) fn at(method: Method, path: &[&'a str]) -> Self {
         let path = path.to_vec();
         Self { method, path, query: Vec::new(), headers: Vec::new(), body: Body::None }
@@ -154,12 +156,12 @@ impl Service {
         &self.server
     }
 
-    /// Sends GET and reads the JSON response.
+    /// Sends a GET request, and parses the JSON response.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, Failure> {
         self.send(Request::new(Method::GET, path)).await?.json()
     }
 
-    /// Sends a JSON body and reads the JSON response.
+    /// Sends a request with a JSON body, and parses the JSON response.
     pub(crate) async fn call<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -169,18 +171,19 @@ impl Service {
         self.send(Request::new(method, path).json(body)?).await?.json()
     }
 
-    /// Sends DELETE.
+    /// Sends a DELETE request.
     pub(crate) async fn delete(&self, path: &[&str]) -> Result<(), Failure> {
         self.send(Request::new(Method::DELETE, path)).await.map(drop)
     }
 
-    /// Sends GET and returns the JSON response, without the field `data` that repeats the output.
+    /// Sends a GET request, and returns the JSON response. The field `data` is removed if the
+    /// service repeats the whole response in it.
     pub(crate) async fn value(&self, path: &[&str]) -> Result<Value, Failure> {
         self.get(path).await
     }
 
-    /// Sends a request and returns the response if it is successful. If the service asks to wait,
-    /// waits and sends the request again, up to the time limit.
+    /// Sends a request, and returns the response if its status is successful. If the service asks
+    /// to wait, waits and sends the request again, up to the time limit.
     pub(crate) async fn send(&self, request: Request<'_>) -> Result<Response, Failure> {
         let until = Instant::now() + self.timeout;
         loop {
@@ -223,8 +226,8 @@ impl Service {
         result
     }
 
-    /// Sends a request and returns the response as soon as its head has arrived, for bodies that do
-    /// not end.
+    /// Sends a request, and returns the response as soon as its headers have arrived. Used for
+    /// bodies that do not end.
     pub(crate) async fn open(&self, request: &Request<'_>) -> Result<reqwest::Response, Failure> {
         let sending = self.prepared(request).send();
         match tokio::time::timeout(self.timeout, sending).await {
@@ -237,8 +240,8 @@ impl Service {
         }
     }
 
-    /// Sends a request and returns the response, if it is successful, as soon as its head has
-    /// arrived. For bodies that do not end.
+    /// Sends a request, and returns the response as soon as its headers have arrived, if its status
+    /// is successful. Used for bodies that do not end.
     pub(crate) async fn stream(&self, request: &Request<'_>) -> Result<reqwest::Response, Failure> {
         let response = self.open(request).await?;
         if response.status().is_success() {
@@ -294,7 +297,7 @@ impl Service {
     }
 }
 
-/// Returns the text of the last cause of an error. It does not contain the URL.
+/// Returns the text of an error's innermost cause. It does not contain the URL.
 fn innermost(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {

@@ -9,17 +9,17 @@ use zeroize::Zeroizing;
 
 use crate::failure::{Exit, Failure};
 
-/// Maximum size of a response in bytes. The service sends no response that is larger.
+/// Maximum size of a response, in bytes. Larger responses are refused; the service sends none.
 const MAX_BYTES: usize = 256 * 1024 * 1024;
 
-/// A completely received response.
+/// Response that was received completely.
 pub(crate) struct Response {
     status: StatusCode,
     headers: HeaderMap,
     body: Zeroizing<Vec<u8>>,
 }
 
-/// Error response of the service.
+/// JSON body of the service's error response.
 #[derive(Deserialize)]
 struct ErrorBody {
     error: String,
@@ -83,7 +83,7 @@ impl Response {
         serde_json::from_value(value).map_err(unreadable)
     }
 
-    /// Returns the response if it is successful; otherwise, fails with the service's error.
+    /// Returns this response if its status is successful; otherwise fails with the service's error.
     pub(super) fn checked(self) -> Result<Self, Failure> {
         if self.status.is_success() || self.status == StatusCode::NOT_MODIFIED {
             return Ok(self);
@@ -91,7 +91,7 @@ impl Response {
         Err(self.failure())
     }
 
-    /// Converts an unsuccessful response to a failure.
+    /// Converts the response, which has an error status, to a failure.
     pub(crate) fn failure(&self) -> Failure {
         let Ok(body) = serde_json::from_slice::<ErrorBody>(&self.body) else {
             return self.foreign();
@@ -109,7 +109,7 @@ impl Response {
     }
 
     /// Returns the failure for a response that does not come from the service, but for example from
-    /// a proxy.
+    /// a proxy in between.
     fn foreign(&self) -> Failure {
         let status = self.status;
         if status.is_redirection() {
@@ -126,7 +126,8 @@ impl Response {
     }
 }
 
-/// Returns the exit code of an error. The service's error code takes precedence over the status.
+/// Returns the exit code for an error response. The service's error code takes precedence over the
+/// HTTP status.
 fn exit(status: StatusCode, code: Option<&str>) -> Exit {
     match (code, status.as_u16()) {
         (Some("already_exists" | "version_conflict"), _) | (_, 409 | 412) => Exit::Conflict,
@@ -140,7 +141,8 @@ fn exit(status: StatusCode, code: Option<&str>) -> Exit {
     }
 }
 
-/// Returns a line for each entry of `details.fields`: the name of the field and its rule.
+/// Returns a line for each invalid field that `details.fields` lists: the name of the field and the
+/// rule that it violates.
 fn field_lines(details: Option<&Value>) -> Vec<String> {
     let fields = details.and_then(|details| details.get("fields")).and_then(Value::as_array);
     let fields = fields.map(Vec::as_slice).unwrap_or_default();

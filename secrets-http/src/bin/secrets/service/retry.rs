@@ -1,4 +1,4 @@
-//! Waiting and sending a request again, when the service asks for it.
+//! Retries: waiting and sending a request again when the service asks for it.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use tokio::time::Instant;
 
 use super::Response;
 
-/// Returns the time to wait before the request is sent again. `None` if the response is final, or
-/// if the wait would exceed the time limit. After a 503, only reads are sent again, because a
-/// change may have been made.
+/// Returns the time to wait before the request is sent again. Returns `None` if the request must
+/// not be repeated, or if the wait would exceed the time limit. After the status 503, only reads
+/// are repeated, because a change may have been made.
 pub(super) fn wait(method: &Method, response: &Response, until: Instant) -> Option<Duration> {
     let may_retry = match response.status() {
         StatusCode::TOO_MANY_REQUESTS => true,

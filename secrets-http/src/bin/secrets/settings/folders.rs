@@ -1,4 +1,4 @@
-//! Folders for the program's own files (XDG Base Directory Specification).
+//! Folders for this program's own files (XDG Base Directory Specification).
 
 use std::path::PathBuf;
 
@@ -6,19 +6,19 @@ use etcetera::BaseStrategy as _;
 
 use crate::failure::Failure;
 
-/// Name of the program's folder in each base folder.
+/// Name of this program's folder in each base folder.
 const FOLDER: &str = "secrets";
 
-/// Folders for the program's own files. They are created when a file is written.
+/// Folders for this program's own files. A folder is created when a file is written to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Folders {
-    /// Settings of the user.
+    /// Folder for the user's settings.
     pub(crate) config: PathBuf,
-    /// Credentials.
+    /// Folder for stored credentials.
     pub(crate) data: PathBuf,
-    /// Offline copies.
+    /// Folder for offline copies.
     pub(crate) state: PathBuf,
-    /// Names for completion.
+    /// Folder for cached names, which the shell completion offers.
     pub(crate) cache: PathBuf,
 }
 
@@ -35,7 +35,7 @@ impl Folders {
         })
     }
 
-    /// Returns the folder of offline copies.
+    /// Returns the folder that contains the offline copies of all servers.
     pub(crate) fn copies(&self) -> PathBuf {
         self.state.join("copies")
     }

@@ -1,5 +1,5 @@
-//! Settings: from options of the command line, variables, the project file and the user file, in
-//! this order of precedence.
+//! Settings, read from command-line options, environment variables, the project file and the user's
+//! settings file, in this order of precedence.
 
 mod branch;
 mod folders;
@@ -20,7 +20,7 @@ use self::project_file::{Found, UserFile};
 use crate::arguments::Global;
 use crate::failure::Failure;
 
-/// Settings of one invocation, each with its source.
+/// Settings of one run of this program, each with its source.
 #[derive(Debug)]
 pub(crate) struct Settings {
     /// Address of the service.
@@ -29,17 +29,17 @@ pub(crate) struct Settings {
     pub(crate) project: Option<Setting<String>>,
     /// Name or ID of the environment.
     pub(crate) environment: Option<Setting<String>>,
-    /// True if plain HTTP to other machines is allowed.
+    /// True if plain HTTP to servers on other machines is allowed.
     pub(crate) allows_http: bool,
     /// PEM file with an additional certificate authority.
     pub(crate) ca_file: Option<Setting<PathBuf>>,
-    /// Time limit for the service.
+    /// Time limit for requests to the service.
     pub(crate) timeout: Duration,
-    /// Use of offline copies.
+    /// Mode of use of offline copies.
     pub(crate) offline: OfflineMode,
     /// Source of the setting `offline`.
     pub(crate) offline_source: Source,
-    /// Project file, with the local file, if there is one.
+    /// Project file, combined with the local file; `None` if there is neither.
     pub(crate) project_file: Option<ProjectFile>,
     /// Folder of the project file.
     pub(crate) project_folder: Option<PathBuf>,
@@ -49,40 +49,40 @@ pub(crate) struct Settings {
     pub(crate) folders: Folders,
 }
 
-/// A value with its source.
+/// Value of a setting, with its source.
 #[derive(Debug, Clone)]
 pub(crate) struct Setting<T> {
     /// Value of the setting.
     pub(crate) value: T,
-    /// Source of the value.
+    /// Place from which the value was read.
     pub(crate) source: Source,
 }
 
-/// Source of a setting.
+/// Place from which the value of a setting was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// Option of the command line.
+    /// Command-line option with this name.
     Option(&'static str),
-    /// Environment variable.
+    /// Environment variable with this name.
     Variable(&'static str),
-    /// Project file or local file, and the place in the file.
+    /// Project file or local file: its path, and the key in the file.
     ProjectFile(PathBuf, String),
-    /// The user's own settings file, and the place in the file.
+    /// The user's settings file: its path, and the key in the file.
     UserFile(PathBuf, &'static str),
     /// The only server with a stored credential.
     OnlySession,
-    /// Default value.
+    /// Default value, because no other source has the setting.
     Default,
 }
 
-/// Use of offline copies.
+/// Mode of use of offline copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OfflineMode {
-    /// Use a copy if the service is unreachable.
+    /// An offline copy is used if the service is unreachable.
     Fallback,
-    /// Use a copy only.
+    /// Only offline copies are used. The service is not contacted.
     Only,
-    /// Use no copy.
+    /// Offline copies are never used.
     Never,
 }
 
@@ -125,7 +125,7 @@ impl fmt::Display for OfflineMode {
 }
 
 impl Settings {
-    /// Combines the settings of all sources.
+    /// Reads the settings from all sources and combines them.
     pub(crate) fn load(global: &Global, variables: Variables) -> Result<Self, Failure> {
         let folders = Folders::locate()?;
         let found = Found::search(variables)?;
@@ -184,7 +184,7 @@ fn offline_mode(global: &Global, variables: Variables) -> Result<(OfflineMode, S
     Ok((mode, Source::Variable(VARIABLE)))
 }
 
-/// Sources in which a setting is searched, in order of precedence.
+/// Sources in which a setting is looked up, in order of precedence.
 struct Search<'a> {
     global: &'a Global,
     variables: Variables,
@@ -220,7 +220,8 @@ impl Search<'_> {
             .or_else(|| self.user.ca_file())
     }
 
-    /// Returns the setting of a variable. Variables with invalid Unicode were refused earlier.
+    /// Returns the setting that an environment variable contains, if the variable is set. Variables
+    /// with invalid Unicode were refused earlier.
     fn variable(&self, name: &'static str) -> Option<Setting<String>> {
         let value = self.variables.get(name).ok().flatten()?;
         Some(Setting::new(value, Source::Variable(name)))
@@ -235,7 +236,7 @@ fn into_path(setting: Setting<String>) -> Setting<PathBuf> {
     Setting { value: PathBuf::from(setting.value), source: setting.source }
 }
 
-/// True if `path` is `folder` or inside of it.
+/// True if `path` is the folder itself or inside the folder.
 fn is_inside(path: &Path, folder: &Path) -> bool {
     path.strip_prefix(folder).is_ok()
 }

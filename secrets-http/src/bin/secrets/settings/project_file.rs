@@ -13,19 +13,19 @@ use super::variables::Variables;
 use super::{Setting, Source, branch, is_inside};
 use crate::failure::Failure;
 
-/// Name of the project file.
+/// File name of the project file.
 pub(crate) const FILE_NAME: &str = "secrets-project.toml";
 
-/// Name of the local file, which overrides the project file and is not committed.
+/// File name of the local file, which overrides the project file and is not committed.
 pub(crate) const LOCAL_FILE_NAME: &str = "secrets-project.local.toml";
 
-/// Name of the user's settings in the folder for settings.
+/// File name of the user's settings, in the folder for the user's settings.
 const USER_FILE_NAME: &str = "config.toml";
 
-/// Maximum number of bytes of a file.
+/// Maximum size of a settings file, in bytes.
 const MAX_BYTES: u64 = 256 * 1024;
 
-/// Contents of a project file. Names only, never values.
+/// Contents of a project file. It contains names and never the values of secrets.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProjectFile {
@@ -35,25 +35,26 @@ pub(crate) struct ProjectFile {
     pub(crate) project: Option<String>,
     /// Name or ID of the environment.
     pub(crate) environment: Option<String>,
-    /// Environments by Git branch. Used if no option or variable names an environment.
+    /// Names of environments, by Git branch. Used if no option or environment variable names an
+    /// environment.
     #[serde(default)]
     pub(crate) branches: BTreeMap<String, String>,
-    /// Settings of folders below the folder of the file. The longest matching path takes
-    /// precedence.
+    /// Settings for folders below the folder of the project file. If several paths match, the
+    /// longest takes precedence.
     #[serde(default, deserialize_with = "relative_paths")]
     pub(crate) paths: BTreeMap<PathBuf, PathSettings>,
-    /// Settings of `run`.
+    /// Settings of the command `secrets run`.
     #[serde(default)]
     pub(crate) run: Run,
-    /// Settings of offline copies.
+    /// Settings for offline copies.
     #[serde(default)]
     pub(crate) offline: Offline,
-    /// Settings of `scan`.
+    /// Settings of the command `secrets scan`.
     #[serde(default)]
     pub(crate) scan: Scan,
 }
 
-/// Settings of a folder.
+/// Settings for one folder.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PathSettings {
@@ -63,48 +64,49 @@ pub(crate) struct PathSettings {
     pub(crate) environment: Option<String>,
 }
 
-/// Section `[run]`.
+/// Section `[run]` of the project file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Run {
-    /// Dotenv file whose keys must exist.
+    /// Dotenv file whose keys must exist as secrets.
     pub(crate) require_file: Option<PathBuf>,
-    /// Keys that must exist.
+    /// Keys of secrets that must exist.
     #[serde(default)]
     pub(crate) require: Vec<String>,
-    /// Patterns of the keys that are passed on; all keys if there are none.
+    /// Patterns of the keys that are passed to the command as variables. If there are none, all
+    /// keys are passed.
     #[serde(default)]
     pub(crate) only: Vec<String>,
-    /// Patterns of keys that are not passed on.
+    /// Patterns of keys that are not passed to the command.
     #[serde(default)]
     pub(crate) except: Vec<String>,
 }
 
-/// Section `[offline]`.
+/// Section `[offline]` of the project file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Offline {
-    /// Lifetime of an offline copy, such as `24h`. No copies are kept without it.
+    /// Lifetime of an offline copy, such as `24h`. If absent, no copies are kept.
     pub(crate) max_age: Option<String>,
     /// Environments that have offline copies.
     #[serde(default)]
     pub(crate) environments: Vec<String>,
 }
 
-/// Section `[scan]`.
+/// Section `[scan]` of the project file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Scan {
-    /// File with accepted findings.
+    /// Baseline: a file with accepted findings, which are not reported.
     pub(crate) baseline: Option<PathBuf>,
-    /// File with additional rules.
+    /// File with additional rules for findings.
     pub(crate) rules: Option<PathBuf>,
     /// Patterns of paths that are not scanned.
     #[serde(default)]
     pub(crate) exclude: Vec<String>,
 }
 
-/// Project file and local file that were found, with their folder.
+/// Project file and local file that a search has found, with the folder that contains them.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) folder: PathBuf,
@@ -114,7 +116,7 @@ pub(super) struct Found {
     below: PathBuf,
 }
 
-/// Settings of the user for all projects.
+/// The user's settings, which apply to all projects.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UserFile {
@@ -125,8 +127,9 @@ pub(super) struct UserFile {
 }
 
 impl Found {
-    /// Searches for the files in the working directory and its parents. Stops at the root of the
-    /// repository, at the home folder, and at the boundary of the file system.
+    /// Searches for the project file and the local file in the working directory and its parents.
+    /// The search stops at the root of the Git repository, at the home folder, and at the boundary
+    /// of the file system.
     pub(super) fn search(variables: Variables) -> Result<Option<Self>, Failure> {
         let working = std::env::current_dir()
             .map_err(|error| Failure::configuration(format!("working directory: {error}")))?;
@@ -148,7 +151,8 @@ impl Found {
         Ok(None)
     }
 
-    /// Returns the settings of the local file, completed by the settings of the project file.
+    /// Returns the combined settings: those of the local file, and for settings that it lacks,
+    /// those of the project file.
     pub(super) fn merged(&self) -> ProjectFile {
         let mut file = self.project.clone().unwrap_or_default();
         let Some(local) = self.local.clone() else { return file };
@@ -194,7 +198,7 @@ impl Found {
         })
     }
 
-    /// Returns both files, the local file first.
+    /// Iterates over both files with their names, the local file first.
     fn files(&self) -> impl Iterator<Item = (&'static str, &ProjectFile)> {
         let local = self.local.iter().map(|file| (LOCAL_FILE_NAME, file));
         local.chain(self.project.iter().map(|file| (FILE_NAME, file)))
@@ -210,8 +214,8 @@ impl Found {
         })
     }
 
-    /// Returns the setting of the longest path that contains the working directory, and its place
-    /// in the file.
+    /// Returns a setting for the working directory and its key in the file: that of the longest
+    /// path in `paths` that contains the working directory.
     fn by_path(
         &self,
         file: &ProjectFile,
@@ -244,8 +248,8 @@ impl UserFile {
     }
 }
 
-/// Reads a settings file. `None` if it does not exist. The file must belong to the user and must
-/// not be writable by others, because it determines where credentials are sent.
+/// Reads a settings file. Returns `None` if it does not exist. Fails if the file does not belong to
+/// the user or is writable by others, because it determines where credentials are sent.
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Failure> {
     let refuse = |rule: &str| Failure::configuration(format!("{}: {rule}", path.display()));
     match fs::metadata(path) {
@@ -266,7 +270,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Failure> {
     toml::from_str(&text).map(Some).map_err(|error| refuse(error.to_string().trim_end()))
 }
 
-/// Reads the settings of folders. Their paths must be relative, because other paths would never
+/// Deserializes the settings of folders. Fails if a path is not relative, because it would never
 /// match.
 fn relative_paths<'de, D: Deserializer<'de>>(
     deserializer: D,

@@ -12,7 +12,8 @@ use crate::failure::Failure;
 pub(crate) struct Server(Url);
 
 impl Server {
-    /// Parses an address. Plain HTTP is accepted for this machine only, unless it is allowed.
+    /// Parses the address of a service. Plain HTTP is accepted only for this machine, unless
+    /// `allows_http` is true.
     pub(crate) fn parse(text: &str, allows_http: bool) -> Result<Self, Failure> {
         let with_scheme =
             if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
@@ -43,17 +44,18 @@ impl Server {
         Ok(Self(url))
     }
 
-    /// Returns the origin: scheme, host and port. Credentials are bound to it (RFC 6454).
+    /// Returns the origin (RFC 6454): scheme, host and port. Each credential belongs to one origin.
     pub(crate) fn origin(&self) -> String {
         self.0.origin().ascii_serialization()
     }
 
-    /// True if the server is on this machine.
+    /// True if the host is a loopback name or address, so that the server is on this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         is_loopback(&self.0)
     }
 
-    /// Returns the URL of a path below the address. Each segment is percent-encoded.
+    /// Returns the URL for a path below the address, given as segments. Each segment is
+    /// percent-encoded.
     pub(crate) fn url(&self, segments: &[&str]) -> Url {
         let mut url = self.0.clone();
         if let Ok(mut path) = url.path_segments_mut() {

@@ -1,4 +1,4 @@
-//! Environment variables of this process. No other module reads them.
+//! Environment variables of this process. No other module of this program reads them.
 
 use std::ffi::OsString;
 
@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::failure::{Exit, Failure};
 
-/// Variables from which settings are read.
+/// Names of the environment variables that contain settings.
 const SETTINGS: [&str; 6] = [
     "SECRETS_URL",
     "SECRETS_PROJECT",
@@ -16,7 +16,8 @@ const SETTINGS: [&str; 6] = [
     "SECRETS_TOKEN_FILE",
 ];
 
-/// Variables with a credential. No other program inherits them.
+/// Names of the variables with a credential. They are not passed on to programs that this program
+/// starts.
 pub(crate) const TOKEN_VARIABLES: [&str; 2] = ["SECRETS_TOKEN", "SECRETS_TOKEN_FILE"];
 
 /// Environment variables of this process.
@@ -24,7 +25,7 @@ pub(crate) const TOKEN_VARIABLES: [&str; 2] = ["SECRETS_TOKEN", "SECRETS_TOKEN_F
 pub(crate) struct Variables(());
 
 impl Variables {
-    /// Checks that all settings are valid Unicode.
+    /// Checks that all variables with settings contain valid Unicode.
     pub(crate) fn check() -> Result<Self, Failure> {
         let variables = Self(());
         for name in SETTINGS {
@@ -33,7 +34,7 @@ impl Variables {
         Ok(variables)
     }
 
-    /// Returns the value of a variable. An empty value counts as absent.
+    /// Returns the value of an environment variable. An empty value counts as absent.
     #[expect(clippy::unused_self, reason = "the value proves that the variables were checked")]
     pub(crate) fn get(self, name: &str) -> Result<Option<String>, Failure> {
         match std::env::var_os(name).filter(|value| !value.is_empty()).map(OsString::into_string) {
@@ -43,7 +44,7 @@ impl Variables {
         }
     }
 
-    /// Returns the name of the variable from which the token is read, if such a variable is set.
+    /// Returns the name of the variable from which the token is read, or `None` if neither is set.
     pub(crate) fn token_source(self) -> Result<Option<&'static str>, Failure> {
         for name in TOKEN_VARIABLES {
             if self.get(name)?.is_some() {
@@ -53,7 +54,7 @@ impl Variables {
         Ok(None)
     }
 
-    /// Returns the credential of `SECRETS_TOKEN`, or of the file that `SECRETS_TOKEN_FILE` names.
+    /// Returns the token in `SECRETS_TOKEN`, or in the file that `SECRETS_TOKEN_FILE` names.
     pub(crate) fn token(self) -> Result<Option<Zeroizing<String>>, Failure> {
         if let Some(token) = self.get("SECRETS_TOKEN")? {
             return Ok(Some(Zeroizing::new(token)));
@@ -70,7 +71,7 @@ impl Variables {
         Ok(Some(Zeroizing::new(token.to_owned())))
     }
 
-    /// True if this program runs on a build server.
+    /// True if this program runs on a build server (continuous integration).
     #[expect(clippy::unused_self, reason = "the value proves that the variables were checked")]
     pub(crate) fn is_ci(self) -> bool {
         std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false")
@@ -83,7 +84,7 @@ impl Variables {
         has_display && !self.is_remote()
     }
 
-    /// True in a remote shell (SSH).
+    /// True if this program runs in a remote shell (SSH).
     #[expect(clippy::unused_self, reason = "the value proves that the variables were checked")]
     pub(crate) fn is_remote(self) -> bool {
         ["SSH_CONNECTION", "SSH_TTY"].iter().any(|name| std::env::var_os(name).is_some())

@@ -1,8 +1,10 @@
-//! Errors name the setting and the violated rule, but never the value.
+//! Tests of invalid settings. The errors name the setting and the violated rule, but never contain
+//! the value.
 
 use super::*;
 
-/// Returns the failure of `serve` with these arguments and variables.
+/// Returns the failure of `serve` with these arguments, and with the required variables changed by
+/// `others`.
 fn refusal(line: &str, others: &[&str]) -> Failure {
     served(line, others).map(|settings| format!("{settings:?}")).unwrap_err()
 }

@@ -1,11 +1,12 @@
-//! Limits on the size of requests and the number of connections.
+//! Tests of the limits on the size of requests and the number of connections.
 
 use std::process::Command;
 
 use super::*;
 use crate::serve::descriptors::raise_limit;
 
-/// Environment variable that marks a child process in which a test runs again.
+/// Environment variable that tells the test program that it is a child process with a low limit on
+/// open files.
 const FEW_FILES: &str = "SECRETS_TEST_FEW_FILES";
 
 fn with_headers(count: usize) -> String {

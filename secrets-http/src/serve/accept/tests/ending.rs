@@ -1,4 +1,4 @@
-//! Graceful shutdown: running requests finish, within the grace period.
+//! Tests of the graceful shutdown: running requests finish within the grace period.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Limits on time, size and number over TLS.
+//! Tests of the limits on time, size and number over TLS.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Timeouts of every wait for a client.
+//! Tests of the timeouts for every wait for a client.
 
 use super::*;
 

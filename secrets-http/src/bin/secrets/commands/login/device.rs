@@ -1,4 +1,4 @@
-//! Device login (RFC 8628): the user approves the sign-in on a page of the service.
+//! Device login (RFC 8628): the user approves the sign-in on a web page of the service.
 
 use std::time::Duration;
 
@@ -26,10 +26,10 @@ const SLOW_DOWN: Duration = Duration::from_secs(5);
 /// Maximum poll interval while the service is unreachable.
 const MAX_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Maximum time to wait for the approval. The service ends a login earlier.
+/// Maximum time to wait for the approval, in seconds. The service itself ends a login earlier.
 const MAX_SECONDS: u64 = 3_600;
 
-/// Response to the start of a login.
+/// Response of the service to the start of a device login.
 #[derive(Deserialize)]
 struct Started {
     device_code: Zeroizing<String>,
@@ -41,7 +41,7 @@ struct Started {
     interval: u64,
 }
 
-/// Session of an approved login.
+/// Session that the service grants after the user has approved the login.
 #[derive(Deserialize)]
 struct Grant {
     access_token: Zeroizing<String>,
@@ -60,14 +60,14 @@ struct Refusal {
     error: String,
 }
 
-/// Result of a poll.
+/// Result of one request that asks whether the user has approved the login.
 enum Answer {
     Granted(Grant),
     Pending,
     SlowDown,
 }
 
-/// Starts a login, and waits until the user has decided.
+/// Starts a device login, and waits until the user has approved or refused it.
 pub(super) async fn sign_in(
     cx: &Invocation,
     service: &Service,
@@ -89,7 +89,7 @@ pub(super) async fn sign_in(
     Ok(Credential { token: grant.access_token, metadata, private_key: None })
 }
 
-/// Returns details about this client. The page shows them before the approval.
+/// Returns details about this program and machine. The approval page shows them to the user.
 fn client() -> serde_json::Value {
     let mut client = json!({
         "client_id": CLIENT_ID,
@@ -112,7 +112,7 @@ fn hostname() -> Option<String> {
     Some(name).filter(|name| !name.is_empty())
 }
 
-/// Shows the code, and opens the page if there is a browser.
+/// Shows the code of the login, and opens the approval page if there is a browser.
 fn show(cx: &Invocation, started: &Started, with_browser: bool) -> Result<(), Failure> {
     let page = page(&started.verification_uri)?;
     cx.output.instruct(&format!("Open {page} and enter the code"));
@@ -133,7 +133,7 @@ fn page(url: &str) -> Result<Url, Failure> {
     })
 }
 
-/// Polls until the user has decided or the codes expire.
+/// Asks the service in intervals until the user has decided or the codes expire.
 async fn wait(service: &Service, started: &Started, timeout: Duration) -> Result<Grant, Failure> {
     let until = Instant::now() + Duration::from_secs(started.expires_in.min(MAX_SECONDS));
     let mut interval = Duration::from_secs(started.interval.clamp(1, MAX_SECONDS));

@@ -31,15 +31,15 @@ pub(crate) struct Login {
     store: StoreChoice,
 }
 
-/// Response of the service to a request without a credential.
+/// Response of the service to a request for `/api/v1` itself, which needs no credential.
 #[derive(Default, Deserialize)]
 struct Greeting {
-    /// Signer of bundles. Absent in older versions of the service.
+    /// Public key of the service's bundle signer. Absent in older versions of the service.
     bundle_signer: Option<String>,
 }
 
 impl Login {
-    /// Runs the command.
+    /// Signs in and stores the credential.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let server = self.server(cx)?;
         let service = cx.connect(server.value.clone(), None)?;
@@ -64,7 +64,7 @@ impl Login {
         Ok(Setting { value, source: Source::Option("URL") })
     }
 
-    /// Stores the credential, and prints where it is stored.
+    /// Stores the credential, and prints the place where it is stored.
     fn store(
         &self,
         cx: &Invocation,
@@ -107,7 +107,8 @@ fn place(stored: Stored, file: &str) -> String {
     }
 }
 
-/// Returns the signer of the service's bundles. It is compared when an offline copy is opened.
+/// Returns the public key with which the service signs bundles. The signature of an offline copy is
+/// checked with it later.
 async fn signer(service: &Service) -> Result<Option<String>, Failure> {
     let Some(text) = service.get::<Greeting>(&[]).await?.bundle_signer else { return Ok(None) };
     let signer: Signer = text.parse().map_err(|_| {

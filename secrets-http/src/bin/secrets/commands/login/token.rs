@@ -17,7 +17,7 @@ use crate::settings::Server;
 /// Maximum size of a token in bytes. No service accepts a larger one.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// Owner of a token, from `users/me`.
+/// Owner and expiry of a token, from the response to `users/me`.
 #[derive(Deserialize)]
 struct Me {
     email: Option<String>,
@@ -25,7 +25,7 @@ struct Me {
     expires_at: Option<DateTime<Utc>>,
 }
 
-/// Reads a token, and checks that the service accepts it.
+/// Reads a token from standard input, and checks that the service accepts it.
 pub(super) async fn sign_in(cx: &Invocation, server: &Server) -> Result<Credential, Failure> {
     let token = read(cx)?;
     let service = cx.connect(server.clone(), Some(&token))?;

@@ -1,4 +1,4 @@
-//! Reference of all commands in Markdown, from the definitions of the command line.
+//! Reference of all commands in Markdown, generated from the definitions of the command line.
 
 use std::fmt::Write as _;
 
@@ -10,10 +10,10 @@ const INTRODUCTION: &str = "\
 Written by `secrets man --markdown`: change the definitions of the commands, and write this file again.
 ";
 
-/// Section about settings, project files and credentials.
+/// Markdown section about settings, project files and credentials.
 const SETTINGS: &str = include_str!("settings.md");
 
-/// Writes the reference of a command and all its subcommands.
+/// Returns the Markdown reference of a command and all its subcommands.
 pub(super) fn reference(mut command: Command) -> String {
     command.build();
     let mut text = INTRODUCTION.to_owned();
@@ -45,7 +45,7 @@ fn is_listed(command: &Command) -> bool {
     !command.is_hide_set() && command.get_name() != "help"
 }
 
-/// Writes a list of arguments and options.
+/// Appends a list of arguments and options to `text`.
 fn list<'a>(text: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
     let is_listed =
         |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
@@ -77,7 +77,7 @@ fn item(arg: &Arg) -> String {
     line
 }
 
-/// Returns a help text with the full stop that the definitions leave out.
+/// Returns a help text with a full stop at its end. The definitions of the command line have none.
 fn sentence(text: &str) -> String {
     if text.ends_with(['.', ':']) { text.to_owned() } else { format!("{text}.") }
 }

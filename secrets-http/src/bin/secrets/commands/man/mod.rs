@@ -26,7 +26,7 @@ pub(crate) struct Man {
 }
 
 impl Man {
-    /// Runs the command.
+    /// Prints the manual page of a command, or writes the pages of all commands.
     pub(crate) fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         if self.markdown {
             cx.output.raw(markdown::reference(Arguments::command()).as_bytes())?;
@@ -48,7 +48,8 @@ impl Man {
         Ok(Outcome::Done)
     }
 
-    /// Finds the command whose page is printed. Its name includes the names of its parents.
+    /// Finds the command whose manual page is printed. The name of the returned command includes
+    /// the names of its parents.
     fn find(&self) -> Result<clap::Command, Failure> {
         let mut command = Arguments::command();
         command.build();

@@ -1,4 +1,4 @@
-//! `member`: members of a team, and their permissions for environments.
+//! `member`: manages the members of a team, and their permissions for environments.
 
 mod permission;
 
@@ -13,7 +13,7 @@ use crate::invocation::Invocation;
 use crate::output::Column;
 use crate::resource::{Kind, Resource};
 
-/// Members of a team.
+/// Members of a team, as objects that commands list and change.
 pub(super) const MEMBERS: Kind = Kind {
     noun: "member",
     list: "members",
@@ -72,7 +72,7 @@ enum Role {
 }
 
 impl Member {
-    /// Runs the command.
+    /// Runs the chosen subcommand of `member`.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let resource = Resource::connect(cx, &MEMBERS)?;
         match self.action {

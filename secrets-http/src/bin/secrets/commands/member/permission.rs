@@ -1,4 +1,4 @@
-//! `member permission`: permissions of members for environments.
+//! `member permission`: manages the permissions of members for environments.
 
 use clap::{Args, Subcommand, ValueEnum};
 use reqwest::Method;
@@ -100,7 +100,7 @@ struct Project {
 }
 
 impl Permission {
-    /// Runs the command.
+    /// Runs the chosen subcommand of `member permission`.
     pub(super) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let resource = Resource::connect(cx, &PERMISSIONS)?;
         match self.action {
@@ -129,7 +129,7 @@ impl Permission {
     }
 }
 
-/// Lists the defaults of the project, or changes them.
+/// Lists the default permissions of the project, or changes them.
 async fn change(
     cx: &Invocation,
     defaults: &[EnvironmentDefault],

@@ -114,7 +114,7 @@ struct Mapping {
     database_key: Option<String>,
 }
 
-/// Body of a test of a connection.
+/// JSON body of the request that tests a database connection.
 #[derive(Serialize)]
 struct Candidate {
     integration_type: Integration,
@@ -124,7 +124,7 @@ struct Candidate {
     proxy: Option<Proxy>,
 }
 
-/// Body of a new rotation.
+/// JSON body of the request that creates a rotation.
 #[derive(Serialize)]
 struct NewRotation {
     name: String,
@@ -223,7 +223,8 @@ impl ProxyOptions {
 }
 
 impl Mapping {
-    /// Returns the mapping; `None` if all keys are the default keys.
+    /// Returns the mapping if at least one secret key is given; otherwise `None`, so that the
+    /// service uses the default keys.
     fn given(self) -> Option<Self> {
         let keys = [&self.url, &self.username, &self.password];
         let others = [&self.host_key, &self.port_key, &self.database_key];

@@ -1,4 +1,4 @@
-//! `rotation`: rotations of database credentials.
+//! `rotation`: manages rotations of database credentials.
 
 mod connection;
 
@@ -15,8 +15,8 @@ use crate::output::Column;
 use crate::resource::{Kind, Resource};
 use crate::service::Request;
 
-/// Time that `rotate` waits for the result without `--wait`. Afterwards, the service continues the
-/// rotation.
+/// Time for which `rotate` waits for the result if `--wait` is not given. The service continues the
+/// rotation afterwards.
 const START_TIME: Duration = Duration::from_secs(2);
 
 /// Time limit of `rotate --wait`. The service ends an attempt after 45 seconds.
@@ -115,7 +115,7 @@ struct Name {
 }
 
 impl Rotation {
-    /// Runs the command.
+    /// Runs the chosen subcommand of `rotation`.
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let resource = Resource::connect(cx, &ROTATIONS)?;
         let place = cx.place(&resource.service).await?;
@@ -158,7 +158,8 @@ impl Rotation {
     }
 }
 
-/// Starts a rotation. The service continues even if the response is not awaited.
+/// Starts a rotation, and prints its result if it arrives in time. The service continues the
+/// rotation even if the response does not arrive in time.
 async fn rotate(
     cx: &Invocation,
     resource: Resource<'_>,
@@ -177,7 +178,7 @@ async fn rotate(
     Ok(if attempt["status"] == "success" { Outcome::Done } else { Outcome::Negative })
 }
 
-/// Prints the result of a test of a connection.
+/// Prints the result of a connection test. The exit code is 1 if the test has failed.
 fn print_test(cx: &Invocation, result: &Value) -> Result<Outcome, Failure> {
     cx.output.object(result, &TEST)?;
     Ok(if result["success"] == true { Outcome::Done } else { Outcome::Negative })

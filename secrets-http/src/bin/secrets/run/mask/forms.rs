@@ -1,4 +1,4 @@
-//! Forms in which a program may print a value.
+//! Encodings in which a program may print a value.
 
 use std::fmt::Write as _;
 
@@ -7,24 +7,28 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use zeroize::Zeroizing;
 
-/// Minimum length of a masked text, in bytes. Shorter texts occur by chance.
+/// Minimum length of a text that is masked, in bytes. Shorter texts occur by chance in normal
+/// output.
 pub(super) const MIN_LENGTH: usize = 6;
 
-/// Minimum length of a masked line of a value, in bytes. Short lines, such as `},`, are common.
+/// Minimum length of one line of a value with several lines that is masked by itself, in bytes.
+/// Short lines, such as `},`, are common.
 const MIN_LINE_LENGTH: usize = 8;
 
-/// Characters that are percent-encoded according to RFC 3986.
+/// Characters that RFC 3986 requires to be percent-encoded.
 const RFC_3986: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Characters that `urllib.parse.quote` of Python encodes, which keeps slashes.
+/// Characters that the function `urllib.parse.quote` of Python percent-encodes. It does not encode
+/// slashes.
 const PYTHON: AsciiSet = RFC_3986.remove(b'/');
 
-/// Characters that `encodeURIComponent` of JavaScript encodes.
+/// Characters that the function `encodeURIComponent` of JavaScript percent-encodes.
 const JAVASCRIPT: AsciiSet =
     RFC_3986.remove(b'!').remove(b'\'').remove(b'(').remove(b')').remove(b'*');
 
-/// Adds all encodings of a value that are long enough to be masked. Every buffer has its final size
-/// from the start, because a growing buffer would leave copies in memory that is not wiped.
+/// Adds to `forms` all encodings of a value that are long enough to be masked. Every buffer has its
+/// final size from the start, because a growing buffer would leave copies in memory that is not
+/// wiped.
 pub(super) fn add_forms(value: &str, forms: &mut Vec<Zeroizing<Vec<u8>>>) {
     if value.len() < MIN_LENGTH {
         return;
@@ -74,7 +78,7 @@ fn replaced(text: &str, from: &str, to: &str) -> Zeroizing<String> {
     result
 }
 
-/// Returns the value as the content of a JSON string.
+/// Returns the value as the content of a JSON string, without the quotation marks.
 fn json(value: &str) -> Zeroizing<String> {
     const MAX_ESCAPE: usize = "\\u0000".len();
     let mut quoted = Zeroizing::new(Vec::with_capacity(value.len() * MAX_ESCAPE + 2));
@@ -108,10 +112,9 @@ fn percent_encoded(value: &str, kept: &'static AsciiSet) -> Zeroizing<String> {
     encoded
 }
 
-/// Returns the base64 of a value that follows other bytes: at the end of an encoded text, and
-/// followed by more bytes. Characters that depend on other bytes are left out. `shift` is the
-/// number of bytes before the value in its group of three, such as those of a user name before a
-/// password.
+/// Returns two base64 texts that occur in the base64 of a longer text that contains the value: if
+/// the value is at the end, and if more bytes follow. Characters that also depend on other bytes
+/// are omitted. `shift` is the number of bytes, modulo 3, before the value.
 fn base64(engine: &impl Engine, value: &str, shift: usize) -> [Zeroizing<String>; 2] {
     const BITS_OF_BYTE: usize = 8;
     const BITS_OF_CHARACTER: usize = 6;

@@ -1,29 +1,30 @@
-//! Masking of a stream that arrives in pieces.
+//! Masking of secret values in a stream that arrives in pieces.
 
 use zeroize::Zeroizing;
 
 use super::patterns::Patterns;
 
-/// Text that stands for a value.
+/// Text that replaces a value in the output.
 pub(super) const MASK: &[u8] = b"***";
 
-/// Maximum number of bytes per read.
+/// Maximum number of bytes that are read from the stream at once.
 const READ_SIZE: usize = 64 * 1024;
 
-/// Masker of one stream. It holds back bytes that may be the start of a value.
+/// Masks secret values in one stream. Bytes that may be the start of a value are held back until
+/// the following bytes have arrived.
 #[derive(Default)]
 pub(super) struct Masker {
     buffer: Zeroizing<Vec<u8>>,
-    /// Number of bytes in the buffer.
+    /// Number of bytes in the buffer that come from the stream.
     filled: usize,
-    /// Number of bytes in the buffer that were already written, although a value may begin with
-    /// them.
+    /// Number of bytes at the start of the buffer that were already written to the output. They
+    /// stay in the buffer because a value may begin with them.
     shown: usize,
     output: Zeroizing<Vec<u8>>,
 }
 
 impl Masker {
-    /// Returns space for the next bytes of the stream.
+    /// Returns the part of the buffer into which the next bytes of the stream are read.
     pub(super) fn space(&mut self, patterns: &Patterns) -> &mut [u8] {
         let size = self.filled.max(patterns.max_length()) + READ_SIZE;
         if self.buffer.len() < size {
@@ -37,22 +38,22 @@ impl Masker {
         &mut self.buffer[self.filled..]
     }
 
-    /// Processes bytes that were read into the space. Returns the output that no later byte can
-    /// change.
+    /// Processes `length` bytes that were read into the space. Returns the masked output that can
+    /// no longer change when more bytes arrive.
     pub(super) fn advance(&mut self, length: usize, patterns: &Patterns) -> &[u8] {
         self.filled += length;
         self.mask(patterns, false);
         &self.output
     }
 
-    /// Returns the bytes that were held back. If later bytes complete a value, only its remaining
-    /// bytes are masked.
+    /// Returns the bytes that were held back, without waiting for more bytes. If later bytes
+    /// complete a value, only these later bytes are masked.
     pub(super) fn flush(&mut self, patterns: &Patterns) -> &[u8] {
         self.mask(patterns, true);
         &self.output
     }
 
-    /// True if bytes are held back.
+    /// True if bytes are held back that were not written yet.
     pub(super) fn is_holding(&self) -> bool {
         self.filled > self.shown
     }
@@ -86,7 +87,8 @@ impl Masker {
     }
 }
 
-/// Returns the part of the text that was not written yet.
+/// Returns `text[from..to]` without the first `shown` bytes of the text, which were already
+/// written.
 fn unseen(text: &[u8], from: usize, to: usize, shown: usize) -> &[u8] {
     &text[from.max(shown).min(to)..to]
 }

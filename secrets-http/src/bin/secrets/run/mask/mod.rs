@@ -1,8 +1,8 @@
-//! Masking of values in the output of the program.
+//! Masking of secret values in the output of the program.
 //!
 //! The output goes through a pipe for each stream, or through a pseudo-terminal if this process
-//! writes to a terminal. A thread for each of them copies the output ([`stream`]), and replaces all
-//! forms of the values ([`forms`]), as they arrive ([`masker`]).
+//! writes to a terminal. A thread for each pipe or pseudo-terminal copies the output ([`stream`]),
+//! and replaces all encodings of the values ([`forms`]) while the output arrives ([`masker`]).
 
 mod forms;
 mod masker;
@@ -26,20 +26,23 @@ use self::patterns::Patterns;
 use self::stream::{SharedPatterns, Stream, has_data};
 use super::pty::Pty;
 
-/// Maximum time to wait for the output of a stopped program.
+/// Maximum time to wait until the output of a stopped program is written.
 const SETTLE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Masked output of the program.
+/// Masks the output of the program.
 pub(super) struct Masking {
-    /// Pseudo-terminal, if one of the outputs of this process is a terminal.
+    /// Pseudo-terminal for the program, if standard output or standard error of this process is a
+    /// terminal.
     pub(super) pty: Option<Pty>,
     patterns: SharedPatterns,
-    /// Values that the program has now or had earlier.
+    /// Values that are masked: those of the current secrets, and those of earlier secrets that the
+    /// program had.
     values: Vec<Plaintext>,
-    /// Standard streams for the program. Standard input is included only if it is the
+    /// Standard streams for the program. They include standard input only if it is the
     /// pseudo-terminal.
     streams: Streams,
-    /// Pseudo-terminal, and the lock that is held while its output is copied.
+    /// Output side of the pseudo-terminal, and the lock that a thread holds while it copies this
+    /// output.
     source: Option<(OwnedFd, Arc<Mutex<()>>)>,
     end: Option<PipeWriter>,
     finished: mpsc::Receiver<()>,
@@ -61,8 +64,8 @@ struct Threads {
 }
 
 impl Masking {
-    /// Prepares the streams, and starts to copy them. Bytes that may be the start of a value are
-    /// held back for `delay`.
+    /// Creates the standard streams for the program, and starts the threads that copy them. Bytes
+    /// that may be the start of a value are held back for at most `delay`.
     pub(super) fn start(secrets: &[(SecretKey, Plaintext)], delay: Duration) -> io::Result<Self> {
         let (end, end_writer) = pipe()?;
         let (sender, finished) = mpsc::channel(1);
@@ -79,8 +82,8 @@ impl Masking {
         Ok(masking)
     }
 
-    /// Masks these values from now on. Earlier values stay masked, because the program may still
-    /// print them.
+    /// Adds the values to those that are masked. Earlier values are still masked, because the
+    /// program may still print them.
     pub(super) fn add(&mut self, secrets: &[(SecretKey, Plaintext)]) {
         for (_, value) in secrets {
             if !self.values.contains(value) {
@@ -91,7 +94,7 @@ impl Masking {
         *lock(&self.patterns) = Arc::new(patterns);
     }
 
-    /// Sets the standard streams of the program.
+    /// Sets the standard streams of the command that starts the program.
     pub(super) fn attach(&self, command: &mut Command) -> io::Result<()> {
         if let Some(input) = &self.streams.input {
             command.stdin(input.try_clone()?);
@@ -113,8 +116,8 @@ impl Masking {
         }
     }
 
-    /// Passes on the next input of the keyboard. Without a pseudo-terminal, waits forever.
-    /// Cancel-safe.
+    /// Passes on the next keyboard input to the pseudo-terminal. Without a pseudo-terminal, waits
+    /// forever. Cancel-safe.
     pub(super) async fn relay(masking: &mut Option<Self>) {
         match masking.as_mut().and_then(|masking| masking.pty.as_mut()) {
             Some(pty) => pty.relay().await,
@@ -122,7 +125,7 @@ impl Masking {
         }
     }
 
-    /// Waits until the remaining output of a program that has ended is written. Cancel-safe.
+    /// Waits until all remaining output of a program that has ended is written. Cancel-safe.
     pub(super) async fn finish(&mut self) {
         // Closing the pipe signals the end to the threads.
         self.end = None;
@@ -151,7 +154,8 @@ impl Streams {
 }
 
 impl Threads {
-    /// Starts to copy to a stream of this process, and returns the pipe for the program.
+    /// Starts a thread that copies from a new pipe to the stream `target` of this process, and
+    /// returns the write end of the pipe for the program.
     fn start(&self, target: BorrowedFd<'_>) -> io::Result<OwnedFd> {
         let (reader, writer) = pipe()?;
         // A larger buffer means fewer changes between processes. Not all systems allow it.
@@ -161,7 +165,8 @@ impl Threads {
         Ok(writer.into())
     }
 
-    /// Starts to copy from a pseudo-terminal, and returns the terminal for the program.
+    /// Starts a thread that copies the output of a pseudo-terminal, and returns the terminal side
+    /// for the program.
     fn start_terminal(&mut self, pty: &Pty) -> io::Result<OwnedFd> {
         let (output, errors) = (stdout(), stderr());
         let target = if output.is_terminal() { output.as_fd() } else { errors.as_fd() };
@@ -189,7 +194,7 @@ impl Threads {
     }
 }
 
-/// True if both outputs of this process lead to the same file.
+/// True if standard output and standard error of this process lead to the same file.
 fn is_same_file() -> bool {
     let file = |stream: BorrowedFd<'_>| fstat(stream).ok().map(|file| (file.st_dev, file.st_ino));
     let output = file(stdout().as_fd());

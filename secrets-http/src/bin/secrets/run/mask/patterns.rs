@@ -1,54 +1,56 @@
 //! Search for the texts to mask.
 //!
-//! The texts are kept in wiped memory; the tables of `aho-corasick` would not be wiped. Matches are
-//! the same as with its `LeftmostLongest`: the first match, and if several begin there, the
-//! longest.
+//! The texts are kept in memory that is wiped when it is freed; the crate `aho-corasick` would not
+//! wipe its tables. The matches are the same as with its mode `LeftmostLongest`: the first match in
+//! the text, and if several matches begin there, the longest.
 
 use zeroize::Zeroizing;
 
 use super::forms::add_forms;
 
-/// Number of bytes at the start of a text that are hashed.
+/// Number of bytes at the start of each text to mask from which its hash is computed.
 const START_LENGTH: usize = 4;
 
-/// Number of bits of the hash.
+/// Number of bits of a hash.
 const HASH_BITS: u32 = 16;
 
-/// Number of words in the bit set of hashes.
+/// Number of 64-bit words in the bit set of hashes.
 const WORDS: usize = (1 << HASH_BITS) / u64::BITS as usize;
 
-/// Texts to mask.
+/// Texts to mask, prepared for a fast search.
 pub(super) struct Patterns {
-    /// Texts in ascending order, without repetition.
+    /// Texts to mask in ascending order, without duplicates.
     sorted: Vec<Pattern>,
-    /// Hashes of the starts of the texts, as a bit set.
+    /// Bit set with the hashes of the first bytes of all texts to mask.
     starts: Zeroizing<[u64; WORDS]>,
 }
 
 struct Pattern {
     text: Zeroizing<Vec<u8>>,
-    /// Index of the longest other text that is a prefix of this text.
+    /// Index of the longest other text to mask that is a prefix of this text.
     prefix: Option<usize>,
 }
 
-/// Result of a search at one position.
+/// Result of a search at the start of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Length of the longest text to mask that begins here.
+    /// Length of the longest text to mask that begins at the start of the searched text, in bytes;
+    /// `None` if there is none.
     pub(super) length: Option<usize>,
-    /// True if a longer text to mask may begin here, depending on the bytes that follow.
+    /// True if a longer text to mask may begin at the start of the searched text, which depends on
+    /// bytes that have not arrived yet.
     pub(super) may_continue: bool,
 }
 
 impl Patterns {
-    /// Prepares the search for these values in all their forms.
+    /// Prepares the search for all encodings of these values.
     pub(super) fn of_values<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let mut forms = Vec::new();
         values.into_iter().for_each(|value| add_forms(value, &mut forms));
         Self::new(forms)
     }
 
-    /// Prepares the search for these texts.
+    /// Prepares the search for exactly these texts.
     pub(super) fn new(mut texts: Vec<Zeroizing<Vec<u8>>>) -> Self {
         texts.sort_unstable_by(|one, other| one.as_slice().cmp(other.as_slice()));
         texts.dedup();
@@ -70,7 +72,7 @@ impl Patterns {
         Self { sorted, starts }
     }
 
-    /// Returns the length of the longest text to mask.
+    /// Returns the length of the longest text to mask, in bytes.
     pub(super) fn max_length(&self) -> usize {
         self.sorted.iter().map(|pattern| pattern.text.len()).max().unwrap_or(0)
     }
@@ -109,7 +111,8 @@ impl Patterns {
     }
 }
 
-/// Returns the position of a hash in the bit set: the word and the bit.
+/// Returns the position of the hash of these bytes in the bit set: the index of the word, and a
+/// word in which only the bit of the hash is set.
 fn place(start: [u8; START_LENGTH]) -> (usize, u64) {
     // Multiplicative hash: the highest bits depend on all bytes.
     const FACTOR: u32 = 0x9e37_79b1;

@@ -1,6 +1,6 @@
-//! Thread that copies a stream of the program and masks it.
+//! Thread that copies an output stream of the program and masks it.
 //!
-//! It is a thread because a slow reader of the output must block the program, but not the
+//! It is a separate thread, because a slow reader of the output must block the program, but not the
 //! supervisor.
 
 use std::fs::File;
@@ -17,26 +17,27 @@ use tokio::sync::mpsc;
 use super::masker::Masker;
 use super::patterns::Patterns;
 
-/// Texts to mask. They are replaced when the secrets change.
+/// Texts to mask, shared between the threads. They are replaced when the secrets change.
 pub(super) type SharedPatterns = Arc<Mutex<Arc<Patterns>>>;
 
-/// Stream of the program, and the stream of this process to which it is copied.
+/// Output stream of the program, and the stream of this process to which it is copied.
 pub(super) struct Stream {
-    /// Output of the program.
+    /// End from which the output of the program is read.
     pub(super) source: OwnedFd,
-    /// Output of this process.
+    /// Output stream of this process to which the masked output is written.
     pub(super) target: OwnedFd,
-    /// Pipe that signals the end of the program: its writer is then closed.
+    /// Read end of a pipe whose write end is closed when the program has ended.
     pub(super) end: OwnedFd,
     /// Texts to mask.
     pub(super) patterns: SharedPatterns,
-    /// Time after which bytes that may be the start of a value are written.
+    /// Time after which bytes that were held back, because they may be the start of a value, are
+    /// written anyway.
     pub(super) delay: Duration,
-    /// Lock that is held while bytes of the stream are in this process.
+    /// Lock that the thread holds while it has read bytes and not yet written them.
     pub(super) activity: Arc<Mutex<()>>,
 }
 
-/// Reason why a wait has ended.
+/// Event that ends a wait for data.
 #[derive(PartialEq, Eq)]
 enum Event {
     Data,
@@ -46,7 +47,7 @@ enum Event {
 }
 
 impl Stream {
-    /// Starts copying. `finished` is dropped when copying has ended.
+    /// Starts the thread. `finished` is dropped when all output has been copied.
     pub(super) fn start(self, finished: mpsc::Sender<()>) -> io::Result<()> {
         thread::Builder::new().name("mask".to_owned()).spawn(move || {
             let _finished = finished;
@@ -81,7 +82,7 @@ impl Stream {
         }
     }
 
-    /// Waits for data, for at most this time.
+    /// Waits for data of the stream, at most for the time `limit`.
     fn wait(&self, limit: Option<Duration>) -> io::Result<Event> {
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
         loop {
@@ -98,15 +99,15 @@ impl Stream {
     }
 }
 
-/// True if the stream has data to read.
+/// True if data can be read from the stream without waiting.
 pub(super) fn has_data(source: impl AsFd) -> bool {
     let mut sources = [PollFd::new(&source, PollFlags::IN)];
     let result = poll(&mut sources, Some(&Timespec::default()));
     result.is_ok_and(|_| sources[0].revents().contains(PollFlags::IN))
 }
 
-/// Reads from a stream. A pseudo-terminal reports its end as an error, which is returned as the
-/// end.
+/// Reads bytes from a stream. The error with which a pseudo-terminal reports its end is returned as
+/// the end of the stream (0 bytes).
 fn read(source: &mut File, space: &mut [u8]) -> io::Result<usize> {
     loop {
         match source.read(space) {
