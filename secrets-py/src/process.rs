@@ -54,7 +54,8 @@ impl Place {
     }
 }
 
-/// Operation whose panic becomes an outcome.
+/// Future of an operation. A panic of the operation becomes an outcome that raises a Python
+/// exception.
 struct Operation(Pin<Box<dyn Future<Output = Outcome> + Send>>);
 
 impl Future for Operation {
@@ -66,7 +67,7 @@ impl Future for Operation {
     }
 }
 
-/// Waker of a thread that drives an operation.
+/// Waker that unparks a thread that polls an operation.
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -75,10 +76,10 @@ impl Wake for Unpark {
     }
 }
 
-/// Outcome and the callback that receives it.
+/// Outcome of an operation, and the Python callback to call with the outcome.
 type Completion = (Outcome, Py<PyAny>);
 
-/// State of the current process.
+/// State of this package in the current process.
 pub(crate) struct Process {
     id: u32,
     runtime: Runtime,
@@ -136,7 +137,7 @@ impl Process {
         ))
     }
 
-    /// Spawns a background task. It may run until the process ends.
+    /// Spawns a background task on the runtime.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         drop(self.runtime.spawn(work));
     }
@@ -223,8 +224,9 @@ impl Process {
         }
     }
 
-    /// Runs an operation on the calling thread for at most `time`, and then passes an operation
-    /// that has not ended to `hand_over`. Without `time`, passes the operation on immediately.
+    /// Runs an operation on the calling thread for at most `time`. If the operation has not ended
+    /// by then, passes it to `hand_over` and returns the result of `hand_over` as the error. If
+    /// `time` is `None`, calls `hand_over` immediately.
     fn begin<T: Send>(
         &'static self,
         py: Python<'_>,
@@ -238,8 +240,8 @@ impl Process {
         self.detached(py, || self.drive(operation, time).map_err(hand_over))
     }
 
-    /// Drives an operation on the current thread. Returns the operation if it has not ended in
-    /// time.
+    /// Polls an operation on the current thread, for at most `time`. Returns the operation as the
+    /// error if it has not ended in this time.
     fn drive(&self, mut operation: Operation, time: Duration) -> Result<Outcome, Operation> {
         let _runtime = self.runtime.enter();
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
@@ -257,7 +259,8 @@ impl Process {
         }
     }
 
-    /// Runs a function without the interpreter.
+    /// Runs a function while this thread is detached from the Python interpreter, so that other
+    /// threads can run Python code.
     fn detached<T: Send>(&self, py: Python<'_>, run: impl FnOnce() -> T + Send) -> T {
         // A thread that enters the interpreter after its shutdown would crash the process.
         let (returned, entry) = py.detach(|| (run(), self.gate.enter_or_park()));
@@ -265,7 +268,8 @@ impl Process {
         returned
     }
 
-    /// Closes the gate. Called by the thread that shuts the interpreter down.
+    /// Closes the [`ShutdownGate`] of this process. Called by the thread that shuts the interpreter
+    /// down.
     pub(crate) fn end(py: Python<'_>) {
         let Some(mut process) = FIRST.get() else { return };
         let id = std::process::id();
@@ -300,7 +304,8 @@ fn run_callbacks(completions: &Receiver<Completion>) {
     }
 }
 
-/// Calls the callback of an operation.
+/// Converts the outcome of an operation to Python, and calls the callback with the result or the
+/// error.
 fn deliver(py: Python<'_>, outcome: Outcome, done: &Py<PyAny>) -> PyResult<()> {
     let called = match outcome(py) {
         Ok(result) => done.call1(py, (result, py.None())),
@@ -313,8 +318,8 @@ fn panicked() -> PyErr {
     PyRuntimeError::new_err("the operation ended without a result: this is a bug in the package")
 }
 
-/// Gate into the interpreter. Counts the threads that are entering the interpreter, and closes when
-/// the interpreter shuts down.
+/// Gate that threads of this package pass before they enter the Python interpreter. The gate counts
+/// the threads that are entering, and lets no thread pass once the interpreter shuts down.
 #[derive(Default)]
 struct ShutdownGate {
     state: Mutex<State>,
@@ -323,7 +328,7 @@ struct ShutdownGate {
 
 #[derive(Default)]
 struct State {
-    /// Thread that shuts the interpreter down, once the gate is closed.
+    /// ID of the thread that closed the gate; `None` while the gate is open.
     closed_by: Option<ThreadId>,
     entering: usize,
 }

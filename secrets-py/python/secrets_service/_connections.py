@@ -81,7 +81,7 @@ class _Connection(HTTPConnection):
 
 
 class _Response(http.client.HTTPResponse):
-    """Response whose every read observes the deadline of the call."""
+    """Response whose reads raise an error once the deadline of the call has passed."""
 
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
@@ -90,7 +90,7 @@ class _Response(http.client.HTTPResponse):
 
 
 class _Reader(io.RawIOBase):
-    """Reads from a socket until the deadline of the call."""
+    """Reader of a socket that raises an error once the deadline of the call has passed."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock, self._raw = sock, sock.makefile("rb", buffering=0)
@@ -145,21 +145,22 @@ class _Idle(queue.LifoQueue[Any]):
 
 
 class Pool(HTTPConnectionPool):
-    """Connections without TLS."""
+    """Pool of connections without TLS."""
 
     ConnectionCls: Any = _Connection
     QueueCls = _Idle
 
 
 class TlsPool(HTTPSConnectionPool):
-    """Connections with TLS."""
+    """Pool of connections with TLS."""
 
     ConnectionCls: Any = _TlsConnection
     QueueCls = _Idle
 
 
 class _OwnRequests(logging.Filter):
-    """Drops log records of urllib3 about our requests: a path can contain an invitation token."""
+    """Log filter that drops the records of urllib3 about requests of this package, because a path
+    can contain an invitation token. Other users of urllib3 keep their records."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return CURRENT.call is None
