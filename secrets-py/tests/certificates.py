@@ -60,7 +60,8 @@ def create(folder: Path) -> Authority:
 def builder(
     name: str, key: ec.EllipticCurvePrivateKey, issuer: ec.EllipticCurvePrivateKey
 ) -> x509.CertificateBuilder:
-    """Certificate without a signature, valid for a day, with the extensions that OpenSSL requires."""
+    """Returns a builder of a certificate that is valid for a day and has the extensions that
+    OpenSSL requires. The caller signs the certificate."""
     usage = dict.fromkeys(
         ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
          "encipher_only", "decipher_only"), False,

@@ -38,7 +38,7 @@ Headers = list[tuple[str, str]]
 
 
 class Process:
-    """Process of a server: ``python processes.py`` with these arguments."""
+    """Running child process: ``python processes.py`` with these arguments."""
 
     def __init__(self, *arguments: object) -> None:
         command = [sys.executable, __file__, *(str(argument) for argument in arguments)]

@@ -50,7 +50,8 @@ def test_threads_do_not_wait_forever(url: str) -> None:
 
 
 class Watch:
-    """Longest time for which the event loop was blocked."""
+    """Measures the longest time for which the event loop was blocked, in seconds, within an ``async
+    with`` statement."""
 
     def __init__(self) -> None:
         self.longest = 0.0

@@ -19,7 +19,8 @@ from secrets_service import AsyncClient, Client, load_env
 
 @pytest.fixture
 def service(program: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Project of a new user with two secrets, and the variables that name the service."""
+    """Creates a project with two secrets for a new user. Sets and returns the environment variables
+    with the address of the service, a token, the project and the environment."""
     person = name()
     session = client(program, person)
     slug = session.project.create(name="Shop")["slug"]

@@ -186,7 +186,8 @@ THREADS, CALLERS, REQUESTS = 2, 8, 25
 
 @contextmanager
 def gunicorn(folder: Path, **variables: str) -> Iterator[str]:
-    """Address of gunicorn, which loads the application before the fork of its workers."""
+    """Starts gunicorn and yields its URL. Gunicorn loads the application once, before it forks its
+    worker processes."""
     (folder / "app.py").write_text(GUNICORN)
     workers = ["--workers", str(WORKERS), "--worker-class", "gthread", "--threads", str(THREADS)]
     command = ["--preload", *workers, "--bind", "127.0.0.1:0", "--timeout", "0", "app:app"]
@@ -207,7 +208,8 @@ def gunicorn(folder: Path, **variables: str) -> Iterator[str]:
 
 
 def calls(url: str, caller: int) -> Iterator[tuple[str, str]]:
-    """Sends the requests of a caller. Returns the process ID of each worker, and an error or an empty text."""
+    """Sends the requests of one caller to gunicorn. For each request, yields the process ID of the
+    worker that answered, and an error text (empty if the response was right)."""
     for first in range(0, READS // CALLERS, REQUESTS):
         connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
         for number in range(first, first + REQUESTS):

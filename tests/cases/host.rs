@@ -15,7 +15,7 @@ pub(crate) enum Who<'a> {
     Token(&'a str),
 }
 
-/// Failure of a call.
+/// Error returned by a call, reduced to the parts that a case can check.
 #[derive(Debug, Default)]
 pub(crate) struct Failure {
     pub(crate) kind: String,
@@ -26,7 +26,7 @@ pub(crate) struct Failure {
 /// Hosts that run the calls of the cases.
 #[async_trait]
 pub(crate) trait Host {
-    /// Calls the operation `name`.
+    /// Calls the operation with this name, such as `secret.get`, as this caller.
     async fn call(
         &self,
         who: Who<'_>,
@@ -35,7 +35,7 @@ pub(crate) trait Host {
     ) -> Result<Value, Failure>;
 }
 
-/// Host that calls the registry.
+/// Host that calls operations directly through the registry, without HTTP.
 pub(crate) struct Registry {
     app: App,
 }
@@ -76,7 +76,8 @@ impl Failure {
         Self { kind: error.kind().to_owned(), ..Self::from_body(&body) }
     }
 
-    /// Parses the body of an error response, without the kind.
+    /// Parses the body of an error response. The kind stays empty, because it follows from the
+    /// status.
     pub(crate) fn from_body(body: &Value) -> Self {
         let fields = body["details"]["fields"].as_array().into_iter().flatten();
         Self {

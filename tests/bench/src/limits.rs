@@ -17,10 +17,10 @@ use warp::Filter as _;
 use crate::Failure;
 use crate::server::ADDRESS;
 
-/// Number of items of the list that warp serializes.
+/// Number of secrets in the list that the minimal warp server returns.
 pub(crate) const ITEMS: usize = 10_000;
 
-/// Fields of a secret in a response.
+/// Secret in a response, with fields like those in a response of the service.
 #[derive(Clone, Serialize)]
 struct Secret {
     id: &'static str,

@@ -38,16 +38,16 @@ struct Arguments {
     /// Empty PostgreSQL database; without it, PostgreSQL is not measured
     #[arg(long, value_name = "URL")]
     postgres: Option<String>,
-    /// URL of a peer that returns one secret, such as Vault; can be repeated
+    /// URL at which another secrets manager, such as Vault, returns one secret; can be repeated
     #[arg(long = "peer", value_name = "NAME=URL")]
     peers: Vec<String>,
-    /// Header of the requests to peers
+    /// Header with the credential for the other secrets managers (--peer)
     #[arg(long, value_name = "NAME:VALUE")]
     peer_header: Option<String>,
     /// Run only the cases whose name contains this text
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// File for the figures
+    /// File to which the results are written as JSON
     #[arg(long, value_name = "PATH")]
     json: Option<PathBuf>,
     /// Measure growth curves too, and draw them into this folder (SVG)
@@ -55,7 +55,8 @@ struct Arguments {
     charts: Option<PathBuf>,
 }
 
-/// Minimal server, with which the service is compared.
+/// Minimal server to which the service is compared. The benchmark starts itself with this
+/// subcommand.
 #[derive(Clone, Copy, Subcommand)]
 enum Limit {
     /// hyper, which returns a response of one secret
@@ -66,7 +67,7 @@ enum Limit {
     Warp,
 }
 
-/// Length of a measurement.
+/// Number of rounds of a measurement, and the duration of each round.
 #[derive(Clone, Copy)]
 struct Effort {
     rounds: usize,

@@ -24,12 +24,12 @@ const ISSUER_SECRET: &str = "a secret of the benchmark, of 32 bytes or more";
 
 /// Running server, killed when dropped.
 pub(crate) struct Server {
-    /// Name in the report.
+    /// Name of the server in the report.
     pub(crate) name: &'static str,
     /// Address of the server.
     pub(crate) address: SocketAddr,
     child: Option<Child>,
-    /// Folder of the database.
+    /// Temporary folder that contains the SQLite database, if the server has one.
     folder: Option<TempDir>,
 }
 
@@ -42,7 +42,7 @@ impl Server {
         Self::start(name, command, None)
     }
 
-    /// Starts the service. `database` is a URL, or empty for an SQLite file.
+    /// Starts the service to measure. `database` is a URL, or empty for an SQLite file.
     pub(crate) fn service(
         name: &'static str,
         program: &Path,
@@ -66,7 +66,8 @@ impl Server {
         Self::start(name, command, Some(folder))
     }
 
-    /// Returns a peer that is already running. Its CPU time is unknown.
+    /// Returns a server for another secrets manager (a peer), which is already running. Its CPU
+    /// time is unknown.
     pub(crate) fn peer(name: &'static str, address: SocketAddr) -> Self {
         Self { name, address, child: None, folder: None }
     }
@@ -123,7 +124,7 @@ impl Drop for Server {
     }
 }
 
-/// User with a project in a service.
+/// User of a service, with a project and a service token.
 pub(crate) struct Account {
     connection: Connection,
     /// Token of the identity provider.
@@ -173,7 +174,7 @@ impl Account {
         text(&self.post(&format!("{}/environments", self.project), &new).await?, "id")
     }
 
-    /// Imports the secrets with these numbers.
+    /// Imports the secrets with these numbers into an environment; see [`key`] and [`secret`].
     pub(crate) async fn import(
         &mut self,
         environment: &str,
@@ -193,7 +194,7 @@ impl Account {
         format!("{}/environments/{environment}/secrets", self.project)
     }
 
-    /// Sends a request as the user.
+    /// Sends a POST request as the user, and returns the JSON of the response.
     pub(crate) async fn post(&mut self, path: &str, body: &Value) -> Result<Value, Failure> {
         self.connection.json(&Call::send(Method::POST, path, &self.jwt, body)).await
     }
@@ -214,7 +215,8 @@ fn text(object: &Value, field: &str) -> Result<String, Failure> {
     Ok(text.to_owned())
 }
 
-/// Creates a token of the symmetric issuer, valid for a day.
+/// Creates an identity token for a user, signed with the HMAC secret that the service trusts in the
+/// benchmark and valid for a day.
 fn jwt(subject: &str) -> Result<String, Failure> {
     let now = SystemTime::UNIX_EPOCH.elapsed()?.as_secs();
     let claims = json!({
