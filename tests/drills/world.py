@@ -30,7 +30,8 @@ def program():
 
 
 class Sqlite:
-    """SQLite database. SQL statements can run only while the service is stopped."""
+    """SQLite database of a service. The drill can run SQL statements only while the service is
+    stopped."""
 
     kind = "sqlite"
 
@@ -64,7 +65,7 @@ class Sqlite:
 
 
 class Postgres:
-    """Database of the PostgreSQL server of the test run."""
+    """New database on the PostgreSQL server that the test runner has started."""
 
     kind = "postgres"
 
@@ -133,19 +134,20 @@ class Node:
         return Client(self.address, credential, timeout)
 
     def person(self, name):
-        """Signs a person in."""
+        """Signs in a person with this name, and returns their client."""
         client = self.client(jwt(name))
         client.user = client.ok("POST", "/api/v1/auth/sync", {})
         client.team = next(team["id"] for team in client.ok("GET", "/api/v1/teams")["teams"])
         return client
 
     def resident(self):
-        """Returns the resident memory in MiB."""
+        """Returns the resident memory of the service process, in MiB."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) // 1024
 
     def refusals(self):
-        """Returns the number of refused requests by limit, without zeros."""
+        """Returns the numbers of requests that the service has refused, by the name of the limit.
+        Limits that refused no request are not included."""
         text = Client(self.metrics).text("GET", "/metrics")
         found = re.findall(r'secrets_refusals_total\{bound="(\w+)"\} ([0-9.]+)', text)
         return {bound: int(float(count)) for bound, count in found if float(count)}
@@ -172,7 +174,7 @@ class Client:
         self.connection = None
 
     def again(self):
-        """Returns a client with the same credential and another connection."""
+        """Returns a client with the same credential and a new connection."""
         other = Client(self.address, self.credential, self.timeout)
         other.__dict__ |= {name: value for name, value in self.__dict__.items() if name in ("user", "team")}
         return other
@@ -241,13 +243,14 @@ class Client:
 
 
 def imported(prefix, count=100, size=65_536):
-    """Returns the body of an import of secrets of this size."""
+    """Returns a request body that imports `count` secrets, each with a value of `size` bytes."""
     secrets = [{"key": f"{prefix}_{number}", "value": "x" * size} for number in range(count)]
     return {"secrets": secrets, "overwrite": True}
 
 
 def raw(address, *lines):
-    """Opens a connection and sends the head of a request."""
+    """Opens a TCP connection and sends these lines as the head of a request. Without lines, sends
+    nothing."""
     connection = socket.create_connection(address, timeout=30)
     if lines:
         connection.sendall("".join(f"{line}\r\n" for line in (*lines, "")).encode())
@@ -255,5 +258,6 @@ def raw(address, *lines):
 
 
 def quantile(times, share):
-    """Returns a quantile of a list of times, in seconds."""
+    """Returns a quantile of a list of durations: for the share 0.99, the duration that 99 percent
+    do not exceed."""
     return sorted(times)[min(int(len(times) * share), len(times) - 1)]

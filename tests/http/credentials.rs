@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 const ME: &str = "/api/v1/users/me";
 
-/// Asserts the response to an invalid credential.
+/// Asserts that a reply is the response to an invalid credential.
 fn refuses(reply: &Reply) {
     let body = json!({ "error": "invalid credential", "code": "unauthorized" });
     assert_eq!(reply.is(401).json(), body);
     assert_eq!(reply.header("www-authenticate"), Some("Bearer"));
 }
 
-/// Asserts the response to an expired credential.
+/// Asserts that a reply is the response to an expired credential.
 fn has_expired(reply: &Reply) {
     let body = json!({ "error": "the credential has expired", "code": "token_expired" });
     assert_eq!(reply.is(401).json(), body);

@@ -1,4 +1,4 @@
-//! Several nodes with one database.
+//! Audit log of several server processes (nodes) with one database.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

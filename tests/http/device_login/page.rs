@@ -4,7 +4,7 @@ use secrets_tests::{App, Build, Client, Kind, Reply, on_every_store};
 
 use super::{poll, start};
 
-/// Submits a form of the page.
+/// Submits the form of the page `/device` with these fields.
 async fn send(client: &Client, fields: &[(&str, &str)]) -> Reply {
     let body = serde_urlencoded::to_string(fields).unwrap();
     let kind = [("content-type", "application/x-www-form-urlencoded")];
@@ -75,8 +75,8 @@ async fn the_page_keeps_a_long_token_in_several_cookies(app: App) {
     assert!(decided.is(200).text().contains("The login is approved"));
 }
 
-/// Checks that a cookie of an earlier visit does not decide for the user whom the proxy has signed
-/// in.
+/// Checks that a cookie of an earlier visit is ignored and deleted if a proxy signs another user
+/// in. Otherwise, the decision would be made in the name of the earlier user.
 async fn the_page_forgets_a_cookie_when_a_proxy_signs_the_user_in(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let login = start(&app).await;

@@ -1,5 +1,6 @@
-//! Requests with the cookie of a session that another site can cause (CSRF). Every endpoint treats
-//! the requests as unauthenticated, and they change nothing.
+//! Tests of cross-site request forgery (CSRF): requests that a page of another site causes, and
+//! that the browser sends with the session cookie. Every endpoint must treat such a request as
+//! unauthenticated, and it must change nothing.
 
 use hyper::Method;
 use secrets_core::engine::Caller;
