@@ -64,7 +64,7 @@ async fn a_process_is_alive_without_its_database(app: App) {
     assert_eq!(reply.is(200).json(), json!({ "status": "ok" }));
 }
 
-/// Background worker whose rounds never complete.
+/// Background worker that starts to work and never completes.
 struct Hanging;
 
 #[async_trait]

@@ -1,5 +1,5 @@
-//! Records changed directly in the database: the service never returns a wrong value, and does not
-//! start with keys and data that do not belong together.
+//! Tests of records that were changed directly in the database. The service must never return a
+//! wrong value, and must not start if its keys and data do not belong together.
 
 mod chains;
 mod records;
@@ -9,7 +9,7 @@ mod start;
 use secrets_tests::{App, Client, Person, Reply, paths};
 use serde_json::json;
 
-/// Project whose secrets will be changed, with its readers.
+/// Project whose records a test changes, and the clients that read its secrets.
 struct Victim {
     app: App,
     person: Person,
@@ -46,7 +46,8 @@ impl Victim {
         ]
     }
 
-    /// Asserts that every request for the value of this secret fails with an error without details.
+    /// Asserts that every request for the value of this secret fails with an internal error (500)
+    /// without details.
     async fn is_broken(&self, project: &str, environment: &str, key: &str) {
         for reply in self.values(project, environment, key).await {
             assert_internal(&reply);

@@ -24,7 +24,7 @@ pub(crate) struct Looking {
 pub(crate) enum Kind {
     Postgres,
     MariaDb,
-    /// MySQL, if the test runner could get it.
+    /// MySQL; optional, because it is not available on every machine.
     MySql,
 }
 
@@ -140,7 +140,8 @@ pub(crate) fn server(kind: Kind) -> Target {
     }
 }
 
-/// Proxy settings for a function with this name.
+/// Returns the settings of a rotation through the Lambda function with this name and this shared
+/// secret.
 pub(crate) fn proxy(function: &str, secret: &str) -> Proxy {
     let lambda_arn = format!("arn:aws:lambda:{REGION}:123456789012:function:{function}");
     let secret = Plaintext::new(secret.to_owned()).unwrap();

@@ -1,9 +1,10 @@
-"""The part of the AWS Lambda Invoke API that a client needs, for `examples/rotation-proxy`.
+"""Test server with the AWS Lambda Invoke API, which calls the function in
+`examples/rotation-proxy`.
 
 Usage: endpoint.py; the shared secret is in SHARED_SECRET, as in the function's configuration.
 Prints `listening on http://ADDRESS`, and ends when its standard input is closed, so that it ends
-with the test. The function `rotate` is the real function; the others fail in ways that their names
-describe.
+with the test. The function `rotate` is the real function. The other functions, such as `repeats`,
+respond wrongly as their names describe.
 """
 
 import json
@@ -60,8 +61,8 @@ def breaks(_event):
 
 
 def looks(event):
-    """Runs SQL statements as a user, so that tests can inspect the database. This is not a rotation
-    function."""
+    """Runs SQL statements as a database user, so that tests can inspect the database. Unlike the
+    other functions, it is not called by the service."""
     kinds = {"postgresql": lambda_function.Postgres, "mysql": lambda_function.Mysql}
     target = kinds[event["connection"]["integration"]](event["connection"])
     try:

@@ -1,4 +1,5 @@
-//! The rate limit with a valid credential: 60 requests a minute.
+//! Tests of the rate limit for requests with a valid credential: 60 requests per minute from a user
+//! or service token.
 
 use chrono::{DateTime, TimeDelta};
 use hyper::Method;
@@ -12,8 +13,8 @@ fn next_minute() -> i64 {
     DateTime::parse_from_rfc3339("2026-11-21T12:01:00Z").unwrap().timestamp()
 }
 
-/// Starts a server that allows a person three requests a minute, and does not limit addresses in
-/// practice.
+/// Starts a server that allows a person three requests per minute. Its limit for IP addresses is
+/// too high to take effect.
 async fn three_a_minute(kind: Kind) -> App {
     Build::on(kind).rates(1_000, 3).start().await
 }

@@ -1,4 +1,4 @@
-//! The rate limit of a team, for all its members and service tokens together.
+//! Tests of the rate limit of a team, which all its members and service tokens share.
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;

@@ -18,7 +18,7 @@ async fn server(kind: Kind) -> App {
     Build::on(kind).mail().workers(Vec::new()).start().await
 }
 
-/// Sends all notices that are due.
+/// Sends all notices whose send time has come.
 async fn deliver(app: &App) {
     while outbox::deliver_due(app.service.engine(), &NoticeMail).await.unwrap() > 0 {}
 }

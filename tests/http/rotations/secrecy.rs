@@ -1,5 +1,5 @@
-//! Submitted credentials and the passwords of the rotated users appear only in the secrets of the
-//! environment.
+//! Tests that the credentials in a rotation's settings appear nowhere, and the passwords of the
+//! rotated users only in the secrets of the environment.
 
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
