@@ -13,7 +13,8 @@ pub(crate) struct MailServer {
 }
 
 impl MailServer {
-    /// Starts the mail server, which stores accepted messages in the folder.
+    /// Starts the mail server (`smtp/server.py`), which writes accepted messages to the folder.
+    /// `refuse` tells it which recipients to refuse.
     pub(crate) fn start(port: u16, folder: &Path, refuse: &str) -> Self {
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("smtp/server.py");
         let mut child = Command::new("python3")
@@ -41,7 +42,8 @@ impl MailServer {
         files.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
     }
 
-    /// Waits until this number of messages was accepted.
+    /// Waits until the server has accepted this number of messages, for at most 40 seconds. Returns
+    /// the messages.
     pub(crate) async fn wait_for(&self, number: usize) -> Vec<String> {
         for _ in 0..400 {
             let messages = self.messages();

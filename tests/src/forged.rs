@@ -1,4 +1,4 @@
-//! Tokens of the identity provider with any claims.
+//! Identity tokens with any claims, for testing invalid ones.
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 

@@ -1,6 +1,6 @@
-//! Kills the program at every step of a rotation, with every kind of database at once. The
-//! restarted program completes the rotation: logins with the served credential always succeed, and
-//! the attempt is in the history once.
+//! Tests that kill the program at every step of a rotation, for all kinds of databases at the same
+//! time. The restarted program must complete the rotation. Logins with the credential in the
+//! secrets must always succeed, and the history must contain the attempt once.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(super) fn rounds(default: usize) -> usize {
 const FAILPOINT: &str = "SECRETS_DEBUG_FAILPOINT";
 const TIMINGS: &str = "SECRETS_DEBUG_TIMINGS";
 
-/// Trigger of the rotation in which the program is killed.
+/// Reason why the rotation starts during which the program is killed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     /// A request starts the rotation.
@@ -30,7 +30,8 @@ pub(super) enum Way {
     Due,
 }
 
-/// Kills the program at a step of a rotation, several times.
+/// Checks that a rotation completes if the program is killed at this step (the name of a
+/// failpoint). Repeats the test several times.
 async fn killed_at(place: &str, way: Way) {
     let world = World::new(&format!("kill_{place}"), &Target::all()).await;
     kill_in(world, place, way, rounds(2)).await;
@@ -220,7 +221,8 @@ pub(super) async fn killed_while_rolling_back(mut world: World, rounds: usize) {
     }
 }
 
-/// Fills an environment up to five below the limit of 250 secrets; a credential takes six.
+/// Creates 245 secrets in an environment with a limit of 250. The credential of a rotation needs
+/// six secrets, so it does not fit.
 async fn fill(rotated: &Rotated, owner: &Person) {
     for (begin, end) in [(0, 100), (100, 200), (200, 245)] {
         let secrets: Vec<_> = (begin..end)
