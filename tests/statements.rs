@@ -119,8 +119,8 @@ async fn a_request_over_a_limit_has_no_statement(kind: Kind) {
     assert!(statements.is_empty(), "{kind:?}: {statements:?}");
 }
 
-/// Returns the SQL statements of one read, without the statements for transactions, new
-/// connections, the audit log and token uses.
+/// Sends one read, and returns the summaries of its SQL statements. Statements for transactions,
+/// new connections, the audit log and the last use of the token are not included.
 async fn statements_of(token: &Client, path: &str) -> Vec<String> {
     STATEMENTS.lock().unwrap().clear();
     token.get(path).await.is(200);

@@ -1,5 +1,5 @@
-//! Checks that imports between modules go only down the layers that ARCHITECTURE.md draws, and
-//! never in a circle.
+//! Tests that modules import only modules of the same or a lower layer, as drawn in
+//! ARCHITECTURE.md, and that the imports have no cycle.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::collections::{BTreeMap, BTreeSet};

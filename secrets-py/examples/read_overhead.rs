@@ -54,7 +54,8 @@ async fn create(service: &Service, alice: &Identity) -> Result<Value, Failure> {
     Ok(at)
 }
 
-/// Measures the microseconds of a read. Each read authenticates the caller, as the package does.
+/// Performs this many reads, and returns the median time of a read in microseconds. Each read
+/// authenticates the caller, as the package does.
 async fn measure(
     service: &Service,
     alice: &Identity,

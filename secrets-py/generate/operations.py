@@ -2,9 +2,9 @@
 
     secrets-http openapi | operations.py [--python FOLDER] [--typescript FILE]
 
-The OpenAPI document is the only input, so that the methods match the routes. A namespace is the
-noun of an operation, a method its verb; the result is the output of the operation, without the
-envelope of the HTTP response.
+The OpenAPI document is the only input, so that the methods match the routes. An operation such as
+`secret.get` becomes the method `get` of the namespace `secret`. A method returns the output of the
+operation, without the named field (envelope) of the HTTP response that contains it.
 """
 
 import argparse
@@ -243,8 +243,8 @@ class Document:
 
 
 def named_path(template):
-    """Replaces the parameter names of a path template with the field names of the input. Returns the
-    new template and the pairs of old and new names."""
+    """Replaces the parameter names in a path template, such as `projectId`, by the input fields,
+    such as `project`. Returns the new template and the pairs of old and new names."""
     places = []
 
     def name(match):
@@ -269,7 +269,8 @@ def camel(name):
 
 
 class Types:
-    """Input and output types of the operations, in one language."""
+    """Input and output types of the operations. A subclass declares them in Python or
+    TypeScript."""
 
     def __init__(self, document):
         self.document = document

@@ -85,7 +85,7 @@ pub(crate) struct Process {
     runtime: Runtime,
     completions: Sender<Completion>,
     gate: ShutdownGate,
-    /// State of a process forked from this process.
+    /// State of a child process that was forked from this process. Set only in the child.
     child: OnceLock<Box<Process>>,
 }
 

@@ -1,4 +1,4 @@
-"""Shared fixtures: an embedded service, and a server process."""
+"""Fixtures that several test modules use, such as an embedded service and a server process."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ class Host(ThreadingHTTPServer):
         return is_silent, answer
 
     async def receive(self, requests: int) -> None:
-        """Waits until a number of requests have arrived, for at most 60 seconds."""
+        """Waits until the server has received this number of requests, for at most 60 seconds."""
 
         async def received() -> None:
             while len(self.asked) < requests:

@@ -1,4 +1,4 @@
-"""Bundles, checked against the vectors shared by all languages."""
+"""Tests of bundles, with the golden vectors that the tests in all languages share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections of the client, and its retries with an overloaded service."""
+"""Tests of the connections of the client, and of its retries if the service is overloaded."""
 
 from __future__ import annotations
 

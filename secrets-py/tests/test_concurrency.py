@@ -1,5 +1,5 @@
-"""Threads and asyncio tasks: 32 run concurrently, each with 200 operations, and do not block each
-other."""
+"""Tests with 32 concurrent threads or asyncio tasks, each of which performs 200 operations. They
+must not block each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client with a service whose responses also have the field ``data``."""
+"""Tests of the client with a service whose responses also have the field ``data``."""
 
 from __future__ import annotations
 

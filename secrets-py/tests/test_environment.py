@@ -1,4 +1,5 @@
-"""Settings from environment variables, and secrets as environment variables of a program."""
+"""Tests of settings from environment variables, and of secrets as environment variables of a
+program."""
 
 from __future__ import annotations
 

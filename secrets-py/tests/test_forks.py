@@ -1,7 +1,8 @@
-"""Clients that were used before a fork: children read their own responses, and do not hang.
+"""Tests of clients that were used before a fork: each child process gets the responses to its own
+requests, and no process hangs.
 
-The environment variable ``SECRETS_TEST_FORK_RUNS`` sets the number of runs of the tests with a pool and
-with gunicorn. The default is 1; the long form has 10.
+The environment variable ``SECRETS_TEST_FORK_RUNS`` sets how often the tests with a process pool and
+with gunicorn run. The default is 1; the long form of the test suite sets 10.
 """
 
 from __future__ import annotations

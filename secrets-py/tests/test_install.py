@@ -1,4 +1,5 @@
-"""The wheel, installed into an empty environment by a user without access to the repository."""
+"""Tests of the wheel, installed into a new virtual environment by a user without access to the
+repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proxies, load balancers, redirects, and errors of the network."""
+"""Tests of the client with proxies, load balancers, redirects and network errors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The client, with a proxy, a load balancer, a slow server and the service in separate
-processes."""
+"""Tests of the client with a proxy, a load balancer, a slow server and the service, each in a
+separate process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The golden vectors of tests/vectors, checked with the wheel."""
+"""Tests of the installed package with the golden vectors in tests/vectors."""
 
 import json
 from pathlib import Path

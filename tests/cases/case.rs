@@ -33,7 +33,7 @@ struct Written {
     rest: Map<String, Value>,
 }
 
-/// Step: a call and its expected result.
+/// Step of a case: a call of an operation, and its expected result.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Step {
@@ -48,7 +48,7 @@ pub(crate) struct Step {
     pub(crate) keep: BTreeMap<String, String>,
 }
 
-/// Expected failure of a call.
+/// Error that a call is expected to return.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expected {

@@ -1,4 +1,4 @@
-//! Hosts that run the calls of the cases.
+//! Hosts: the ways to run the calls of a case, such as directly or over HTTP.
 
 use async_trait::async_trait;
 use secrets_core::engine::Caller;
@@ -23,7 +23,7 @@ pub(crate) struct Failure {
     pub(crate) fields: Vec<String>,
 }
 
-/// Hosts that run the calls of the cases.
+/// Way to run the calls of a case, such as directly or over HTTP.
 #[async_trait]
 pub(crate) trait Host {
     /// Calls the operation with this name, such as `secret.get`, as this caller.

@@ -26,7 +26,7 @@ struct Endpoint {
     path: String,
     query: Vec<String>,
     has_body: bool,
-    /// Name of the response field that contains the output.
+    /// Name of the response field that contains the output; `None` if the whole body is the output.
     envelope: Option<String>,
 }
 

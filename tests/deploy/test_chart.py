@@ -1,4 +1,5 @@
-"""The Helm chart, rendered with Helm's engine and validated with the schemas of Kubernetes."""
+"""Tests of the Helm chart: it is rendered with Helm's engine and validated with the schemas of
+Kubernetes."""
 
 from __future__ import annotations
 

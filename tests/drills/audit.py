@@ -1,4 +1,4 @@
-"""Drills of the audit log: many entries, and many refusals."""
+"""Drills of the audit log: many entries, and many refused requests."""
 
 import json
 import tempfile

@@ -1,4 +1,5 @@
-"""Drills of stored records that cannot be processed, and of a receiver that never responds."""
+"""Drills of background work that fails: damaged records, and a webhook receiver that never
+responds."""
 
 import http.server
 import json

@@ -1,4 +1,4 @@
-"""The service as a process, its databases and its clients, for drills."""
+"""Server process, databases and HTTP clients that the drills use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ FOLDER = Path(os.environ.get("SECRETS_TEST_FOLDER", TARGET / "test/data")) / "dr
 
 
 def program():
-    """Returns the server program: the release build if it exists, else the debug build."""
+    """Returns the path of the server program: the one in `SECRETS_DRILL_PROGRAM` if set, else the
+    release build if it exists, else the debug build."""
     named = os.environ.get("SECRETS_DRILL_PROGRAM")
     release = TARGET / "release/secrets-http"
     return Path(named) if named else release if release.exists() else TARGET / "debug/secrets-http"
@@ -42,8 +43,8 @@ class Sqlite:
         self.url = f"sqlite://{self.path}"
 
     def run(self, statement, **values):
-        """Runs an SQL statement, commits and returns the rows. `:name` is replaced by the value of
-        this name, which may be a UUID."""
+        """Runs an SQL statement, commits and returns the rows. The values replace their
+        placeholders, such as `:team`; a value may be a UUID."""
         values = {name: value.bytes if isinstance(value, uuid.UUID) else value
                   for name, value in values.items()}
         with sqlite3.connect(self.path) as connection:
@@ -104,7 +105,8 @@ class Postgres:
 
 
 class Node:
-    """`secrets-http serve` with a database. The test runner searches its log for secret values."""
+    """Running `secrets-http serve` with a database. The test runner searches its log for secret
+    values."""
 
     def __init__(self, database, memory=None, config=None, **settings):
         limit = None if memory is None else lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
@@ -200,20 +202,21 @@ class Client:
         return status, text
 
     def status(self, method, path, body=None, **headers):
-        """Sends a request. Returns the status; 0 if there is no response."""
+        """Sends a request. Returns the status of the response; 0 if there is no response."""
         try:
             return self.send(method, path, body, **headers)[0]
         except OSError:
             return 0
 
     def timed(self, method, path, body=None):
-        """Sends a request. Returns the status and the seconds until the end of the response."""
+        """Sends a request. Returns the status, and the number of seconds until the response was
+        read completely."""
         begin = time.monotonic()
         status = self.status(method, path, body)
         return status, time.monotonic() - begin
 
     def ok(self, method, path, body=None):
-        """Sends a request that must succeed. Returns its JSON."""
+        """Sends a request that must succeed. Returns the parsed JSON of the response."""
         status, text = self.send(method, path, body)
         assert 200 <= status < 300, f"{method} {path}: {status} {text[:300]!r}"
         return json.loads(text) if text else None
@@ -222,17 +225,17 @@ class Client:
         return self.send(method, path)[1].decode()
 
     def project(self, name):
-        """Creates a project. Returns its path."""
+        """Creates a project and returns its URL path."""
         return "/api/v1/projects/" + self.ok("POST", "/api/v1/projects", {"name": name, "team_id": self.team})["id"]
 
     def secret(self, project, environment="production", key="KEY", value="kvc_drill"):
-        """Creates a secret. Returns its path."""
+        """Creates a secret and returns its URL path."""
         secrets = f"{project}/environments/{environment}/secrets"
         self.ok("POST", secrets, {"key": key, "value": value})
         return f"{secrets}/{key}"
 
     def token(self, **fields):
-        """Creates a service token for all projects. Returns its text."""
+        """Creates a service token for all projects of the team, and returns its text."""
         body = {"name": "drill", "team_id": self.team, "all_projects": True, "permissions": ["read", "write"]}
         return self.ok("POST", "/api/v1/tokens", body | fields)["token"]
 

@@ -123,7 +123,8 @@ impl Written {
         self.is(&serde_json::from_slice(&output).unwrap());
     }
 
-    /// Asserts that a shell that sources the file has the values in its environment.
+    /// Asserts that a shell that sources the file (`. FILE`) then has the expected values as
+    /// environment variables.
     #[track_caller]
     fn is_sourced_by(&self, shell: &str) {
         let mut command = Command::new(shell);

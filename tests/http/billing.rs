@@ -1,4 +1,4 @@
-//! `/api/v1/teams/{teamId}/usage` and `/api/v1/teams/{teamId}/billing`.
+//! Tests of the endpoints for the usage and the billing of a team.
 
 use secrets_core::engine::Options;
 use secrets_core::model::{Plan, Plans, Quota, Role, ids};

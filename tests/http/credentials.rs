@@ -1,4 +1,4 @@
-//! Credentials: accepted forms, and reasons for a refusal.
+//! Tests of credentials: the accepted forms, and the reasons for refusing one.
 
 use chrono::{Duration, TimeDelta};
 use hyper::Method;
@@ -23,7 +23,8 @@ fn has_expired(reply: &Reply) {
     assert_eq!(reply.header("www-authenticate"), Some("Bearer"));
 }
 
-/// Returns the claims of a token with one claim changed; without this claim if the value is null.
+/// Returns the claims of an identity token with one claim changed, or without this claim if the
+/// value is null.
 fn claims(app: &App, claim: &str, value: &Value) -> Value {
     let now = app.clock.now().timestamp();
     let mut claims = json!({

@@ -1,4 +1,4 @@
-//! The `OpenAPI` 3.1 document matches the route table.
+//! Tests that the `OpenAPI` 3.1 document matches the routes of the server.
 
 use std::collections::BTreeSet;
 
@@ -277,7 +277,8 @@ async fn an_optional_field_of_a_response_is_never_null() {
     assert!(optional > 80, "{optional}");
 }
 
-/// Collects the names of the schemas that a part of the document refers to, directly or not.
+/// Adds the names of the schemas that a part of the document refers to, directly or through other
+/// schemas, to `names`.
 fn collect(part: &Value, document: &Value, names: &mut BTreeSet<String>) {
     let reference = part["$ref"].as_str();
     if let Some(place) = reference.and_then(|place| place.strip_prefix('#')) {

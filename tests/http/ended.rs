@@ -1,5 +1,6 @@
-//! Tests of credentials that end while a change waits for a lock. The test holds the lock, ends the
-//! credential in the transaction that holds it, and commits, so the order of events is certain.
+//! Tests of credentials that are revoked while a change waits for a lock. The test holds the lock
+//! in a transaction, revokes the credential in the same transaction, and commits, so that the
+//! revocation always comes first.
 
 use std::sync::Arc;
 

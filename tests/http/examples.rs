@@ -1,5 +1,5 @@
-//! The request examples of the `OpenAPI` document work when they are sent, with real IDs in place
-//! of the placeholder.
+//! Tests that the request examples in the `OpenAPI` document succeed if they are sent, with the IDs
+//! of existing objects in place of the placeholder.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use secrets_http::serve::reply::Envelope;
 use secrets_tests::{Build, Client, Kind, credential};
 use serde_json::{Value, json};
 
-/// ID that stands for all IDs in the examples.
+/// Placeholder that the examples contain in place of every ID.
 const PLACEHOLDER: &str = "0191d0a0-5b1c-7c3e-9d2f-3a4b5c6d7e8f";
 
 /// All operations with a request body: method and path. The order makes sure that the objects that

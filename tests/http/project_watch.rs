@@ -1,4 +1,4 @@
-//! Watching all environments of a project.
+//! Tests of watching all environments of a project.
 
 use std::collections::BTreeMap;
 
@@ -45,8 +45,8 @@ async fn next_names(watch: &mut Watch) -> Vec<String> {
     batch(watch, SOON).await.1
 }
 
-/// Begins to watch a project. Returns the event stream and the environment names in its first
-/// events.
+/// Opens the event stream of a project. Returns the stream, and the names of the environments in
+/// its first events.
 async fn begin(client: &Client, project: &str) -> (Watch, Vec<String>) {
     let mut watch = client.watch(&path(project), &[]).await;
     assert_eq!(watch.status(), 200);

@@ -1,4 +1,4 @@
-//! Endpoints that need no credential, and properties of all responses.
+//! Tests of endpoints that need no credential, and of headers that all responses have.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -35,7 +35,8 @@ impl Victim {
         Self { machine: app.bearer(&token), app, person, project }
     }
 
-    /// Sends every request that returns the value of a secret.
+    /// Sends each kind of request that returns the value of a secret: two by the person, two by the
+    /// service token.
     async fn values(&self, project: &str, environment: &str, key: &str) -> [Reply; 4] {
         let secrets = paths::secrets(project, environment);
         [
@@ -54,7 +55,7 @@ impl Victim {
         }
     }
 
-    /// Asserts that every request for the value of this secret succeeds.
+    /// Asserts that every request for the value of this secret returns the right value.
     async fn is_whole(&self, environment: &str, key: &str) {
         let value = format!("kvc_{environment}_{key}");
         for reply in self.values(&self.project, environment, key).await {

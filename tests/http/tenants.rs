@@ -50,7 +50,7 @@ impl Twins {
         Self { ann, bea }
     }
 
-    /// Dumps all data of the other team.
+    /// Returns a dump of all stored data of the team `bea`.
     async fn hers(app: &App) -> Dump {
         Dump::of(app.store.as_ref(), &[BEA]).await
     }

@@ -1,4 +1,4 @@
-//! `/api/v1/auth/sync` and `/api/v1/users/me`: signing in, and reading the caller's own
+//! Tests of `/api/v1/auth/sync` and `/api/v1/users/me`: signing in, and reading the caller's own
 //! profile.
 
 use chrono::TimeDelta;

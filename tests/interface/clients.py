@@ -1,5 +1,5 @@
-"""Generates a Python and a TypeScript client from an OpenAPI document, checks the types of all their modules
-strictly, and calls ten operations through each client.
+"""Generates a Python and a TypeScript client from an OpenAPI document, checks all their modules
+with a strict type checker, and calls ten operations through each client.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The server under test, as a child process, and its users."""
+"""Server that the tests call, as a child process, and its users."""
 
 import json
 import socket

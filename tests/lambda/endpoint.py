@@ -46,12 +46,12 @@ def late(event):
 
 
 def repeats(_event):
-    """Replays the last response of the real function."""
+    """Returns the last response of the real function again, which answers an earlier request."""
     return answers[-1]
 
 
 def agrees(event):
-    """Reports success, with a response signed by another secret."""
+    """Reports success, but signs the response with a wrong secret."""
     secret = lambda_function.key_id(b"kvc_another_secret").encode()
     return lambda_function.seal_answer(event, secret, "ok", {})
 

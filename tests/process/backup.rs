@@ -1,5 +1,5 @@
-//! Tests of backups of a running database, of the database file after a stop, and of commands that
-//! change nothing.
+//! Tests of backups: of a database in use, and of the database file after the service was stopped.
+//! Also tests that the commands leave the database unchanged.
 
 use std::fs;
 use std::path::Path;

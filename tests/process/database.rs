@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use crate::program::{Program, Running};
 use crate::rotations::world::until;
 
-/// Number of clients that write and read at the same time.
+/// Number of concurrent clients, each of which alternately writes and reads.
 const CLIENTS: usize = 12;
 
 fn node(name: &str, url: &str) -> Program {

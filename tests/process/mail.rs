@@ -1,4 +1,4 @@
-//! Invitations sent to a real mail server.
+//! Tests of invitations that are sent to a real mail server.
 
 use std::fs;
 use std::path::Path;

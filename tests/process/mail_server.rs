@@ -1,4 +1,4 @@
-//! Mail server in a separate process.
+//! Test mail server in a separate process.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

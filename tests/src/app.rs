@@ -36,7 +36,7 @@ use crate::{Client, Person};
 
 /// Running test server, with its clock, store and other parts that tests use directly.
 pub struct App {
-    /// Kind of store.
+    /// Kind of the server's store.
     pub kind: Kind,
     /// Address of the server.
     pub address: SocketAddr,
@@ -111,7 +111,7 @@ impl Build {
         }
     }
 
-    /// Sets the plan of new teams.
+    /// Sets the plan of new teams by its name, such as `free`.
     #[must_use]
     pub fn plan(mut self, plan: &str) -> Self {
         self.options.plans = self.options.plans.by_default(plan).unwrap();
@@ -125,7 +125,8 @@ impl Build {
         self
     }
 
-    /// Sets the rate limits, in requests per minute.
+    /// Sets the rate limits of an IP address and of a user or service token, in requests per
+    /// minute; 0 means no limit.
     #[must_use]
     pub fn rates(mut self, per_address: u32, per_principal: u32) -> Self {
         self.rates = Rates { per_address, per_principal };
@@ -360,13 +361,13 @@ impl App {
         Client::new(self.address, Some(credential))
     }
 
-    /// Creates a token of the identity provider for this person, valid for a day.
+    /// Creates an identity token for the person with this name, valid for a day.
     #[must_use]
     pub fn jwt(&self, name: &str) -> String {
         self.signer.sign(&format!("{name}@example.com"), self.clock.now()).unwrap()
     }
 
-    /// Creates a token with any claims, signed with the key of the identity provider.
+    /// Creates an identity token with these claims, signed with the key that the server trusts.
     #[must_use]
     pub fn forged(&self, claims: &serde_json::Value) -> String {
         forged(self.signer.seed(), claims)

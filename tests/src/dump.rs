@@ -57,7 +57,7 @@ impl Dump {
         self.0.values().any(|row| row.contains(text))
     }
 
-    /// Returns the number of records.
+    /// Returns the number of records in the dump.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.0.len()

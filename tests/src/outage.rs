@@ -1,4 +1,4 @@
-//! Store that fails on demand.
+//! Store that fails when a test wants it to.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -33,7 +33,7 @@ pub struct Person {
 }
 
 impl Client {
-    /// Creates a client that sends this credential to this address.
+    /// Creates a client that sends its requests to this address, with this credential.
     #[must_use]
     pub fn new(address: SocketAddr, credential: Option<&str>) -> Self {
         let http = legacy::Client::builder(TokioExecutor::new()).build_http();

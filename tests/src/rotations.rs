@@ -60,9 +60,9 @@ pub fn lambda_function(name: &str, shared_secret: &str) -> Value {
 pub struct Rotated {
     /// Creator of the rotation.
     pub person: Person,
-    /// Path of the project.
+    /// URL path of the project that contains the rotation.
     pub project: String,
-    /// Path of the rotation.
+    /// URL path of the rotation.
     pub path: String,
     /// Client with a service token that can read the project.
     pub reader: Client,

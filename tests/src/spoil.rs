@@ -1,4 +1,5 @@
-//! Direct changes to stored rows, as an attacker could make them.
+//! Direct reads and changes of stored records, as an attacker with access to the database could
+//! make them.
 
 use secrets_core::crypto::Sealed;
 use secrets_core::model::{EnvironmentPath, Principal, ids};

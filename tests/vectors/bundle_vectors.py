@@ -1,4 +1,4 @@
-"""Vectors of bundles, written from fixed inputs with the writer of `bundle.py`."""
+"""Generates the golden vectors of bundles from fixed inputs, with the writer in `bundle.py`."""
 
 import base64
 import copy

@@ -1,5 +1,6 @@
-"""Checks every vector of every file with the independent reader, and the function of
-`examples/rotation-proxy` with its vectors; exits with 1 if a vector does not match.
+"""Checks every golden vector with the independent implementation in `reference.py` and `bundle.py`,
+and the rotation function in `examples/rotation-proxy` with its vectors. Exits with 1 if a vector
+does not match.
 
 A valid vector must open to its value and, sealed again with its nonce, give the same bytes.
 An invalid vector must be refused for its reason.

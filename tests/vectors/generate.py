@@ -1,4 +1,5 @@
-"""Writes the vector files from fixed inputs; running it again changes nothing.
+"""Generates the files of golden vectors (example data with known results) from fixed inputs.
+Running the program again changes nothing.
 
 Vectors are append-only: the program refuses to write if an existing vector would change or be removed.
 """

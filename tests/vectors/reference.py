@@ -2,8 +2,8 @@
 `secrets-core/src/crypto/`, and messages to rotation functions as described in
 `secrets-core/src/rotators/envelope.rs`.
 
-It shares no code with the Rust crates, so that only a mistake made twice stays undetected. It follows
-only the text of the formats, and ignores speed and wiping of memory. Needs Python 3.11 and the package
+It shares no code with the Rust crates, so that a mistake in one of the two implementations is
+noticed. It is neither fast nor does it wipe keys from memory. Needs Python 3.11 and the package
 `cryptography`.
 """
 
@@ -121,8 +121,8 @@ class Context:
     version: int
 
     def encode(self) -> bytes:
-        """Encodes the context. Each field has a fixed width or a length prefix, so that the encoding
-        is unambiguous."""
+        """Encodes the context as bytes. Each field has a fixed width or a length prefix, so that
+        the encoding is unambiguous."""
         name = self.key_name.encode()
         return (
             b"SCv1\0"
@@ -168,9 +168,9 @@ def pad(value: bytes) -> bytes:
 def unpad(inner: bytes) -> bytes:
     """Returns the value of an inner plaintext, which must be exactly the output of `pad`.
 
-    The tag was right, so only a faulty writer can cause another padding. The function still refuses
-    other padding: a value with a nonce then has exactly one record, and the first reader detects a
-    writer that reveals the length of its values or hides data after the values.
+    The authentication tag was right, so only a writer with a bug can produce another padding.
+    Refusing it makes sure that such a writer is noticed, for example one that reveals the length of
+    values or hides data in the padding.
     """
     length = int.from_bytes(inner[:LENGTH_BYTES])
     value = inner[LENGTH_BYTES : LENGTH_BYTES + length]
@@ -187,7 +187,8 @@ def encrypt_record(dek: bytes, head: bytes, context: Context, inner: bytes) -> b
 
 
 def seal(dek: bytes, dek_ver: int, nonce: bytes, context: Context, value: bytes) -> bytes:
-    """Seals a value. The nonce is an argument only so that vectors can be reproduced."""
+    """Encrypts a value as a record. The nonce is an argument only so that vectors can be
+    reproduced."""
     return encrypt_record(dek, header(dek_ver, nonce), context, pad(value))
 
 
@@ -213,7 +214,7 @@ def hkdf(secret: bytes, salt: bytes | None, info: str) -> bytes:
 
 
 def purpose_key(kek: bytes, instance_id: UUID, purpose: str) -> bytes:
-    """Derives the key for a purpose from an instance key."""
+    """Derives the key for a purpose, such as `dek-wrap`, from an instance key."""
     return hkdf(kek, instance_id.bytes, f"secrets-core/v1/{purpose}")
 
 
@@ -280,7 +281,7 @@ def token(entropy: bytes) -> str:
 def check_token(text: str) -> None:
     """Raises `Refused` for a text that cannot be a token of this service.
 
-    The body is not decoded: its number is not needed, since the token is looked up by its MAC.
+    The random number in the token is not decoded, because the service finds a token by its MAC.
     """
     if not text.startswith(TOKEN_PREFIX):
         raise Refused("prefix")

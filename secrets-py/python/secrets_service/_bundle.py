@@ -81,7 +81,7 @@ class Bundle(Closing):
         return BundledSecret(key, Hidden(value), description, version, inherited_from, updated_at)
 
     def values(self) -> dict[str, Hidden]:
-        """Reads the remaining secrets into a dict of values by key."""
+        """Decrypts all secrets that were not read yet. Returns their values by key."""
         return {secret.key: secret.value for secret in self}
 
     def close(self) -> None:
@@ -130,7 +130,8 @@ def open_bundle(
 
 
 def new_key_pair() -> tuple[Hidden, str]:
-    """Generates a private key (``scbx_…``) and its public key (``scbp_…``), a recipient of bundles.
+    """Generates a private key (``scbx_…``) and its public key (``scbp_…``). The private key opens
+    bundles that were created for the public key.
 
     >>> private, public = new_key_pair()
     >>> private, bundle_key_kind(public)
@@ -141,7 +142,7 @@ def new_key_pair() -> tuple[Hidden, str]:
 
 
 def public_key(private_key: str) -> str:
-    """Returns the public key of a private key."""
+    """Returns the public key (``scbp_…``) of a private key (``scbx_…``) for bundles."""
     return _native.public_key(private_key)
 
 

@@ -74,7 +74,8 @@ class Client(Operations, Closing):
     ) -> Client:
         """Creates a client from ``SECRETS_URL``, and ``SECRETS_TOKEN`` or ``SECRETS_TOKEN_FILE``.
 
-        The file contains the token. Without both variables, the client has no token.
+        The file contains the token. If neither ``SECRETS_TOKEN`` nor ``SECRETS_TOKEN_FILE`` is set,
+        the client has no token.
         """
         url, token = settings()
         return cls(
@@ -98,8 +99,8 @@ class Client(Operations, Closing):
     def close(self) -> None:
         """Closes the client.
 
-        Requests already sent run to their end; calls that are queued or waiting for a retry raise
-        ``ValueError``.
+        Requests that are already sent are completed. Calls that are queued or wait for a retry
+        raise ``ValueError``.
         """
         self._wire.transport.close()
 
@@ -142,7 +143,8 @@ class AsyncClient(AsyncOperations, AsyncClosing):
     ) -> AsyncClient:
         """Creates a client from ``SECRETS_URL``, and ``SECRETS_TOKEN`` or ``SECRETS_TOKEN_FILE``.
 
-        The file contains the token. Without both variables, the client has no token.
+        The file contains the token. If neither ``SECRETS_TOKEN`` nor ``SECRETS_TOKEN_FILE`` is set,
+        the client has no token.
         """
         url, token = settings()
         return cls(
@@ -166,8 +168,8 @@ class AsyncClient(AsyncOperations, AsyncClosing):
     async def close(self) -> None:
         """Closes the client.
 
-        Requests already sent run to their end; calls that are queued or waiting for a retry raise
-        ``ValueError``.
+        Requests that are already sent are completed. Calls that are queued or wait for a retry
+        raise ``ValueError``.
         """
         self._wire.transport.close()
         workers = self._workers.existing()

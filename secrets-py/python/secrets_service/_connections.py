@@ -1,4 +1,5 @@
-"""Connections of urllib3 that observe the deadline of a call, and pools that survive a fork."""
+"""Connections of urllib3 that fail once the deadline of a call has passed, and connection pools
+that a child process can use after a fork."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def _call() -> Call:
 
 
 class _Connection(HTTPConnection):
-    """Connection that observes the deadline of its call and can be aborted by another thread."""
+    """Connection that fails once the deadline of its call has passed, and that another thread can
+    abort."""
 
     def _new_conn(self) -> socket.socket:
         call = _call()
@@ -116,7 +118,8 @@ _Connection.response_class = _Response
 
 
 class _Idle(queue.LifoQueue[Any]):
-    """Idle connections of a pool. It has no lock, because another thread could hold it during a fork."""
+    """Queue of the idle connections of a pool. The queue uses no lock: a lock that another thread
+    holds during a fork would stay locked in the child process."""
 
     def __init__(self, maxsize: int = 0) -> None:
         self.maxsize = maxsize

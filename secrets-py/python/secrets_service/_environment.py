@@ -1,4 +1,4 @@
-"""Settings from environment variables, and secrets as environment variables."""
+"""Secrets as environment variables of this process."""
 
 from __future__ import annotations
 

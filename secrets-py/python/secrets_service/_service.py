@@ -108,7 +108,8 @@ class Service(Closing):
         )
 
     def as_token(self, token: str, *, address: str | None = None) -> Session:
-        """Creates a session for a service token (``env_…``), with calls from the IP ``address``.
+        """Creates a session for a service token (``env_…``). ``address`` is the client IP address
+        that the service checks against the token's allowlist.
 
         Every call authenticates the token again.
         """

@@ -1,4 +1,4 @@
-"""HTTP connections of a client, kept by urllib3."""
+"""HTTP connections of a client, based on urllib3."""
 
 from __future__ import annotations
 
@@ -128,7 +128,8 @@ class Transport:
         raise self._unavailable(failed, call)
 
     def close(self) -> None:
-        """Closes the idle connections. Requests in progress end first."""
+        """Closes the idle connections. A connection that is in use closes once its request is
+        completed."""
         self.is_closed = True
         pool = self._pools.existing()
         if pool is not None:

@@ -1,4 +1,5 @@
-//! Limits: minimal servers that do only the work that every server must do for the same response.
+//! Minimal servers, called limits: they do only what every server must do to send the same
+//! response. The service can hardly be faster.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

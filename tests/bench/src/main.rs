@@ -1,8 +1,9 @@
 //! Benchmark of the service: requests per second, CPU time per request and latency of each
-//! operation, as ratios to limits and peers that are measured in the same run.
+//! operation, compared with minimal servers (limits) and other secrets managers (peers) that are
+//! measured in the same run.
 //!
-//! The load and the servers share the machine, so only ratios of one run mean something. The cases
-//! are interleaved, and each figure is the median of its rounds.
+//! The load and the servers share the machine, so only ratios of one run mean something. Every
+//! round measures each case once, and each number in the report is the median of all rounds.
 
 mod cases;
 mod charts;

@@ -1,4 +1,4 @@
-//! Report: a table of ratios, and all figures as JSON.
+//! Report: a table of results compared with the minimal servers, and all results as JSON.
 
 use std::fmt::Write as _;
 
@@ -72,7 +72,7 @@ pub(crate) fn curves(curves: &[Curve]) -> String {
     text
 }
 
-/// Formats all figures as JSON.
+/// Formats all results and growth curves as JSON.
 pub(crate) fn json(figures: &[Figures], curves: &[Curve]) -> Result<String, Failure> {
     let cases: Vec<_> = figures
         .iter()

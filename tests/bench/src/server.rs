@@ -1,4 +1,4 @@
-//! Servers under measurement, as child processes.
+//! Servers that are measured, as child processes.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -127,7 +127,7 @@ impl Drop for Server {
 /// User of a service, with a project and a service token.
 pub(crate) struct Account {
     connection: Connection,
-    /// Token of the identity provider.
+    /// Identity token of the user.
     pub(crate) jwt: String,
     /// Service token for all projects.
     pub(crate) token: String,
@@ -140,7 +140,7 @@ impl Account {
         Self::of(server, "bench").await
     }
 
-    /// Signs in a user, and creates a service token and a project.
+    /// Signs in the user with this name, and creates a service token and a project.
     pub(crate) async fn of(server: &Server, subject: &str) -> Result<Self, Failure> {
         let mut connection = Connection::open(server.address).await?;
         let jwt = jwt(subject)?;
@@ -155,13 +155,13 @@ impl Account {
         Ok(account)
     }
 
-    /// Creates a project and returns its path.
+    /// Creates a project and returns its URL path.
     pub(crate) async fn new_project(&mut self, name: &str) -> Result<String, Failure> {
         let project = self.post("/api/v1/projects", &json!({ "name": name })).await?;
         Ok(format!("/api/v1/projects/{}", text(&project, "slug")?))
     }
 
-    /// Creates an environment and returns its ID.
+    /// Creates an environment, which inherits from `parent` if given. Returns its ID.
     pub(crate) async fn environment(
         &mut self,
         name: &str,

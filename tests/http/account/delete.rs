@@ -1,4 +1,4 @@
-//! Deleting the caller's own account.
+//! Tests of deleting the caller's own account.
 
 use hyper::Method;
 use secrets_core::audit;

@@ -1,4 +1,4 @@
-//! Data exports of an account.
+//! Tests of exporting the data of an account.
 
 use chrono::TimeDelta;
 use secrets_core::crypto::{Archive, Passphrase};

@@ -1,5 +1,5 @@
-//! Audit entries for changes: one entry for each change, in the transaction of the change, and no
-//! entry for a failed change.
+//! Tests of audit entries for changes: one entry for each change, written in the same transaction,
+//! and no entry for a failed change.
 
 use secrets_tests::{App, Build, Failing, Kind, Outage, on_every_store, paths};
 use serde_json::{Value, json};
@@ -117,8 +117,8 @@ async fn changes_of_tokens_and_teams_are_recorded(app: App) {
     assert_eq!(content(&app, team, "team.created").await, resource_entry("team", "Ops", json!({})));
 }
 
-/// Checks changes that fail for another reason than a missing permission. Changes without
-/// permission are recorded as denied (see `limits/refusals.rs`).
+/// Checks that changes that fail for another reason than a missing permission leave no audit entry.
+/// Changes without permission are recorded as denied (see `limits/refusals.rs`).
 async fn a_change_that_fails_is_not_recorded(kind: Kind) {
     let app = Build::on(kind).plan("free").start().await;
     let alice = app.person("alice").await;

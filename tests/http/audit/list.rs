@@ -1,4 +1,4 @@
-//! Reading the audit log.
+//! Tests of reading the audit log.
 
 use chrono::TimeDelta;
 use secrets_core::model::{Role, TeamId, ids};

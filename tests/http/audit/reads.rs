@@ -1,4 +1,5 @@
-//! Audit entries for reads of values: one entry for each read, committed before the response.
+//! Tests of audit entries for reads of secret values: one entry for each read, committed before the
+//! response is sent.
 
 use chrono::TimeDelta;
 use secrets_core::engine::Options;

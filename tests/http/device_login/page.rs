@@ -1,4 +1,4 @@
-//! `/device`, the page on which a user approves or denies a device login.
+//! Tests of `/device`, the page on which a user approves or denies a device login.
 
 use secrets_tests::{App, Build, Client, Kind, Reply, on_every_store};
 

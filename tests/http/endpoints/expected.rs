@@ -5,7 +5,8 @@ use super::principals::{Caller, May, Reach};
 use super::world::Home;
 
 impl Target {
-    /// Returns the team that owns the target; `None` if the target is unknown.
+    /// Returns the team in whose objects the target lies; `None` if no such object exists in any
+    /// team.
     fn place(self) -> Option<Home> {
         match self {
             Self::Own | Self::UnknownEnvironment | Self::UnknownKey => Some(Home::First),

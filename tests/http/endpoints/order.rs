@@ -1,4 +1,5 @@
-//! Malformed requests are refused after authentication, and before any lookup.
+//! Tests that malformed requests are refused after authentication and before any object is looked
+//! up.
 
 use secrets_tests::{App, Client, Reply};
 

@@ -77,7 +77,7 @@ pub(super) async fn all(app: &App, first: &Tenant, other: &Tenant) -> Vec<Princi
 }
 
 impl Principal {
-    /// Creates a client with the credential of this principal.
+    /// Creates an HTTP client with the credential of this caller.
     pub(super) fn client(&self, app: &App) -> Client {
         match &self.credential {
             Some(credential) => app.bearer(credential),

@@ -286,8 +286,7 @@ fn defaults() -> Value {
     json!({ "defaults": [{ "environment_name": "*", "default_role": "write" }] })
 }
 
-/// Request body that creates a webhook. The webhook receives nothing in this test, because no
-/// deliveries are sent.
+/// Returns a request body that creates a webhook. The test does not send any deliveries to its URL.
 pub(super) fn webhook() -> Value {
     json!({ "url": "https://hooks.example.com/kvc_table", "events": ["rotation.failed"] })
 }

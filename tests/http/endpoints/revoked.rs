@@ -35,7 +35,8 @@ const BATCH: usize = 3;
 /// Requests that change nothing except the audit log, and therefore wait for no lock.
 const RECORDED_READS: [&str; 2] = [CONNECTION, TEST];
 
-/// Server without lock timeouts, and a connection of the test that holds locks in its database.
+/// Server without lock timeouts, and connections of the test to its database: `holder` holds locks,
+/// `observer` counts the waiting sessions.
 struct Race {
     app: App,
     /// Server that created the database. Kept, because dropping it deletes the database.
@@ -91,8 +92,9 @@ async fn a_token_that_is_deleted_meanwhile_changes_no_secret(app: App) {
     race.run(Right::Token, &rules, &[HOLD_ENVIRONMENTS]).await;
 }
 
-/// Checks that two requests that change different fields of an object both succeed, and that both
-/// changes stay. The time of a change is the time of its commit, not of its request.
+/// Checks that two concurrent requests that change different fields of an object both succeed, and
+/// that both changes stay. The recorded time of a change is the time at which it was made, not the
+/// time of its request.
 async fn changes_of_different_fields_both_stay(app: App) {
     let mut race = Race::new(app).await;
     let owner = race.world.first.owner.clone();

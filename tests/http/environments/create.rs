@@ -1,4 +1,4 @@
-//! Creating environments.
+//! Tests of creating environments.
 
 use secrets_core::engine::Options;
 use secrets_core::model::{MemberAccess, Role};

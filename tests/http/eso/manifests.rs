@@ -124,7 +124,8 @@ fn push_secret() -> Value {
     })
 }
 
-/// Lists the fields of a value that violate a resource definition.
+/// Returns a text for each field of a value that violates a resource definition. `at` is the path
+/// of the value.
 fn violations(at: &str, definition: &Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(items) = definition.get("items") {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 /// Values that a template can use: for each object, its fields by name.
 pub(super) type Data = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Reason why the operator got no value.
+/// Reason why the operator did not get a value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoValue {
     /// The service answered 404. The operator applies the `deletionPolicy`.

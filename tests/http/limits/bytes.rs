@@ -19,7 +19,7 @@ async fn small(kind: Kind) -> App {
     Build::on(kind).options(Options { plans, ..Options::default() }).start().await
 }
 
-/// Returns a value of this length.
+/// Returns a request body that sets a value of this length, in bytes.
 fn value(length: usize) -> Value {
     json!({ "value": "v".repeat(length) })
 }

@@ -8,7 +8,8 @@ use serde_json::json;
 
 const ME: &str = "/api/v1/users/me";
 
-/// Returns the start of the next window, 12:01:00. Servers start at 12:00:10.
+/// Returns the time at which the next minute of the rate limit begins, 12:01:00, as Unix time. The
+/// clock of a test server starts at 12:00:10.
 fn next_minute() -> i64 {
     DateTime::parse_from_rfc3339("2026-11-21T12:01:00Z").unwrap().timestamp()
 }

@@ -1,4 +1,4 @@
-//! Entries in the audit log for refused requests.
+//! Tests of the audit entries for refused requests.
 
 use chrono::TimeDelta;
 use hyper::Method;

@@ -5,7 +5,7 @@ use secrets_core::model::Role;
 use secrets_tests::{App, Build, Kind, on_every_store, paths};
 use serde_json::json;
 
-/// Starts a server that allows a team five requests a minute.
+/// Starts a server that allows a team five requests per minute.
 async fn five_a_minute(kind: Kind) -> App {
     Build::on(kind).rates(1_000, 60).team_rate(5).start().await
 }

@@ -1,4 +1,4 @@
-//! Invitations by mail.
+//! Tests of invitations that are sent by mail.
 
 use chrono::TimeDelta;
 use secrets_core::invitations::InvitationMail;

@@ -1,4 +1,4 @@
-//! Members and invitations.
+//! Tests of team members and invitations.
 
 mod accept;
 mod invite;
@@ -48,7 +48,8 @@ async fn roles(person: &Person, path: &str) -> Vec<String> {
     team["members"].as_array().unwrap().iter().map(shown).collect()
 }
 
-/// Asserts the response for an invitation that cannot be accepted.
+/// Asserts that a reply is the response for an invitation that does not exist or can no longer be
+/// accepted.
 fn unknown(reply: &Reply) {
     let body = json!({ "error": "invitation not found", "code": "not_found" });
     assert_eq!(reply.is(404).json(), body);

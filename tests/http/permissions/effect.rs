@@ -1,4 +1,4 @@
-//! Access of each role to every secrets endpoint.
+//! Tests of the access that each role gives to the endpoints for secrets.
 
 use hyper::Method;
 use secrets_core::model::Role;

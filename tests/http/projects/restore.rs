@@ -1,4 +1,4 @@
-//! Restoring deleted projects.
+//! Tests of restoring deleted projects.
 
 use secrets_core::projects;
 use std::collections::BTreeSet;
@@ -222,7 +222,8 @@ async fn a_purge_leaves_nothing_but_the_slug(app: App) {
     app.restarted().await.anonymous().get("/health").await.is(200);
 }
 
-/// Checks every endpoint of the route table, so that new endpoints are tested too.
+/// Checks that no endpoint shows a deleted project. The test takes the endpoints from the route
+/// table, so that it includes new ones.
 async fn no_endpoint_shows_a_deleted_project(app: App) {
     let alice = app.person("alice").await;
     let web = full(&alice).await;

@@ -1,4 +1,4 @@
-//! Concurrent sign-ins and creation of teams.
+//! Tests of concurrent sign-ins, and of concurrent creation of teams.
 
 use std::collections::BTreeSet;
 

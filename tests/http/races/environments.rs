@@ -1,4 +1,4 @@
-//! Concurrent changes of environments and their parents.
+//! Tests of concurrent changes of environments and their parents.
 
 use std::collections::BTreeMap;
 

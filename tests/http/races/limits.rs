@@ -139,7 +139,7 @@ fn import(prefix: &str, number: usize) -> Value {
     json!({ "secrets": (0..number).map(secret).collect::<Vec<_>>() })
 }
 
-/// Imports this number of secrets into the first environment.
+/// Imports this number of secrets into the environment `development`.
 async fn fill(person: &Person, project: &str, number: usize) {
     let path = format!("{}/bulk", paths::secrets(project, "development"));
     for start in (0..number).step_by(100) {
@@ -148,7 +148,7 @@ async fn fill(person: &Person, project: &str, number: usize) {
     }
 }
 
-/// Returns the number of secrets in the first environment, counted in the store.
+/// Returns the number of secrets in the environment `development`, counted in the store.
 async fn secrets(app: &App, project: &str) -> u64 {
     let environment = app.resolve_environment(project, "development").await.chain[0].environment.id;
     reads(app).await.count_secrets(environment).await.unwrap()

@@ -1,4 +1,4 @@
-//! Concurrent joining and leaving of teams.
+//! Tests of joining and leaving teams concurrently.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{CROWD, Crowd, count, outcome};
 
-/// Invites this address to the person's team and returns the token.
+/// Invites an e-mail address to the person's team, and returns the token of the invitation.
 async fn invite(person: &Person, email: &str) -> String {
     let path = format!("/api/v1/teams/{}/members", person.team);
     let place = person.post(&path, &json!({ "email": email })).await.is(201).json();

@@ -1,4 +1,4 @@
-//! Concurrent creation of projects, and deletion during use.
+//! Tests of creating projects concurrently, and of deleting a project while other requests use it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

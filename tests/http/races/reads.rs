@@ -1,4 +1,4 @@
-//! Reads of secrets during writes.
+//! Tests of reading secrets while other requests write them.
 
 use std::collections::BTreeSet;
 

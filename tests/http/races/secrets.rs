@@ -1,4 +1,4 @@
-//! Concurrent writes to the secrets of one environment.
+//! Tests of concurrent writes to the secrets of one environment.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Service tokens that are deleted, or lose their scope, during use and creation.
+//! Tests of service tokens that are deleted, or lose a project of their scope, while they are used
+//! or created.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

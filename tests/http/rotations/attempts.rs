@@ -14,7 +14,7 @@ async fn waiting(kind: Kind, seconds: u64) -> App {
     Build::on(kind).timings(timings).start().await
 }
 
-/// Waits until the fake database has received this call.
+/// Waits until the service has called this function of the fake database, such as `apply`.
 async fn called(app: &App, call: &str) {
     while !app.database.calls().contains(&call) {
         tokio::time::sleep(Duration::from_millis(1)).await;

@@ -1,4 +1,4 @@
-//! Creating rotations.
+//! Tests of creating rotations.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use secrets_core::model::Clock as _;

@@ -1,4 +1,4 @@
-//! Due rotations of one team do not delay the rotations of other teams.
+//! Tests that many due rotations of one team do not delay the rotations of other teams.
 
 use chrono::TimeDelta;
 use secrets_core::rotations;

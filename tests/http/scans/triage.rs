@@ -1,4 +1,4 @@
-//! Triage of findings.
+//! Tests of setting the status of findings (triage).
 
 use secrets_core::model::Role;
 use secrets_tests::{App, Person, credential, on_every_store};

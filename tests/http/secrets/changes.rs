@@ -1,5 +1,5 @@
-//! `/api/v1/projects/{projectId}/changes`: changes to secrets of several environments, which
-//! succeed or fail together.
+//! Tests of `/api/v1/projects/{projectId}/changes`: a set of changes to secrets of several
+//! environments, which succeed or fail together.
 
 mod dry_run;
 mod refusals;

@@ -1,4 +1,5 @@
-//! `/api/v1/projects/{projectId}/compare`: the secrets of several environments side by side.
+//! Tests of `/api/v1/projects/{projectId}/compare`, which shows the secrets of several environments
+//! side by side.
 
 use hyper::Method;
 use secrets_core::model::{Clock as _, Role};

@@ -1,4 +1,4 @@
-//! Inheritance: secrets of the ancestors of an environment.
+//! Tests of inheritance: an environment also has the secrets of its ancestors.
 
 use secrets_tests::{App, Person, on_every_store, paths};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! `ETag` and `If-None-Match`: a client can ask whether the response that it has stored is still up
-//! to date.
+//! Tests of the headers `ETag` and `If-None-Match`, with which a client can ask whether a response
+//! that it has stored is still up to date.
 
 use hyper::Method;
 use secrets_core::store::Store;

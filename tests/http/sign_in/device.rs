@@ -1,4 +1,4 @@
-//! Approving a device login with the session of a browser.
+//! Tests of approving a device login with the session of a browser.
 
 use secrets_tests::{App, Browser, Kind, Reply, on_every_store};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Accepting an invitation with the session of a browser.
+//! Tests of accepting an invitation with the session of a browser.
 
 use secrets_tests::{App, Kind, Person, on_every_store};
 use serde_json::json;

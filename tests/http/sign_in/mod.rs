@@ -30,7 +30,7 @@ async fn begin(browser: &mut Browser, provider: &IdentityProvider, return_to: &s
     provider.sign_in(sent.is(303).header("location").unwrap())
 }
 
-/// Signs a browser in.
+/// Signs in a browser. Returns the last reply.
 async fn sign_in(browser: &mut Browser, provider: &IdentityProvider) -> Reply {
     let back = begin(browser, provider, "/").await;
     browser.arrive(&back).await.is(200).clone()

@@ -1,4 +1,4 @@
-//! Requests with the cookie of a session, and the sessions of a user.
+//! Tests of requests with a session cookie, and of listing and revoking sessions.
 
 use chrono::TimeDelta;
 use hyper::Method;

@@ -69,7 +69,8 @@ secrets_tests::on_every_store!(
 );
 
 impl Victim {
-    /// Returns the record of an environment of the project, as a template for further environments.
+    /// Returns the stored record of the environment `development`. Tests change it to create
+    /// further environments.
     async fn template(&self) -> EnvironmentRecord {
         let resolved = self.app.resolve_environment(&self.project, "development").await;
         let environment = resolved.chain.into_iter().next().unwrap().environment;

@@ -223,7 +223,7 @@ secrets_tests::on_every_store!(
 );
 
 impl Victim {
-    /// Swaps the values of two secrets.
+    /// Swaps the encrypted values of two secrets in the store.
     async fn swap(&self, one: SecretRecord, two: SecretRecord) {
         let [first, second] = [one.sealed.clone(), two.sealed.clone()];
         let records =

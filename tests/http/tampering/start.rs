@@ -1,4 +1,4 @@
-//! Starting with keys and data that do not belong together.
+//! Tests of starting the service with keys and data that do not belong together.
 
 use std::sync::Arc;
 

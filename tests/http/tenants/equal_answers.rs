@@ -1,4 +1,4 @@
-//! Responses must not reveal objects of another team: the response for such an object is the same
+//! Tests that responses do not reveal whether another team has an object: the response is the same
 //! as for an unknown object.
 
 use secrets_tests::{App, Client, Reply, connection, paths, postgresql};

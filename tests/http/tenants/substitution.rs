@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{HERS, Tenant, Twins};
 
-/// Request with its expected result.
+/// Request of the team `ann`, with its expected statuses.
 struct Attempt {
     method: &'static str,
     path: String,

@@ -1,4 +1,4 @@
-//! `/api/v1/tokens`.
+//! Tests of the endpoints below `/api/v1/tokens`.
 
 mod addresses;
 mod create;

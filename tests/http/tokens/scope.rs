@@ -1,4 +1,4 @@
-//! Scopes of service tokens.
+//! Tests of the scopes of service tokens (the projects and environments that a token may access).
 
 use secrets_tests::{App, on_every_store, paths};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Forbidden addresses of webhooks: the service sends no packet to such an address.
+//! Tests of forbidden webhook addresses: the service must not send a packet to such an address.
 
 use std::collections::VecDeque;
 use std::io;

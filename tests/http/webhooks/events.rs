@@ -25,7 +25,8 @@ async fn received(receiver: &Receiver, number: usize) -> Vec<Value> {
     payloads
 }
 
-/// Returns the fields that are in every event of the rotation's first attempt.
+/// Returns the fields that every event about the rotation's first attempt must have, with their
+/// values.
 async fn data(main: &Rotated) -> Value {
     let shown = main.shown().await;
     let project = main.person.get(&main.project).await.is(200).json();

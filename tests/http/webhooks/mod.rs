@@ -1,4 +1,4 @@
-//! `…/rotations/{rotationName}/webhooks`, and the deliveries to webhooks.
+//! Tests of the endpoints for the webhooks of a rotation, and of the deliveries to webhooks.
 
 mod create;
 mod deliver;

@@ -1,5 +1,5 @@
-//! Benchmark of the command line: times of short commands compared with `true` and `curl`, the
-//! throughput of `run --mask`, and the size of the program.
+//! Benchmark of the command-line program `secrets`: the times of short commands compared with
+//! `true` and `curl`, the throughput of `run --mask`, and the size of the program file.
 //!
 //! ```text
 //! cargo build --release -p secrets-http --features client

@@ -1,4 +1,4 @@
-//! The shape of each endpoint's response body.
+//! Table of the endpoints with the shape of their response bodies.
 
 /// Endpoint, and the expected shape of its response body in both response formats.
 pub(super) struct Reading {
@@ -13,9 +13,10 @@ pub(super) struct Reading {
 /// Shape of a response body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Named {
-    /// Object with exactly this field, which is a list of objects with these fields.
+    /// Object with one field of this name, whose value is a list of objects with at least these
+    /// fields.
     List(&'static str, &'static [&'static str]),
-    /// Object with exactly this field, which is an object with these fields.
+    /// Object with one field of this name, whose value is an object with at least these fields.
     Wrapped(&'static str, &'static [&'static str]),
     /// Object with at least these fields.
     Object(&'static [&'static str]),

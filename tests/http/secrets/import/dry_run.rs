@@ -1,4 +1,4 @@
-//! Dry runs of imports.
+//! Tests of dry runs of imports: the response shows the results, and nothing is imported.
 
 use secrets_core::engine::Options;
 use secrets_core::model::{Plan, Plans, Quota};
