@@ -29,22 +29,24 @@ const MIN_STACK: usize = 1024 * 1024;
 /// interpreter.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Outcome of an operation. Converted to a Python object by a thread that holds the interpreter.
+/// Result of an operation, as a function that converts it to a Python object or an exception. The
+/// function is called by a thread that is attached to the interpreter.
 pub(crate) type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
 /// Thread that runs an operation.
 #[derive(Clone, Copy)]
 pub(crate) enum Place {
-    /// The calling thread, for at most 100 ms; the thread of an event loop only until the operation
-    /// has to wait. Then a worker continues the operation.
+    /// The calling thread, for at most 100 ms. If it runs an event loop, only until the operation
+    /// has to wait. After that, a worker of the runtime continues the operation.
     Caller,
-    /// A worker of the runtime, for operations that can compute for long.
+    /// A worker of the runtime, for operations that can use the CPU for a long time.
     Worker,
 }
 
 impl Place {
-    /// Returns the time limit on the calling thread; `None` for a worker, which also runs the
-    /// operations of threads with a small stack.
+    /// Returns the time for which the operation may run on the calling thread; `None` if a worker
+    /// runs it from the start, as it also does if the free stack of the calling thread is too
+    /// small.
     fn limit(self, limit: Duration) -> Option<Duration> {
         let has_stack = || stacker::remaining_stack().is_some_and(|left| left >= MIN_STACK);
         match self {
@@ -281,8 +283,8 @@ impl Process {
     }
 }
 
-/// Calls the callbacks of completed operations, on one thread. Outcomes that are ready at the same
-/// time share one attachment to the interpreter.
+/// Calls the callbacks of completed operations, on one thread. Handles all outcomes that are ready
+/// at the same time while the thread is attached to the interpreter once.
 fn run_callbacks(completions: &Receiver<Completion>) {
     while let Ok(first) = completions.recv() {
         let Ok(process) = Process::here() else { return };
@@ -333,7 +335,7 @@ struct State {
     entering: usize,
 }
 
-/// Guard of a thread that is entering the interpreter.
+/// Guard that counts a thread as entering the interpreter until the guard is dropped.
 struct Entry<'a>(&'a ShutdownGate);
 
 impl ShutdownGate {

@@ -1,4 +1,4 @@
-"""The generated modules match the OpenAPI document and pass the type checkers."""
+"""Tests that the generated modules match the OpenAPI document and pass the type checkers."""
 
 from __future__ import annotations
 

@@ -60,10 +60,10 @@ struct Arguments {
 /// subcommand.
 #[derive(Clone, Copy, Subcommand)]
 enum Limit {
-    /// hyper, which returns a response of one secret
+    /// Minimal server with hyper that returns one secret
     #[command(hide = true)]
     Hyper,
-    /// warp, which returns a response of one secret or serializes a list of 10,000
+    /// Minimal server with warp that returns one secret or a list of 10,000 secrets
     #[command(hide = true)]
     Warp,
 }

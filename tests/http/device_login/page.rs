@@ -46,8 +46,8 @@ async fn the_page_shows_the_client_and_accepts_the_decision(app: App) {
     poll(&app, &login).await.is(200);
 }
 
-/// Checks a token that does not fit into one cookie: browsers drop cookies of more than 4,096
-/// bytes.
+/// Checks that the page splits a token that is too long for one cookie, because browsers drop
+/// cookies of more than 4,096 bytes.
 async fn the_page_keeps_a_long_token_in_several_cookies(app: App) {
     app.person("alice").await;
     let login = start(&app).await;
@@ -137,7 +137,8 @@ async fn the_page_limits_invalid_tokens(app: App) {
     assert!(!refused.text().contains("laptop") && !refused.text().contains("kvc_"));
 }
 
-/// Checks pages behind a proxy that adds a path to the address of the service.
+/// Checks the pages of a service whose public URL has a path, because a proxy serves the service
+/// below this path.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_pages_work_below_a_path() {
     let base = "https://secrets.example/base";
