@@ -38,7 +38,8 @@ def rotate(event):
 
 
 def late(event):
-    """Sets a password only two seconds after the call, even if the caller is gone."""
+    """Runs the real function. Waits two seconds before it changes a user, even if the caller has
+    closed the connection in the meantime."""
     if event["step"] == "apply":
         print("late apply", flush=True)
         time.sleep(2)

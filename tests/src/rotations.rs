@@ -40,13 +40,15 @@ pub fn postgresql(name: &str) -> Value {
     body
 }
 
-/// Request body: a Lambda function for proxied rotations, with a secret of no function.
+/// Returns the field `proxy` of a request body: a Lambda function that connects to the database.
+/// Its shared secret belongs to no real function.
 #[must_use]
 pub fn lambda() -> Value {
     lambda_function("rotate", &canary("shared_secret_of_a_function"))
 }
 
-/// Request body: the Lambda function with this name and shared secret.
+/// Returns the field `proxy` of a request body, for the Lambda function with this name and shared
+/// secret.
 #[must_use]
 pub fn lambda_function(name: &str, shared_secret: &str) -> Value {
     json!({

@@ -19,7 +19,7 @@ pub(crate) struct World {
     folder: PathBuf,
     settings: Vec<(String, String)>,
     pub(crate) rotated: Vec<Rotated>,
-    /// Endpoint of the function of proxied rotations.
+    /// Endpoint of the Lambda function, if the rotations use one.
     pub(crate) endpoint: Option<LambdaEndpoint>,
 }
 
@@ -29,7 +29,8 @@ pub(crate) struct Rotated {
     pub(crate) name: String,
     pub(crate) host: String,
     pub(crate) database: TargetDatabase,
-    /// Name of the Lambda function of a proxied rotation.
+    /// Name of the Lambda function through which the users are rotated; `None` for a direct
+    /// connection.
     function: Option<&'static str>,
 }
 
@@ -73,7 +74,8 @@ impl World {
         }
     }
 
-    /// Creates one database on each of these servers, for proxied rotations with this function.
+    /// Creates one database on each of these servers, for rotations through the Lambda function
+    /// with this name.
     pub(crate) async fn proxied(name: &str, targets: &[Target], function: &'static str) -> Self {
         let mut world = Self::new(name, targets).await;
         let endpoint = LambdaEndpoint::start();
@@ -188,13 +190,14 @@ impl Rotated {
         owner.post(&self.path("/rotate"), &json!({})).await.is(200).json()
     }
 
-    /// Starts a rotation, without waiting for the response.
+    /// Sends the request that starts the rotation, without waiting for the response.
     pub(crate) fn start_rotation(&self, owner: &Person) {
         let (owner, path) = (owner.clone(), self.path("/rotate"));
         tokio::spawn(async move { owner.try_post(&path, &json!({})).await });
     }
 
-    /// Returns the served credential.
+    /// Returns the credential that the secrets contain; `None` before the first successful
+    /// rotation.
     pub(crate) async fn served(&self, owner: &Person) -> Option<Served> {
         let prefix = self.name.to_uppercase();
         let [username, password] = ["USERNAME", "PASSWORD"].map(|part| format!("{prefix}_{part}"));
