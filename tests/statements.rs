@@ -139,7 +139,9 @@ async fn statements_of(token: &Client, path: &str) -> Vec<String> {
     statements.into_iter().filter(|statement| !is_unrelated(statement)).collect()
 }
 
-/// Log subscriber that records the summary of each SQL statement in the log of the SQL driver.
+/// Log subscriber that records the summary of each SQL statement in the log of the SQL driver,
+/// except the statement that sets up a new connection. Its number varies, because it depends on the
+/// connections that are free at the moment.
 struct Listener;
 
 impl Subscriber for Listener {

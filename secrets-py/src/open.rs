@@ -1,4 +1,4 @@
-//! Opening an embedded service.
+//! Function that opens an embedded service.
 
 use std::sync::Arc;
 

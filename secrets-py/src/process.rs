@@ -45,8 +45,8 @@ pub(crate) enum Place {
 
 impl Place {
     /// Returns the time for which the operation may run on the calling thread; `None` if a worker
-    /// runs it from the start, as it also does if the free stack of the calling thread is too
-    /// small.
+    /// has to run the operation from the start. A worker also runs operations of calling threads
+    /// with too small a free stack.
     fn limit(self, limit: Duration) -> Option<Duration> {
         let has_stack = || stacker::remaining_stack().is_some_and(|left| left >= MIN_STACK);
         match self {

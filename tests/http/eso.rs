@@ -1,5 +1,5 @@
-//! `/api/v1/eso/secret` and `/api/v1/eso/secrets`: endpoints from which the External Secrets
-//! Operator for Kubernetes reads secrets.
+//! Tests of `/api/v1/eso/secret` and `/api/v1/eso/secrets`, the endpoints from which the External
+//! Secrets Operator for Kubernetes reads secrets.
 
 mod manifests;
 mod operator;

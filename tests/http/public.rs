@@ -1,4 +1,5 @@
-//! Tests of endpoints that need no credential, and of headers that all responses have.
+//! Tests of endpoints that need no credential, and of properties of all responses, such as headers
+//! and error bodies.
 
 use std::sync::Arc;
 use std::time::Duration;

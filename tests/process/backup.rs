@@ -1,5 +1,5 @@
-//! Tests of backups: of a database in use, and of the database file after the service was stopped.
-//! Also tests that the commands leave the database unchanged.
+//! Tests of the commands that back up a database in use and restore a backup, of the database file
+//! after the service was stopped, and of commands that must not create a database.
 
 use std::fs;
 use std::path::Path;

@@ -14,7 +14,8 @@ pub(crate) struct MailServer {
 
 impl MailServer {
     /// Starts the mail server (`smtp/server.py`), which writes accepted messages to the folder.
-    /// `refuse` tells it which recipients to refuse.
+    /// `refuse` is the number of recipients to refuse temporarily, or `for-good` to refuse all
+    /// permanently.
     pub(crate) fn start(port: u16, folder: &Path, refuse: &str) -> Self {
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("smtp/server.py");
         let mut child = Command::new("python3")

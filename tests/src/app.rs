@@ -402,7 +402,8 @@ impl App {
         tx.commit().await.unwrap();
     }
 
-    /// Stops the server, and returns whether its open connections completed in time.
+    /// Stops the server, and returns the number of connections that did not complete in time and
+    /// were closed.
     pub async fn stop(&mut self) -> Drained {
         let Stop { stop, running } = self.stop.take().unwrap();
         let _ = stop.send(());

@@ -141,8 +141,8 @@ fn each_purpose_has_its_key() {
     }
 }
 
-/// Encrypts a fixed value with the key. Tests compare the results to compare two keys, because the
-/// type `Key` has no `PartialEq`.
+/// Encrypts a fixed value with the key and a fixed nonce. Tests compare the results to compare two
+/// keys, because the type `Key` has no `PartialEq`.
 fn tells(key: &Key) -> Sealed {
     seals(&ProjectKey::new(key, 1))
 }

@@ -84,7 +84,8 @@ class Stale(SecretsError):
 
 
 class PlanLimit(SecretsError):
-    """A limit of the team's plan is reached. See ``resource``, ``plan``, ``limit``, ``current``."""
+    """A limit of the team's plan is reached. ``resource`` names the limited resource, ``plan`` the
+    plan; ``limit`` is the limit and ``current`` the current amount."""
 
     kind = "plan_limit"
     resource: str = ""

@@ -22,8 +22,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) path: String,
-    /// Name and value of the header with the credential: `Authorization`, or the header that a peer
-    /// expects.
+    /// Name and value of the header with the credential: `Authorization`, or the header that
+    /// another secrets manager (a peer) expects.
     pub(crate) header: Option<(String, String)>,
     pub(crate) body: Bytes,
 }

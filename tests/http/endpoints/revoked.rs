@@ -22,7 +22,8 @@ use super::policy::{
 use super::requests::Names;
 use super::world::World;
 
-/// Number of repetitions of the test with two concurrent changes.
+/// Number of times that each race is repeated: requests against the revocation of their permission,
+/// or two concurrent changes.
 const ROUNDS: usize = 50;
 
 /// Number of accounts that each test of account deletion deletes.

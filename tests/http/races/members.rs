@@ -170,8 +170,8 @@ async fn of_two_owners_who_remove_each_other_one_succeeds(app: App) {
     outcome(&replies, (204, 1), (403, 1));
 }
 
-/// Checks a request to remove a member that waits for the lock on the team while its sender is
-/// removed. It is refused, because the server authorizes it again after the wait.
+/// Checks an owner who is removed while their own request to remove a member waits for the lock on
+/// the team. The request is refused, because the server authorizes it again after the wait.
 async fn an_owner_removed_meanwhile_cannot_remove_others(app: App) {
     let (ann, bea) = (app.person("ann").await, app.person("bea").await);
     let cyd = app.person("cyd").await;
