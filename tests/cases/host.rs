@@ -76,8 +76,8 @@ impl Failure {
         Self { kind: error.kind().to_owned(), ..Self::from_body(&body) }
     }
 
-    /// Parses the body of an error response. The kind stays empty, because it follows from the
-    /// status.
+    /// Parses the body of an error response. The body does not contain the kind of the error, so the
+    /// caller must set `kind`.
     pub(crate) fn from_body(body: &Value) -> Self {
         let fields = body["details"]["fields"].as_array().into_iter().flatten();
         Self {

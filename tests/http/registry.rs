@@ -52,8 +52,8 @@ impl Tried {
         Self { app, alice, endpoints }
     }
 
-    /// Iterates over the operations that are both in the registry and an endpoint, with their
-    /// endpoints.
+    /// Iterates over the operations that exist both in the registry and as an HTTP endpoint: their
+    /// names and endpoints.
     fn shared(&self) -> impl Iterator<Item = (&str, &Endpoint)> {
         let endpoints = self.endpoints.iter().map(|(name, endpoint)| (name.as_str(), endpoint));
         endpoints.filter(|(name, _)| !OF_HTTP.contains(name))
