@@ -1,7 +1,8 @@
-//! Number of SQL statements for a read by the Kubernetes operator, besides those for the audit log:
-//! at most two at any length of the inherited chain. One statement authenticates the caller, and
-//! one resolves the environment. SQLite needs no statement for data that was read before and has
-//! not changed. The number for an import does not depend on the number of its secrets.
+//! Tests of the number of SQL statements of a request. A read by the External Secrets Operator runs
+//! at most two statements, besides those for the audit log: one that authenticates the caller, and
+//! one that loads the environment with all its ancestors. SQLite needs no statement for data that
+//! was read before and has not changed. The number of statements of an import does not depend on
+//! the number of its secrets.
 //!
 //! This test runs alone in its process, because it subscribes to the log of the SQL driver
 //! globally.
@@ -17,7 +18,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// Summaries of the SQL statements that were run since the list was last taken.
+/// Summaries of the SQL statements that have run since a test last cleared the list.
 static STATEMENTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -62,8 +63,8 @@ async fn a_read_is_at_most_two_statements_at_any_depth() {
     }
 }
 
-/// Checks that an import inserts and replaces any number of secrets with the same number of
-/// statements.
+/// Checks that the number of SQL statements of an import does not depend on the number of secrets,
+/// whether the import inserts or replaces them.
 async fn an_import_has_as_many_statements_at_any_size(kind: Kind) {
     let app = Build::on(kind).without_workers().start().await;
     let alice = app.person("alice").await;
@@ -88,8 +89,8 @@ async fn an_import_has_as_many_statements_at_any_size(kind: Kind) {
     }
 }
 
-/// Checks that a request over a rate limit runs no SQL statement: the limits come before the lookup
-/// of the credential.
+/// Checks that a request that exceeds a rate limit runs no SQL statement, because the server checks
+/// the limits before it looks up the credential.
 async fn a_request_over_a_limit_has_no_statement(kind: Kind) {
     let app = Build::on(kind).rates(100, 5).proxies("127.0.0.1").without_workers().start().await;
     let alice = app.person("alice").await;
@@ -118,8 +119,8 @@ async fn a_request_over_a_limit_has_no_statement(kind: Kind) {
     assert!(statements.is_empty(), "{kind:?}: {statements:?}");
 }
 
-/// Returns the SQL statements of one read, without the statements for transactions, new
-/// connections, the audit log and token uses.
+/// Sends one read, and returns the summaries of its SQL statements. Statements for transactions,
+/// new connections, the audit log and the last use of the token are not included.
 async fn statements_of(token: &Client, path: &str) -> Vec<String> {
     STATEMENTS.lock().unwrap().clear();
     token.get(path).await.is(200);
@@ -138,9 +139,9 @@ async fn statements_of(token: &Client, path: &str) -> Vec<String> {
     statements.into_iter().filter(|statement| !is_unrelated(statement)).collect()
 }
 
-/// Subscriber that records the summary of each statement from the driver's log, without the
-/// statement that sets up a new connection: its number depends on the connections that are free at
-/// the moment.
+/// Log subscriber that records the summary of each SQL statement in the log of the SQL driver,
+/// except the statement that sets up a new connection. Its number varies, because it depends on the
+/// connections that are free at the moment.
 struct Listener;
 
 impl Subscriber for Listener {

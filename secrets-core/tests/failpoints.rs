@@ -1,5 +1,6 @@
-//! State of a rotation target after the process stopped in the middle of a change. A separate test
-//! binary, because a failpoint is armed for the whole process.
+//! Tests of the users in a rotation's database after the service stopped in the middle of changing
+//! a user. The tests are a separate binary, because a failpoint (a place where the code stops on
+//! request) is set for the whole process.
 #![cfg(all(feature = "rotators", debug_assertions))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -39,7 +40,8 @@ fn target(name: &str, integration: Integration) -> Option<Target> {
     })
 }
 
-/// Test targets. MySQL is optional, because it is not available on every machine.
+/// Returns the test databases whose URLs are in the environment variables. PostgreSQL and MariaDB
+/// are required; MySQL is optional, because it is not available on every machine.
 fn targets() -> Vec<Target> {
     let needed = [
         target("SECRETS_TEST_TARGET_POSTGRES_URL", Integration::Postgresql),

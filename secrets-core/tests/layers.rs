@@ -1,20 +1,21 @@
-//! Checks that imports between modules go only down the layers that ARCHITECTURE.md draws, and
-//! never in a circle.
+//! Tests that modules import only modules of the same or a lower layer, as drawn in
+//! ARCHITECTURE.md, and that the imports have no cycle.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// Layers from the top down, each with its modules, from the drawing in ARCHITECTURE.md.
+/// Layers of the drawing in ARCHITECTURE.md, from the highest to the lowest. Each layer is the list
+/// of its modules.
 struct Layers(Vec<Vec<String>>);
 
-/// An import of a module by another.
+/// An import of the module `to` by the module `from`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Import {
     from: String,
     to: String,
-    /// File and line.
+    /// Place of the import, as `FILE:LINE`.
     place: String,
 }
 
@@ -124,9 +125,10 @@ fn a_context_and_an_engine_have_their_methods_in_few_files() {
     assert_eq!(engine.keys().collect::<Vec<_>>(), ["engine/mod.rs", "engine/offload.rs"]);
 }
 
-/// Checks that only `Context` locks rows for operations, because it keeps the order of locks and
-/// reads the clock after each. Exceptions are workers, which lock rows of keys and rotations
-/// without a context, and the operator's command, which locks a team.
+/// Checks that operations lock rows only through `Context`. `Context` locks rows in the order that
+/// prevents deadlocks, and reads the clock again after each lock. Two exceptions call the locks of
+/// the store directly: workers, which lock rows of keys and rotations, and the operator's command
+/// that appoints an owner, which locks a team.
 #[test]
 fn operations_lock_rows_through_the_context() {
     let locks = [
@@ -159,7 +161,8 @@ impl Layers {
         self.0.iter().position(|layer| layer.iter().any(|name| name == module))
     }
 
-    /// Returns the imports that do not go down, as `FILE:LINE: MODULE imports MODULE`.
+    /// Returns the imports of a module in a higher layer, or of a module that the drawing does not
+    /// contain, as `FILE:LINE: MODULE imports MODULE`.
     fn upward(&self, imports: &[Import]) -> Vec<String> {
         let is_upward = |import: &&Import| match (self.of(&import.from), self.of(&import.to)) {
             (Some(from), Some(to)) => from > to,
@@ -190,7 +193,8 @@ fn layers() -> Layers {
     Layers(drawing.lines().filter(|line| !line.trim().is_empty()).map(modules).collect())
 }
 
-/// Returns the sources by their path in `src`, without tests and comments.
+/// Reads the source files of the crate. Returns their texts without tests and comments, by the path
+/// relative to `src`.
 fn sources() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let (mut sources, mut folders) = (BTreeMap::new(), vec![root.clone()]);
@@ -211,7 +215,8 @@ fn sources() -> BTreeMap<String, String> {
     sources
 }
 
-/// Returns a source up to its test module, with empty comments, so that line numbers stay the same.
+/// Returns a source text without its test module and everything after it, and without the texts of
+/// comments. The lines of comments stay, so that line numbers do not change.
 fn without_tests(source: &str) -> String {
     let mut lines: Vec<&str> = Vec::new();
     for line in source.lines() {
@@ -226,13 +231,14 @@ fn without_tests(source: &str) -> String {
     lines.join("\n")
 }
 
-/// Returns the top-level module of a file.
+/// Returns the name of the top-level module that contains a file: `a` for `a/b.rs` and for `a.rs`.
 fn module(file: &str) -> String {
     file.split('/').next().unwrap().trim_end_matches(".rs").to_owned()
 }
 
-/// Returns every path that leads to another module. For a name that a module re-exports, the path
-/// to its origin is included.
+/// Finds the imports between top-level modules: every path in the sources that leads to another
+/// module. If the path names an item that a module re-exports, the module that declares the item
+/// counts too.
 fn imports(sources: &BTreeMap<String, String>) -> Vec<Import> {
     let names = imported_names(sources);
     let mut imports = Vec::new();
@@ -249,8 +255,8 @@ fn imports(sources: &BTreeMap<String, String>) -> Vec<Import> {
     imports
 }
 
-/// Returns the paths that begin with `crate`, `self` or `super`, as paths from the root, each with
-/// its line.
+/// Finds the paths in a source text that begin with `crate`, `self` or `super`. Returns each path,
+/// relative to the crate root, with its line number.
 fn paths(file: &str, source: &str) -> Vec<(usize, Vec<String>)> {
     let (modules, mut paths) = (line_modules(file, source), Vec::new());
     for (place, _) in source.match_indices("::") {
@@ -266,8 +272,8 @@ fn paths(file: &str, source: &str) -> Vec<(usize, Vec<String>)> {
     paths
 }
 
-/// Returns the names that modules import or re-export: the path of each name, and the path of its
-/// origin.
+/// Finds the `use` declarations of all modules. Returns a map from the path of each imported name
+/// to the path that the declaration names.
 fn imported_names(sources: &BTreeMap<String, String>) -> BTreeMap<Vec<String>, Vec<String>> {
     let mut names = BTreeMap::new();
     for (file, source) in sources {
@@ -288,8 +294,8 @@ fn imported_names(sources: &BTreeMap<String, String>) -> BTreeMap<Vec<String>, V
     names
 }
 
-/// Returns the top-level modules that a path leads to: its first segment, and that of the origin of
-/// each imported name on the way.
+/// Returns the top-level modules that a path depends on: the module in its first segment and, if a
+/// part of the path is an imported name, the top-level modules of the path that the import names.
 fn top_modules(
     mut path: Vec<String>,
     names: &BTreeMap<Vec<String>, Vec<String>>,
@@ -308,7 +314,8 @@ fn top_modules(
     modules
 }
 
-/// Returns the module of each line of a file, as a path from the root.
+/// Returns, for each line of a file, the path of the module that contains the line, relative to the
+/// crate root.
 fn line_modules(file: &str, source: &str) -> Vec<Vec<String>> {
     let names = file.trim_end_matches(".rs").split('/');
     let mut module: Vec<_> =
@@ -328,7 +335,7 @@ fn line_modules(file: &str, source: &str) -> Vec<Vec<String>> {
     modules
 }
 
-/// Converts a path in a module to a path from the root.
+/// Converts a path used in a module to a path relative to the crate root.
 fn absolute(path: &[String], module: &[String]) -> Vec<String> {
     let is_from_root = path.first().is_some_and(|first| first == "crate");
     let mut absolute = if is_from_root { Vec::new() } else { module.to_vec() };
@@ -342,8 +349,8 @@ fn absolute(path: &[String], module: &[String]) -> Vec<String> {
     absolute
 }
 
-/// Returns the paths in a tree such as `a::{b, c::d as e}`, each with the name that it gets. Moves
-/// `text` behind the tree.
+/// Parses a use tree such as `a::{b, c::d as e}` at the beginning of `text`. Returns each path in
+/// the tree with the name that it introduces, and removes the tree from `text`.
 fn leaves(text: &mut &str, prefix: &[String]) -> Vec<(Vec<String>, String)> {
     let mut path = prefix.to_vec();
     loop {
@@ -371,7 +378,7 @@ fn leaves(text: &mut &str, prefix: &[String]) -> Vec<(Vec<String>, String)> {
     vec![(path, name.unwrap_or_default())]
 }
 
-/// Returns the paths in the rest of a group in braces.
+/// Parses the rest of a use group, after its opening brace. Returns the paths in the group.
 fn group_leaves(text: &mut &str, prefix: &[String]) -> Vec<(Vec<String>, String)> {
     let mut paths = Vec::new();
     loop {
@@ -393,7 +400,8 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Returns the groups of modules that reach each other through imports.
+/// Returns the import cycles: each set of modules that import each other, directly or through other
+/// modules.
 fn circles(imports: &[Import]) -> Vec<BTreeSet<String>> {
     let mut direct = BTreeMap::<&str, BTreeSet<&str>>::new();
     for import in imports {

@@ -1,5 +1,6 @@
-//! Benchmark: reading a secret through the operation registry, as the Python package does.
-//! `examples/python/overhead.py` runs this program beside the same reads from Python.
+//! Benchmark of reading a secret through the operation registry (the table of all operations by
+//! name), as the Python package does. `examples/python/overhead.py` compares the result with the
+//! same reads from Python.
 //!
 //! `cargo build --release -p secrets-py --example read_overhead`, then: `read_overhead URL`
 //!
@@ -53,7 +54,8 @@ async fn create(service: &Service, alice: &Identity) -> Result<Value, Failure> {
     Ok(at)
 }
 
-/// Measures the microseconds of a read. Each read authenticates the caller, as the package does.
+/// Performs this many reads, and returns the median time of a read in microseconds. Each read
+/// authenticates the caller, as the package does.
 async fn measure(
     service: &Service,
     alice: &Identity,

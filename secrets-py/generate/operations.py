@@ -2,9 +2,9 @@
 
     secrets-http openapi | operations.py [--python FOLDER] [--typescript FILE]
 
-The OpenAPI document is the only input, so that the methods match the routes. A namespace is the
-noun of an operation, a method its verb; the result is the output of the operation, without the
-envelope of the HTTP response.
+The OpenAPI document is the only input, so that the methods match the routes. An operation such as
+`secret.get` becomes the method `get` of the namespace `secret`. A method returns the output of the
+operation, without the named field (envelope) of the HTTP response that contains it.
 """
 
 import argparse
@@ -153,7 +153,7 @@ class Operation:
 
 
 class Document:
-    """Operations and named types of the OpenAPI document."""
+    """OpenAPI document: its operations, and the schemas in `components`."""
 
     def __init__(self, document):
         self.named = document["components"]["schemas"]
@@ -188,7 +188,7 @@ class Document:
 
     @staticmethod
     def media(responses):
-        """Content types of the successful response."""
+        """Returns the content types of the successful response."""
         return list(next(one for status, one in responses.items() if status < "300").get("content", {}))
 
     def of_path(self, row, original, given):
@@ -243,8 +243,8 @@ class Document:
 
 
 def named_path(template):
-    """Replaces the parameter names of a path template with the field names of the input. Returns the
-    new template and the pairs of old and new names."""
+    """Replaces the parameter names in a path template, such as `projectId`, by the input fields,
+    such as `project`. Returns the new template and the pairs of old and new names."""
     places = []
 
     def name(match):
@@ -269,7 +269,8 @@ def camel(name):
 
 
 class Types:
-    """Input and output types of the operations, in one language."""
+    """Input and output types of the operations. A subclass declares them in Python or
+    TypeScript."""
 
     def __init__(self, document):
         self.document = document
@@ -283,7 +284,8 @@ class Types:
                 self.result(operation)
 
     def collect(self, schema):
-        """Collects the types used in inputs. Their fields are not hidden, since the caller sets them."""
+        """Adds the named types used in an input to `of_inputs`. The fields of these types are plain
+        strings, not `Hidden`, because the caller sets them."""
         if "$ref" in schema:
             name = schema["$ref"].rpartition("/")[2]
             if name not in self.of_inputs:
@@ -298,7 +300,7 @@ class Types:
             self.collect(schema["items"])
 
     def result(self, operation):
-        """Result type of an operation."""
+        """Returns the result type of an operation."""
         if operation.result is None:
             return self.nothing
         if operation.is_file:
@@ -346,7 +348,8 @@ class Types:
         return self.of(schema, field)
 
     def declare_kinds(self, name, schema, kinds):
-        """Declares a union of objects, distinguished by their `type`."""
+        """Declares a type for each object of a union, and the union. The field `type` tells the
+        objects apart."""
         if name in self.declared:
             return
         names = [name + pascal(kind["properties"]["type"]["enum"][0]) for kind in kinds]
@@ -455,7 +458,8 @@ def python_types(types):
 
 
 def functional(name, about, fields):
-    """Typed dictionary in the functional syntax, which allows keywords as field names."""
+    """Returns the lines of a `TypedDict(...)` call that declares a type. Unlike the class syntax,
+    the call allows Python keywords as field names."""
     lines = ["", "", f"{name} = TypedDict(", f'    "{name}",', "    {"]
     for field, of, description in fields:
         about_field = [f"        # {line}" for line in textwrap.wrap(description, 88)]
@@ -549,7 +553,8 @@ def python_method(operation, types, is_async):
 
 
 def python_iterator(operation, types, is_async):
-    """Method that iterates over all pages of a list operation."""
+    """Returns the lines of a method that iterates over all pages of a list operation; no lines for
+    other operations."""
     if operation.name not in ITERATORS:
         return []
     name, about, item, left_out, end = ITERATORS[operation.name]
@@ -587,7 +592,8 @@ def python_signature(operation, types):
 
 
 def qualified(of, types):
-    """Qualifies type names with their module, and `list`, since many namespaces have a method `list`."""
+    """Replaces type names by `types.NAME`, and `list[...]` by `builtins.list[...]`: in a class with
+    a method `list`, the name `list` means the method."""
     of = of.replace("list[", "builtins.list[")
     return re.sub(r"\b[A-Z]\w+\b", lambda m: f"types.{m[0]}" if m[0] in types.declared else m[0], of)
 
@@ -673,7 +679,8 @@ def javascript_endpoints(document):
 
 
 def javascript_output(document, operation):
-    """Form of an operation's output, which the client checks."""
+    """Returns the kind of value that the JavaScript client expects as an operation's output:
+    `object`, `array`, `file`, or `None` for no output."""
     if operation.result is None:
         return None
     if operation.is_file:
@@ -686,7 +693,8 @@ def javascript_output(document, operation):
 
 
 def typescript_input(operation, types, **others):
-    """Declaration of an operation's input; `others` replaces the declarations of parameters."""
+    """Returns the TypeScript declaration of an operation's input. `others` has the declarations
+    that replace the generated ones, by parameter name."""
     if not operation.parameters:
         return "input?: Record<string, never>"
     fields = []

@@ -1,4 +1,4 @@
-//! Opening bundles without a service.
+//! Functions that open bundles without a service.
 
 use std::fs::File;
 use std::io::{BufReader, Cursor, Error as IoError, Read, Result as IoResult, Seek, SeekFrom};
@@ -120,14 +120,14 @@ pub(crate) fn new_key_pair() -> (String, String) {
     (private.reveal().to_string(), private.public().to_string())
 }
 
-/// Returns the public key of a private key.
+/// Returns the public key (`scbp_…`) of a private key (`scbx_…`) for bundles.
 #[pyfunction]
 pub(crate) fn public_key(py: Python<'_>, private_key: &str) -> PyResult<String> {
     let private: RecipientKey = read(py, "private_key", private_key)?;
     Ok(private.public().to_string())
 }
 
-/// Kind of a bundle key given as text: `key`, `private_key`, `public_key` or `signer`.
+/// Returns the kind of a bundle key: `key`, `private_key`, `public_key` or `signer`.
 #[pyfunction]
 pub(crate) fn bundle_key_kind(text: &str) -> Option<&'static str> {
     if text.parse::<BundleKey>().is_ok() {

@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 use secrets_core::engine::StartError;
 use secrets_core::model::{Error, ErrorBody};
 
-/// Creates the exception for a failed operation. `now`, in seconds since 1970, serves to compute
-/// the seconds until a rate limit ends.
+/// Creates the exception for a failed operation. `now` is the current time in seconds since 1970;
+/// the exception for a rate limit gets the number of seconds from `now` to the end of the limit.
 pub(crate) fn refused(py: Python<'_>, error: &Error, now: i64) -> PyErr {
     let retry_after = match error {
         // At least a second: a retry that comes too early would be refused again.

@@ -4,21 +4,23 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyType};
 
-/// Fields whose text is hidden, at any depth.
+/// Names of the JSON fields whose text is hidden, at any depth of an output.
 const FIELDS: [&str; 8] =
     ["accept_url", "access_token", "device_code", "passphrase", "secret", "text", "token", "value"];
 
-/// Prefix of a bundle key, which is shown once.
+/// Prefix of a bundle key. The text of a field `key` is hidden only if it begins with this prefix;
+/// otherwise the field contains the name of a secret.
 const BUNDLE_KEY: &str = "scbk_";
 
-/// Names as Python objects, created once.
+/// Field names as Python strings, created once per process.
 struct Names {
     fields: Vec<Py<PyString>>,
     secrets: Py<PyString>,
     key: Py<PyString>,
 }
 
-/// Hides the secret fields of a JSON object, and returns the object.
+/// Replaces the texts of the secret fields of a JSON object by `Hidden` strings, and returns the
+/// object.
 #[pyfunction]
 pub(crate) fn hide(fields: Bound<'_, PyDict>) -> PyResult<Bound<'_, PyDict>> {
     static NAMES: PyOnceLock<Names> = PyOnceLock::new();
@@ -48,7 +50,8 @@ pub(crate) fn hide(fields: Bound<'_, PyDict>) -> PyResult<Bound<'_, PyDict>> {
     Ok(fields)
 }
 
-/// Hides the text of a field, if there is one.
+/// Replaces the text of a field by a `Hidden` string. Does nothing if the object has no such field,
+/// or the field is not a string.
 fn hide_text(fields: &Bound<'_, PyDict>, name: &Bound<'_, PyAny>) -> PyResult<()> {
     if let Some(text) = fields.get_item(name)?
         && let Ok(text) = text.cast_exact::<PyString>()

@@ -19,14 +19,14 @@ const MAX_INLINE_SCAN: usize = 256 * 1024;
 /// Secret keys and values, as a list of Python tuples.
 type Pairs = Vec<(String, String)>;
 
-/// True if a text has the syntax and checksum of a service token. Detects typing errors without a
-/// server.
+/// Returns true if a text has the syntax and the checksum of a service token. Such a check detects
+/// a mistyped token without a request to the service.
 #[pyfunction]
 pub(crate) fn is_plausible_token(text: &str) -> bool {
     TokenText::is_plausible(text)
 }
 
-/// Parses the secrets in a text.
+/// Parses a text in a format such as `dotenv`. Returns the secret keys and values in the text.
 #[pyfunction]
 pub(crate) fn parse(py: Python<'_>, text: &str, format: &str) -> PyResult<Pairs> {
     let secrets = py.detach(|| {
@@ -38,7 +38,8 @@ pub(crate) fn parse(py: Python<'_>, text: &str, format: &str) -> PyResult<Pairs>
     Ok(pairs.collect())
 }
 
-/// Renders secrets as text.
+/// Renders secrets as a text in a format such as `dotenv`. `name` is the name of a Kubernetes
+/// Secret.
 #[pyfunction]
 pub(crate) fn render(py: Python<'_>, secrets: Pairs, format: &str, name: &str) -> PyResult<String> {
     rendered(secrets, format, name).map_err(|error| failure::refused(py, &error, 0))

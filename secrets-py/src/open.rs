@@ -1,4 +1,4 @@
-//! Opening an embedded service.
+//! Function that opens an embedded service.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ pub(crate) struct Opened {
     pub(crate) background: Background,
 }
 
-/// The background work of a service. Stops when it is dropped, so that a service that was never
-/// closed does not hold its database.
+/// Background workers of a service. Dropping this value stops the workers, so that a service that
+/// was never closed does not keep its database open.
 pub(crate) struct Background(pub(crate) Supervisor);
 
 impl Drop for Background {

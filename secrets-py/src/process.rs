@@ -29,22 +29,24 @@ const MIN_STACK: usize = 1024 * 1024;
 /// interpreter.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Outcome of an operation. Converted to a Python object by a thread that holds the interpreter.
+/// Result of an operation, as a function that converts it to a Python object or an exception. The
+/// function is called by a thread that is attached to the interpreter.
 pub(crate) type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
 /// Thread that runs an operation.
 #[derive(Clone, Copy)]
 pub(crate) enum Place {
-    /// The calling thread, for at most 100 ms; the thread of an event loop only until the operation
-    /// has to wait. Then a worker continues the operation.
+    /// The calling thread, for at most 100 ms. If it runs an event loop, only until the operation
+    /// has to wait. After that, a worker of the runtime continues the operation.
     Caller,
-    /// A worker of the runtime, for operations that can compute for long.
+    /// A worker of the runtime, for operations that can use the CPU for a long time.
     Worker,
 }
 
 impl Place {
-    /// Returns the time limit on the calling thread; `None` for a worker, which also runs the
-    /// operations of threads with a small stack.
+    /// Returns the time for which the operation may run on the calling thread; `None` if a worker
+    /// has to run the operation from the start. A worker also runs operations of calling threads
+    /// with too small a free stack.
     fn limit(self, limit: Duration) -> Option<Duration> {
         let has_stack = || stacker::remaining_stack().is_some_and(|left| left >= MIN_STACK);
         match self {
@@ -54,7 +56,8 @@ impl Place {
     }
 }
 
-/// Operation whose panic becomes an outcome.
+/// Future of an operation. A panic of the operation becomes an outcome that raises a Python
+/// exception.
 struct Operation(Pin<Box<dyn Future<Output = Outcome> + Send>>);
 
 impl Future for Operation {
@@ -66,7 +69,7 @@ impl Future for Operation {
     }
 }
 
-/// Waker of a thread that drives an operation.
+/// Waker that unparks a thread that polls an operation.
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -75,16 +78,16 @@ impl Wake for Unpark {
     }
 }
 
-/// Outcome and the callback that receives it.
+/// Outcome of an operation, and the Python callback to call with the outcome.
 type Completion = (Outcome, Py<PyAny>);
 
-/// State of the current process.
+/// State of this package in the current process.
 pub(crate) struct Process {
     id: u32,
     runtime: Runtime,
     completions: Sender<Completion>,
     gate: ShutdownGate,
-    /// State of a process forked from this process.
+    /// State of a child process that was forked from this process. Set only in the child.
     child: OnceLock<Box<Process>>,
 }
 
@@ -136,7 +139,7 @@ impl Process {
         ))
     }
 
-    /// Spawns a background task. It may run until the process ends.
+    /// Spawns a background task on the runtime.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         drop(self.runtime.spawn(work));
     }
@@ -223,8 +226,9 @@ impl Process {
         }
     }
 
-    /// Runs an operation on the calling thread for at most `time`, and then passes an operation
-    /// that has not ended to `hand_over`. Without `time`, passes the operation on immediately.
+    /// Runs an operation on the calling thread for at most `time`. If the operation has not ended
+    /// by then, passes it to `hand_over` and returns the result of `hand_over` as the error. If
+    /// `time` is `None`, calls `hand_over` immediately.
     fn begin<T: Send>(
         &'static self,
         py: Python<'_>,
@@ -238,8 +242,8 @@ impl Process {
         self.detached(py, || self.drive(operation, time).map_err(hand_over))
     }
 
-    /// Drives an operation on the current thread. Returns the operation if it has not ended in
-    /// time.
+    /// Polls an operation on the current thread, for at most `time`. Returns the operation as the
+    /// error if it has not ended in this time.
     fn drive(&self, mut operation: Operation, time: Duration) -> Result<Outcome, Operation> {
         let _runtime = self.runtime.enter();
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
@@ -257,7 +261,8 @@ impl Process {
         }
     }
 
-    /// Runs a function without the interpreter.
+    /// Runs a function while this thread is detached from the Python interpreter, so that other
+    /// threads can run Python code.
     fn detached<T: Send>(&self, py: Python<'_>, run: impl FnOnce() -> T + Send) -> T {
         // A thread that enters the interpreter after its shutdown would crash the process.
         let (returned, entry) = py.detach(|| (run(), self.gate.enter_or_park()));
@@ -265,7 +270,8 @@ impl Process {
         returned
     }
 
-    /// Closes the gate. Called by the thread that shuts the interpreter down.
+    /// Closes the [`ShutdownGate`] of this process. Called by the thread that shuts the interpreter
+    /// down.
     pub(crate) fn end(py: Python<'_>) {
         let Some(mut process) = FIRST.get() else { return };
         let id = std::process::id();
@@ -277,8 +283,8 @@ impl Process {
     }
 }
 
-/// Calls the callbacks of completed operations, on one thread. Outcomes that are ready at the same
-/// time share one attachment to the interpreter.
+/// Calls the callbacks of completed operations, on one thread. Handles all outcomes that are ready
+/// at the same time while the thread is attached to the interpreter once.
 fn run_callbacks(completions: &Receiver<Completion>) {
     while let Ok(first) = completions.recv() {
         let Ok(process) = Process::here() else { return };
@@ -300,7 +306,8 @@ fn run_callbacks(completions: &Receiver<Completion>) {
     }
 }
 
-/// Calls the callback of an operation.
+/// Converts the outcome of an operation to Python, and calls the callback with the result or the
+/// error.
 fn deliver(py: Python<'_>, outcome: Outcome, done: &Py<PyAny>) -> PyResult<()> {
     let called = match outcome(py) {
         Ok(result) => done.call1(py, (result, py.None())),
@@ -313,8 +320,8 @@ fn panicked() -> PyErr {
     PyRuntimeError::new_err("the operation ended without a result: this is a bug in the package")
 }
 
-/// Gate into the interpreter. Counts the threads that are entering the interpreter, and closes when
-/// the interpreter shuts down.
+/// Gate that threads of this package pass before they enter the Python interpreter. The gate counts
+/// the threads that are entering, and lets no thread pass once the interpreter shuts down.
 #[derive(Default)]
 struct ShutdownGate {
     state: Mutex<State>,
@@ -323,12 +330,12 @@ struct ShutdownGate {
 
 #[derive(Default)]
 struct State {
-    /// Thread that shuts the interpreter down, once the gate is closed.
+    /// ID of the thread that closed the gate; `None` while the gate is open.
     closed_by: Option<ThreadId>,
     entering: usize,
 }
 
-/// Guard of a thread that is entering the interpreter.
+/// Guard that counts a thread as entering the interpreter until the guard is dropped.
 struct Entry<'a>(&'a ShutdownGate);
 
 impl ShutdownGate {

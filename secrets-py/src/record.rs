@@ -1,4 +1,4 @@
-//! Decrypting stored records without a service.
+//! Function that decrypts a stored record without a service.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;

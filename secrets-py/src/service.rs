@@ -26,14 +26,14 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Poll interval while `close` waits.
 const CLOSE_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Service in this process.
+/// Embedded service, as a Python object.
 #[pyclass(frozen, module = "secrets_service._native")]
 pub(crate) struct Service {
     process: &'static Process,
     slot: Arc<Slot>,
 }
 
-/// Session of a user or a service token.
+/// Session of a user or a service token with an embedded service, as a Python object.
 #[pyclass(frozen, module = "secrets_service._native")]
 pub(crate) struct Session {
     process: &'static Process,
@@ -41,10 +41,11 @@ pub(crate) struct Session {
     credential: Arc<Credential>,
 }
 
-/// Holder of the open service; empty once the service is closed.
+/// Holder of the open service; `None` once the service is closed.
 struct Slot(Mutex<Option<Opened>>);
 
-/// Credential of a session. Every call authenticates it again, as every HTTP request does.
+/// Credential of a session. Every call authenticates the credential again, as the HTTP server does
+/// for every request.
 enum Credential {
     User(Box<Identity>),
     Token(Zeroizing<String>, Option<IpAddr>),
@@ -193,7 +194,7 @@ impl Slot {
     }
 }
 
-/// Waits until no running call uses the service.
+/// Waits until no running call holds a reference to the service.
 async fn wait_until_unused(engine: Weak<Engine>) {
     while engine.strong_count() > 0 {
         tokio::time::sleep(CLOSE_POLL_INTERVAL).await;

@@ -10,18 +10,20 @@ use zeroize::Zeroize;
 
 use crate::{failure, hidden};
 
-/// Python function that converts times.
+/// Python function `secrets_service._input.encoded`, which converts a `datetime` to a string.
 static ENCODED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// Maximum nesting of objects and arrays, as in a JSON text that `serde_json` parses.
 const MAX_DEPTH: usize = 127;
 
-/// Converts the input of an operation, as Python's `json.dumps` does. Times become strings.
+/// Converts the input of an operation from Python objects to JSON, as Python's `json.dumps` does. A
+/// `datetime` becomes a string.
 pub(crate) fn from_python(given: &Bound<'_, PyAny>) -> PyResult<Value> {
     nested(given, MAX_DEPTH)
 }
 
-/// Converts a value with at most `depth` levels of objects and arrays.
+/// Converts a Python object to JSON. Fails if the object has more than `depth` levels of nested
+/// objects and arrays.
 fn nested(given: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     let py = given.py();
     if let Ok(text) = given.cast::<PyString>() {
@@ -62,7 +64,8 @@ fn nested(given: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     text_of(encode.call1((given,))?.cast()?).map(Value::String)
 }
 
-/// Converts a text. Fails if the text has lone surrogates.
+/// Converts a Python string. Fails if the string contains lone surrogates, which UTF-8 cannot
+/// represent.
 fn text_of(text: &Bound<'_, PyString>) -> PyResult<String> {
     text.to_str().map(str::to_owned).map_err(|_| not_json(text.py()))
 }
@@ -85,8 +88,8 @@ fn not_text() -> PyErr {
     PyTypeError::new_err("keys must be strings")
 }
 
-/// Converts the output of an operation. Hides the secret fields, and erases the strings of the
-/// converted value.
+/// Converts the output of an operation from JSON to Python objects. Replaces secret texts by
+/// `Hidden` strings, and overwrites the memory of the JSON strings with zeros.
 pub(crate) fn into_python(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
     Ok(match value {
         Value::Null => py.None().into_bound(py),

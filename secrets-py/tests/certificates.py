@@ -1,4 +1,4 @@
-"""Certificate authority of the tests, and a server certificate that the authority has issued."""
+"""Certificate authority for tests, and a server certificate that the authority has signed."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class Authority(NamedTuple):
     """Path of the server's private key."""
 
     def server(self) -> ssl.SSLContext:
-        """TLS context of the server."""
+        """Returns the TLS context of the server."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.certificate, self.key)
         return context
 
     def trusted(self) -> ssl.SSLContext:
-        """TLS context of a client that trusts the authority."""
+        """Returns the TLS context of a client that trusts the authority."""
         return ssl.create_default_context(cafile=str(self.path))
 
 
 def create(folder: Path) -> Authority:
-    """Creates an authority and the certificate of its server in a folder."""
+    """Creates an authority and a server certificate, and writes their files to a folder."""
     made = Authority(folder / "authority.pem", folder / "server.pem", folder / "server.key")
     own, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     basic = x509.BasicConstraints(ca=True, path_length=0)
@@ -60,7 +60,8 @@ def create(folder: Path) -> Authority:
 def builder(
     name: str, key: ec.EllipticCurvePrivateKey, issuer: ec.EllipticCurvePrivateKey
 ) -> x509.CertificateBuilder:
-    """Certificate without a signature, valid for a day, with the extensions that OpenSSL requires."""
+    """Returns a builder of a certificate that is valid for a day and has the extensions that
+    OpenSSL requires. The caller signs the certificate."""
     usage = dict.fromkeys(
         ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
          "encipher_only", "decipher_only"), False,

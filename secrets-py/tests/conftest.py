@@ -1,4 +1,4 @@
-"""Shared fixtures: an embedded service, and a server process."""
+"""Fixtures that several test modules use, such as an embedded service and a server process."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ def program() -> Iterator[Program]:
 
 @pytest.fixture(scope="session")
 def both() -> Iterator[Program]:
-    """Service whose responses have the named fields and `data`."""
+    """Starts a service with ``SECRETS_ENVELOPE=both``: a response has its output in the named
+    field, such as `secret`, and again in the field `data`."""
     with Program(SECRETS_ENVELOPE="both") as service:
         yield service
 
 
 @pytest.fixture(autouse=True, scope="session")
 def no_proxy() -> None:
-    """Removes the proxy settings of the machine, because a proxy cannot reach the servers of the
-    tests."""
+    """Removes the environment variables that set a proxy, because a proxy on another machine cannot
+    reach the test servers."""
     for variable in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         os.environ.pop(variable, None)
         os.environ.pop(variable.upper(), None)
@@ -38,7 +39,8 @@ def no_proxy() -> None:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Waiting times before retries, in seconds. The client records the times and does not wait."""
+    """Records the times that the client would wait before retries, in seconds. The client does not
+    really wait."""
     seconds: list[float] = []
     monkeypatch.setattr(_client, "sleep", seconds.append)
     return seconds
@@ -68,7 +70,7 @@ def embedded() -> Iterator[Service]:
 
 
 def name() -> str:
-    """Unique name of a new user."""
+    """Returns a unique name for a new user."""
     return f"person-{secrets.token_hex(4)}"
 
 
@@ -84,7 +86,7 @@ def client(program: Any, person: str) -> Client:
 
 @pytest.fixture(params=["embedded", "client"])
 def session(request: pytest.FixtureRequest) -> Session | Client:
-    """Session of a new user: with the embedded service, and over HTTP."""
+    """Session of a new user. Each test runs twice: with the embedded service, and over HTTP."""
     if request.param == "embedded":
         return sign_in(request.getfixturevalue("embedded"), name())
     return client(request.getfixturevalue("program"), name())
@@ -92,7 +94,7 @@ def session(request: pytest.FixtureRequest) -> Session | Client:
 
 @pytest.fixture
 def shop(session: Session | Client) -> str:
-    """Project with one secret."""
+    """Slug of a project with the secret ``URL`` in its environment ``staging``."""
     slug = session.project.create(name="Shop")["slug"]
     session.secret.create(project=slug, environment="staging", key="URL", value="kvc_url")
     return slug

@@ -38,7 +38,7 @@ Headers = list[tuple[str, str]]
 
 
 class Process:
-    """Process of a server: ``python processes.py`` with these arguments."""
+    """Running child process: ``python processes.py`` with these arguments."""
 
     def __init__(self, *arguments: object) -> None:
         command = [sys.executable, __file__, *(str(argument) for argument in arguments)]
@@ -54,7 +54,8 @@ class Process:
         assert self.url, f"the process ended with {self._process.wait()}"
 
     def end(self) -> list[tuple[str, str, dict[str, str]]]:
-        """Ends the process. Returns the method, target and headers of each request."""
+        """Ends the process. Returns the method, the target and the headers of each request that the
+        server has received."""
         assert self._process.stdin and self._process.stdout
         self._process.stdin.close()
         lines = self._process.stdout.read().splitlines()
@@ -70,7 +71,7 @@ class Process:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Handler that prints its requests."""
+    """Base class of the request handlers. It prints each request."""
 
     protocol_version = "HTTP/1.1"
 
@@ -84,7 +85,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Gateway(Handler):
-    """Handler of a gateway."""
+    """Request handler of a gateway."""
 
     service: str
     statuses: list[int]
@@ -134,7 +135,8 @@ def forwarded(headers: Iterable[tuple[str, str]]) -> Headers:
 
 
 class Drip(Handler):
-    """Handler that sends an endless response."""
+    """Request handler that sends one byte of a response at a time and never completes the
+    response."""
 
     part: str
     pause: float

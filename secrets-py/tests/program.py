@@ -1,4 +1,5 @@
-"""The service as a process, and tokens of its users. Used by the interface suite too."""
+"""Server program as a child process, and identity tokens of its users. The tests in
+`tests/interface` use this module too."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ SETTINGS = {
 
 
 class Program:
-    """`secrets-http serve` with a store in memory, or with other settings. The test runner searches
-    its log for secret values."""
+    """Running `secrets-http serve`, with a store in memory unless the settings name a database. The
+    test runner searches its log for secret values."""
 
     def __init__(
         self,
@@ -89,7 +90,8 @@ class Program:
 
 
 def jwt(name: str) -> str:
-    """Signs a token of the issuer, valid for an hour."""
+    """Creates an identity token for the user with this name, from the issuer that the test servers
+    trust. The token is valid for an hour."""
     claims = {
         "iss": ISSUER, "aud": "secrets", "sub": name, "exp": int(time.time()) + 3600,
         "email": f"{name}@example.com", "email_verified": True,

@@ -22,8 +22,9 @@ POLL_INTERVAL = 0.02
 
 @contextmanager
 def raw(sent: bytes, is_kept: bool = False) -> Iterator[tuple[str, threading.Event]]:
-    """Server that sends bytes to its first connection. If ``is_kept``, the connection stays open until
-    the client closes it, which sets the event."""
+    """Starts a server that accepts one connection, reads the request and sends these bytes. Yields
+    the URL and an event. If ``is_kept`` is true, the server leaves the connection open, and sets
+    the event when the client closes it."""
     is_closed = threading.Event()
 
     def serve() -> None:
@@ -47,7 +48,7 @@ def raw(sent: bytes, is_kept: bool = False) -> Iterator[tuple[str, threading.Eve
 
 
 class Answers(BaseHTTPRequestHandler):
-    """Sends the prepared responses of a host in turn."""
+    """Request handler of :class:`Host`: answers each request with the next prepared response."""
 
     protocol_version = "HTTP/1.1"
     # Head and body are two writes: with Nagle's algorithm, the second write waits for an
@@ -92,7 +93,8 @@ class Answers(BaseHTTPRequestHandler):
 
 
 class ProxyAnswers(BaseHTTPRequestHandler):
-    """Answers requests of a proxy, and refuses tunnels."""
+    """Request handler of :class:`Proxy`: answers each request itself, and refuses to open tunnels
+    (``CONNECT``)."""
 
     protocol_version = "HTTP/1.1"
     server: Proxy
@@ -115,7 +117,8 @@ class ProxyAnswers(BaseHTTPRequestHandler):
 
 
 class Proxy(ThreadingHTTPServer):
-    """HTTP proxy that answers requests itself, and refuses tunnels."""
+    """HTTP proxy that answers requests itself instead of forwarding them, and refuses to open
+    tunnels (``CONNECT``)."""
 
     daemon_threads = True
 
@@ -137,8 +140,8 @@ class Proxy(ThreadingHTTPServer):
 
 
 class Host(ThreadingHTTPServer):
-    """Server with prepared responses. Without a prepared response, sends the secret that the path
-    names."""
+    """Server that answers each request with the next response in ``answers``. Once ``answers`` is
+    empty, it answers with a secret whose key is the last segment of the path."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -161,8 +164,9 @@ class Host(ThreadingHTTPServer):
     def take(
         self, request: tuple[str, str, bytes, dict[str, str]], peer: Any
     ) -> tuple[bool, tuple[int | None, dict[str, str], bytes]]:
-        """Records a request and returns its response. Once the request is in ``asked``, a test can
-        change only the responses to later requests."""
+        """Records a request in ``asked`` and returns the response to send. Both happen under one
+        lock: a test that sees the request in ``asked`` can change the responses to later requests
+        only."""
         key = request[1].rpartition("/")[2]
         named = json.dumps({"secret": {"key": key, "value": f"kvc_{key}"}}).encode()
         with self._lock:
@@ -174,7 +178,7 @@ class Host(ThreadingHTTPServer):
         return is_silent, answer
 
     async def receive(self, requests: int) -> None:
-        """Waits until a number of requests have arrived, for at most 60 seconds."""
+        """Waits until the server has received this number of requests, for at most 60 seconds."""
 
         async def received() -> None:
             while len(self.asked) < requests:

@@ -1,4 +1,4 @@
-"""Bundles, checked against the vectors shared by all languages."""
+"""Tests of bundles, with the golden vectors that the tests in all languages share."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_bundle_opens_to_its_contents(vector: Vector, tmp_path: Path) -> None:
 
 
 def once(path: Path) -> Any:
-    """File that can be read only once."""
+    """Returns the content of a file as a pipe, which can be read only once and cannot seek."""
     reading, writing = os.pipe()
     if os.fork() == 0:
         os.close(reading)

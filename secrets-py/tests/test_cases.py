@@ -1,4 +1,6 @@
-"""The behavioural cases of tests/cases, run embedded and over HTTP, with both envelopes."""
+"""The behavioural cases of tests/cases (calls and their expected results), run with the embedded
+service and over HTTP. Over HTTP, some run with both response formats: named fields only, and named
+fields plus ``data``."""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ Variables = dict[str, Any]
 
 
 class Case:
-    """Behavioural case, with its users and the steps that prepare it."""
+    """Behavioural case of a file: the names of its users, its preparing calls (``given``), and its
+    own calls (``steps``)."""
 
     def __init__(self, number: int, file: dict[str, Any], case: dict[str, Any], each: Variables):
         self.number, self.each = number, each
@@ -45,7 +48,7 @@ CASES = list(cases())
 
 
 class Host:
-    """Users of a case."""
+    """Signed-in users of a case, and the variables that the calls of the case may use."""
 
     def __init__(self, sign_in: Callable[[str], Any], machine: Callable[[str], Any], case: Case):
         self.machine = machine
@@ -93,7 +96,7 @@ def at(output: Any, place: str) -> Any:
 
 
 def filled(given: Any, variables: Variables) -> Any:
-    """Replaces the variables in an input."""
+    """Returns an input with the values of the variables in place of ``$name`` and ``${name}``."""
     if isinstance(given, list):
         return [filled(one, variables) for one in given]
     if isinstance(given, dict):
@@ -176,7 +179,8 @@ def test_a_case_comes_out_as_it_is_written(host: Callable[[Case], Host], case: C
 
 
 def first_calls() -> Iterator[Case]:
-    """Cases that check the output of an operation that no earlier case checks."""
+    """Yields each case that successfully calls an operation that no earlier case calls. Together,
+    these few cases call all operations."""
     called: set[str] = set()
     for case in CASES:
         gives = {step["call"] for step in (*case.given, *case.steps) if "fails" not in step}

@@ -1,4 +1,4 @@
-"""Connections of the client, and its retries with an overloaded service."""
+"""Tests of the connections of the client, and of its retries if the service is overloaded."""
 
 from __future__ import annotations
 
@@ -260,7 +260,8 @@ def test_a_cancelled_call_frees_its_thread_at_once(host: Any) -> None:
 def test_a_cancelled_call_closes_a_connection_that_is_not_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """http.client closes its own socket as soon as it has read `Connection: close`."""
+    """The client closes the connection although http.client has already closed its own socket
+    object, which it does as soon as it has read `Connection: close`."""
     head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 100\r\n\r\n"
     reads, read_body = threading.Event(), _transport.read_body
 

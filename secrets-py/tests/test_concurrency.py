@@ -1,5 +1,5 @@
-"""Threads and asyncio tasks: 32 run concurrently, each with 200 operations, and do not block each
-other."""
+"""Tests with 32 concurrent threads or asyncio tasks, each of which performs 200 operations. They
+must not block each other."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def test_threads_do_not_wait_forever(url: str) -> None:
 
 
 class Watch:
-    """Longest time for which the event loop was blocked."""
+    """Measures the longest time for which the event loop was blocked, in seconds, within an ``async
+    with`` statement."""
 
     def __init__(self) -> None:
         self.longest = 0.0

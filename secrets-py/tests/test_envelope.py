@@ -1,4 +1,4 @@
-"""The client with a service whose responses also have the field ``data``."""
+"""Tests of the client with a service whose responses also have the field ``data``."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ CALLS_OF_A_TOKEN: list[tuple[str, dict[str, Any]]] = [
 
 
 def outputs(url: str) -> list[tuple[str, Any]]:
-    """Calls the operations as a new user and with a token of that user. Returns their outputs."""
+    """Calls the operations in ``CALLS`` as a new user, and those in ``CALLS_OF_A_TOKEN`` with a
+    service token of that user. Returns the name and the output of each operation."""
     person, made = name(), []
     with Client(url, token=jwt(person)) as session:
         made.append(("user.sync", session.user.sync()))
@@ -114,6 +115,6 @@ def test_the_asyncio_client_reads_both_envelopes(both: Any) -> None:
 
 
 def test_no_output_has_a_field_data() -> None:
-    """The client removes the field ``data``."""
+    """No schema has a field ``data``, because the client removes this field from every response."""
     named = json.loads(run(TARGET / "debug/secrets-http", "openapi").stdout)["components"]["schemas"]
     assert [one for one, schema in named.items() if "data" in schema.get("properties", {})] == []

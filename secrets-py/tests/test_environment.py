@@ -1,4 +1,5 @@
-"""Settings from environment variables, and secrets as environment variables of a program."""
+"""Tests of settings from environment variables, and of secrets as environment variables of a
+program."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from secrets_service import AsyncClient, Client, load_env
 
 @pytest.fixture
 def service(program: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Project of a new user with two secrets, and the variables that name the service."""
+    """Creates a project with two secrets for a new user. Sets and returns the environment variables
+    with the address of the service, a token, the project and the environment."""
     person = name()
     session = client(program, person)
     slug = session.project.create(name="Shop")["slug"]

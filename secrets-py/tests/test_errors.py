@@ -1,4 +1,4 @@
-"""An error raises the same exception class with an embedded service and over HTTP."""
+"""Tests that an error raises the same exception class with an embedded service and over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples, run unchanged."""
+"""Tests that run the Python examples of the repository unchanged."""
 
 from __future__ import annotations
 

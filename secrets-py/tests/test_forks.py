@@ -1,7 +1,8 @@
-"""Clients that were used before a fork: children read their own responses, and do not hang.
+"""Tests of clients that were used before a fork: each child process gets the responses to its own
+requests, and no process hangs.
 
-The environment variable ``SECRETS_TEST_FORK_RUNS`` sets the number of runs of the tests with a pool and
-with gunicorn. The default is 1; the long form has 10.
+The environment variable ``SECRETS_TEST_FORK_RUNS`` sets how often the tests with a process pool and
+with gunicorn run. The default is 1; the long form of the test suite sets 10.
 """
 
 from __future__ import annotations
@@ -186,7 +187,8 @@ THREADS, CALLERS, REQUESTS = 2, 8, 25
 
 @contextmanager
 def gunicorn(folder: Path, **variables: str) -> Iterator[str]:
-    """Address of gunicorn, which loads the application before the fork of its workers."""
+    """Starts gunicorn and yields its URL. Gunicorn loads the application once, before it forks its
+    worker processes."""
     (folder / "app.py").write_text(GUNICORN)
     workers = ["--workers", str(WORKERS), "--worker-class", "gthread", "--threads", str(THREADS)]
     command = ["--preload", *workers, "--bind", "127.0.0.1:0", "--timeout", "0", "app:app"]
@@ -207,7 +209,8 @@ def gunicorn(folder: Path, **variables: str) -> Iterator[str]:
 
 
 def calls(url: str, caller: int) -> Iterator[tuple[str, str]]:
-    """Sends the requests of a caller. Returns the process ID of each worker, and an error or an empty text."""
+    """Sends the requests of one caller to gunicorn. For each request, yields the process ID of the
+    worker that answered, and an error text (empty if the response was right)."""
     for first in range(0, READS // CALLERS, REQUESTS):
         connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
         for number in range(first, first + REQUESTS):

@@ -1,4 +1,5 @@
-"""The wheel, installed into an empty environment by a user without access to the repository."""
+"""Tests of the wheel, installed into a new virtual environment by a user without access to the
+repository."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ MINORS = range(10, 14)
 
 
 class User:
-    """User with an empty home folder. As root, another user of the system, if this user can run
-    Python."""
+    """User with an empty home folder. If the tests run as root, the commands run as the user
+    ``nobody`` instead."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -54,7 +55,8 @@ class User:
 
 
 def runs(python: list[str]) -> bool:
-    """True if this Python is supported by the package and can create environments."""
+    """Returns True if a Python interpreter has a supported version and can create virtual
+    environments."""
     code = "import ensurepip, sys, venv; assert sys.version_info >= (3, 10)"
     try:
         return subprocess.run([*python, "-c", code], capture_output=True).returncode == 0
@@ -63,7 +65,8 @@ def runs(python: list[str]) -> bool:
 
 
 def interpreters() -> list[str]:
-    """This Python, and one Python of each other supported version that this machine has."""
+    """Returns the paths of Python interpreters on this machine: the running one, and one of each
+    other supported version."""
     found = {sys.version_info[1]: sys.executable}
     for minor in MINORS:
         # pyenv has a folder for each version, beside the folder of this Python.
@@ -75,7 +78,8 @@ def interpreters() -> list[str]:
 
 
 def home() -> Path:
-    """Creates a folder under the target folder, or in /tmp if other users cannot access the target folder."""
+    """Creates a home folder for the user, in ``target/test/tmp``; in ``/tmp`` if the tests run as
+    root and other users cannot access the target folder."""
     base = TARGET / "test/tmp"
     base.mkdir(parents=True, exist_ok=True)
     path = [base, *base.parents]
@@ -91,7 +95,8 @@ def user() -> Iterator[User]:
 
 
 def wheels(folder: Path) -> Path:
-    """Copies the wheel and its dependencies into a folder. Returns the wheel."""
+    """Copies the wheel of the package and the wheels of its dependencies into a folder. Returns the
+    path of the copied wheel of the package."""
     assert WHEEL, "the suite sets SECRETS_TEST_WHEEL"
     dependencies = Path(os.environ["SECRETS_TEST_DEPENDENCIES"]).glob("*.whl")
     for path in (Path(WHEEL), *dependencies):

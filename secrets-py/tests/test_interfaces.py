@@ -1,4 +1,4 @@
-"""Interfaces to other packages, and arguments of the wrong type."""
+"""Tests of using the package with pydantic and PyYAML, and of arguments of the wrong type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proxies, load balancers, redirects, and errors of the network."""
+"""Tests of the client with proxies, load balancers, redirects and network errors."""
 
 from __future__ import annotations
 
@@ -260,7 +260,8 @@ def test_a_value_that_is_too_large_is_invalid(program: Any) -> None:
 
 
 def test_a_response_that_comes_before_the_end_of_the_request_is_read() -> None:
-    """The server answers and closes the connection while the body is being sent."""
+    """The client reads the response although the server sends it and closes the connection while
+    the client is still sending the request body."""
     answer = b'{"error": "too large", "code": "invalid_request", "details": {}}'
     listener = socket.create_server(("127.0.0.1", 0))
 

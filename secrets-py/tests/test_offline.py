@@ -1,4 +1,5 @@
-"""Functions that need no service, checked against the vectors shared by all languages."""
+"""Tests of the functions that need no service, with the golden vectors that the tests in all
+languages share."""
 
 from __future__ import annotations
 

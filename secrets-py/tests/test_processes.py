@@ -1,5 +1,5 @@
-"""The client, with a proxy, a load balancer, a slow server and the service in separate
-processes."""
+"""Tests of the client with a proxy, a load balancer, a slow server and the service, each in a
+separate process."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ READERS = 8
 
 
 class Stored(NamedTuple):
-    """Secrets of a new user in a service. The value of a key begins with ``kvc_``."""
+    """Stored secrets of a new user: a token that can read them, and their project and environment.
+    The value of the key ``K1`` is ``kvc_K1``."""
 
     token: str
     at: dict[str, str]
 
 
 def store(url: str, context: ssl.SSLContext | None = None) -> Stored:
-    """Stores a secret for each reader."""
+    """Creates a user and a project with one secret for each of the concurrent readers."""
     token = jwt(name())
     with Client(url, token=token, context=context) as session:
         session.user.sync()
@@ -48,7 +49,8 @@ def store(url: str, context: ssl.SSLContext | None = None) -> Stored:
 
 @contextmanager
 def reading(kind: type[Client] | type[AsyncClient], url: str, token: str, **options: Any) -> Iterator[Any]:
-    """Function that reads a secret with a new client. The calls of an asyncio client are awaited."""
+    """Yields a function that reads the value of a secret with a new client of this class. For an
+    asyncio client, the function waits for the result."""
     session = kind(url, token=token, **options)
     loop = asyncio.new_event_loop()
 
@@ -91,7 +93,8 @@ def test_a_proxy_forwards_to_the_service(
 
 @pytest.fixture(scope="module")
 def secure(authority: Authority) -> Iterator[Any]:
-    """Service over TLS, with a certificate of the authority, and the secrets stored in the service."""
+    """Starts a service with TLS and a certificate of the test authority, and stores secrets in the
+    service. Yields the service and the stored secrets."""
     files = {"SECRETS_TLS_CERT": authority.certificate, "SECRETS_TLS_KEY": authority.key}
     with Program(**files) as service:
         yield service, store(service.url, authority.trusted())
@@ -213,8 +216,8 @@ def test_a_response_that_drips_ends(
 
 
 def free_port() -> int:
-    """Port that the system does not use for outgoing connections, so that a program can listen on
-    it again."""
+    """Returns a free port outside of the range that the system uses for outgoing connections, so
+    that a restarted program can listen on the same port again."""
     for port in random.sample(range(20_000, 30_000), 100):
         try:
             with socket.create_server(("127.0.0.1", port)):
@@ -225,7 +228,9 @@ def free_port() -> int:
 
 
 class Readers:
-    """Threads or tasks that share a client. Each reads its own secret until it is stopped."""
+    """Threads (for :class:`Client`) or asyncio tasks (for :class:`AsyncClient`) that share a
+    client. Each reads its own secret in a loop until the readers are stopped. ``outcomes`` counts
+    the results."""
 
     def __init__(self, kind: Any, url: str, stored: Stored) -> None:
         self._kind, self._url, self._stored = kind, url, stored
@@ -233,7 +238,8 @@ class Readers:
         self.outcomes: Counter[str] = Counter()
 
     def wait(self, outcome: str, times: int = 20) -> None:
-        """Waits for a number of further reads with an outcome, for at most 30 seconds."""
+        """Waits until this many more reads have had an outcome such as ``right`` or
+        ``unavailable``, for at most 30 seconds."""
         deadline, enough = time.monotonic() + 30, self.outcomes[outcome] + times
         while self.outcomes[outcome] < enough:
             assert time.monotonic() < deadline, self.outcomes

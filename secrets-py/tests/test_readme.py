@@ -1,4 +1,4 @@
-"""The README snippets and documentation examples, run unchanged."""
+"""Tests that run the code in the README and in docstrings unchanged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def test_there_are_snippets() -> None:
 
 
 def test_the_readme_has_no_relative_link() -> None:
-    """The README is also the page of the package on PyPI, which has no other files."""
+    """The README is also the page of the package on PyPI, where relative links would lead
+    nowhere."""
     assert re.findall(r"\]\((?!https://)", README) == []
 
 

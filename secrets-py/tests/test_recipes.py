@@ -1,4 +1,4 @@
-"""The recipes, run unchanged."""
+"""Tests that run the code in RECIPES.md unchanged."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ for cell in cells:
 
 @pytest.fixture
 def variables(program: Any, tmp_path: Path) -> dict[str, str]:
-    """Variables that name the service and a token that can read a project `shop`."""
+    """Creates a project with three secrets. Returns the environment variables that the recipes
+    need, such as the address of the service and a token that can read the project."""
     person = name()
     session = client(program, person)
     slug = session.project.create(name="Shop")["slug"]

@@ -1,4 +1,4 @@
-"""Operations with the embedded service and over HTTP."""
+"""Tests of operations with the embedded service and over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generated modules match the OpenAPI document and pass the type checkers."""
+"""Tests that the generated modules match the OpenAPI document and pass the type checkers."""
 
 from __future__ import annotations
 
@@ -258,7 +258,8 @@ def test_wrong_use_fails_the_type_checker(checker: Checker, tmp_path: Path) -> N
 
 
 def blocks(path: Path) -> Iterator[str]:
-    """Python blocks of a document. The cells of a notebook become a function, since they await calls."""
+    """Yields the Python code blocks of a document. A block with notebook cells is put into an
+    ``async`` function, because the cells use ``await`` at the top level."""
     for block in re.findall(r"^```python\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL):
         is_notebook = block.startswith("# %%")
         yield "async def cells():\n" + indent(block, "    ") if is_notebook else block

@@ -1,4 +1,4 @@
-"""The golden vectors of tests/vectors, checked with the wheel."""
+"""Tests of the installed package with the golden vectors in tests/vectors."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parents[2] / "tests" / "vectors"
 
 
 def section(file: str, name: str) -> list[Vector]:
-    """Vectors of a section, which must not be empty."""
+    """Returns the vectors of a section of a file. Fails if the section is empty."""
     vectors: list[Vector] = json.loads((FOLDER / file).read_text())[name]
     assert vectors, f"{file}: {name} is empty"
     return vectors

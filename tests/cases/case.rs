@@ -1,4 +1,4 @@
-//! Behavioural cases: parsing, expansion, and substitution of variables.
+//! Behavioural cases of the folder `data`: reading the files, and replacing variables in them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// Variables of a run, by name.
+/// Values of the variables of a case, by name.
 pub(crate) type Variables = BTreeMap<String, Value>;
 
 #[derive(Deserialize)]
@@ -21,7 +21,8 @@ struct File {
     cases: Vec<Written>,
 }
 
-/// Case as written in a file: several steps, or one step.
+/// Case as written in a file. A case with one step may have the fields of the step directly,
+/// without `steps`.
 #[derive(Deserialize)]
 struct Written {
     name: String,
@@ -32,7 +33,7 @@ struct Written {
     rest: Map<String, Value>,
 }
 
-/// Step: a call and its expected result.
+/// Step of a case: a call of an operation, and its expected result.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Step {
@@ -47,7 +48,7 @@ pub(crate) struct Step {
     pub(crate) keep: BTreeMap<String, String>,
 }
 
-/// Expected failure of a call.
+/// Error that a call is expected to return.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expected {
@@ -56,7 +57,7 @@ pub(crate) struct Expected {
     pub(crate) fields: Option<Vec<String>>,
 }
 
-/// Case to run.
+/// Case to run, with the steps that prepare it.
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) people: Vec<String>,
@@ -64,7 +65,8 @@ pub(crate) struct Case {
     pub(crate) variables: Variables,
 }
 
-/// Reads all cases, in order.
+/// Reads all cases of all files, sorted by file name. A case with several sets of variables
+/// (`each`) becomes several cases.
 pub(crate) fn all() -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/data");
     let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
@@ -110,7 +112,7 @@ fn alice_alone() -> Vec<String> {
     vec![alice()]
 }
 
-/// Replaces the variables in a value.
+/// Returns a value with the values of the variables in place of `$name` and `${name}`.
 pub(crate) fn filled(value: &Value, variables: &Variables) -> Value {
     match value {
         Value::String(text) => text_filled(text, variables),
@@ -126,7 +128,8 @@ pub(crate) fn filled(value: &Value, variables: &Variables) -> Value {
     }
 }
 
-/// Replaces the variables in an object.
+/// Returns an object whose fields have the values of the variables in place of `$name` and
+/// `${name}`.
 pub(crate) fn object_filled(
     fields: &Map<String, Value>,
     variables: &Variables,
@@ -134,7 +137,8 @@ pub(crate) fn object_filled(
     fields.iter().map(|(name, value)| (name.clone(), filled(value, variables))).collect()
 }
 
-/// Placeholders in expected outputs, which are not variables.
+/// Names of placeholders in expected outputs, such as `$uuid` for any UUID. They look like
+/// variables but are not replaced.
 const MATCHES: [&str; 4] = ["any", "absent", "uuid", "time"];
 
 fn text_filled(text: &str, variables: &Variables) -> Value {

@@ -1,4 +1,4 @@
-//! Hosts that run the calls of the cases.
+//! Hosts: the ways to run the calls of a case, such as directly or over HTTP.
 
 use async_trait::async_trait;
 use secrets_core::engine::Caller;
@@ -15,7 +15,7 @@ pub(crate) enum Who<'a> {
     Token(&'a str),
 }
 
-/// Failure of a call.
+/// Error returned by a call, reduced to the parts that a case can check.
 #[derive(Debug, Default)]
 pub(crate) struct Failure {
     pub(crate) kind: String,
@@ -23,10 +23,10 @@ pub(crate) struct Failure {
     pub(crate) fields: Vec<String>,
 }
 
-/// Hosts that run the calls of the cases.
+/// Way to run the calls of a case, such as directly or over HTTP.
 #[async_trait]
 pub(crate) trait Host {
-    /// Calls the operation `name`.
+    /// Calls the operation with this name, such as `secret.get`, as this caller.
     async fn call(
         &self,
         who: Who<'_>,
@@ -35,7 +35,7 @@ pub(crate) trait Host {
     ) -> Result<Value, Failure>;
 }
 
-/// Host that calls the registry.
+/// Host that calls operations directly through the registry, without HTTP.
 pub(crate) struct Registry {
     app: App,
 }
@@ -76,7 +76,8 @@ impl Failure {
         Self { kind: error.kind().to_owned(), ..Self::from_body(&body) }
     }
 
-    /// Parses the body of an error response, without the kind.
+    /// Parses the body of an error response. The body does not contain the kind of the error, so the
+    /// caller must set `kind`.
     pub(crate) fn from_body(body: &Value) -> Self {
         let fields = body["details"]["fields"].as_array().into_iter().flatten();
         Self {

@@ -1,4 +1,5 @@
-//! Calls over HTTP, with the endpoints of the `OpenAPI` document.
+//! Host that calls operations over HTTP. The `OpenAPI` document tells the endpoint of each
+//! operation.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::host::{Failure, Host, Who};
 
-/// Server, with its endpoints by operation.
+/// Running server, with the endpoint of each operation.
 pub(crate) struct Http {
     app: App,
     endpoints: BTreeMap<String, Endpoint>,
@@ -25,7 +26,7 @@ struct Endpoint {
     path: String,
     query: Vec<String>,
     has_body: bool,
-    /// Name of the response field that contains the output.
+    /// Name of the response field that contains the output; `None` if the whole body is the output.
     envelope: Option<String>,
 }
 
@@ -64,7 +65,8 @@ fn endpoints(document: &Value) -> BTreeMap<String, Endpoint> {
     endpoints
 }
 
-/// Returns the name of the only field of a response; `None` if it has several.
+/// Returns the name of the response field that contains the output of an operation; `None` if the
+/// whole response is the output.
 fn envelope(operation: &Value) -> Option<String> {
     let responses = operation["responses"].as_object()?;
     let (_, good) = responses.iter().find(|(status, _)| status.starts_with('2'))?;
@@ -105,7 +107,8 @@ impl Host for Http {
 }
 
 impl Endpoint {
-    /// Builds the path and query from an input; the remaining fields are the body.
+    /// Builds the path and the query of a request from the fields of an input. Removes these fields
+    /// from the input; the rest is the request body.
     fn target(&self, name: &str, input: &mut Map<String, Value>) -> String {
         let mut path = String::new();
         for (at, part) in self.path.split(['{', '}']).enumerate() {
@@ -159,7 +162,8 @@ impl Endpoint {
     }
 }
 
-/// Returns the name that the registry uses for a path parameter.
+/// Returns the input field of an operation that corresponds to a path parameter of its endpoint,
+/// such as `rotation` for `rotationName`.
 fn field(operation: &str, parameter: &str) -> String {
     match (parameter, operation.split_once('.').unwrap().0) {
         ("rotationName", _) => "rotation".to_owned(),

@@ -1,4 +1,5 @@
-//! The behavioural cases (see README.md in this folder), run with the registry and over HTTP.
+//! The behavioural cases (see README.md in this folder), run directly through the operation
+//! registry and over HTTP.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod case;
@@ -13,7 +14,7 @@ use crate::case::{Case, Variables, all, filled, object_filled};
 use crate::host::{Host, Registry, Who};
 use crate::http::Http;
 
-/// Minimum number of cases.
+/// Minimum number of cases that must have been read, so that a missing file is noticed.
 const LEAST: usize = 300;
 
 async fn run(host: &dyn Host) {

@@ -1,4 +1,4 @@
-//! Comparison of results with the expected results.
+//! Comparison of the results of a call with the results that a case expects.
 
 use chrono::DateTime;
 use serde_json::Value;
@@ -7,7 +7,8 @@ use uuid::Uuid;
 use crate::case::Expected;
 use crate::host::Failure;
 
-/// Returns the reason why an output does not match; `None` if it matches.
+/// Returns the reason why an output does not match the expected output; `None` if it matches.
+/// `place` is the place in the output, for the message.
 pub(crate) fn mismatch(expected: &Value, given: &Value, place: &str) -> Option<String> {
     match (expected, given) {
         (Value::String(text), _) if text == "$any" => {
@@ -45,7 +46,7 @@ pub(crate) fn mismatch(expected: &Value, given: &Value, place: &str) -> Option<S
     }
 }
 
-/// Returns the reason why a failure is not the expected failure; `None` if it is.
+/// Returns a message if an error is not the expected error; `None` if it is.
 pub(crate) fn other_failure(expected: &Expected, failure: &Failure) -> Option<String> {
     let is_it = expected.kind == failure.kind
         && expected.code.as_ref().is_none_or(|code| *code == failure.code)

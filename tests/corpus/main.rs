@@ -1,17 +1,19 @@
-//! Precision and recall of scans, measured on labelled lines.
+//! Test of how well scans find credentials (precision and recall), measured on lines that are
+//! labelled with the expected rule.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::collections::BTreeSet;
 
 use secrets_core::scanner::{Rule, Rules, scan};
 
-/// Labelled line: its text, and the rule that should find a credential in it.
+/// Labelled line: its text, and the ID of the rule that should find a credential in the line;
+/// `None` if no rule should.
 struct Line {
     text: String,
     expected: Option<&'static str>,
 }
 
-/// Numbers of right, wrong and missed findings.
+/// Number of findings that were right, that were wrong, and that were missed.
 #[derive(Debug, Default)]
 struct Outcome {
     right: usize,
@@ -29,8 +31,8 @@ fn lines() -> Vec<Line> {
     lines.collect()
 }
 
-/// Scans all lines. A finding of another rule than the expected one counts as wrong, and a line
-/// without the expected finding as missed.
+/// Scans all lines. A finding of any rule but the expected one counts as wrong. A line in which the
+/// expected rule finds nothing counts as missed. The texts describe the lines with such mistakes.
 fn measure(lines: &[Line]) -> (Outcome, Vec<String>) {
     let (mut outcome, mut remarks) = (Outcome::default(), Vec::new());
     for line in lines {

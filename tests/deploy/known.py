@@ -1,4 +1,4 @@
-"""Settings of the program, and paths of the files that use them."""
+"""Settings of the program `secrets-http`, and the names of settings that deployment files use."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ DEPLOY = ROOT / "deploy"
 
 
 def workspace() -> dict[str, Any]:
-    """Table `workspace` of the workspace manifest."""
+    """Returns the table `workspace` of the file `Cargo.toml` in the root folder."""
     found: dict[str, Any] = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
     return found
 
 
 def output(*arguments: str) -> str:
-    """Standard output of the program."""
+    """Runs the program with these arguments, and returns its standard output."""
     program = TARGET / "debug/secrets-http"
     result = subprocess.run([program, *arguments], capture_output=True, check=True, text=True)
     return result.stdout
@@ -28,7 +28,8 @@ def output(*arguments: str) -> str:
 
 @cache
 def variables() -> frozenset[str]:
-    """Variables in the help text of `serve`: `SECRETS_LISTEN`, `SECRETS_ROOT_KEY_FILE`, …"""
+    """Returns the names of all environment variables in the output of `serve --help`, such as
+    `SECRETS_LISTEN` and `SECRETS_ROOT_KEY_FILE`."""
     bracketed = re.findall(r"\[(SECRETS_[^\]]*)\]$", output("serve", "--help"), re.MULTILINE)
     names = frozenset(name for names in bracketed for name in names.split("; "))
     assert len(names) > 30, "the form of the help text has changed"
@@ -36,8 +37,8 @@ def variables() -> frozenset[str]:
 
 
 def keys(*, secret: bool) -> set[str]:
-    """Keys of settings in the configuration file: the settings that can be read from a separate
-    file, or the other settings."""
+    """Returns names of settings as keys of the configuration file, such as `listen`. If `secret`,
+    the settings whose value can come from a separate file (`…_FILE`); otherwise all others."""
     with_file = {name.removesuffix("_FILE") for name in variables() if name.endswith("_FILE")}
     plain = {name for name in variables() if not name.endswith("_FILE")} - with_file
     names = with_file if secret else plain
@@ -45,5 +46,5 @@ def keys(*, secret: bool) -> set[str]:
 
 
 def named(text: str) -> set[str]:
-    """Variables of the program that a text names."""
+    """Returns the environment variables of the program (`SECRETS_…`) that a text mentions."""
     return set(re.findall(r"\bSECRETS_[A-Z0-9_]+\b", text))

@@ -1,4 +1,5 @@
-"""The Helm chart, rendered with Helm's engine and validated with the schemas of Kubernetes."""
+"""Tests of the Helm chart: it is rendered with Helm's engine and validated with the schemas of
+Kubernetes."""
 
 from __future__ import annotations
 
@@ -67,7 +68,8 @@ def chart() -> Iterator[helm_python.Chart]:
 
 
 def render(chart: helm_python.Chart, values: dict[str, Any]) -> dict[str, Any]:
-    """Rendered manifests by kind. Checks the values with the chart's schema first."""
+    """Renders the chart, after checking the values against the chart's schema. Returns the
+    manifests by kind."""
     chart.validate_schema(values)
     texts = chart.render(values, name="demo", namespace="prod")
     texts.pop("secrets/templates/NOTES.txt")

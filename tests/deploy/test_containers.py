@@ -1,4 +1,4 @@
-"""The image and the compose file."""
+"""Tests of the Dockerfile and of the Docker Compose file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PUBLIC = {"SECRETS_PUBLIC_URL"}
 
 
 def run(*command: str | Path) -> None:
-    """Runs a program, and shows its output if the program fails."""
+    """Runs a command, which must succeed. The message of a failed test contains the output."""
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert result.returncode == 0, result.stdout
 

@@ -1,4 +1,4 @@
-"""The alert rules, checked by the program of Prometheus."""
+"""Tests of the alert rules for Prometheus, with `promtool`."""
 
 from __future__ import annotations
 

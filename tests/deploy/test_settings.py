@@ -1,4 +1,4 @@
-"""Names of settings in the files for deployment, and in the page about them."""
+"""Tests that the deployment files and their documentation name only settings that exist."""
 
 from __future__ import annotations
 

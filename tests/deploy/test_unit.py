@@ -1,4 +1,5 @@
-"""The unit for systemd. Its hardening is measured if systemd is installed."""
+"""Tests of the systemd unit file. If systemd is installed, `systemd-analyze security` measures how
+well the unit is protected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drills of the audit log: many entries, and many refusals."""
+"""Drills of the audit log: many entries, and many refused requests."""
 
 import json
 import tempfile
@@ -15,8 +15,9 @@ COLUMNS = """team_id, project_id, project_name, environment_id, environment_name
 
 
 def _copy(database, team, count, age, sealed):
-    """Inserts copies of an audit entry of a team, one for each second before a time that is `age`
-    seconds ago. Sealed copies get positions that the service never uses."""
+    """Inserts `count` copies of an audit entry of a team. The newest copy is `age` seconds old, and
+    each further copy is a second older. Sealed copies (copies in the audit chain) get positions so
+    high that they do not collide with those of the service."""
     position = "1000000000000 + n.n" if sealed else "NULL"
     hash_of = database.random_hash if sealed else "NULL"
     database.run(
@@ -31,7 +32,8 @@ def _count(database, condition, **values):
 
 
 def retention(drill):
-    """Audit entries whose retention has ended are deleted while other clients read."""
+    """Drill: the service deletes many audit entries whose retention has ended. The reads of other
+    clients stay fast."""
     count = drill.size(6_000, 375_000)
     with Node(drill.database) as node:
         alice = node.person("alice")
@@ -78,7 +80,7 @@ def _unsealed(database):
 
 
 def lists(drill):
-    """Lists of the audit log for a person in twenty teams."""
+    """Drill: a person in twenty teams lists the audit log, which has many entries."""
     count, teams = drill.size(40_000, 1_000_000), 20
     with Node(drill.database) as node:
         alice = node.person("alice")
@@ -125,7 +127,8 @@ def lists(drill):
 
 
 def refused(drill):
-    """Uses of a token from an address that is not in the token's allowlist."""
+    """Drill: many requests with a token from an address that the token does not allow, which the
+    service refuses and records in the audit log."""
     count, threads = drill.size(3_000, 250_000), 8
     with Node(drill.database) as node:
         alice = node.person("alice")

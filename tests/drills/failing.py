@@ -1,4 +1,5 @@
-"""Drills of stored records that cannot be processed, and of a receiver that never responds."""
+"""Drills of background work that fails: damaged records, and a webhook receiver that never
+responds."""
 
 import http.server
 import json
@@ -29,7 +30,8 @@ def _due(database, rotation):
 
 
 def _refuse_deletes(database, project):
-    """Makes every deletion of an environment of this project fail."""
+    """Adds a trigger to the database that makes every deletion of an environment of this project
+    fail."""
     if database.kind == "sqlite":
         number = uuid.UUID(project).hex
         database.run(f"""CREATE TRIGGER poison BEFORE DELETE ON environments WHEN OLD.project_id = X'{number}'
@@ -42,8 +44,9 @@ def _refuse_deletes(database, project):
 
 
 def poisoned(drill):
-    """A damaged rotation, audit chain head and project do not delay the work of other teams, and
-    /health names them."""
+    """Drill: background work fails for one team, because a stored rotation, the head of its audit
+    chain and a deleted project are damaged. The background work of other teams is not delayed, and
+    /health names the failing objects."""
     database = drill.database
     closed = socket.create_server(("127.0.0.1", 0))
     port = closed.getsockname()[1]
@@ -98,8 +101,8 @@ def poisoned(drill):
 
 
 def _commits(database, seconds):
-    """Returns the number of transactions per second, without the transactions of the
-    measurement."""
+    """Measures the number of database transactions per second, for this many seconds. Does not
+    count the transactions of the measurement itself."""
     # The view shows the counters of a session when it ends, so the measurement waits first.
     count = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
     time.sleep(2)
@@ -109,7 +112,7 @@ def _commits(database, seconds):
 
 
 def _error(client, rotation):
-    """Returns the message of a rotation's last error."""
+    """Requests a rotation and returns its error message; an empty text if there is none."""
     # Uses a new connection, because the service closes a connection that was idle for a minute.
     return client.again().ok("GET", rotation).get("error_message", "")
 
@@ -125,8 +128,8 @@ def _unsealed(database, team):
 
 
 def _exists(database, project):
-    """Returns true if the project was not purged. The row of a purged project stays, so that its
-    slug is not used again."""
+    """Returns true if the project still has environments. Purging a deleted project deletes its
+    environments but not its row, so that its slug is not used again."""
     return bool(database.run("SELECT id FROM environments WHERE project_id = :id", id=project))
 
 
@@ -144,7 +147,8 @@ def _wait(condition, seconds, what, node):
 
 
 class Receiver:
-    """HTTP server for events, which responds at once or never."""
+    """HTTP server that receives webhook events. If `answers` is true, it responds immediately,
+    otherwise never."""
 
     def __init__(self, host, answers):
         receiver, self.taken, self.release = self, [], threading.Event()
@@ -172,7 +176,8 @@ class Receiver:
 
 
 def receiver(drill):
-    """Events for a receiver that never responds do not delay the events for other receivers."""
+    """Drill: many webhook events for a receiver that never responds do not delay the events for
+    other receivers."""
     database, count = drill.database, drill.size(500, 3_000)
     # The receivers have different hosts, because the deliveries to one host at a time are limited.
     silent, prompt = Receiver("127.0.0.1", False), Receiver("127.0.0.2", True)
@@ -217,7 +222,7 @@ def receiver(drill):
 
 
 def _multiply_deliveries(database, webhook, count):
-    """Inserts copies of the first delivery of a webhook, all due now."""
+    """Inserts this many copies of the first delivery of a webhook. All are due now."""
     fields = "webhook_id, event, body, attempts, response_status, created_at"
     ids = [uuid.uuid4() for _ in range(count)]
     rows = [{"delivery": one, "id": uuid.uuid4(), "payload": json.dumps({"delivery": str(one)})} for one in ids]

@@ -1,4 +1,5 @@
-"""Drills of one account that causes the highest load that its limits allow."""
+"""Drills in which one account causes the highest load that its limits allow, while another account
+uses the service."""
 
 import contextlib
 import threading
@@ -11,8 +12,9 @@ GIB = 1 << 30
 
 
 def memory(drill):
-    """Large imports and unread exports of one account, with and without a limit on the service's
-    address space."""
+    """Drill of memory use: one account sends large imports and requests exports whose responses it
+    does not read. Runs with a limit of 4 GiB on the address space of the service, and without a
+    limit."""
     for limit in (4 * GIB, None):
         with Node(drill.database, memory=limit) as node:
             _memory(drill, node, "limited" if limit else "unlimited")
@@ -94,8 +96,8 @@ def _in_threads(calls):
 
 
 def hostile(drill):
-    """Load from twenty tokens and a session of one account, with the default limits, while another
-    account reads."""
+    """Drill: one account sends as many requests as possible with twenty tokens and a session. The
+    rate limits have their default values. The reads of another account stay fast."""
     limits = {"SECRETS_RATE_LIMIT_PER_PRINCIPAL": 60, "SECRETS_RATE_LIMIT_PER_IP": 100}
     with Node(drill.database, **limits) as node:
         quiet, loud = node.person("quiet"), node.person("loud")
@@ -128,7 +130,8 @@ def hostile(drill):
 
 
 def _reads(clients, path, seconds):
-    """Sends reads within the rate limits of twenty tokens and of their team."""
+    """Sends reads for this many seconds, alternating between the clients so slowly that no rate
+    limit refuses them. Returns the status and the duration of each read."""
     results, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
         results.append(clients[len(results) % len(clients)].timed("GET", path))

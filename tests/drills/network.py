@@ -1,4 +1,4 @@
-"""Drills of many addresses and many connections."""
+"""Drills with requests from many client addresses, and with many open connections."""
 
 import ipaddress
 import random
@@ -11,7 +11,8 @@ from world import Node, raw
 
 
 def flood(drill):
-    """Wrong credentials from many addresses do not block a valid credential from a new address."""
+    """Drill: wrong credentials from many addresses do not block a valid credential from a new
+    address."""
     count, threads = drill.size(6_000, 200_000), 8
     limits = {"SECRETS_RATE_LIMIT_PER_IP": 100, "SECRETS_TRUSTED_PROXIES": "127.0.0.1/32"}
     with Node(drill.database, **limits) as node:
@@ -57,7 +58,8 @@ def _status(client, number):
 
 
 def _pipeline(node, addresses):
-    """Sends requests with a wrong credential on one connection, and reads all responses."""
+    """Sends one request with a wrong credential for each client address, all at once on one
+    connection, and reads the responses. The header `X-Forwarded-For` contains the address."""
     connection = raw(node.address)
     requests = [
         f"GET /api/v1/projects HTTP/1.1\r\nHost: drill\r\nAuthorization: Bearer kvc_wrong\r\n"
@@ -75,7 +77,7 @@ def _pipeline(node, addresses):
 
 
 def silent(drill):
-    """Connections that send nothing do not prevent responses to a healthy client."""
+    """Drill: many connections that send nothing do not prevent responses to another client."""
     count = drill.size(400, 2_000)
     with Node(drill.database) as node:
         # After the start of the node, which must raise its own limit.

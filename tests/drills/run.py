@@ -4,8 +4,8 @@ are not affected.
 Usage: run.py [--long] [DRILL...]
 
 Prints a line for each drill and database, and the numbers of passed and failed runs at the end. The
-short form takes about three minutes; `--long` uses the sizes that the design specifies.
-`docs/drills.md` describes the drills.
+short form takes about three minutes; `--long` uses larger amounts of data and load, and checks time
+limits. `docs/drills.md` describes the drills.
 """
 
 import os
@@ -40,7 +40,7 @@ DRILLS = {
 
 
 class Drill:
-    """Run of a drill: its database, its size, and its figures."""
+    """Run of a drill: its database, the short or long form, and the measurements to print."""
 
     def __init__(self, database, is_long):
         self.database, self.is_long, self.figures = database, is_long, []
@@ -54,8 +54,8 @@ class Drill:
         self.figures.append(text)
 
     def bound(self, what, seconds, limit):
-        """Records a time, and fails if the time exceeds its limit in the long form of the release
-        build."""
+        """Records a duration in seconds. Fails if the duration exceeds the limit, but only in the
+        long form with the release build."""
         self.note(f"{what} {seconds * 1000:.0f} ms")
         if self.is_long and self.is_release:
             assert seconds <= limit, f"{what}: {seconds:.3f} s, limit {limit} s"
@@ -78,7 +78,8 @@ def main(arguments):
 
 
 def perform(name, kind, is_long):
-    """Runs a drill with a database of this kind. Prints its figures, and returns true if it passed."""
+    """Runs a drill with a new database of this kind. Prints the measurements of the drill, and
+    returns true if the drill passed."""
     begin = time.monotonic()
     drill, result = Drill(kind(name), is_long), "ok"
     try:

@@ -1,4 +1,4 @@
-"""Drill of stops under load."""
+"""Drill of stopping the service while clients write."""
 
 import threading
 
@@ -9,7 +9,8 @@ WRITERS = 8
 
 
 class Writer:
-    """Creates secrets until the service ends. Half of the writers use a new connection for each request."""
+    """Client that creates secrets until the service ends. Every second writer uses a new connection
+    for each request."""
 
     def __init__(self, node, secrets, number, round_number):
         self.client, self.secrets = node.client(jwt("alice")), secrets
@@ -46,8 +47,9 @@ class Writer:
 
 
 def terminate(drill):
-    """SIGTERM under load: no acknowledged write is lost, and no accepted request is reset. A request whose new
-    connection is reset must not have been executed."""
+    """Drill: the service gets SIGTERM while clients write. No acknowledged write is lost, and no
+    request on an open connection is reset. If a new connection is reset, its request must not have
+    been executed."""
     rounds, resets, expected, project = drill.size(3, 50), [], set(), None
     unaccepted, total = set(), 0
     for number in range(rounds + 1):

@@ -1,4 +1,4 @@
-"""The service as a process, its databases and its clients, for drills."""
+"""Server process, databases and HTTP clients that the drills use."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ FOLDER = Path(os.environ.get("SECRETS_TEST_FOLDER", TARGET / "test/data")) / "dr
 
 
 def program():
-    """Returns the server program: the release build if it exists, else the debug build."""
+    """Returns the path of the server program: the one in `SECRETS_DRILL_PROGRAM` if set, else the
+    release build if it exists, else the debug build."""
     named = os.environ.get("SECRETS_DRILL_PROGRAM")
     release = TARGET / "release/secrets-http"
     return Path(named) if named else release if release.exists() else TARGET / "debug/secrets-http"
 
 
 class Sqlite:
-    """SQLite database. SQL statements can run only while the service is stopped."""
+    """SQLite database of a service. The drill can run SQL statements only while the service is
+    stopped."""
 
     kind = "sqlite"
 
@@ -41,8 +43,8 @@ class Sqlite:
         self.url = f"sqlite://{self.path}"
 
     def run(self, statement, **values):
-        """Runs an SQL statement, commits and returns the rows. `:name` is replaced by the value of
-        this name, which may be a UUID."""
+        """Runs an SQL statement, commits and returns the rows. The values replace their
+        placeholders, such as `:team`; a value may be a UUID."""
         values = {name: value.bytes if isinstance(value, uuid.UUID) else value
                   for name, value in values.items()}
         with sqlite3.connect(self.path) as connection:
@@ -64,7 +66,7 @@ class Sqlite:
 
 
 class Postgres:
-    """Database of the PostgreSQL server of the test run."""
+    """New database on the PostgreSQL server that the test runner has started."""
 
     kind = "postgres"
 
@@ -103,7 +105,8 @@ class Postgres:
 
 
 class Node:
-    """`secrets-http serve` with a database. The test runner searches its log for secret values."""
+    """Running `secrets-http serve` with a database. The test runner searches its log for secret
+    values."""
 
     def __init__(self, database, memory=None, config=None, **settings):
         limit = None if memory is None else lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
@@ -133,7 +136,7 @@ class Node:
         return Client(self.address, credential, timeout)
 
     def person(self, name):
-        """Signs a person in."""
+        """Signs in a person with this name, and returns their client."""
         client = self.client(jwt(name))
         client.user = client.ok("POST", "/api/v1/auth/sync", {})
         client.team = next(team["id"] for team in client.ok("GET", "/api/v1/teams")["teams"])
@@ -145,7 +148,8 @@ class Node:
         return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) // 1024
 
     def refusals(self):
-        """Returns the number of refused requests by limit, without zeros."""
+        """Returns the numbers of requests that the service has refused, by the name of the limit.
+        Limits that refused no request are not included."""
         text = Client(self.metrics).text("GET", "/metrics")
         found = re.findall(r'secrets_refusals_total\{bound="(\w+)"\} ([0-9.]+)', text)
         return {bound: int(float(count)) for bound, count in found if float(count)}
@@ -172,7 +176,7 @@ class Client:
         self.connection = None
 
     def again(self):
-        """Returns a client with the same credential and another connection."""
+        """Returns a client with the same credential and a new connection."""
         other = Client(self.address, self.credential, self.timeout)
         other.__dict__ |= {name: value for name, value in self.__dict__.items() if name in ("user", "team")}
         return other
@@ -198,20 +202,21 @@ class Client:
         return status, text
 
     def status(self, method, path, body=None, **headers):
-        """Sends a request. Returns the status; 0 if there is no response."""
+        """Sends a request. Returns the status of the response; 0 if there is no response."""
         try:
             return self.send(method, path, body, **headers)[0]
         except OSError:
             return 0
 
     def timed(self, method, path, body=None):
-        """Sends a request. Returns the status and the seconds until the end of the response."""
+        """Sends a request. Returns the status, and the number of seconds until the response was
+        read completely."""
         begin = time.monotonic()
         status = self.status(method, path, body)
         return status, time.monotonic() - begin
 
     def ok(self, method, path, body=None):
-        """Sends a request that must succeed. Returns its JSON."""
+        """Sends a request that must succeed. Returns the parsed JSON of the response."""
         status, text = self.send(method, path, body)
         assert 200 <= status < 300, f"{method} {path}: {status} {text[:300]!r}"
         return json.loads(text) if text else None
@@ -220,17 +225,17 @@ class Client:
         return self.send(method, path)[1].decode()
 
     def project(self, name):
-        """Creates a project. Returns its path."""
+        """Creates a project and returns its URL path."""
         return "/api/v1/projects/" + self.ok("POST", "/api/v1/projects", {"name": name, "team_id": self.team})["id"]
 
     def secret(self, project, environment="production", key="KEY", value="kvc_drill"):
-        """Creates a secret. Returns its path."""
+        """Creates a secret and returns its URL path."""
         secrets = f"{project}/environments/{environment}/secrets"
         self.ok("POST", secrets, {"key": key, "value": value})
         return f"{secrets}/{key}"
 
     def token(self, **fields):
-        """Creates a service token for all projects. Returns its text."""
+        """Creates a service token for all projects of the team, and returns its text."""
         body = {"name": "drill", "team_id": self.team, "all_projects": True, "permissions": ["read", "write"]}
         return self.ok("POST", "/api/v1/tokens", body | fields)["token"]
 
@@ -241,13 +246,14 @@ class Client:
 
 
 def imported(prefix, count=100, size=65_536):
-    """Returns the body of an import of secrets of this size."""
+    """Returns a request body that imports `count` secrets, each with a value of `size` bytes."""
     secrets = [{"key": f"{prefix}_{number}", "value": "x" * size} for number in range(count)]
     return {"secrets": secrets, "overwrite": True}
 
 
 def raw(address, *lines):
-    """Opens a connection and sends the head of a request."""
+    """Opens a TCP connection and sends these lines as the head of a request. Without lines, sends
+    nothing."""
     connection = socket.create_connection(address, timeout=30)
     if lines:
         connection.sendall("".join(f"{line}\r\n" for line in (*lines, "")).encode())
@@ -255,5 +261,6 @@ def raw(address, *lines):
 
 
 def quantile(times, share):
-    """Returns a quantile of a list of times, in seconds."""
+    """Returns a quantile of a list of durations: for the share 0.99, the duration that 99 percent
+    do not exceed."""
     return sorted(times)[min(int(len(times) * share), len(times) - 1)]

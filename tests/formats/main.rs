@@ -1,4 +1,4 @@
-//! Exports are read back by their intended readers: shells, and common packages for Node.js and
+//! Tests that other programs read exports correctly: shells, and common packages for Node.js and
 //! Python. Each reader gets one file with every value that its format can represent.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
@@ -14,8 +14,8 @@ use tempfile::TempDir;
 
 type Values = BTreeMap<String, String>;
 
-/// Character sequences that readers often misread. Each sequence is a value, and so is each pair of
-/// two sequences.
+/// Character sequences that programs often parse incorrectly. The tests export each pair of
+/// sequences as a secret value, and each single sequence between two letters.
 const HOSTILE: [&str; 54] = [
     "",
     "kvc_",
@@ -73,7 +73,7 @@ const HOSTILE: [&str; 54] = [
     "\u{7f}\u{1}",
 ];
 
-/// Secret keys that are reserved words in some formats.
+/// Secret keys that some formats could take for another type, such as `NO` for a boolean in YAML.
 const KEYS: [&str; 8] = ["NO", "y", "null", "TRUE", "on", "Key", "KEY", "x1"];
 
 fn values() -> Vec<(SecretKey, Plaintext)> {
@@ -85,14 +85,15 @@ fn values() -> Vec<(SecretKey, Plaintext)> {
         .collect()
 }
 
-/// File in a format, with the values that a reader must get from the file.
+/// Exported file, with the values that a program must read from the file.
 struct Written {
     folder: TempDir,
     expected: Values,
 }
 
 impl Written {
-    /// Writes all values that the format can represent, which must be at least this many.
+    /// Writes a file with all test values that the format can represent. Fails if the format can
+    /// represent fewer than `least` values.
     fn new(format: Format, least: usize) -> Self {
         let name: ObjectName = "web".parse().unwrap();
         let fits = |secret: &(SecretKey, Plaintext)| {
@@ -114,14 +115,16 @@ impl Written {
         self.folder.path().join("secrets")
     }
 
-    /// Asserts that a command, with the file as its last argument, prints the values as JSON.
+    /// Asserts that a command, with the file as its last argument, prints the expected values as a
+    /// JSON object.
     #[track_caller]
     fn is_read_by(&self, command: &mut Command) {
         let output = run(command.arg(self.path()));
         self.is(&serde_json::from_slice(&output).unwrap());
     }
 
-    /// Asserts that a shell that sources the file has the values in its environment.
+    /// Asserts that a shell that sources the file (`. FILE`) then has the expected values as
+    /// environment variables.
     #[track_caller]
     fn is_sourced_by(&self, shell: &str) {
         let mut command = Command::new(shell);
@@ -166,7 +169,8 @@ fn node(reader: &str) -> Command {
     command
 }
 
-/// Returns a command that runs in the Python environment of the test runner.
+/// Returns the command `python read.py READER`, with the Python of the test runner, which has the
+/// packages to test.
 fn python(reader: &str) -> Command {
     let tools = std::env::var_os("SECRETS_TEST_TOOLS").map(PathBuf::from);
     let tools = tools.unwrap_or_else(|| here().join("../../target/tools"));
@@ -175,7 +179,7 @@ fn python(reader: &str) -> Command {
     command
 }
 
-/// Number of values, with all pairs.
+/// Number of test values: each pair of the 54 sequences, and each single sequence.
 const ALL: usize = 54 * 54 + 54;
 
 #[test]

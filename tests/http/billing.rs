@@ -1,4 +1,4 @@
-//! `/api/v1/teams/{teamId}/usage` and `/api/v1/teams/{teamId}/billing`.
+//! Tests of the endpoints for the usage and the billing of a team.
 
 use secrets_core::engine::Options;
 use secrets_core::model::{Plan, Plans, Quota, Role, ids};
@@ -13,7 +13,7 @@ fn billing(person: &Person) -> String {
     format!("/api/v1/teams/{}/billing", person.team)
 }
 
-/// Starts a server with the operator `ops@example.com`.
+/// Starts a server on which the user `ops@example.com` is an operator of the service.
 async fn operated(kind: Kind) -> App {
     let options = Options { operators: vec!["ops@example.com".to_owned()], ..Options::default() };
     Build::on(kind).options(options).start().await

@@ -1,4 +1,4 @@
-//! Request bodies: size, media type, and errors.
+//! Tests of request bodies: size, media type, and errors.
 
 use hyper::Method;
 use secrets_tests::{App, Client, Reply, canary, on_every_store, paths};
@@ -11,7 +11,8 @@ async fn post(client: &Client, body: impl Into<Vec<u8>>) -> Reply {
     client.raw(Method::POST, TEAMS, &JSON, body.into()).await
 }
 
-/// Returns the head of a POST request with `Connection: close`, up to the headers of the body.
+/// Returns the head of a POST request with `Connection: close`, without the headers that describe
+/// the body.
 fn head(path: &str, credential: &str) -> String {
     format!(
         "POST {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer {credential}\r\n"

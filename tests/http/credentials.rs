@@ -1,4 +1,4 @@
-//! Credentials: accepted forms, and reasons for a refusal.
+//! Tests of credentials: the accepted forms, and the reasons for refusing one.
 
 use chrono::{Duration, TimeDelta};
 use hyper::Method;
@@ -9,21 +9,22 @@ use serde_json::{Value, json};
 
 const ME: &str = "/api/v1/users/me";
 
-/// Asserts the response to an invalid credential.
+/// Asserts that a reply is the response to an invalid credential.
 fn refuses(reply: &Reply) {
     let body = json!({ "error": "invalid credential", "code": "unauthorized" });
     assert_eq!(reply.is(401).json(), body);
     assert_eq!(reply.header("www-authenticate"), Some("Bearer"));
 }
 
-/// Asserts the response to an expired credential.
+/// Asserts that a reply is the response to an expired credential.
 fn has_expired(reply: &Reply) {
     let body = json!({ "error": "the credential has expired", "code": "token_expired" });
     assert_eq!(reply.is(401).json(), body);
     assert_eq!(reply.header("www-authenticate"), Some("Bearer"));
 }
 
-/// Returns the claims of a token with one claim changed; without this claim if the value is null.
+/// Returns the claims of an identity token with one claim changed, or without this claim if the
+/// value is null.
 fn claims(app: &App, claim: &str, value: &Value) -> Value {
     let now = app.clock.now().timestamp();
     let mut claims = json!({

@@ -1,4 +1,5 @@
-//! Device login of a command line: the command line is one HTTP client, its user another.
+//! Tests of the device login of a command-line client. One HTTP client stands for the command line,
+//! another for the user who approves the login.
 
 mod page;
 
@@ -12,7 +13,7 @@ use tokio::task::JoinSet;
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 const CLI: &str = "/api/v1/auth/cli";
 
-/// Starts a login and returns the response to the command line.
+/// Starts a device login as the command line, and returns the response.
 async fn start(app: &App) -> Value {
     let body = json!({
         "client_id": "cli", "client_name": "secrets 1.0", "hostname": "laptop", "os": "linux",
@@ -31,7 +32,8 @@ async fn decide(person: &Client, decision: &str, login: &Value) -> Reply {
     person.post(&format!("{CLI}/{decision}"), &body).await
 }
 
-/// Creates a command-line session that a person has approved.
+/// Creates a command-line session by a device login that a person approves. Returns a client with
+/// the credential of the session, and the response with this credential.
 pub(super) async fn session(app: &App, person: &Person) -> (Client, Value) {
     let login = start(app).await;
     decide(person, "approve", &login).await.is(200);

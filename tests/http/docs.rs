@@ -1,4 +1,4 @@
-//! The API documentation page.
+//! Tests of the API documentation page.
 
 use secrets_tests::{App, on_every_store};
 

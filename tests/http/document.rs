@@ -1,4 +1,4 @@
-//! The `OpenAPI` 3.1 document matches the route table.
+//! Tests that the `OpenAPI` 3.1 document matches the routes of the server.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,11 @@ use secrets_http::serve::reply::Envelope;
 use secrets_tests::{App, Kind, paths};
 use serde_json::{Map, Value};
 
-/// Operation of the document: method, path and description.
+/// Operation of the document: its method, its path, and its object in the document.
 type Described<'a> = (String, &'a str, &'a Map<String, Value>);
 
-/// Returns the document, and for each route the method, the template and whether it is public.
+/// Returns the document. Also returns each route of the server: its method, its path template, and
+/// true if it needs no credential.
 async fn document_and_routes() -> (Value, Vec<(String, &'static str, bool)>) {
     let app = App::start(Kind::Memory).await;
     let table = routes::table(&app.api(), &Supervisor::new(Vec::new()));
@@ -185,7 +186,7 @@ async fn each_operation_has_one_described_tag() {
     assert_eq!(used, names);
 }
 
-/// Names of the specification's schemas that declare fields.
+/// Names of the schemas with fields in the API specification that the service implements.
 const SPECIFIED_SCHEMAS: [&str; 28] = [
     "Error",
     "LimitError",
@@ -276,7 +277,8 @@ async fn an_optional_field_of_a_response_is_never_null() {
     assert!(optional > 80, "{optional}");
 }
 
-/// Collects the names of the schemas that a part of the document refers to, directly or not.
+/// Adds the names of the schemas that a part of the document refers to, directly or through other
+/// schemas, to `names`.
 fn collect(part: &Value, document: &Value, names: &mut BTreeSet<String>) {
     let reference = part["$ref"].as_str();
     if let Some(place) = reference.and_then(|place| place.strip_prefix('#')) {

@@ -1,5 +1,6 @@
-//! Tests of credentials that end while a change waits for a lock. The test holds the lock, ends the
-//! credential in the transaction that holds it, and commits, so the order of events is certain.
+//! Tests of credentials that are revoked while a change waits for a lock. The test holds the lock
+//! in a transaction, revokes the credential in the same transaction, and commits, so that the
+//! revocation always comes first.
 
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ use secrets_tests::{App, Person, on_every_store, paths};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-/// Change of a secret that waits for the lock on the environment, which the test holds.
+/// Running request that changes a secret. It waits for the lock on the environment, which the test
+/// holds in `held`.
 struct Waiting {
     app: App,
     person: Person,
@@ -43,7 +45,8 @@ impl Waiting {
         Self { app, person, secret, held, change }
     }
 
-    /// Releases the lock and returns the result of the change.
+    /// Releases the lock, and returns the result of the change. Asserts that the stored value has
+    /// changed exactly if the change succeeded.
     async fn release(self) -> Result<Value> {
         let Self { person, secret, held, change, .. } = self;
         held.commit().await.unwrap();
@@ -55,7 +58,7 @@ impl Waiting {
     }
 }
 
-/// Starts a change by a service token with this body.
+/// Creates a service token with these fields, and starts a change of a secret with the token.
 async fn by_token(app: App, mut body: Value) -> (Waiting, TokenId) {
     let person = app.person("alice").await;
     body["all_projects"] = json!(true);
@@ -71,7 +74,8 @@ async fn by_text(app: App, person: Person, text: &str) -> (Waiting, TokenId) {
     (Waiting::start(app, person, caller).await, id)
 }
 
-/// Rotates the token in the transaction that holds the lock, with this grace period in seconds.
+/// Rotates the token in the transaction that holds the lock. The old text stays valid for `grace`
+/// seconds.
 async fn rotate(waiting: &mut Waiting, token: TokenId, grace: i64) {
     let known = waiting.held.token(token).await.unwrap().unwrap();
     let (mut mac, now) = (known.mac, known.created_at);

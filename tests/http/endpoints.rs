@@ -1,6 +1,7 @@
-//! The authorization table: each endpoint, for each kind of caller, with objects of the caller's
-//! team, objects of another team, and unknown objects. Module [`policy`] has the policy. Every cell
-//! of the table is a request; a refused request must not change the store.
+//! Test of the authorization of all endpoints. Each combination (cell) of an endpoint, a caller and
+//! a target object is a request whose status must be as the module [`policy`] requires. Targets are
+//! objects of the caller's team, objects of another team, and unknown objects. A refused request
+//! must not change the store.
 
 mod coverage;
 mod expected;
@@ -21,7 +22,7 @@ use self::principals::{Caller, Principal};
 use self::requests::Names;
 use self::world::World;
 
-/// World of a run, and the mismatches found in it.
+/// Run of the test: the test data, and the mismatches found so far.
 struct Table<'a> {
     /// Server under test.
     app: &'a App,
@@ -118,7 +119,7 @@ impl<'a> Table<'a> {
         assert!(self.wrong.is_empty(), "{} cells: {:#?}", self.wrong.len(), self.wrong);
     }
 
-    /// Sends the requests of all cells whose request is refused or only reads.
+    /// Sends the request for each caller whose request must be refused or only reads.
     async fn without_effect(&mut self, rule: &Rule, target: Target) {
         for principal in &self.world.principals {
             if !has_effect(rule, target, principal) {
@@ -128,7 +129,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Records a mismatch for every change in the store since the last dump.
+    /// Compares the store with the last dump, and records every changed record as a mismatch.
     async fn must_be_unchanged(&mut self, place: &str) {
         let after = self.world.dump(self.app).await;
         for change in self.before.changes(&after) {
@@ -137,9 +138,9 @@ impl<'a> Table<'a> {
         self.before = after;
     }
 
-    /// Sends the requests of all cells whose request changes something. A request that deletes or
-    /// uses up its object gets a new one. The first request of a person and the first of a token
-    /// must change the store.
+    /// Sends the request for each caller whose request must be allowed and changes data. If the
+    /// request deletes its target, a new target is created for each caller. The first request of a
+    /// person and the first request of a service token must change the store.
     async fn with_effect(&mut self, rule: &Rule, target: Target) {
         let mut kinds_seen = Vec::new();
         for principal in &self.world.principals {
@@ -184,12 +185,12 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Iterates over every endpoint with each of its targets.
+/// Iterates over every combination of an endpoint and a target object.
 fn places() -> impl Iterator<Item = (&'static Rule, Target)> {
     POLICY.iter().flat_map(|rule| rule.on.targets().iter().map(move |target| (rule, *target)))
 }
 
-/// True if the request of a cell changes anything.
+/// Returns true if the request of this caller is allowed and changes data.
 fn has_effect(rule: &Rule, target: Target, principal: &Principal) -> bool {
     rule.effect == Effect::Changes && rule.status(principal.caller, target) == rule.ok
 }

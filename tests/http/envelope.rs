@@ -1,5 +1,6 @@
-//! `SECRETS_ENVELOPE=both`: responses also have the `data` key, for clients that read this key. The
-//! bodies of all endpoints are in `endpoints::readings`.
+//! `SECRETS_ENVELOPE=both`: responses contain their content in the named field and again in the
+//! field `data`, for clients that read `data`. The bodies of all endpoints are in
+//! `endpoints::readings`.
 
 use secrets_http::serve::reply::Envelope;
 use secrets_tests::{Build, Kind, on_every_store, paths};

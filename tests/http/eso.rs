@@ -1,4 +1,5 @@
-//! `/api/v1/eso/secret` and `/api/v1/eso/secrets`: reads of the External Secrets Operator.
+//! Tests of `/api/v1/eso/secret` and `/api/v1/eso/secrets`, the endpoints from which the External
+//! Secrets Operator for Kubernetes reads secrets.
 
 mod manifests;
 mod operator;
@@ -11,8 +12,8 @@ use serde_json::json;
 const ONE: &str = "/api/v1/eso/secret";
 const ALL: &str = "/api/v1/eso/secrets";
 
-/// Creates Alice's project, in which `child` inherits from `production`, and a token that can read
-/// all of it.
+/// Creates Alice's project, in which `child` inherits from `production`, and a service token that
+/// can read the whole project.
 async fn world(app: &App) -> (Person, String, Client) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

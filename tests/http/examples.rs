@@ -1,5 +1,5 @@
-//! The request examples of the `OpenAPI` document work when they are sent, with real IDs in place
-//! of the placeholder.
+//! Tests that the request examples in the `OpenAPI` document succeed if they are sent, with the IDs
+//! of existing objects in place of the placeholder.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,10 +12,11 @@ use secrets_http::serve::reply::Envelope;
 use secrets_tests::{Build, Client, Kind, credential};
 use serde_json::{Value, json};
 
-/// ID that stands for all IDs in the examples.
+/// Placeholder that the examples contain in place of every ID.
 const PLACEHOLDER: &str = "0191d0a0-5b1c-7c3e-9d2f-3a4b5c6d7e8f";
 
-/// All operations with a body, ordered so that the resources of each request exist.
+/// All operations with a request body: method and path. The order makes sure that the objects that
+/// a request needs exist already.
 const REQUESTS: [(&str, &str); 33] = [
     ("POST", "/api/v1/auth/cli/device"),
     ("POST", "/api/v1/auth/cli/deny"),
@@ -113,8 +114,8 @@ fn with_body(document: &Value) -> BTreeSet<(String, String)> {
     with_body.map(|(method, path, _)| (method, path)).collect()
 }
 
-/// Starts a device login for the operations that need one, and approves it before its token is
-/// requested.
+/// Starts a device login if the operation with this path needs one, and stores its codes in `ids`.
+/// Approves the login if the operation requests its token.
 async fn log_in(ids: &mut BTreeMap<&'static str, String>, path: &str, client: &Client) {
     if !["/cli/approve", "/cli/deny", "/cli/token"].iter().any(|end| path.ends_with(end)) {
         return;
@@ -130,7 +131,8 @@ async fn log_in(ids: &mut BTreeMap<&'static str, String>, path: &str, client: &C
     }
 }
 
-/// Replaces placeholders by the IDs, and codes by those that are valid.
+/// Replaces the placeholder IDs in an example by the ID of an existing object, and the codes of a
+/// device login by valid codes. `field` is the name of the field that contains the value.
 fn fill(value: &mut Value, field: &str, ids: &BTreeMap<&'static str, String>) {
     match value {
         Value::Object(fields) => {
@@ -145,7 +147,8 @@ fn fill(value: &mut Value, field: &str, ids: &BTreeMap<&'static str, String>) {
     }
 }
 
-/// Returns the path with the examples of its parameters, or with the IDs.
+/// Returns the path of an operation with values for its parameters: an existing ID where the
+/// example is the placeholder, the example otherwise.
 fn filled(path: &str, operation: &Value, ids: &BTreeMap<&'static str, String>) -> String {
     let mut before = "";
     let mut parts = Vec::new();
@@ -181,7 +184,7 @@ async fn send(
     client.raw(method.parse().unwrap(), path, &[("content-type", media)], text).await
 }
 
-/// Keeps the ID of a new token or session for later requests.
+/// Stores the ID of a new token or session in `ids`, for later requests.
 async fn remember(
     ids: &mut BTreeMap<&'static str, String>,
     path: &str,

@@ -1,5 +1,5 @@
-//! Replacement of project keys: all reads give the same results as before, and no record stays
-//! encrypted with a replaced key.
+//! Tests of replacing the encryption keys of projects: all reads return the same data as before,
+//! and no record stays encrypted with a replaced key.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,8 @@ use secrets_tests::{App, Person, Rotated, flipped, on_every_store, paths};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// Creates secrets with descriptions, previous values and inherited values in a project.
+/// Creates secrets with descriptions and previous values in a project, and an environment that
+/// inherits and hides some of them.
 async fn fill(person: &Person, project: &str) {
     person.environment(project, "preview", Some("staging")).await;
     for key in ["ONE", "TWO"] {
@@ -24,7 +25,8 @@ async fn fill(person: &Person, project: &str) {
     person.post(&paths::secrets(project, "preview"), &hidden).await.is(201);
 }
 
-/// Returns all data of the secrets in responses of the API, with the `ETag`.
+/// Returns everything that the API shows about the secrets of a project: the bodies of lists,
+/// exports and histories, with their ETags.
 async fn seen(person: &Person, project: &str) -> Vec<Value> {
     let mut seen = Vec::new();
     for path in [
@@ -57,8 +59,8 @@ fn id(project: &str) -> ProjectId {
     ids::parse(paths::last(project)).unwrap().into()
 }
 
-/// Returns the number of a project's records that are encrypted with a version of its key, for each
-/// column.
+/// Returns, for each encrypted column, the number of a project's records that are encrypted with
+/// this version of the project key.
 async fn records(app: &App, project: &str, version: u32) -> [usize; 7] {
     let mut reads = app.store.read().await.unwrap();
     let mut numbers = [0; 7];

@@ -1,5 +1,5 @@
-//! Access of team members to an environment in which they have no permission: the operator's
-//! setting applies.
+//! Access of team members to an environment in which they have no permission: the setting of the
+//! operator applies (`member_access`).
 
 use secrets_core::engine::Options;
 use secrets_core::model::{MemberAccess, Role};
@@ -8,8 +8,8 @@ use serde_json::json;
 
 const NO_ACCESS: &str = "you have no access to this environment";
 
-/// Starts a server with this access for members. Creates a project of Alice with a secret, and Bob,
-/// a member of Alice's team.
+/// Starts a server whose operator has set this access level for members without a permission.
+/// Creates a project of Alice with a secret, and Bob, a member of Alice's team.
 async fn world(kind: Kind, member_access: MemberAccess) -> (App, Person, Person, String) {
     let app =
         Build::on(kind).options(Options { member_access, ..Options::default() }).start().await;

@@ -1,4 +1,4 @@
-//! Watching all environments of a project.
+//! Tests of watching all environments of a project.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use secrets_core::model::Role;
 use secrets_tests::{App, Client, Event, Kind, Person, Watch, on_every_store, paths};
 use serde_json::{Value, json};
 
-/// Seconds to wait for an event: the store is polled every two seconds.
+/// Maximum time to wait for an event, in seconds. The server polls the store every two seconds.
 const SOON: u64 = 6;
 
-/// Seconds to wait for an event after a change of permissions, which the server reads every ten
-/// seconds.
+/// Maximum time to wait for an event after a change of permissions, in seconds. The server reads
+/// permissions every ten seconds.
 const LATER: u64 = 20;
 
 fn path(project: &str) -> String {
@@ -26,8 +26,8 @@ async fn next(watch: &mut Watch, seconds: u64) -> Event {
     }
 }
 
-/// Reads events up to the next event with an ID. Returns the ID, and the type and name of each
-/// event.
+/// Reads events up to the next event with an ID. Returns this ID, and for each event its type and
+/// the name of its environment.
 async fn batch(watch: &mut Watch, seconds: u64) -> (String, Vec<String>) {
     let mut events = Vec::new();
     loop {
@@ -45,8 +45,8 @@ async fn next_names(watch: &mut Watch) -> Vec<String> {
     batch(watch, SOON).await.1
 }
 
-/// Begins to watch a project. Returns the event stream and the environment names in its first
-/// events.
+/// Opens the event stream of a project. Returns the stream, and the names of the environments in
+/// its first events.
 async fn begin(client: &Client, project: &str) -> (Watch, Vec<String>) {
     let mut watch = client.watch(&path(project), &[]).await;
     assert_eq!(watch.status(), 200);
@@ -56,7 +56,7 @@ async fn begin(client: &Client, project: &str) -> (Watch, Vec<String>) {
     (watch, names)
 }
 
-/// Returns the environments of a project: ID by name.
+/// Returns the IDs of a project's environments by name.
 async fn environments(client: &Client, project: &str) -> BTreeMap<String, Value> {
     let list = client.get(&paths::environments(project)).await.is(200).json();
     let list = list["environments"].as_array().unwrap();
@@ -235,8 +235,8 @@ async fn a_change_on_another_node_reaches_the_watchers_of_a_project(app: App) {
     assert_eq!(next_names(&mut watch).await, ["environment.added preview"]);
 }
 
-/// Waits for the end of an event stream. Events about deleted environments may arrive before the
-/// end.
+/// Waits until the server ends an event stream. Before the end, only events about removed
+/// environments may arrive.
 async fn ends(watch: &mut Watch) {
     while let Some(block) = watch.next(LATER).await {
         if !block.starts_with(':') {

@@ -1,4 +1,5 @@
-//! Endpoints that need no credential, and properties of all responses.
+//! Tests of endpoints that need no credential, and of properties of all responses, such as headers
+//! and error bodies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +65,7 @@ async fn a_process_is_alive_without_its_database(app: App) {
     assert_eq!(reply.is(200).json(), json!({ "status": "ok" }));
 }
 
-/// Background worker whose rounds never complete.
+/// Background worker that starts to work and never completes.
 struct Hanging;
 
 #[async_trait]

@@ -33,7 +33,8 @@ impl Crowd {
         Self(clients)
     }
 
-    /// Runs a function on all clients at the same moment, with the number of each client.
+    /// Runs a function on all clients at the same time. The function gets the number of the client
+    /// and the client.
     async fn race<F, T>(self, act: impl Fn(usize, Client) -> F) -> Vec<T>
     where
         F: Future<Output = T> + Send + 'static,
@@ -60,7 +61,8 @@ fn count(replies: &[Reply], status: u16) -> usize {
     replies.iter().filter(|reply| reply.status == status).count()
 }
 
-/// Asserts the number of replies with each of two statuses, and that there is no other status.
+/// Asserts that each reply has one of two statuses, and the number of replies with each status.
+/// `first` and `second` are a status and its expected number.
 #[track_caller]
 fn outcome(replies: &[Reply], first: (u16, usize), second: (u16, usize)) {
     let found = [(first.0, count(replies, first.0)), (second.0, count(replies, second.0))];

@@ -1,4 +1,5 @@
-//! The operation registry and the endpoint table have the same operations with the same inputs.
+//! Tests that the operation registry of `secrets-core` and the HTTP endpoints have the same
+//! operations with the same inputs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +13,8 @@ use secrets_http::serve::reply::Envelope;
 use secrets_tests::{App, Kind};
 use serde_json::{Map, Value, json};
 
-/// Endpoints that exist only over HTTP: health and greeting, the `OpenAPI` document, the event
-/// streams, and the sign-in of browsers.
+/// Operations that exist only as HTTP endpoints and not in the registry, such as health checks and
+/// event streams.
 const OF_HTTP: &[&str] = &[
     "environment.watch",
     "greeting",
@@ -24,10 +25,10 @@ const OF_HTTP: &[&str] = &[
     "sign_in.config",
 ];
 
-/// Paths of second endpoints, for operations that have two endpoints.
+/// Paths to skip, because their operation has another endpoint too.
 const SECOND_WAYS: &[&str] = &["/api/v1/teams/{teamId}/audit"];
 
-/// Inputs of an endpoint: the names in its path and its query.
+/// Input fields of an endpoint in its path and its query.
 struct Endpoint {
     path: Vec<&'static str>,
     query: Vec<String>,
@@ -51,13 +52,15 @@ impl Tried {
         Self { app, alice, endpoints }
     }
 
-    /// Iterates over the endpoints that belong to an operation of the registry.
+    /// Iterates over the operations that exist both in the registry and as an HTTP endpoint: their
+    /// names and endpoints.
     fn shared(&self) -> impl Iterator<Item = (&str, &Endpoint)> {
         let endpoints = self.endpoints.iter().map(|(name, endpoint)| (name.as_str(), endpoint));
         endpoints.filter(|(name, _)| !OF_HTTP.contains(name))
     }
 
-    /// Returns the invalid fields of an operation's input.
+    /// Calls an operation through the registry, and returns the names of the fields that it rejects
+    /// as invalid.
     async fn faults(&self, name: &str, input: Map<String, Value>) -> Vec<String> {
         // Only a service token may call ESO operations.
         let caller = if name.starts_with("eso.") { self.token().await } else { self.alice.clone() };
@@ -79,7 +82,7 @@ impl Tried {
     }
 }
 
-/// Returns the endpoints of the document by operation.
+/// Returns the endpoints of the `OpenAPI` document, by the name of the operation.
 fn endpoints(document: &Value) -> BTreeMap<String, Endpoint> {
     let mut endpoints = BTreeMap::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
@@ -104,7 +107,8 @@ fn parameters<'a>(operation: &'a Value, place: &'a str) -> impl Iterator<Item = 
     parameters.filter(move |it| it["in"] == place).map(|it| it["name"].as_str().unwrap())
 }
 
-/// Returns the name that the registry uses for a path parameter.
+/// Returns the input field in the registry that corresponds to a path parameter of an endpoint,
+/// such as `project` for `projectId`.
 fn field(operation: &str, parameter: &str) -> &'static str {
     match (parameter, operation.split('.').next().unwrap()) {
         ("projectId", _) => "project",
@@ -165,7 +169,8 @@ async fn query_parameters_are_fields_of_the_same_name() {
     }
 }
 
-/// True for query parameters that select a text format, which calls with JSON do not have.
+/// Returns true for a query parameter that selects a text format. The registry has no such field,
+/// because its inputs and outputs are JSON.
 fn is_of_texts(name: &str, query: &str) -> bool {
     [("audit.list", "format"), ("secret.import", "format")].contains(&(name, query))
 }

@@ -1,5 +1,5 @@
-//! Records changed directly in the database: the service never returns a wrong value, and does not
-//! start with keys and data that do not belong together.
+//! Tests of records that were changed directly in the database. The service must never return a
+//! wrong value, and must not start if its keys and data do not belong together.
 
 mod chains;
 mod records;
@@ -9,7 +9,7 @@ mod start;
 use secrets_tests::{App, Client, Person, Reply, paths};
 use serde_json::json;
 
-/// Project whose secrets will be changed, with its readers.
+/// Project whose records a test changes, and the clients that read its secrets.
 struct Victim {
     app: App,
     person: Person,
@@ -35,7 +35,8 @@ impl Victim {
         Self { machine: app.bearer(&token), app, person, project }
     }
 
-    /// Sends every request that returns the value of a secret.
+    /// Sends each kind of request that returns the value of a secret: two by the person, two by the
+    /// service token.
     async fn values(&self, project: &str, environment: &str, key: &str) -> [Reply; 4] {
         let secrets = paths::secrets(project, environment);
         [
@@ -46,14 +47,15 @@ impl Victim {
         ]
     }
 
-    /// Asserts that every request for the value of this secret fails with an error without details.
+    /// Asserts that every request for the value of this secret fails with an internal error (500)
+    /// without details.
     async fn is_broken(&self, project: &str, environment: &str, key: &str) {
         for reply in self.values(project, environment, key).await {
             assert_internal(&reply);
         }
     }
 
-    /// Asserts that every request for the value of this secret succeeds.
+    /// Asserts that every request for the value of this secret returns the right value.
     async fn is_whole(&self, environment: &str, key: &str) {
         let value = format!("kvc_{environment}_{key}");
         for reply in self.values(&self.project, environment, key).await {

@@ -1,9 +1,10 @@
-//! Paths and queries in request lines: ambiguous forms are refused.
+//! Tests of paths and queries in request lines: the server refuses forms that programs could
+//! interpret differently.
 
 use secrets_tests::{App, Reply, on_every_store, paths};
 use serde_json::json;
 
-/// Requests a path without any normalization.
+/// Sends a GET request with exactly this path, which an HTTP client would normalize.
 async fn ask(app: &App, credential: &str, target: &str) -> Reply {
     let request = format!(
         "GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer {credential}\r\n\r\n"

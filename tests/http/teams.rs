@@ -1,4 +1,4 @@
-//! `/api/v1/teams`.
+//! Tests of the endpoints below `/api/v1/teams`.
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;

@@ -7,7 +7,7 @@ mod substitution;
 use secrets_tests::{App, Client, Dump, Person, Reply, paths, postgresql};
 use serde_json::{Value, json};
 
-/// The calling team, and the team whose data must stay invisible.
+/// Two teams: `ann` sends all requests, and the data of `bea` must stay invisible to `ann`.
 struct Twins {
     ann: Tenant,
     bea: Tenant,
@@ -16,7 +16,7 @@ struct Twins {
 /// Team with one project.
 struct Tenant {
     person: Person,
-    /// Service token for everything in the team.
+    /// Client with a service token that can read and write all projects of the team.
     machine: Client,
     token: String,
     token_id: String,
@@ -24,9 +24,9 @@ struct Tenant {
     project: String,
     project_id: String,
     slug: String,
-    /// Environments by name: `development`, `staging`, `production`, `preview`.
+    /// Name and ID of each environment: `development`, `staging`, `production`, `preview`.
     environments: Vec<(String, String)>,
-    /// Other texts that only this team has.
+    /// IDs, values and descriptions that only this team has.
     others: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ struct Tenant {
 /// chance.
 const BEA: &str = "beatrix-of-the-other-team";
 
-/// Key and environment that only the other team has.
+/// Secret key, and name of an environment, that only the other team has.
 const HERS: (&str, &str) = ("BEATRIX_ONLY", "beatrix-only");
 
 impl Twins {
@@ -50,7 +50,7 @@ impl Twins {
         Self { ann, bea }
     }
 
-    /// Dumps all data of the other team.
+    /// Returns a dump of all stored data of the team `bea`.
     async fn hers(app: &App) -> Dump {
         Dump::of(app.store.as_ref(), &[BEA]).await
     }
@@ -70,7 +70,8 @@ impl Twins {
 }
 
 impl Tenant {
-    /// Creates a team. All teams are the same, except for values and descriptions.
+    /// Creates a team with a project. All teams have the same names and structure; `mark` makes the
+    /// values and descriptions different.
     async fn build(app: &App, name: &str, mark: &str) -> Self {
         let person = app.person(name).await;
         let project = person.project("Billing").await;
@@ -114,7 +115,8 @@ impl Tenant {
         known.map(|(_, id)| id.as_str()).unwrap()
     }
 
-    /// Returns texts that identify the team: all IDs, and its own names and values.
+    /// Returns the texts that must not appear in responses to the other team: all IDs, and the
+    /// names and values that only this team has.
     fn traces(&self) -> Vec<String> {
         let ids = [&self.person.id, &self.person.team, &self.project_id, &self.token_id];
         let ids = ids.into_iter().chain(self.environments.iter().map(|(_, id)| id));

@@ -1,5 +1,5 @@
-//! Sign-ins with tokens without an e-mail address: the service requests the address from the
-//! identity provider.
+//! Tests of sign-ins with identity tokens without an e-mail address: the service requests the
+//! address from the userinfo endpoint of the identity provider.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! `/api/v1/auth/sync` and `/api/v1/users/me`: signing in, and reading the caller's own
+//! Tests of `/api/v1/auth/sync` and `/api/v1/users/me`: signing in, and reading the caller's own
 //! profile.
 
 use chrono::TimeDelta;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const SYNC: &str = "/api/v1/auth/sync";
 const ME: &str = "/api/v1/users/me";
 
-/// Creates a client whose token has exactly these claims.
+/// Creates a client whose identity token has this subject and the claims in `profile`.
 fn client_with(app: &App, subject: &str, profile: &Value) -> Client {
     let mut claims = json!({ "iss": DEV_ISSUER, "aud": DEV_AUDIENCE, "sub": subject });
     claims["exp"] = json!(app.clock.now().timestamp() + 600);

@@ -1,4 +1,4 @@
-//! Watching an environment.
+//! Tests of the event stream of changes to an environment (watch).
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use secrets_core::model::Role;
 use secrets_tests::{App, Client, Kind, Person, Watch, on_every_store, paths};
 use serde_json::json;
 
-/// Seconds to wait for an event: the store is polled every two seconds.
+/// Maximum time to wait for an event, in seconds. The server polls the store every two seconds.
 const SOON: u64 = 6;
 
 async fn begin(client: &Client, path: &str) -> (Watch, String) {
@@ -277,7 +277,8 @@ async fn a_team_has_a_quarter_of_the_watches() {
     }
 }
 
-/// Begins 25 watches of a new team, by five service tokens. Returns the team's owner and the path.
+/// Creates a team with five service tokens, and opens five event streams of an environment with
+/// each token. Returns the team's owner, the path of the event stream, and the 25 streams.
 async fn watches_of_a_team(app: &App, name: &str) -> (Person, String, Vec<(Watch, String)>) {
     let owner = app.person(name).await;
     let path = paths::watch(&owner.project("Web").await, "staging");

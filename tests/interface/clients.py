@@ -1,5 +1,5 @@
-"""Generates a Python and a TypeScript client from an OpenAPI document, checks the types of all their modules
-strictly, and calls ten operations through each client.
+"""Generates a Python and a TypeScript client from an OpenAPI document, checks all their modules
+with a strict type checker, and calls ten operations through each client.
 """
 
 import json
@@ -29,7 +29,9 @@ disable_error_code = name-defined
 
 
 def check(service, credential, folder):
-    """Returns the number of called operations, and a text for each client that failed."""
+    """Generates both clients from the document of a service, and calls the operations through them.
+    Returns the number of called operations, and an error text for each client that failed.
+    """
     called, failures = 0, []
     for name, build in [("python", python), ("typescript", typescript)]:
         place = folder / name
@@ -48,7 +50,8 @@ def check(service, credential, folder):
 
 
 def run(command, folder):
-    """Runs a command and returns its output, which is printed if the command fails."""
+    """Runs a command in a folder, and returns its output. Raises `CalledProcessError` with the
+    output if the command fails."""
     environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
     result = subprocess.run(
         [str(part) for part in command], cwd=folder, env=environment, text=True, check=True,
@@ -58,7 +61,8 @@ def run(command, folder):
 
 
 def python(folder):
-    """Generates the Python client. Returns the command that calls the operations."""
+    """Generates the Python client and checks its types. Returns the command that calls ten
+    operations through the client."""
     (folder / "config.yaml").write_text(
         "project_name_override: secrets-client\npackage_name_override: secrets_client\n")
     output = run(
@@ -79,7 +83,8 @@ def python(folder):
 
 
 def typescript(folder):
-    """Generates the types of the TypeScript client. Returns the command that calls the operations."""
+    """Generates the types of the TypeScript client and compiles it. Returns the command that calls
+    ten operations through the client."""
     (folder / "node_modules").symlink_to(NODE_MODULES)
     (folder / "package.json").write_text('{ "type": "module" }')
     tools = NODE_MODULES / ".bin"

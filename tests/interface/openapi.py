@@ -7,7 +7,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 
 def check(document, envelope):
-    """Returns the number of valid examples, and a line for each mistake in the document."""
+    """Checks an OpenAPI document. Returns the number of examples that match their schema, and an
+    error text for each mistake."""
     errors = [f"reference without a target: {reference}" for reference in dangling(document)]
     if errors:
         return 0, errors
@@ -23,7 +24,7 @@ def check(document, envelope):
 
 
 def dangling(document):
-    """Yields the references that have no target in the document."""
+    """Yields each reference (`$ref`) whose target does not exist in the document."""
     for reference in references(document):
         target = {"#": document}
         for name in reference.split("/"):
@@ -33,7 +34,7 @@ def dangling(document):
 
 
 def references(part):
-    """Yields the references in a part of the document."""
+    """Yields all references (`$ref`) in a part of the document."""
     if isinstance(part, dict):
         if isinstance(part.get("$ref"), str):
             yield part["$ref"]
@@ -44,7 +45,7 @@ def references(part):
 
 
 def differences(document, schema, value):
-    """Yields a line for each rule of a schema that a value breaks."""
+    """Yields an error text for each rule of a schema that a value breaks."""
     # References are resolved in the document.
     whole = {"components": document["components"], **schema}
     for error in Draft202012Validator(whole, format_checker=FormatChecker()).iter_errors(value):
@@ -52,8 +53,9 @@ def differences(document, schema, value):
 
 
 def check_response(document, method, path, status, body):
-    """Returns the operation of a response, and a line for each difference between the body and its
-    schema. The body is `None` if the response has no body.
+    """Compares a response of the server with the document. Returns the method and path template of
+    the operation, and an error text for each difference. `body` is `None` if the response has no
+    body.
     """
     template = find_path(document, path)
     operation = f"{method} {template}"
@@ -67,7 +69,8 @@ def check_response(document, method, path, status, body):
 
 
 def find_path(document, path):
-    """Returns the path template of a path. A template with fewer parameters precedes the others."""
+    """Returns the path template in the document that matches a path. If several match, returns the
+    template with the fewest parameters."""
     templates = sorted(document["paths"], key=lambda template: template.count("{"))
     for template in templates:
         if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), path):
@@ -76,7 +79,8 @@ def find_path(document, path):
 
 
 def examples(document):
-    """Yields place, schema and value of each example in bodies, parameters and schemas."""
+    """Yields each example in the document: a text that says where it is, its schema, and its
+    value."""
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             place = f"{method.upper()} {path}"
@@ -93,7 +97,8 @@ def examples(document):
 
 
 def in_schema(place, schema):
-    """Yields the examples in a schema and in its parts."""
+    """Yields the examples in a schema and in its parts: the place, the schema, and the value of
+    each."""
     if isinstance(schema, dict):
         if "example" in schema:
             yield place, schema, schema["example"]

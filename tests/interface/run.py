@@ -1,8 +1,8 @@
-"""Tests the OpenAPI document of each envelope, the clients generated from each document, and the
-server against its document, for each kind of caller.
+"""Tests the OpenAPI document of each envelope (response format, `SECRETS_ENVELOPE`), clients
+generated from each document, and the responses of the server to each kind of caller.
 
-Usage: run.py PROGRAM LOG FOLDER. The logs are LOG with the name of the test added, and the reports are
-left in the folder.
+Usage: run.py PROGRAM LOG FOLDER. The name of each log file is LOG with the name of the test added.
+The reports of the tests are written to FOLDER.
 """
 
 import json
@@ -62,7 +62,8 @@ CALLERS = {
 
 
 def settings(world, credential):
-    """Settings of this project, with the dictionaries of names in this world."""
+    """Returns the configuration of Schemathesis: the settings in schemathesis.toml, the values for
+    path parameters, and the credential."""
     text = CONFIG.read_text()
     for name, values in world.names.items():
         text += f"\n[dictionaries.{name}]\nvalues = {json.dumps(values)}\n"
@@ -73,7 +74,7 @@ def settings(world, credential):
 
 def test_document(program, log, folder, envelope):
     """Tests the document of an envelope, and the clients generated from the document. Returns the
-    number of passed cases, and a text for each failure.
+    number of passed checks, and an error text for each failed check.
     """
     with Service(program, log.with_suffix(f".{envelope}.log"), envelope) as service:
         passed, failures = openapi.check(service.document, envelope)
@@ -83,8 +84,9 @@ def test_document(program, log, folder, envelope):
 
 
 def test_caller(program, log, folder, name):
-    """Runs Schemathesis as one kind of caller. Returns the number of passed and failed cases, the output,
-    and, for the envelope `both`, the operations that were called with success.
+    """Tests the server with Schemathesis, as one kind of caller. Returns the numbers of passed and
+    failed cases, the output, and for the envelope `both` the operations that had a successful
+    response.
     """
     envelope, credential_of, options = CALLERS[name]
     # Schemathesis stores its findings in the working folder.
@@ -113,7 +115,7 @@ def test_caller(program, log, folder, name):
 
 
 def succeeded(report):
-    """Operations in a report that had a successful response."""
+    """Returns the operations in a Schemathesis report that had a successful response."""
     operations = set()
     with open(report) as lines:
         for line in lines:
@@ -126,13 +128,14 @@ def succeeded(report):
 
 
 def seed():
-    """Seed of the run: always the same seed, so that a run does not fail by chance."""
+    """Returns the options that set the random seed of Schemathesis. The default is always the same
+    seed, so that a run does not fail by chance."""
     return ["--seed", os.environ.get("SECRETS_TEST_SEED", "1")]
 
 
 def counts(result):
-    """Number of passed and failed cases in the summary. A failure without a summary counts as one
-    failed case."""
+    """Returns the numbers of passed and failed cases in the summary that Schemathesis prints. A
+    failed run without a summary counts as one failed case."""
     made = re.search(r"^  (\d+) generated", result.stdout, re.MULTILINE)
     found = re.search(r"^  \d+ generated, (\d+) found ", result.stdout, re.MULTILINE)
     made, failed = int(made[1]) if made else 0, int(found[1]) if found else 0

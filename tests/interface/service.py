@@ -1,4 +1,4 @@
-"""The server under test, as a child process, and its users."""
+"""Server that the tests call, as a child process, and its users."""
 
 import json
 import socket
@@ -19,7 +19,7 @@ GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 
 
 class Service(Program):
-    """Service with a store in memory, and its OpenAPI document."""
+    """Server process with a store in memory, and its OpenAPI document."""
 
     def __init__(self, program, log, envelope):
         super().__init__(program, log, SECRETS_ENVELOPE=envelope)
@@ -30,7 +30,8 @@ class Service(Program):
             self.document = json.load(answer)
 
     def call(self, method, path, credential=None, body=None):
-        """Sends a request that must succeed, compares the response with the document, and returns it."""
+        """Sends a request that must succeed, compares the response with the document, and returns
+        the parsed body."""
         headers = {"Content-Type": "application/json"}
         if credential:
             headers["Authorization"] = f"Bearer {credential}"
@@ -47,7 +48,8 @@ class Service(Program):
 
 
 class Database:
-    """Target of rotations: a fake PostgreSQL server that refuses TLS, so that attempts fail at once."""
+    """Fake PostgreSQL server for rotations. It refuses TLS, so that every rotation fails
+    immediately."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -68,7 +70,8 @@ class Database:
 
 
 class World:
-    """User with several objects of each kind, and the values for the parameters in paths."""
+    """User with several objects of each kind. `names` has the values that Schemathesis uses for
+    path parameters."""
 
     def __init__(self, service, name):
         self.service, self.name, self.person = service, name, jwt(name)
@@ -103,7 +106,7 @@ class World:
         self._call_others()
 
     def _call_others(self):
-        """Calls operations to which Schemathesis sends no request that succeeds."""
+        """Calls operations for which Schemathesis generates no request that succeeds."""
         self.session()
         self.call("GET", "/api/v1/account/data-export")
         environment = f"/api/v1/projects/{self.project}/environments/production"
@@ -174,7 +177,7 @@ class World:
         return self.service.call(method, path, self.person, body)
 
     def session(self):
-        """Credential of a command line session that the user has approved."""
+        """Creates a command-line session that the user has approved, and returns its credential."""
         login = self._login()
         self.call("POST", "/api/v1/auth/cli/approve", {"user_code": login["user_code"]})
         poll = {"grant_type": GRANT, "device_code": login["device_code"], "client_id": "cli"}

@@ -1,4 +1,4 @@
-//! Target databases of the rotation function, and witnesses that inspect them.
+//! Databases whose users the rotation function changes, and access to them for checks.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use serde_json::json;
 
 const REGION: &str = "eu-central-1";
 
-/// Witness that inspects a database through a function of the endpoint.
+/// Inspects a database through the function `looks` of the endpoint.
 pub(crate) struct Looking {
     invoker: AwsInvoker,
     target: Target,
@@ -24,7 +24,7 @@ pub(crate) struct Looking {
 pub(crate) enum Kind {
     Postgres,
     MariaDb,
-    /// MySQL, if the test runner could get it.
+    /// MySQL; optional, because it is not available on every machine.
     MySql,
 }
 
@@ -51,8 +51,8 @@ impl Kind {
     }
 }
 
-/// Creates a database for a test, with the tables that the rules of rotators need. It is not
-/// deleted, since the servers exist for one run only.
+/// Creates a database for a test, with the tables that the shared tests of rotators need. The
+/// database is not deleted, because the test runner deletes the servers after the run.
 pub(crate) async fn database(endpoint: &LambdaEndpoint, kind: Kind) -> Target {
     let server = server(kind);
     // The name has characters that are special in the patterns of grants.
@@ -70,7 +70,7 @@ pub(crate) async fn database(endpoint: &LambdaEndpoint, kind: Kind) -> Target {
     target
 }
 
-/// Creates a witness for a database.
+/// Creates a witness, with which the shared tests inspect this database.
 pub(crate) fn witness(endpoint: &LambdaEndpoint, target: &Target) -> Looking {
     Looking { invoker: AwsInvoker::at(endpoint.url.clone()), target: target.clone() }
 }
@@ -115,7 +115,8 @@ impl Witness for Looking {
     }
 }
 
-/// Server that the test runner started, with the administrator's default database.
+/// Returns the database server of this kind that the test runner started, with the administrator
+/// and the default database.
 pub(crate) fn server(kind: Kind) -> Target {
     let url = variable(kind.variable()).unwrap_or_else(|| {
         panic!("{} is not set: use ./tests/run, which starts the server", kind.variable())
@@ -140,7 +141,8 @@ pub(crate) fn server(kind: Kind) -> Target {
     }
 }
 
-/// Proxy settings for a function with this name.
+/// Returns the settings of a rotation through the Lambda function with this name and this shared
+/// secret.
 pub(crate) fn proxy(function: &str, secret: &str) -> Proxy {
     let lambda_arn = format!("arn:aws:lambda:{REGION}:123456789012:function:{function}");
     let secret = Plaintext::new(secret.to_owned()).unwrap();

@@ -1,9 +1,10 @@
-"""The part of the AWS Lambda Invoke API that a client needs, for `examples/rotation-proxy`.
+"""Test server with the AWS Lambda Invoke API, which calls the function in
+`examples/rotation-proxy`.
 
 Usage: endpoint.py; the shared secret is in SHARED_SECRET, as in the function's configuration.
 Prints `listening on http://ADDRESS`, and ends when its standard input is closed, so that it ends
-with the test. The function `rotate` is the real function; the others fail in ways that their names
-describe.
+with the test. The function `rotate` is the real function. The other functions, such as `repeats`,
+respond wrongly as their names describe.
 """
 
 import json
@@ -37,7 +38,8 @@ def rotate(event):
 
 
 def late(event):
-    """Sets a password only two seconds after the call, even if the caller is gone."""
+    """Runs the real function. Waits two seconds before it changes a user, even if the caller has
+    closed the connection in the meantime."""
     if event["step"] == "apply":
         print("late apply", flush=True)
         time.sleep(2)
@@ -45,12 +47,12 @@ def late(event):
 
 
 def repeats(_event):
-    """Replays the last response of the real function."""
+    """Returns the last response of the real function again, which answers an earlier request."""
     return answers[-1]
 
 
 def agrees(event):
-    """Reports success, with a response signed by another secret."""
+    """Reports success, but signs the response with a wrong secret."""
     secret = lambda_function.key_id(b"kvc_another_secret").encode()
     return lambda_function.seal_answer(event, secret, "ok", {})
 
@@ -60,8 +62,8 @@ def breaks(_event):
 
 
 def looks(event):
-    """Runs SQL statements as a user, so that tests can inspect the database. This is not a rotation
-    function."""
+    """Runs SQL statements as a database user, so that tests can inspect the database. Unlike the
+    other functions, it is not called by the service."""
     kinds = {"postgresql": lambda_function.Postgres, "mysql": lambda_function.Mysql}
     target = kinds[event["connection"]["integration"]](event["connection"])
     try:

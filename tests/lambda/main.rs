@@ -1,4 +1,4 @@
-//! Tests of rotation through an AWS Lambda function: the published function, behind an endpoint
+//! Tests of rotations through an AWS Lambda function, with the published function, a test server
 //! with the API of AWS, and real databases.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 

@@ -1,5 +1,5 @@
-//! Tests of backups of a running database, of the database file after a stop, and of commands that
-//! change nothing.
+//! Tests of the commands that back up a database in use and restore a backup, of the database file
+//! after the service was stopped, and of commands that must not create a database.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::program::{Ended, Program, folder, jwt, root_key};
 
-/// Number of backups taken of a running service.
+/// Number of backups that the test takes while the service is running.
 const ROUNDS: u64 = 8;
 
 fn with_database(name: &str, arguments: &[&str], database: &Path) -> Program {
@@ -26,7 +26,7 @@ fn verified(name: &str, database: &Path) -> Ended {
         .run()
 }
 
-/// Returns the value of the secret `KEY` in a service over this database.
+/// Starts the server with this database, and returns the secret `KEY` as the API shows it.
 async fn value_in(name: &str, database: &Path, project: &str) -> serde_json::Value {
     let mut program = Program::serve(name, database).start();
     let alice = program.bearer(&jwt("alice"));

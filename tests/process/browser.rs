@@ -1,4 +1,4 @@
-//! Signing in with a browser and a real OpenID provider.
+//! Tests of signing in with a browser and a real OpenID provider.
 
 use std::io::{BufRead as _, BufReader};
 
@@ -10,7 +10,8 @@ use crate::provider::{Provider, free_port};
 
 const AUDIENCE: &str = "https://secrets.test";
 
-/// Address of a service, which is known before the service starts.
+/// Address of the service. It is chosen before the service starts, because the provider must know
+/// the address too.
 struct Site {
     port: u16,
 }
@@ -28,7 +29,8 @@ impl Site {
         Provider::for_browsers(&format!("http://{}/sign-in/callback", self.host()), auth_method)
     }
 
-    /// Creates a command that starts the service as a client of the provider.
+    /// Creates a command that starts the service as this client of the provider, given by its
+    /// client ID.
     fn program(&self, name: &str, provider: &Provider, client: &str) -> Program {
         Program::serve(name, &folder(name).join("secrets.db"))
             .without("SECRETS_JWT_HS256_SECRET")
@@ -50,7 +52,8 @@ impl Site {
     }
 }
 
-/// Signs in, and returns the user. Uses a device login that the browser approves.
+/// Signs in a browser, and returns the user. To read the user, starts a device login that the
+/// browser approves.
 async fn sign_in(program: &Running, browser: &mut Browser, provider: &Provider) -> Value {
     let sent = browser.open("/sign-in?return_to=/projects").await;
     let back = provider.sign_in(sent.is(303).header("location").unwrap()).await;
@@ -159,7 +162,7 @@ fn a_client_id_without_its_other_settings_is_refused() {
     }
 }
 
-/// Reads the first link that `dev` prints, as host and path.
+/// Reads the first sign-in link in the output of the command `dev`. Returns its host and its path.
 fn link(lines: impl Iterator<Item = std::io::Result<String>>) -> (String, String) {
     let mut lines = lines.map_while(Result::ok);
     let line = lines.find(|line| line.contains("/sign-in/dev?code=")).unwrap();

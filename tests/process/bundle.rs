@@ -20,7 +20,8 @@ use crate::program::{Ended, Program, folder, jwt};
 
 const PASSPHRASE: &str = "kvc_correct horse";
 
-/// Creates a bundle of two secrets for these recipients, and stops the server.
+/// Starts a server, creates a bundle of two secrets for these recipients, writes it to the file
+/// `along.scb`, and stops the server.
 async fn made(name: &str, recipients: Value) -> Value {
     let database = folder(name).join("secrets.db");
     let mut program = Program::serve(name, &database).start();
@@ -44,8 +45,7 @@ fn open(name: &str, folder: &Path, arguments: &[&str]) -> Ended {
     Program::new(name, &arguments).run()
 }
 
-/// Writes a text to a file and returns the file's path as an argument. The text is a key or a
-/// passphrase, not a stored secret.
+/// Writes a bundle key or a passphrase to a file, and returns the path of the file.
 fn kept(folder: &Path, text: &str) -> String {
     let path = folder.join("unlock");
     fs::write(&path, text).unwrap();
@@ -144,7 +144,8 @@ fn keys_and_passphrases_are_no_arguments() {
     }
 }
 
-/// Writes a bundle of at least this many bytes.
+/// Writes a bundle of at least this many bytes to the file `along.scb`. Returns the key that opens
+/// it, and the total size of its values.
 fn large(folder: &Path, bytes: usize) -> Unlocked {
     let (key, signing) = (BundleKey::generate(), SigningKey::generate());
     let now = SystemClock.now();
@@ -172,7 +173,8 @@ struct Unlocked {
     values: usize,
 }
 
-/// Measures the peak memory in KiB of the program while it prints a bundle of this size.
+/// Returns the peak memory of the program in KiB while it prints the secrets in a bundle of this
+/// size.
 fn peak(name: &str, bytes: usize) -> u64 {
     let folder = folder(name);
     let Unlocked { key, values } = large(&folder, bytes);
@@ -198,7 +200,7 @@ fn a_bundle_of_8_mib_opens_in_bounded_memory() {
     assert!(much < little + 4 * 1_024, "{much} KiB, and {little} KiB for 1 MiB");
 }
 
-/// Returns the path of a folder created by [`folder`].
+/// Returns the path of the folder that [`folder`] creates for this name, without creating it.
 fn target(name: &str) -> std::path::PathBuf {
     let test = std::env::current_exe().unwrap();
     test.ancestors().nth(3).unwrap().join("test/data").join(name)

@@ -1,5 +1,6 @@
-//! Tests with a database that freezes or stops responding, and with a node that stalls in a
-//! transaction: other requests continue, and the service recovers without a restart.
+//! Tests with a database that freezes or stops responding, and with a server process that is
+//! stopped within a transaction. Other requests continue, and the service recovers without a
+//! restart.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use crate::program::{Program, Running};
 use crate::rotations::world::until;
 
-/// Number of clients that write and read at the same time.
+/// Number of concurrent clients, each of which alternately writes and reads.
 const CLIENTS: usize = 12;
 
 fn node(name: &str, url: &str) -> Program {
@@ -36,15 +37,17 @@ struct Proxy(Arc<State>);
 
 #[derive(Default)]
 struct State {
-    /// Number below which connections forward nothing.
+    /// Connections with a number below this forward nothing. Connections are numbered in the order
+    /// in which they open.
     silent_below: AtomicU64,
     connections: AtomicU64,
-    /// True if new connections forward nothing either.
+    /// True if no connection forwards anything, not even a new one.
     is_frozen: AtomicBool,
 }
 
 impl Proxy {
-    /// Starts a proxy. Returns the proxy and the URL of the database through the proxy.
+    /// Starts a proxy in front of the database at this URL. Returns the proxy, and the URL that
+    /// reaches the database through the proxy.
     async fn start(url: &str) -> (Self, String) {
         let (front, behind) = url.rsplit_once('@').unwrap();
         let (target, database) = behind.split_once('/').unwrap();
@@ -97,12 +100,14 @@ impl Proxy {
     }
 }
 
-/// Sends a request with a time limit. Returns the status, or `None` if there was no response.
+/// Waits for the status of a request, for at most this time. Returns `None` if there was no
+/// response.
 async fn within(limit: Duration, request: impl Future<Output = u16>) -> Option<u16> {
     timeout(limit, request).await.ok()
 }
 
-/// Creates a project of a person with the secret `KEY`. Returns the paths of both.
+/// Creates a project with the secret `KEY`. Returns the path of the project and the path of the
+/// secret.
 async fn prepared(alice: &Person) -> (String, String) {
     let project = alice.project("Web API").await;
     alice.secret(&project, "development", "KEY", "kvc_first").await;
@@ -110,7 +115,8 @@ async fn prepared(alice: &Person) -> (String, String) {
     (project, key)
 }
 
-/// Starts clients that write and read at the same time, until the result is dropped.
+/// Starts clients that concurrently write and read the same secret in a loop, until the returned
+/// value is dropped.
 fn load(alice: &Client, key: &str) -> JoinSet<()> {
     let mut load = JoinSet::new();
     for client in 0..CLIENTS {
@@ -126,7 +132,8 @@ fn load(alice: &Client, key: &str) -> JoinSet<()> {
     load
 }
 
-/// Stops a program at random moments until it holds the lock of an environment's row.
+/// Stops the program with SIGSTOP while it holds the lock on a row of an environment. If the
+/// program holds no such lock when it is stopped, lets it continue and tries again.
 async fn stop_in_a_transaction(program: &Running, watcher: &mut PgConnection) {
     for _ in 0..200 {
         sleep(Duration::from_millis(20)).await;

@@ -98,7 +98,7 @@ async fn an_entry_of_the_log_that_was_changed_is_found() {
     assert!(ended.stdout.contains("broken at position 3"), "{}", ended.stdout);
 }
 
-/// Runs `doctor sizes` while the service is running.
+/// Runs the command `doctor sizes` on a database, while the service is running.
 fn sizes(name: &str, database: &str, arguments: &[&str]) -> Ended {
     let arguments = [&["doctor", "sizes"], arguments].concat();
     Program::new(name, &arguments).with("SECRETS_DATABASE_URL", database).run()

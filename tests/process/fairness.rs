@@ -1,4 +1,5 @@
-//! Tests with an account that uses all of its limits: the service still responds to other accounts.
+//! Tests with an account that causes as much load as its limits allow: the service still responds
+//! to other accounts.
 
 use std::io::{Write as _, stderr};
 use std::time::Instant;
@@ -13,8 +14,8 @@ use tokio::task::JoinSet;
 use crate::program::{Program, Running, folder, jwt};
 use crate::rotations::world::until;
 
-/// Signs a person in and creates a project with a secret. Returns the project and the secret's
-/// path.
+/// Signs in a person and creates a project with a secret. Returns the person, the path of the
+/// project and the path of the secret.
 async fn tenant(program: &Running, name: &str) -> (Person, String, String) {
     let client = program.bearer(&jwt(name));
     let user = client.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
@@ -25,7 +26,8 @@ async fn tenant(program: &Running, name: &str) -> (Person, String, String) {
     (person, project, key)
 }
 
-/// Returns an import of a hundred secrets of this size.
+/// Returns a request body that imports a hundred secrets. The keys begin with `prefix`, and each
+/// value has `size` bytes.
 fn import(prefix: &str, size: usize) -> Value {
     let value = "x".repeat(size);
     let secrets =
@@ -64,7 +66,7 @@ async fn unread_exports_do_not_delay_other_accounts() {
     until("the memory is released", async || alice.get(&export).await.status == 200).await;
 }
 
-/// Runs imports with many tokens of one account, while another account reads.
+/// Sends imports with twenty tokens of one account, while another account reads a secret.
 async fn reads_beside_imports(program: Running) {
     let (alice, project, _) = tenant(&program, "alice").await;
     let (bob, _, key) = tenant(&program, "bob").await;

@@ -1,4 +1,4 @@
-//! Replacement of encryption keys.
+//! Tests of replacing the root key and the project keys.
 
 use std::fs;
 use std::path::Path;
@@ -14,11 +14,12 @@ use uuid::Uuid;
 
 use crate::program::{Ended, Program, folder, jwt, log_path, root_key};
 
-/// Bytes that the root key consists of: before the replacement, and after the replacement.
+/// Value of each byte of the root key: before the replacement (`OLD`), and after it (`NEW`).
 const OLD: u8 = 7;
 const NEW: u8 = 8;
 
-/// Creates a command, such as `keys rotate-root`, with these root keys.
+/// Creates a command of the program, such as `keys rotate-root`. `keys` are the current root key
+/// and, if any, the previous one.
 fn keyed(name: &str, arguments: &[&str], url: &str, keys: (u8, Option<u8>)) -> Program {
     with_keys(Program::new(name, arguments).with("SECRETS_DATABASE_URL", url), keys)
 }
@@ -40,7 +41,8 @@ fn rotate_root(name: &str, url: &str, keys: (u8, Option<u8>)) -> Ended {
     keyed(name, &["keys", "rotate-root"], url, keys).run()
 }
 
-/// Asserts that a service over this database starts with these root keys, and reads the secret.
+/// Asserts that a service with this database starts with these root keys, and can read the secret
+/// `KEY`.
 async fn assert_reads(name: &str, url: &str, keys: (u8, Option<u8>), project: &str) {
     let mut program = serve(name, url, keys).start();
     assert_value(&program.bearer(&jwt("alice")), project).await;
@@ -52,7 +54,7 @@ async fn assert_value(alice: &Client, project: &str) {
     assert_eq!(secret["secret"]["value"], "kvc_0");
 }
 
-/// Asserts that a service over this database does not start with these root keys.
+/// Asserts that a service with this database does not start with these root keys.
 fn assert_refused(name: &str, url: &str, keys: (u8, Option<u8>)) {
     let ended = serve(name, url, keys).run();
     assert_eq!(ended.code, Some(77), "{}", ended.stderr);
@@ -142,8 +144,8 @@ async fn nodes_go_on_while_the_root_key_is_replaced() {
     drop((first, second));
 }
 
-/// Returns the number of values and previous values that are encrypted with a version of the
-/// project's key.
+/// Returns the number of values and previous values in a project that are encrypted with this
+/// version of the project key.
 async fn records(url: &str, project: &str, version: u32) -> usize {
     let store = store::open_shared(&url.parse().unwrap()).await.unwrap();
     let mut reads = store.read().await.unwrap();
@@ -156,7 +158,8 @@ async fn records(url: &str, project: &str, version: u32) -> usize {
     number
 }
 
-/// Waits until the program has stopped at this failpoint.
+/// Waits until the program has stopped at this failpoint (a place in the code at which it stops on
+/// request).
 async fn stopped_at(name: &str, failpoint: &str) {
     let line = format!("failpoint {failpoint}");
     while !fs::read_to_string(log_path(name)).is_ok_and(|log| log.lines().any(|it| it == line)) {
@@ -164,10 +167,11 @@ async fn stopped_at(name: &str, failpoint: &str) {
     }
 }
 
-/// Number of values and previous values of the secrets.
+/// Number of values and previous values that the test stores.
 const RECORDS: usize = 6;
 
-/// Requests new project keys while the service runs, kills it at this step, and starts it again.
+/// Requests the replacement of the project keys, and kills the service at this failpoint of the
+/// replacement. Starts the service again, which must complete the replacement.
 async fn killed_at(failpoint: &str, url: &str) {
     let name = format!("keys_{failpoint}");
     let _ = fs::remove_file(log_path(&name));
@@ -205,7 +209,7 @@ async fn killed_at(failpoint: &str, url: &str) {
     assert_eq!(verified.code, Some(0), "{}{}", verified.stdout, verified.stderr);
 }
 
-/// Failpoints in the replacement of project keys.
+/// Failpoints in the replacement of project keys, at which the test kills the service.
 const STEPS: [&str; 3] = ["after-key", "in-key-batch", "after-key-batch"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,4 @@
-//! Tests of `kill -9` during writes.
+//! Tests of killing the service (`kill -9`) while clients write.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -13,7 +13,8 @@ use crate::program::{Program, folder, jwt};
 const ROUNDS: u32 = 20;
 const WRITERS: u32 = 8;
 
-/// Last acknowledged version and last sent version of each secret key.
+/// For each secret key, the last version that the service acknowledged, and the last version that a
+/// client sent.
 #[derive(Default)]
 struct Journal {
     acknowledged: BTreeMap<String, u32>,
@@ -75,7 +76,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes one version of a key after another until the server is killed.
+    /// Writes new versions of a secret, one after another, until the server is killed.
     async fn write(self, key: String) {
         while !self.stop.load(Ordering::Relaxed) {
             let next = {
@@ -99,8 +100,8 @@ impl Writer {
     }
 }
 
-/// Asserts that each key has the last acknowledged version or the pending version, with the
-/// complete value of that version.
+/// Asserts that the service has each secret in the last acknowledged version, or in the version
+/// that was sent but not acknowledged, with the complete value of this version.
 async fn compare(client: &Client, secrets: &str, journal: &Mutex<Journal>) {
     let stored = client.get(&format!("{secrets}/export")).await.is(200).json();
     let stored: BTreeMap<_, _> = stored["secrets"]

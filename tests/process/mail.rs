@@ -1,4 +1,4 @@
-//! Invitations sent to a real mail server.
+//! Tests of invitations that are sent to a real mail server.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,8 @@ async fn invite(alice: &Person, email: &str) {
     assert_eq!(place.get("accept_url"), None);
 }
 
-/// Decodes a quoted-printable message (RFC 2045).
+/// Decodes the quoted-printable encoding of a mail message (RFC 2045): joins lines, and decodes
+/// `=3D`.
 fn unfolded(message: &str) -> String {
     message.replace("=\r\n", "").replace("=3D", "=")
 }

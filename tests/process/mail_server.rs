@@ -1,4 +1,4 @@
-//! Mail server in a separate process.
+//! Test mail server in a separate process.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,9 @@ pub(crate) struct MailServer {
 }
 
 impl MailServer {
-    /// Starts the mail server, which stores accepted messages in the folder.
+    /// Starts the mail server (`smtp/server.py`), which writes accepted messages to the folder.
+    /// `refuse` is the number of recipients to refuse temporarily, or `for-good` to refuse all
+    /// permanently.
     pub(crate) fn start(port: u16, folder: &Path, refuse: &str) -> Self {
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("smtp/server.py");
         let mut child = Command::new("python3")
@@ -41,7 +43,8 @@ impl MailServer {
         files.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
     }
 
-    /// Waits until this number of messages was accepted.
+    /// Waits until the server has accepted this number of messages, for at most 40 seconds. Returns
+    /// the messages.
     pub(crate) async fn wait_for(&self, number: usize) -> Vec<String> {
         for _ in 0..400 {
             let messages = self.messages();

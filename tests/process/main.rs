@@ -1,4 +1,4 @@
-//! The server program: started, killed and started again.
+//! Tests of the server program as a separate process, which is started, killed and started again.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod backup;

@@ -10,8 +10,8 @@ use secrets_tests::targets;
 
 use crate::program::programs;
 
-/// User who runs the database servers of the tests, with a separate folder and copies of the
-/// programs.
+/// Operating system user without special rights: the user as whom the database servers of the tests
+/// run. The user has a folder, and copies of the programs to test.
 pub(crate) struct OrdinaryUser {
     user: u32,
     group: u32,
@@ -21,8 +21,8 @@ pub(crate) struct OrdinaryUser {
 }
 
 impl OrdinaryUser {
-    /// Creates the folder, next to the folders of the servers, because the user may be unable to
-    /// access the folder of the tests.
+    /// Creates the folder for the user and copies the programs. The folder is next to the folders
+    /// of the database servers, because the user may be unable to access the folder of the tests.
     pub(crate) fn new(name: &str) -> Self {
         let servers = targets::servers();
         let owner = fs::metadata(servers.join("postgres/data")).unwrap();
@@ -48,7 +48,7 @@ impl OrdinaryUser {
         }
     }
 
-    /// Returns the path of the server program.
+    /// Returns the path of the user's copy of the server program.
     pub(crate) fn program(&self) -> PathBuf {
         self.programs.join("secrets-http")
     }

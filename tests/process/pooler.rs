@@ -1,4 +1,5 @@
-//! PgBouncer between the program and PostgreSQL: refused at the start if it does not keep sessions.
+//! Tests with PgBouncer between the program and PostgreSQL. The program must refuse to start if
+//! PgBouncer does not keep the session of a connection (transaction pooling).
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, chown};

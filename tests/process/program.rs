@@ -1,4 +1,5 @@
-//! The server program as a child process, whose log is kept for the test runner to search.
+//! Server program as a child process. Its log is written to a file, which the test runner searches
+//! for secret values.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -14,30 +15,32 @@ use serde_json::json;
 
 use crate::ordinary_user::OrdinaryUser;
 
-/// Command to start the program.
+/// Command that starts the server program.
 pub(crate) struct Program {
     command: Command,
     name: String,
 }
 
-/// Running program.
+/// Running server program, killed when dropped.
 pub(crate) struct Running {
     child: Child,
     /// Address that the program listens on.
     pub(crate) address: SocketAddr,
 }
 
-/// Result of a program that ended by itself.
+/// Exit code and output of a program that has ended by itself.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-/// HMAC secret of the token issuer that the programs trust.
+/// HMAC secret that signs the identity tokens of the tests. The tested programs trust tokens signed
+/// with it.
 pub(crate) const ISSUER_SECRET: &str = "a secret of the test suite, of 32 bytes or more";
 
-/// Creates a folder in `target/test/data`, which the test runner searches for secret values.
+/// Creates an empty folder with this name in `target/test/data`, which the test runner searches for
+/// secret values.
 pub(crate) fn folder(name: &str) -> PathBuf {
     let folder = target().join("test/data").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -45,17 +48,18 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Returns a root key in the format of the configuration.
+/// Returns a root key, all of whose bytes have this value, in the format of the configuration.
 pub(crate) fn root_key(byte: u8) -> String {
     STANDARD.encode([byte; 32])
 }
 
-/// Creates a token of the symmetric issuer.
+/// Creates an identity token for the person with this name, from the issuer that the tested
+/// programs trust.
 pub(crate) fn jwt(name: &str) -> String {
     jwt_of("https://issuer.test", name)
 }
 
-/// Creates a token with another issuer and the same secret.
+/// Creates an identity token with this issuer, signed with [`ISSUER_SECRET`].
 pub(crate) fn jwt_of(issuer: &str, name: &str) -> String {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
     let claims = json!({
@@ -72,19 +76,20 @@ fn target() -> PathBuf {
     test.ancestors().nth(3).unwrap().to_owned()
 }
 
-/// Returns the folder of the programs that the test runner has built.
+/// Returns the folder that contains the programs built by the test runner.
 pub(crate) fn programs() -> PathBuf {
     target().join("debug")
 }
 
 impl Program {
-    /// Creates a command with these arguments, without the settings in the environment of this
-    /// process.
+    /// Creates a command that runs the program with these arguments and no environment variables.
+    /// `name` is the name of the log file.
     pub(crate) fn new(name: &str, arguments: &[&str]) -> Self {
         Self::of(Command::new(programs().join("secrets-http")), name, arguments)
     }
 
-    /// Creates a command that runs as an ordinary user.
+    /// Creates a command that runs the program as an ordinary user, with these arguments and no
+    /// environment variables.
     pub(crate) fn of_user(user: &OrdinaryUser, name: &str, arguments: &[&str]) -> Self {
         Self::of(user.command(user.program()), name, arguments)
     }
@@ -94,12 +99,12 @@ impl Program {
         Self { command, name: name.to_owned() }
     }
 
-    /// Creates a `serve` command with an SQLite file and the symmetric issuer.
+    /// Creates a `serve` command with all required settings and an SQLite database in this file.
     pub(crate) fn serve(name: &str, database: &Path) -> Self {
         Self::configured(name, "serve", database)
     }
 
-    /// Creates a command with all settings that `serve` needs.
+    /// Creates a command of the program, such as `serve`, with all settings that `serve` requires.
     pub(crate) fn configured(name: &str, command: &str, database: &Path) -> Self {
         Self::new(name, &[command])
             .with("SECRETS_LISTEN", "127.0.0.1:0")
@@ -144,7 +149,7 @@ impl Program {
         Running { child, address }
     }
 
-    /// Starts the program and returns its output as a stream; its log is not kept.
+    /// Starts the program and returns its standard output as a stream. Its log is discarded.
     pub(crate) fn pipe(mut self) -> (Child, ChildStdout) {
         let child = self.command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = child.spawn().unwrap();
@@ -152,7 +157,7 @@ impl Program {
         (child, printed)
     }
 
-    /// Runs the program to its end.
+    /// Runs the program until it ends, and returns its result.
     pub(crate) fn run(mut self) -> Ended {
         let output = self.command.output().unwrap();
         log_file(&self.name).write_all(&output.stderr).unwrap();
@@ -188,7 +193,8 @@ impl Running {
         self.child.wait().unwrap();
     }
 
-    /// Sends SIGTERM and returns the exit status, which must come within this time.
+    /// Sends SIGTERM and waits until the program has ended, for at most this time. Returns the exit
+    /// status.
     pub(crate) fn terminate(&mut self, patience: Duration) -> ExitStatus {
         let id = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &id]).status().unwrap();
@@ -210,12 +216,12 @@ impl Drop for Running {
     }
 }
 
-/// Returns the path of the log of a program.
+/// Returns the path of the log file with this name.
 pub(crate) fn log_path(name: &str) -> PathBuf {
     target().join("test/logs").join(format!("{name}.log"))
 }
 
-/// Opens the log of a program.
+/// Opens the log file with this name.
 pub(crate) fn log_file(name: &str) -> File {
     let path = log_path(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Real OpenID provider, from npm.
+//! Real OpenID provider: a package from npm, run as a child process.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::net::TcpListener;
@@ -12,23 +12,25 @@ use serde_json::Value;
 pub(crate) struct Provider {
     child: Child,
     port: u16,
-    /// Output of the provider. It must not be closed, because the provider ends if it cannot print.
+    /// Standard output of the provider. It must stay open, because the provider ends if it cannot
+    /// print.
     _printed: Lines<BufReader<ChildStdout>>,
 }
 
-/// Returns a port that was free a moment ago.
+/// Returns the number of a port that was free at the time of the call.
 pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 impl Provider {
-    /// Starts the provider with these keys; the first key signs.
+    /// Starts the provider on this port with signing keys of these names. It signs tokens with the
+    /// first key.
     pub(crate) fn start(port: u16, keys: &[&str]) -> Self {
         Self::start_with(port, keys, &[])
     }
 
-    /// Starts the provider with clients for browsers, which return to this URL. Confidential
-    /// clients authenticate with this method.
+    /// Starts the provider with OAuth clients for the sign-in of browsers. The provider redirects
+    /// browsers to `redirect_uri`; the client `confidential` authenticates with `auth_method`.
     pub(crate) fn for_browsers(redirect_uri: &str, auth_method: &str) -> Self {
         let variables = [("REDIRECT_URI", redirect_uri), ("AUTH_METHOD", auth_method)];
         Self::start_with(free_port(), &["1"], &variables)
@@ -54,8 +56,8 @@ impl Provider {
         Self { child, port, _printed: lines }
     }
 
-    /// Signs in at the provider, and returns the path and the query that the browser opens at the
-    /// service.
+    /// Signs in a browser at the provider. Returns the path and the query of the service to which
+    /// the provider redirects the browser afterwards.
     pub(crate) async fn sign_in(&self, authorization_url: &str) -> String {
         let issuer = self.issuer();
         let client = Client::new(([127, 0, 0, 1], self.port).into(), None);

@@ -11,7 +11,7 @@ use crate::ordinary_user::OrdinaryUser;
 use crate::program::{ISSUER_SECRET, Program, jwt_of};
 use crate::provider::free_port;
 
-/// Returns the blocks of shell commands of a page, in order.
+/// Returns the blocks of shell commands (`sh`) in a Markdown file, in order.
 fn blocks(page: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page);
     let text = fs::read_to_string(path).unwrap();
@@ -20,8 +20,9 @@ fn blocks(page: &str) -> Vec<String> {
     blocks.collect()
 }
 
-/// Starts the service as an ordinary user on a free port. Runs the blocks with the address and a
-/// token of the service and with a PostgreSQL server. Returns the output of the blocks.
+/// Starts the service as an ordinary user on a free port. Runs the blocks as this user; environment
+/// variables tell them the address of the service, a token and the address of a PostgreSQL server.
+/// Returns the user and the output of the blocks.
 fn walk(name: &str, blocks: &[String]) -> (OrdinaryUser, String) {
     let user = OrdinaryUser::new(name);
     let program = Program::of_user(&user, name, &["dev", "--listen", "127.0.0.1:0"]).start();
@@ -100,7 +101,7 @@ fn the_http_guide_works_unchanged() {
     assert!(stdout.contains("\nMAIN_DB_USERNAME='kv_"), "{stdout}");
 }
 
-/// Shell functions that replace the commands that the guide expects on a server.
+/// Shell functions that imitate commands of a real server that the guide uses, such as `systemctl`.
 const SERVER: &str = r#"
 trap 'kill $server' EXIT
 await() { until curl -fs "http://127.0.0.1:$port/health/live" >/dev/null; do kill -0 "$server"; sleep 0.1; done; }
@@ -112,7 +113,8 @@ systemctl() {
 }
 "#;
 
-/// Commands that create the keys of a PostgreSQL database, as the guide's service would have done.
+/// Shell commands that start and stop the service once with a new PostgreSQL database, so that its
+/// encryption keys exist.
 const SEED: &str = r#"
 SECRETS_DATABASE_URL=$DATABASE secrets-http serve --config etc/secrets.toml 2>>"$log" & server=$!; await
 systemctl stop

@@ -1,4 +1,4 @@
-//! A real Redis server.
+//! Redis server that a test starts and stops.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -10,10 +10,10 @@ use crate::ordinary_user::OrdinaryUser;
 use crate::rotations::world::until;
 use crate::servers::{Server, address};
 
-/// Password of the user `secrets`. The test runner searches the files of all servers for it.
+/// Password of the Redis users. The test runner searches logs and files for this password.
 const PASSWORD: &str = "kvc_redis_password";
 
-/// Access rights in Redis that the guide for operators recommends.
+/// Permissions of the Redis user of the service, as the guide for operators recommends them.
 const RIGHTS: &str = "~secrets:rate:* +get +set +evalsha +script|load";
 
 /// Settings of a Redis server, which a test can start several times.
@@ -26,14 +26,15 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    /// Prepares a server without TLS.
+    /// Creates the settings of a server without TLS, but does not start the server.
     pub(crate) fn new(name: &'static str) -> Self {
         let (address, port) = address();
         let user = OrdinaryUser::new(name);
         Self { name, user, host: address.to_string(), port, has_tls: false }
     }
 
-    /// Prepares a server with TLS and the certificate of the test servers.
+    /// Creates the settings of a server with TLS and the certificate of the test servers, but does
+    /// not start the server.
     pub(crate) fn with_tls(name: &'static str) -> Self {
         let port = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();
         let redis = Self { host: "127.0.0.3".to_owned(), port, has_tls: true, ..Self::new(name) };
@@ -52,7 +53,7 @@ impl Redis {
         format!("{scheme}://secrets:{PASSWORD}@{}:{}", self.host, self.port)
     }
 
-    /// Starts the server, and waits until it answers.
+    /// Starts the server, and waits until it accepts connections.
     pub(crate) async fn start(&self) -> Server {
         let port = self.port;
         let address: Ipv4Addr = self.host.parse().unwrap();
@@ -76,7 +77,7 @@ impl Redis {
         server
     }
 
-    /// Returns all keys.
+    /// Returns all keys that are stored in the server.
     pub(crate) async fn keys(&self) -> Vec<String> {
         let url = self.url().replace("//secrets:", "//test:");
         let client = redis::Client::open(url).unwrap();

@@ -1,5 +1,5 @@
-//! Servers that a single test starts, stops and kills. They run as the same user as the shared
-//! servers.
+//! Servers that a single test starts, stops and kills, such as Redis. They run as the same
+//! operating system user as the database servers that all tests share.
 
 use std::io::Write as _;
 use std::net::Ipv4Addr;
@@ -32,9 +32,8 @@ impl Signal {
     }
 }
 
-/// Returns an address on which a server can be started again and again. No other process uses it:
-/// the address contains the ID of this process, and connections of other processes have other
-/// addresses.
+/// Returns an IP address and a port on which a test can start a server repeatedly. No other process
+/// uses the address, because the address contains the ID of this process.
 pub(crate) fn address() -> (Ipv4Addr, u16) {
     static PORT: AtomicU16 = AtomicU16::new(7000);
     let address = 0x7f40_0000 | (std::process::id() & 0x3f_ffff);
@@ -42,8 +41,8 @@ pub(crate) fn address() -> (Ipv4Addr, u16) {
 }
 
 impl Server {
-    /// Starts a program with these arguments, and this text as its standard input. The server ends
-    /// with this process. Its output is in the log of this name.
+    /// Starts a program as this user, with these arguments and this standard input. Its output is
+    /// written to the log file `log`. The program is killed when this process ends.
     pub(crate) fn start(
         user: &OrdinaryUser,
         log: &str,

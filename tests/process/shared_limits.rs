@@ -1,4 +1,5 @@
-//! Tests of rate limits that several nodes share in Redis, and of nodes that cannot reach Redis.
+//! Tests of rate limits that several server processes (nodes) share through Redis, also while Redis
+//! cannot be reached.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,8 +34,9 @@ fn header(reply: &Reply, name: &str) -> u64 {
     reply.headers[name].to_str().unwrap().parse().unwrap()
 }
 
-/// Sends requests to the nodes in turn, in one minute. Returns the number of each status, and the
-/// remaining requests that the last response shows.
+/// Sends requests, alternating between the clients. Returns the number of responses by status, and
+/// the number of remaining requests in the last response; `None` if a new minute began in the
+/// meantime.
 async fn send(clients: &[Client], count: usize) -> Option<(BTreeMap<u16, usize>, u64)> {
     let (mut statuses, mut minutes, mut remaining) = (BTreeMap::new(), BTreeSet::new(), 0);
     for client in clients.iter().cycle().take(count) {
@@ -90,8 +92,8 @@ async fn two_nodes_share_their_rate_limits() {
     }
 }
 
-/// Clients that send requests until they are stopped. The result is the number of responses with
-/// each status.
+/// Running clients that send requests until they are stopped. Each client counts its responses by
+/// status.
 struct Load {
     clients: JoinSet<BTreeMap<u16, usize>>,
     is_over: Arc<AtomicBool>,

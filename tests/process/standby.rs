@@ -22,7 +22,8 @@ const WRITERS: usize = 6;
 /// Maximum time from a promotion to the next acknowledged write.
 const RECOVERY: Duration = Duration::from_secs(5);
 
-/// Versions of a key that were acknowledged, and writes whose result is unknown.
+/// Writes of a secret: the last acknowledged version, and the number of later writes that got no
+/// response.
 #[derive(Debug, Default, Clone, Copy)]
 struct Written {
     acknowledged: u64,
@@ -30,7 +31,8 @@ struct Written {
 }
 
 impl Written {
-    /// Adds a write with this acknowledged version, or a write without a response.
+    /// Records a write. `version` is the version that the service acknowledged; `None` if there was
+    /// no response.
     fn add(&mut self, version: Option<u64>) {
         *self = match version {
             Some(acknowledged) => Self { acknowledged, unknown: 0 },
@@ -39,7 +41,7 @@ impl Written {
     }
 }
 
-/// Clients that write until they are stopped.
+/// Running clients that write secrets until they are stopped.
 struct Load {
     writers: JoinSet<()>,
     is_over: Arc<AtomicBool>,
@@ -79,7 +81,7 @@ impl Load {
         load
     }
 
-    /// Waits for this many more acknowledged writes.
+    /// Waits until the service has acknowledged this many more writes.
     async fn more(&self, count: u32) {
         let before = self.count.load(Ordering::Relaxed);
         until("clients write", async || self.count.load(Ordering::Relaxed) >= before + count).await;
@@ -94,14 +96,15 @@ impl Load {
     }
 }
 
-/// Returns the number of promotions. An environment variable sets a higher number.
+/// Returns the number of promotions in a test: 2, or the number in the environment variable
+/// `SECRETS_TEST_PROMOTIONS`.
 fn promotions() -> u32 {
     #[expect(clippy::disallowed_methods, reason = "the only configuration of the tests")]
     let asked = std::env::var("SECRETS_TEST_PROMOTIONS").ok();
     asked.map_or(2, |asked| asked.parse().unwrap())
 }
 
-/// Returns the time from now to the first acknowledged write of a request that begins now or later.
+/// Sends writes until the service acknowledges one. Returns the time that this took.
 async fn recovery(client: &Client, path: &str) -> Duration {
     let began = Instant::now();
     loop {

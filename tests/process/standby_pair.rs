@@ -11,10 +11,11 @@ use crate::ordinary_user::OrdinaryUser;
 use crate::rotations::world::until;
 use crate::servers::{Server, Signal, address};
 
-/// Password of the administrator. The standby stores it in a file, in clear text.
+/// Password of the administrator of the servers. It is no secret value to search for, because the
+/// standby stores it in a file in plain text.
 const PASSWORD: &str = "password of the standby pair";
 
-/// Servers of one database. At any time, at most one of them is the primary.
+/// Primary and standby of one database.
 pub(crate) struct Pair {
     name: &'static str,
     user: OrdinaryUser,
@@ -25,7 +26,7 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Creates a database, and starts its primary and its standby.
+    /// Creates a database, and starts its primary and its standby server.
     pub(crate) async fn start(name: &'static str) -> Self {
         let (user, (host, port), (_, other)) = (OrdinaryUser::new(name), address(), address());
         let mut pair =
@@ -42,7 +43,8 @@ impl Pair {
         pair
     }
 
-    /// Returns the URL of the database, with both hosts.
+    /// Returns the URL of the database. It names both servers, and the client connects to the one
+    /// that accepts writes.
     pub(crate) fn url(&self) -> String {
         let (host, [one, other]) = (self.host, self.ports);
         let password = PASSWORD.replace(' ', "%20");
@@ -57,25 +59,26 @@ impl Pair {
         self.running[self.primary].take().unwrap().kill();
     }
 
-    /// Stops the primary and its sessions with SIGSTOP: its connections stay open and silent.
+    /// Stops the processes of the primary with SIGSTOP. Its connections stay open, but it does not
+    /// respond.
     pub(crate) fn freeze_primary(&self) {
         self.running[self.primary].as_ref().unwrap().signal_all(Signal::Stop);
     }
 
-    /// Lets a frozen server continue, which is not the primary any more.
+    /// Lets the frozen former primary continue, after the other server was promoted.
     pub(crate) fn continue_old(&self) {
         self.running[1 - self.primary].as_ref().unwrap().signal_all(Signal::Continue);
     }
 
-    /// Makes the standby the primary. Returns when it accepts writes.
+    /// Promotes the standby to primary, and waits until it executes statements.
     pub(crate) async fn promote(&mut self) {
         self.primary = 1 - self.primary;
         self.user.run(&format!("pg_ctl promote -D server-{} > /dev/null", self.primary));
         self.execute("SELECT 1").await;
     }
 
-    /// Replaces the server that is not the primary by a new standby, which the primary waits for at
-    /// every commit.
+    /// Replaces the server that is not the primary by a new standby. From then on, the primary
+    /// waits for the standby at every commit (synchronous replication).
     pub(crate) async fn add_standby(&mut self) {
         let (from, to, host) = (self.primary, 1 - self.primary, self.host);
         self.running[to] = None;
@@ -100,7 +103,7 @@ impl Pair {
         .await;
     }
 
-    /// Runs a statement on the primary.
+    /// Runs an SQL statement on the primary.
     async fn execute(&self, statement: &str) {
         let mut connection = self.options(self.primary).connect().await.unwrap();
         let text = AssertSqlSafe(statement.to_owned());

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::program::{Program, folder, jwt, log_path, root_key, sql};
 
-/// Creates a database with a project and a secret.
+/// Creates a database file with a project and a secret. Returns the path of the file.
 async fn filled(name: &str) -> std::path::PathBuf {
     let database = folder(name).join("secrets.db");
     let program = Program::serve(name, &database).start();
@@ -283,8 +283,8 @@ async fn dev_keeps_its_files_to_its_owner_and_signs_tokens() {
     }
 }
 
-/// Reads the database file. A process may leave part of its writes in the write-ahead log when it
-/// ends, so the log is written into the file first.
+/// Returns the bytes of an SQLite database file, after a checkpoint: a killed process can leave
+/// some of its writes in the write-ahead log.
 async fn contents(database: &Path) -> Vec<u8> {
     sql(database, "PRAGMA wal_checkpoint(TRUNCATE)").await;
     fs::read(database).unwrap()

@@ -1,4 +1,4 @@
-//! Stopping the program.
+//! Tests of stopping the program.
 
 use std::time::Duration;
 

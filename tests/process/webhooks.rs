@@ -1,4 +1,4 @@
-//! Webhooks of the server program.
+//! Tests of webhooks that the server program sends.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::program::{Program, Running, folder, log_path, sql};
 
-/// Inserts a rotation without due work into each environment with the name `production`.
+/// SQL statement that inserts a paused rotation into each environment with the name `production`.
 const ROTATION: &str = "INSERT INTO rotations
     (id, environment_id, name, integration, method, level, connection, keys, interval_days, status,
      failures, checks, next_rotation_at, sequence, lease_epoch, created_at, updated_at)
@@ -18,7 +18,7 @@ const ROTATION: &str = "INSERT INTO rotations
            0, 0, created_at, 0, 0, created_at, updated_at
     FROM environments WHERE name = 'production'";
 
-/// Server, and a user with a webhook.
+/// Running server, with a user, a webhook of the user and the signing secret of the webhook.
 struct World {
     program: Running,
     alice: Person,
@@ -52,7 +52,8 @@ impl World {
     }
 }
 
-/// Writes the input file of a program that verifies deliveries.
+/// Writes the secret, the headers and the body of a delivery to a file, for a program that verifies
+/// the delivery. Returns the path of the file.
 fn written(folder: &Path, secret: &str, taken: &Taken, body: &str) -> PathBuf {
     let names = ["webhook-id", "webhook-timestamp", "webhook-signature"];
     let headers = names.map(|name| (name.to_owned(), Value::from(taken.header(name))));

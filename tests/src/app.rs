@@ -1,4 +1,4 @@
-//! Test server on its own socket.
+//! Test server, which listens on its own port in the process of the test.
 
 use std::any::Any;
 use std::net::SocketAddr;
@@ -34,25 +34,26 @@ use crate::sign_in::SignIn;
 use crate::stores::Kind;
 use crate::{Client, Person};
 
-/// Running server, with the parts of it that tests use directly.
+/// Running test server, with its clock, store and other parts that tests use directly.
 pub struct App {
-    /// Kind of store.
+    /// Kind of the server's store.
     pub kind: Kind,
     /// Address of the server.
     pub address: SocketAddr,
     /// Clock of the server, which only a test advances.
     pub clock: Arc<ManualClock>,
-    /// Service, for operations without an endpoint.
+    /// Service that the server runs, for calling operations without HTTP.
     pub service: Arc<Service>,
     /// Store, to inspect or change records directly.
     pub store: Arc<dyn Store>,
-    /// Path or URL of an SQL database.
+    /// Path of the SQLite file or URL of the PostgreSQL database; empty for a store in memory.
     pub location: String,
-    /// Mailer that records messages, used if the server was built with mail.
+    /// Mailer that records messages instead of sending them. The server uses it if [`Build::mail`]
+    /// was called.
     pub mailer: Arc<RecordingMailer>,
-    /// Rotation target in memory, used for every rotation.
+    /// Fake database in memory, whose users all rotations of the server rotate.
     pub database: Arc<MemoryDatabase>,
-    /// Root key.
+    /// Root key of the service.
     pub root: Arc<StaticRootKey>,
     pub(crate) signer: Arc<DevKey>,
     pub(crate) options: Options,
@@ -65,10 +66,10 @@ pub struct App {
     guard: Arc<dyn Any + Send + Sync>,
 }
 
-/// Builder for a server.
+/// Builder of a test server.
 pub struct Build {
     kind: Kind,
-    /// Clock of the server.
+    /// Clock of the server to build, which only a test advances.
     pub clock: Arc<ManualClock>,
     pub(crate) options: Options,
     rates: Rates,
@@ -82,12 +83,13 @@ pub struct Build {
     pub(crate) sign_in: SignIn,
 }
 
-/// Time that a request waits for a rotation: ten seconds in real time, because time in rotations
-/// runs a thousand times faster in tests. Long enough for tests that run in parallel.
+/// Maximum time that a request waits for a rotation. The time in rotations runs a thousand times
+/// faster in tests, so this is ten seconds of real time, which is enough even if many tests run in
+/// parallel.
 const ROTATION_BUDGET: Duration = Duration::from_secs(10_000);
 
 impl Build {
-    /// Creates a builder for a server without limits.
+    /// Creates a builder for a server with this kind of store and without rate limits.
     #[must_use]
     pub fn on(kind: Kind) -> Self {
         let rates = Rates { per_address: 0, per_principal: 0 };
@@ -109,7 +111,7 @@ impl Build {
         }
     }
 
-    /// Sets the plan of new teams.
+    /// Sets the plan of new teams by its name, such as `free`.
     #[must_use]
     pub fn plan(mut self, plan: &str) -> Self {
         self.options.plans = self.options.plans.by_default(plan).unwrap();
@@ -123,7 +125,8 @@ impl Build {
         self
     }
 
-    /// Sets the rate limits, in requests per minute.
+    /// Sets the rate limits of an IP address and of a user or service token, in requests per
+    /// minute; 0 means no limit.
     #[must_use]
     pub fn rates(mut self, per_address: u32, per_principal: u32) -> Self {
         self.rates = Rates { per_address, per_principal };
@@ -137,28 +140,28 @@ impl Build {
         self
     }
 
-    /// Sets the trusted proxies.
+    /// Sets the networks of trusted proxies, as a list separated by commas.
     #[must_use]
     pub fn proxies(mut self, list: &str) -> Self {
         self.proxies = Networks::parse(list).unwrap();
         self
     }
 
-    /// Sets the response envelope.
+    /// Sets the envelope (format) of responses.
     #[must_use]
     pub fn envelope(mut self, envelope: Envelope) -> Self {
         self.envelope = envelope;
         self
     }
 
-    /// Sets the timings of rotations, which run a thousand times faster.
+    /// Sets the timings of rotations. In tests, all of them run a thousand times faster than set.
     #[must_use]
     pub fn timings(mut self, timings: Timings) -> Self {
         self.timings = timings;
         self
     }
 
-    /// Sets the public URL, the beginning of all links.
+    /// Sets the public URL, with which links to the server begin.
     #[must_use]
     pub fn public_url(mut self, url: &str) -> Self {
         self.public_url = Some(url.parse().unwrap());
@@ -179,7 +182,8 @@ impl Build {
         self
     }
 
-    /// Runs no background workers. They would follow real time and not the clock of the test.
+    /// Disables the background workers. They run at intervals of real time, which a test cannot
+    /// control with the clock.
     #[must_use]
     pub fn without_workers(self) -> Self {
         self.workers(Vec::new())
@@ -237,12 +241,13 @@ impl Build {
 }
 
 impl App {
-    /// Starts a server without limits, with an empty store.
+    /// Starts a server with an empty store of this kind, without rate limits.
     pub async fn start(kind: Kind) -> Self {
         Build::on(kind).start().await
     }
 
-    /// Returns the ports for another service with the same store.
+    /// Returns the ports (store, clock, mailer and other dependencies) to open another service with
+    /// the same store.
     #[must_use]
     pub fn ports(&self) -> Ports {
         let clock: Arc<dyn Clock> = self.clock.clone();
@@ -263,8 +268,9 @@ impl App {
         }
     }
 
-    /// Starts another server without rate limits with the same records, as after a restart. Opens
-    /// the database a second time, if the store permits that while the first server runs.
+    /// Starts another server with the same records and without rate limits, as after a restart.
+    /// With PostgreSQL, the new server opens the database itself; otherwise, the servers share the
+    /// store object.
     pub async fn restarted(&self) -> Self {
         let store = match self.kind {
             Kind::Memory | Kind::Sqlite => Arc::clone(&self.store),
@@ -273,13 +279,14 @@ impl App {
         self.over(store).await
     }
 
-    /// Starts another server without rate limits. `store` must have the same records.
+    /// Starts another server with this store and without rate limits. `store` must have the same
+    /// records as the store of this server.
     pub async fn over(&self, store: Arc<dyn Store>) -> Self {
         self.with(Ports { store, ..self.ports() }).await
     }
 
-    /// Starts another server with the same records and without rate limits. The server verifies
-    /// credentials with this verifier.
+    /// Starts another server with the same records and without rate limits. The new server verifies
+    /// identity tokens with this verifier.
     pub async fn verified_by(&self, verifier: Arc<dyn IdentityVerifier>) -> Self {
         self.with(Ports { identity: Some(verifier), ..self.ports() }).await
     }
@@ -314,7 +321,7 @@ impl App {
         }
     }
 
-    /// Returns the API that the routes are built with.
+    /// Returns an [`Api`], from which a test can build the route table of the server.
     #[must_use]
     pub fn api(&self) -> Api {
         Api {
@@ -337,8 +344,8 @@ impl App {
         Client::new(self.address, None)
     }
 
-    /// Returns the failing items of background work, as in the health report: kind of work, ID and
-    /// number of failures.
+    /// Returns the objects for which background work fails, as `/health` reports them: the kind of
+    /// work, the ID of the object, and the number of failures.
     pub async fn failing(&self) -> Vec<(String, String, u64)> {
         let health = self.anonymous().get("/health").await.is(200).json();
         let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
@@ -354,27 +361,27 @@ impl App {
         Client::new(self.address, Some(credential))
     }
 
-    /// Creates a token of the identity provider for this person, valid for a day.
+    /// Creates an identity token for the person with this name, valid for a day.
     #[must_use]
     pub fn jwt(&self, name: &str) -> String {
         self.signer.sign(&format!("{name}@example.com"), self.clock.now()).unwrap()
     }
 
-    /// Creates a token with any claims, signed with the key of the identity provider.
+    /// Creates an identity token with these claims, signed with the key that the server trusts.
     #[must_use]
     pub fn forged(&self, claims: &serde_json::Value) -> String {
         forged(self.signer.seed(), claims)
     }
 
-    /// Signs in a person.
+    /// Signs in the person with this name. Creates the account at the first sign-in.
     pub async fn person(&self, name: &str) -> Person {
         let client = self.bearer(&self.jwt(name));
         let user = client.post("/api/v1/auth/sync", &serde_json::json!({})).await.is(200).json();
         Person::new(client, &user)
     }
 
-    /// Adds a person, by user ID, to a team, directly in the store. Advances the clock by a second,
-    /// so that no two members join at the same time.
+    /// Adds a person to a team, directly in the store. `person` is the user ID. Advances the clock
+    /// by a second, so that no two members join at the same time.
     pub async fn join(&self, team: &str, person: &str, role: Role) {
         self.wait(TimeDelta::seconds(1));
         let (team, user) = (ids::parse(team).unwrap().into(), ids::parse(person).unwrap().into());
@@ -395,14 +402,15 @@ impl App {
         tx.commit().await.unwrap();
     }
 
-    /// Stops the server and returns the result of draining its connections.
+    /// Stops the server, and returns the number of connections that did not complete in time and
+    /// were closed.
     pub async fn stop(&mut self) -> Drained {
         let Stop { stop, running } = self.stop.take().unwrap();
         let _ = stop.send(());
         running.await.unwrap()
     }
 
-    /// Removes a person, by user ID, from a team.
+    /// Removes a person from a team, directly in the store. `person` is the user ID.
     pub async fn part(&self, team: &str, person: &str) {
         let (team, user) = (ids::parse(team).unwrap().into(), ids::parse(person).unwrap().into());
         let mut tx = self.store.begin().await.unwrap();
@@ -410,7 +418,7 @@ impl App {
         tx.commit().await.unwrap();
     }
 
-    /// Advances the clock.
+    /// Advances the clock of the server.
     pub fn wait(&self, by: TimeDelta) {
         self.clock.advance(by);
     }

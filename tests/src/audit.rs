@@ -9,7 +9,8 @@ use secrets_core::store::{AuditFilter, AuditRecord, Reads};
 
 use crate::App;
 
-/// Returns the newest entries of a team's audit log, including entries that are still in batches.
+/// Returns the newest entries of a team's audit log, newest first. Includes entries that a worker
+/// has not yet moved from the stored batches to the log.
 pub(crate) async fn entries(reads: &mut dyn Reads, team: TeamId, limit: u32) -> Vec<AuditRecord> {
     // Reads the batches first, because a worker may move their entries to the log meanwhile.
     let batches = reads.audit_batches(AuditBatchId::NIL, 100_000).await.unwrap();
@@ -22,15 +23,15 @@ pub(crate) async fn entries(reads: &mut dyn Reads, team: TeamId, limit: u32) -> 
 }
 
 impl App {
-    /// Returns the newest entries of a team's audit log, including entries that are still in
-    /// batches.
+    /// Returns the newest entries of a team's audit log, newest first. Includes entries that a
+    /// worker has not yet moved from the stored batches to the log.
     pub async fn audit(&self, team: &str) -> Vec<AuditRecord> {
         let team: TeamId = ids::parse(team).unwrap().into();
         entries(&mut *self.store.read().await.unwrap(), team, 100).await
     }
 
-    /// Returns the actions of the newest entries of a team's audit log, except entries of refused
-    /// requests, sorted by name.
+    /// Returns the actions in the newest entries of a team's audit log, sorted by name. Entries
+    /// about refused requests are not included.
     pub async fn actions(&self, team: &str) -> Vec<String> {
         let mut entries = self.audit(team).await;
         entries.retain(|entry| entry.outcome != "denied");
@@ -39,7 +40,8 @@ impl App {
         actions
     }
 
-    /// Returns the only entry of a team's audit log with this action.
+    /// Returns the entry with this action in a team's audit log. Panics unless there is exactly
+    /// one.
     pub async fn entry(&self, team: &str, action: &str) -> AuditRecord {
         let mut entries = self.audit(team).await;
         entries.retain(|entry| entry.action == action);
@@ -47,12 +49,12 @@ impl App {
         entries.remove(0)
     }
 
-    /// Appends all entries to the chains of the audit log. The worker may append at the same time;
-    /// then only one of the two calls succeeds.
+    /// Appends all new entries to the audit chains of their teams. Tries again if a background
+    /// worker appends at the same time.
     ///
     /// # Panics
     ///
-    /// Panics if entries are left after five seconds.
+    /// Panics if some entries are still not in their chain after five seconds.
     pub async fn seal(&self) {
         for _ in 0..500 {
             audit::seal(self.service.engine()).await.unwrap();

@@ -1,4 +1,5 @@
-//! Browsers: clients with cookies and Fetch Metadata.
+//! Imitation of a browser: a client that stores cookies and sends the header `Sec-Fetch-Site`
+//! (Fetch Metadata).
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use hyper::header::SET_COOKIE;
 
 use crate::{Client, Reply};
 
-/// Browser that uses one site.
+/// Imitation of a browser that uses one site.
 pub struct Browser {
     client: Client,
     host: String,
@@ -21,46 +22,48 @@ struct Cookie {
 }
 
 impl Browser {
-    /// Creates a browser without cookies. Its requests name this host.
+    /// Creates a browser without cookies. Its requests are sent with `client` and have this `Host`
+    /// header.
     #[must_use]
     pub fn new(client: Client, host: &str) -> Self {
         Self { client, host: host.to_owned(), cookies: BTreeMap::new() }
     }
 
-    /// Returns a copy of this browser that sends its requests elsewhere, as behind a load balancer.
+    /// Returns a copy of this browser, with its cookies, that sends its requests with another
+    /// client: to another server of the same site, as behind a load balancer.
     #[must_use]
     pub fn at(&self, client: Client) -> Self {
         Self { client, host: self.host.clone(), cookies: self.cookies.clone() }
     }
 
-    /// Opens an address that the user has entered.
+    /// Requests a page whose address the user has entered.
     pub async fn open(&mut self, path: &str) -> Reply {
         self.send(Method::GET, path, "none", "").await
     }
 
-    /// Follows a link, or a redirection, of another site.
+    /// Requests a page after a link or a redirect of another site.
     pub async fn arrive(&mut self, path: &str) -> Reply {
         self.send(Method::GET, path, "cross-site", "").await
     }
 
-    /// Follows a link of this site, or requests data of its scripts.
+    /// Requests a page after a link of this site, or data for a script of this site.
     pub async fn follow(&mut self, path: &str) -> Reply {
         self.send(Method::GET, path, "same-origin", "").await
     }
 
-    /// Submits a form of this site.
+    /// Submits a form of a page of this site.
     pub async fn submit(&mut self, path: &str, fields: &[(&str, &str)]) -> Reply {
         let body = serde_urlencoded::to_string(fields).unwrap();
         self.send(Method::POST, path, "same-origin", &body).await
     }
 
-    /// Returns the value of a cookie.
+    /// Returns the value of the cookie with this name, if the browser has it.
     #[must_use]
     pub fn cookie(&self, name: &str) -> Option<&str> {
         self.cookies.get(name).map(|cookie| cookie.value.as_str())
     }
 
-    /// Sets a cookie, or deletes it.
+    /// Sets the cookie with this name, or deletes it if `value` is `None`.
     pub fn set_cookie(&mut self, name: &str, value: Option<&str>) {
         match value {
             Some(value) => {

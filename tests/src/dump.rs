@@ -1,4 +1,5 @@
-//! Dump of all records in a store about some people and their teams, to detect changes.
+//! Dump of the records in a store that belong to some people and their teams. Tests compare two
+//! dumps to find changes.
 
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write as _};
@@ -12,12 +13,12 @@ use secrets_core::store::{AuditRecord, Reads, SecretRecord, Selection, Store};
 
 use crate::audit;
 
-/// Text of each record, by the name of the record. Includes the audit log, except entries of reads
-/// and of refused requests.
+/// Debug text of each record, by a name that identifies the record. Includes the audit log, without
+/// entries about reads and refused requests.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Dump(BTreeMap<String, String>);
 
-/// Audit actions that change nothing: reads, and signing in again.
+/// Audit actions that change no data: reads, and signing in again.
 const READS: [&str; 6] = [
     "secret.read",
     "secrets.compared",
@@ -28,8 +29,8 @@ const READS: [&str; 6] = [
 ];
 
 impl Dump {
-    /// Dumps the records of these people, given by the names they signed in with, and of their
-    /// teams.
+    /// Dumps the records of people and of their teams. `people` are the names with which the people
+    /// signed in.
     pub async fn of(store: &dyn Store, people: &[&str]) -> Self {
         let mut reads = store.read().await.unwrap();
         let mut dump = Self(BTreeMap::new());
@@ -40,7 +41,7 @@ impl Dump {
         dump
     }
 
-    /// Returns the differences between this dump and a later dump, one text per record.
+    /// Returns a text for each record that differs between this dump and a later dump.
     #[must_use]
     pub fn changes(&self, later: &Self) -> Vec<String> {
         let gone = self.0.keys().filter(|row| !later.0.contains_key(*row));
@@ -56,7 +57,7 @@ impl Dump {
         self.0.values().any(|row| row.contains(text))
     }
 
-    /// Returns the number of records.
+    /// Returns the number of records in the dump.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.0.len()

@@ -1,4 +1,4 @@
-//! Tokens of the identity provider with any claims.
+//! Identity tokens with any claims, for testing invalid ones.
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 
@@ -6,7 +6,8 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header};
 const PKCS8_PREFIX: [u8; 16] =
     [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 
-/// Creates a token with these claims, signed with the Ed25519 key made from this seed.
+/// Creates an identity token with these claims, signed with the Ed25519 key that belongs to this
+/// seed.
 pub(crate) fn forged(seed: &[u8; 32], claims: &serde_json::Value) -> String {
     let pkcs8 = [PKCS8_PREFIX.as_slice(), seed].concat();
     let key = EncodingKey::from_ed_der(&pkcs8);

@@ -1,5 +1,5 @@
-//! OpenID provider in this process, whose responses a test chooses. Its endpoints check the
-//! requirements of the specifications for clients.
+//! OpenID provider in the process of the test, whose responses the test can choose. The provider
+//! checks that the requests of the service follow the specifications.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -25,18 +25,18 @@ use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Client ID and client secret that the provider accepts. Both need encoding in HTTP Basic
-/// authentication.
+/// Client ID and client secret that the provider accepts. Both contain characters that must be
+/// encoded in HTTP Basic authentication.
 pub const CLIENT: (&str, &str) = ("secrets web", "kvc_client:secret%");
 
-/// Running provider.
+/// Running OpenID provider.
 pub struct IdentityProvider {
     address: SocketAddr,
     state: Arc<State>,
     running: JoinHandle<()>,
 }
 
-/// Change of the claims or of the header of ID tokens.
+/// Function that changes the claims of an ID token.
 type Change = Box<dyn Fn(&mut Value) + Send + Sync>;
 
 struct State {
@@ -50,7 +50,8 @@ struct State {
     exchanges: Mutex<Vec<String>>,
 }
 
-/// Sign-in at the provider, which the client exchanges for tokens with a code.
+/// Sign-in of a user at the provider, for which the client has a code but has not requested tokens
+/// yet.
 struct Authorized {
     nonce: String,
     challenge: String,
@@ -60,18 +61,18 @@ struct Authorized {
 /// Response of the token endpoint.
 #[derive(Clone)]
 pub enum TokenAnswer {
-    /// Tokens, if the request is valid.
+    /// Tokens, if the request is valid; otherwise an error.
     Tokens,
-    /// Tokens with this ID token.
+    /// Tokens with this text as the ID token.
     IdToken(String),
-    /// Status and body.
+    /// Response with this status and body.
     Other(u16, Bytes),
     /// No response.
     Silence,
 }
 
 impl IdentityProvider {
-    /// Starts a provider.
+    /// Starts a provider that uses this clock.
     pub async fn start(clock: &Arc<ManualClock>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -100,41 +101,42 @@ impl IdentityProvider {
         Self { address, state, running }
     }
 
-    /// Returns the issuer.
+    /// Returns the issuer URL of the provider.
     #[must_use]
     pub fn issuer(&self) -> String {
         self.state.issuer.clone()
     }
 
-    /// Returns the address of the provider.
+    /// Returns the IP address and the port of the provider.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Changes the claims of later ID tokens.
+    /// Sets a function that changes the claims of all later ID tokens.
     pub fn claims(&self, change: impl Fn(&mut Value) + Send + Sync + 'static) {
         *self.state.change.lock().unwrap() = Box::new(change);
     }
 
-    /// Sets the later responses of the token endpoint.
+    /// Sets the response of the token endpoint to all later requests.
     pub fn answer(&self, answer: TokenAnswer) {
         *self.state.answer.lock().unwrap() = answer;
     }
 
-    /// Sets a field of the discovery document, or removes it if `null`.
+    /// Sets a field of the discovery document to a value, which can be `null`.
     pub fn discovery(&self, field: &str, value: Value) {
         self.state.discovery.lock().unwrap()[field] = value;
     }
 
-    /// Returns the results of the requests to the token endpoint: `ok` or the violated rule.
+    /// Returns the result of each request to the token endpoint: `ok`, or the rule that the request
+    /// violated.
     #[must_use]
     pub fn exchanges(&self) -> Vec<String> {
         self.state.exchanges.lock().unwrap().clone()
     }
 
-    /// Signs a user in at the authorization URL. Returns the path and the query with which the
-    /// browser returns to the service.
+    /// Signs in a user at the authorization URL. Returns the path and the query of the service to
+    /// which the provider redirects the browser.
     #[must_use]
     pub fn sign_in(&self, authorization_url: &str) -> String {
         let url: url::Url = authorization_url.parse().unwrap();
@@ -161,7 +163,8 @@ impl IdentityProvider {
         format!("/sign-in/{path}?{}", serde_urlencoded::to_string(query).unwrap())
     }
 
-    /// Signs an ID token for the last sign-in with this header and key.
+    /// Creates an ID token for the last sign-in, with this header. Signs it with `key`, or with the
+    /// provider's own key if `None`.
     #[must_use]
     pub fn id_token(&self, header: &Header, key: Option<&EncodingKey>) -> String {
         let codes = self.state.codes.lock().unwrap();
@@ -189,7 +192,7 @@ impl State {
         json!({ "keys": [jwk] })
     }
 
-    /// Exchanges a code for tokens. The error is the violated rule.
+    /// Exchanges a code for tokens. The error is the name of the rule that the request violated.
     fn exchange(&self, headers: &HeaderMap, form: &str) -> Result<Value, &'static str> {
         let fields: BTreeMap<String, String> = serde_urlencoded::from_str(form).unwrap();
         let field = |name: &str| fields.get(name).map(String::as_str).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Lambda endpoint in a separate process, which runs the published rotation function.
+//! Test server with the AWS Lambda API in a separate process (`lambda/endpoint.py`), which runs the
+//! published rotation function.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ pub struct LambdaEndpoint {
 }
 
 impl LambdaEndpoint {
-    /// Starts an endpoint, whose functions have [`SHARED_SECRET`].
+    /// Starts an endpoint. Its functions use [`SHARED_SECRET`].
     #[must_use]
     pub fn start() -> Self {
         let folder = env!("CARGO_MANIFEST_DIR");
@@ -47,13 +48,14 @@ impl LambdaEndpoint {
         Self { url, process, output, reader: Some(reader) }
     }
 
-    /// Returns the output so far, which includes the log of the function.
+    /// Returns what the endpoint has written to its standard error so far, which includes the log
+    /// of the function.
     #[must_use]
     pub fn output(&self) -> String {
         self.output.lock().unwrap().clone()
     }
 
-    /// Stops the endpoint and returns its whole output.
+    /// Stops the endpoint, and returns everything that it has written to its standard error.
     #[must_use]
     pub fn stop(mut self) -> String {
         drop(self.process.stdin.take());

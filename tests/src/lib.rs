@@ -1,5 +1,5 @@
-//! Harness of the integration tests: a server with any store, clients for people and tokens that
-//! call it over sockets, and their replies.
+//! Shared code of the integration tests: a server with any kind of store, clients that send it HTTP
+//! requests as people or service tokens, and their replies.
 #![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a panic fails the test")]
 
 mod app;
@@ -40,11 +40,11 @@ pub use spoil::flipped;
 pub use stores::{Kind, OpenedStore};
 pub use watch::{Event, Watch};
 
-/// Time of the clock at the start of every server, as it appears in responses.
+/// Time on the clock of every test server at its start, in the format of responses.
 pub const STARTED: &str = "2026-11-21T12:00:10Z";
 
-/// Returns a secret value that must not leak. After the tests, the test runner searches files and
-/// logs for such values.
+/// Returns a secret value that must never be stored or logged in plain text. After the tests, the
+/// test runner searches files and logs for such values.
 #[must_use]
 pub fn canary(name: &str) -> String {
     format!("kvc_{name}_5f1c2a")
@@ -56,9 +56,9 @@ pub fn credential() -> String {
     format!("ghp_{}", "Zq8rT2mKx5Lw".repeat(3))
 }
 
-/// Generates a test for each of the functions and every kind of store. Each function is async and
-/// takes an [`App`]; a function after the semicolon takes the [`Kind`] and builds the server
-/// itself.
+/// Generates a test for each async function in the list and each kind of store. The functions
+/// before the semicolon take an [`App`], a running server. The functions after the semicolon take
+/// the [`Kind`] of store and start the server themselves.
 #[macro_export]
 macro_rules! on_every_store {
     ($($rule:ident),* $(,)? $(; $($built:ident),+ $(,)?)?) => {
@@ -68,7 +68,8 @@ macro_rules! on_every_store {
     };
 }
 
-/// Generates a test for each of the functions and every kind of SQL store.
+/// Generates a test for each async function in the list and each kind of SQL store, as
+/// [`on_every_store`] does.
 #[macro_export]
 macro_rules! on_sql_stores {
     ($($rule:ident),* $(; $($built:ident),+)? $(,)?) => {
@@ -77,7 +78,7 @@ macro_rules! on_sql_stores {
     };
 }
 
-/// Generates the tests of one kind of store.
+/// Generates the tests of [`on_every_store`] for one kind of store.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! on_store {

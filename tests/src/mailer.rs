@@ -1,21 +1,21 @@
-//! Mailer that records messages.
+//! Mailer for tests that records messages instead of sending them.
 
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use secrets_core::ports::mail::{DeliveryError, Email, Mail, Mailer};
 
-/// Base URL of the links in mail.
+/// Base URL of the links in mail messages.
 pub const MAIL_LINKS: &str = "https://mail.secrets.example";
 
 /// Mail message that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Recipient.
+    /// E-mail address of the recipient.
     pub to: String,
-    /// Subject.
+    /// Subject of the message.
     pub subject: String,
-    /// Text.
+    /// Text of the message.
     pub text: String,
 }
 
@@ -25,13 +25,13 @@ pub enum Answer {
     /// Accepts the message.
     #[default]
     Takes,
-    /// Fails temporarily.
+    /// Fails temporarily: the service may send the message again.
     Fails,
-    /// Fails permanently: the message is not to be sent again.
+    /// Fails permanently: the service must not send the message again.
     Refuses,
 }
 
-/// Mailer that records messages and counts attempts.
+/// Mailer that records the accepted messages and counts the attempts to send.
 #[derive(Default)]
 pub struct RecordingMailer {
     answer: Mutex<Answer>,
@@ -77,7 +77,7 @@ impl Mailer for RecordingMailer {
 }
 
 impl Message {
-    /// Returns the token in the link of the message.
+    /// Returns the invitation token in the link in the message.
     #[must_use]
     pub fn token(&self) -> String {
         let link = format!("{MAIL_LINKS}/invitations/");
@@ -86,7 +86,8 @@ impl Message {
     }
 }
 
-/// Creates the mail port for this mailer, with links that begin with [`MAIL_LINKS`].
+/// Creates the mail settings of a service that sends with this mailer. Links begin with
+/// [`MAIL_LINKS`].
 pub(crate) fn sent_by(mailer: &Arc<RecordingMailer>) -> Mail {
     Mail { mailer: mailer.clone(), links: MAIL_LINKS.parse().unwrap() }
 }

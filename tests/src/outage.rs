@@ -1,4 +1,4 @@
-//! Store that fails on demand.
+//! Store that fails when a test wants it to.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use secrets_core::model::Time;
 use secrets_core::store::{Reads, Store, StoreError, StoreResult, Tx};
 
-/// Wrapper of another store that can fail.
+/// Wrapper of another store, which fails when a test wants it to.
 pub struct Outage {
     inner: Arc<dyn Store>,
     fault: AtomicU8,
@@ -18,11 +18,11 @@ pub struct Outage {
 pub enum Failing {
     /// No failure.
     Nothing = 0,
-    /// Writes fail.
+    /// Writes fail; reads work.
     Writes = 1,
-    /// The store cannot be reached.
+    /// All reads and writes fail, as if the database could not be reached.
     Everything = 2,
-    /// Records cannot be decoded.
+    /// All reads and writes fail, as if the stored records were corrupt.
     Records = 3,
 }
 
@@ -36,7 +36,7 @@ impl Outage {
         Arc::new(Self { inner: Arc::clone(inner), fault: AtomicU8::new(0) })
     }
 
-    /// Makes the store fail in this way from now on.
+    /// Makes the store fail in this way from now on; [`Failing::Nothing`] ends the failure.
     pub fn begin(&self, fault: Failing) {
         self.fault.store(fault as u8, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! Clients of a server.
+//! HTTP clients of a test server.
 
 use std::net::SocketAddr;
 use std::ops::Deref;
@@ -28,49 +28,49 @@ pub struct Person {
     client: Client,
     /// User ID.
     pub id: String,
-    /// ID of the person's own team.
+    /// ID of the person's personal team.
     pub team: String,
 }
 
 impl Client {
-    /// Creates a client that sends this credential to this address.
+    /// Creates a client that sends its requests to this address, with this credential.
     #[must_use]
     pub fn new(address: SocketAddr, credential: Option<&str>) -> Self {
         let http = legacy::Client::builder(TokioExecutor::new()).build_http();
         Self { http, address, credential: credential.map(str::to_owned) }
     }
 
-    /// Sends GET.
+    /// Sends a GET request.
     pub async fn get(&self, path: &str) -> Reply {
         self.send(self.request(Method::GET, path, &[]), Bytes::new()).await
     }
 
-    /// Sends DELETE.
+    /// Sends a DELETE request.
     pub async fn delete(&self, path: &str) -> Reply {
         self.send(self.request(Method::DELETE, path, &[]), Bytes::new()).await
     }
 
-    /// Sends POST with a JSON body.
+    /// Sends a POST request with a JSON body.
     pub async fn post(&self, path: &str, body: &Value) -> Reply {
         self.json(Method::POST, path, body).await
     }
 
-    /// Sends PUT with a JSON body.
+    /// Sends a PUT request with a JSON body.
     pub async fn put(&self, path: &str, body: &Value) -> Reply {
         self.json(Method::PUT, path, body).await
     }
 
-    /// Sends PATCH with a JSON body.
+    /// Sends a PATCH request with a JSON body.
     pub async fn patch(&self, path: &str, body: &Value) -> Reply {
         self.json(Method::PATCH, path, body).await
     }
 
-    /// Sends POST; `None` if the connection broke.
+    /// Sends a POST request with a JSON body. Returns `None` if the connection broke.
     pub async fn try_post(&self, path: &str, body: &Value) -> Option<Reply> {
         self.try_json(Method::POST, path, body).await
     }
 
-    /// Sends PUT; `None` if the connection broke.
+    /// Sends a PUT request with a JSON body. Returns `None` if the connection broke.
     pub async fn try_put(&self, path: &str, body: &Value) -> Option<Reply> {
         self.try_json(Method::PUT, path, body).await
     }
@@ -82,13 +82,13 @@ impl Client {
         Reply::try_read(self.http.request(request).await.ok()?).await
     }
 
-    /// Sends a JSON body.
+    /// Sends a request with this method and a JSON body.
     pub async fn json(&self, method: Method, path: &str, body: &Value) -> Reply {
         let headers = [(CONTENT_TYPE.as_str(), "application/json")];
         self.send(self.request(method, path, &headers), body.to_string().into()).await
     }
 
-    /// Sends any body, with custom headers.
+    /// Sends a request with this method, any body and these headers.
     pub async fn raw(
         &self,
         method: Method,
@@ -99,7 +99,7 @@ impl Client {
         self.send(self.request(method, path, headers), body.into()).await
     }
 
-    /// Sends GET and streams the response.
+    /// Sends a GET request for an event stream, and returns the stream.
     pub async fn watch(&self, path: &str, headers: &[(&str, &str)]) -> Watch {
         let request = self.request(Method::GET, path, headers);
         let request = request.body(Full::new(Bytes::new())).unwrap();
@@ -127,21 +127,21 @@ impl Client {
 }
 
 impl Person {
-    /// Creates the person from a sign-in response.
+    /// Creates the person from the response to their sign-in.
     #[must_use]
     pub fn new(client: Client, user: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         Self { client, id: text(&user["id"]), team: text(&user["teams"][0]["team_id"]) }
     }
 
-    /// Creates a project in the person's own team and returns its path.
+    /// Creates a project in the person's personal team, and returns the path of the project.
     pub async fn project(&self, name: &str) -> String {
         let body = json!({ "name": name, "team_id": self.team });
         let project = self.post("/api/v1/projects", &body).await.is(201).json();
         format!("/api/v1/projects/{}", project["id"].as_str().unwrap())
     }
 
-    /// Creates an environment, with or without a parent.
+    /// Creates an environment, which inherits from the environment `parent` if given.
     pub async fn environment(&self, project: &str, name: &str, parent: Option<&str>) -> String {
         let body = json!({ "name": name, "inherits_from": parent });
         let environment = self.post(&paths::environments(project), &body).await.is(201).json();
@@ -154,14 +154,15 @@ impl Person {
         self.post(&path, &json!({ "key": key, "value": value })).await.is(201);
     }
 
-    /// Scans a text in the person's own team.
+    /// Creates a scan of a text in the person's personal team.
     pub async fn scan_text(&self, text: &str) -> Reply {
         let source = json!({ "type": "text" });
         let body = json!({ "team_id": self.team, "source": source, "content": text });
         self.post("/api/v1/scans", &body).await.is(201).clone()
     }
 
-    /// Creates a service token of the person's own team and returns its text.
+    /// Creates a service token of the person's personal team with the fields in `body`, and returns
+    /// the text of the token.
     pub async fn token(&self, body: &Value) -> String {
         let mut body = body.clone();
         body["name"] = json!("test");

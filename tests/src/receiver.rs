@@ -1,4 +1,4 @@
-//! Webhook receiver on a socket.
+//! Webhook receiver for tests: an HTTP server in the process of the test.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -21,7 +21,8 @@ use tokio::task::JoinHandle;
 
 use crate::{App, Build};
 
-/// Webhook receiver that records deliveries and sends a configured response.
+/// Running webhook receiver, which records all requests and sends the response that the test has
+/// set.
 pub struct Receiver {
     /// Address of the receiver.
     pub address: SocketAddr,
@@ -29,7 +30,7 @@ pub struct Receiver {
     running: JoinHandle<()>,
 }
 
-/// Recorded requests and the configured response.
+/// Recorded requests, and the response to send.
 #[derive(Default)]
 struct Seen {
     answer: Mutex<Said>,
@@ -39,7 +40,7 @@ struct Seen {
     most_at_once: AtomicUsize,
 }
 
-/// Configured response.
+/// Response to send, and the pause before it.
 #[derive(Debug, Clone)]
 struct Said {
     status: u16,
@@ -65,13 +66,14 @@ pub struct Taken {
 }
 
 impl Build {
-    /// Enables webhooks to the addresses in this list.
+    /// Enables webhooks, but only to the addresses in this list, separated by commas.
     #[must_use]
     pub fn webhooks(self, allow: &str) -> Self {
         self.webhooks_by(allow, SystemResolver)
     }
 
-    /// Enables webhooks to the addresses in this list, with names resolved by this resolver.
+    /// Enables webhooks, but only to the addresses in this list. Host names are resolved with this
+    /// resolver.
     #[must_use]
     pub fn webhooks_by(mut self, allow: &str, resolver: impl Resolver + 'static) -> Self {
         self.options.egress = EgressPolicy::parse(allow).unwrap();
@@ -82,8 +84,8 @@ impl Build {
 }
 
 impl App {
-    /// Starts another server with the same records that may send webhooks only to the addresses in
-    /// this list.
+    /// Stops this server, and starts another with the same records that may send webhooks only to
+    /// the addresses in this list.
     pub async fn stricter(mut self, allow: &str) -> Self {
         let Build { options, webhooks, .. } = Build::on(self.kind).webhooks(allow);
         let _ = self.stop().await;
@@ -94,12 +96,12 @@ impl App {
 }
 
 impl Receiver {
-    /// Starts a receiver that accepts everything.
+    /// Starts a receiver that responds to every request with status 200.
     pub async fn start() -> Self {
         Self::start_on(Ipv4Addr::LOCALHOST.into(), 0).await
     }
 
-    /// Starts a receiver at this address.
+    /// Starts a receiver on this address and port. It responds to every request with status 200.
     pub async fn start_on(address: IpAddr, port: u16) -> Self {
         let listener = TcpListener::bind((address, port)).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -108,7 +110,7 @@ impl Receiver {
         Self { address, seen, running }
     }
 
-    /// Returns a URL of the receiver with this path.
+    /// Returns the URL of this path on the receiver.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
@@ -131,19 +133,20 @@ impl Receiver {
         self.seen.taken.lock().unwrap().clone()
     }
 
-    /// Returns the number of accepted connections.
+    /// Returns the number of connections that the receiver has accepted so far.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.seen.connections.load(Ordering::SeqCst)
     }
 
-    /// Returns the maximum number of requests that waited for a response at the same time.
+    /// Returns the maximum number of requests so far that waited for a response at the same time.
     #[must_use]
     pub fn most_at_once(&self) -> usize {
         self.seen.most_at_once.load(Ordering::SeqCst)
     }
 
-    /// Waits until this number of requests has arrived.
+    /// Waits until this number of requests has arrived, for at most 20 seconds. Returns the
+    /// requests.
     pub async fn wait_for(&self, number: usize) -> Vec<Taken> {
         for _ in 0..400 {
             let taken = self.taken();
@@ -157,7 +160,7 @@ impl Receiver {
 }
 
 impl Taken {
-    /// Returns a header of the request.
+    /// Returns the header of the request with this name. Panics if there is none.
     #[track_caller]
     #[must_use]
     pub fn header(&self, name: &str) -> &str {

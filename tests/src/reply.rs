@@ -1,11 +1,11 @@
-//! Replies and assertions on them.
+//! Responses of the test server, with functions to check them.
 
 use http_body_util::BodyExt;
 use hyper::body::{Bytes, Incoming};
 use hyper::{HeaderMap, Response};
 use serde_json::Value;
 
-/// HTTP reply.
+/// HTTP response that was read completely.
 #[derive(Debug, Clone)]
 pub struct Reply {
     /// Status code.
@@ -28,28 +28,28 @@ impl Reply {
         Some(Self { status: parts.status.as_u16(), headers: parts.headers, body })
     }
 
-    /// Asserts the status.
+    /// Asserts that the reply has this status.
     #[track_caller]
     pub fn is(&self, status: u16) -> &Self {
         assert_eq!(self.status, status, "{}", self.text());
         self
     }
 
-    /// Asserts an error with this code.
+    /// Asserts that the reply is an error with this code.
     #[track_caller]
     pub fn code(&self, code: &str) -> &Self {
         assert_eq!(self.json()["code"], code, "{}", self.text());
         self
     }
 
-    /// Asserts the error text.
+    /// Asserts that the reply is an error with this text.
     #[track_caller]
     pub fn says(&self, error: &str) -> &Self {
         assert_eq!(self.json()["error"], error, "{}", self.text());
         self
     }
 
-    /// Asserts that the error names this field.
+    /// Asserts that the reply is an error that names this field as invalid.
     #[track_caller]
     pub fn names(&self, field: &str) -> &Self {
         let json = self.json();
@@ -64,7 +64,7 @@ impl Reply {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("not JSON: {}", self.text()))
     }
 
-    /// Returns the id of the object in the body.
+    /// Returns the ID of the object (or secret) in the JSON body.
     #[track_caller]
     #[must_use]
     pub fn id(&self) -> String {
@@ -79,13 +79,13 @@ impl Reply {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// Returns a header.
+    /// Returns the header with this name, if there is one.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Returns a header as a number.
+    /// Returns the header with this name as a number. Panics if there is none.
     #[track_caller]
     #[must_use]
     pub fn number(&self, name: &str) -> i64 {

@@ -8,7 +8,8 @@ use secrets_core::testing::fixtures;
 use crate::{App, Person, paths};
 
 impl App {
-    /// Stores a paused rotation without due work in an environment, and returns the rotation's ID.
+    /// Stores a paused rotation in an environment, and returns its ID. Background workers have
+    /// nothing to do for it.
     pub async fn rotation(
         &self,
         whose: &Person,
@@ -28,7 +29,7 @@ impl App {
         rotation.id
     }
 
-    /// Stores a completed delivery of a webhook and returns the delivery's ID.
+    /// Stores a completed delivery of a webhook, and returns the ID of the delivery.
     pub async fn delivered(&self, webhook: &str) -> String {
         let now = secrets_core::model::Clock::now(self.clock.as_ref());
         let delivery = WebhookDeliveryRecord {

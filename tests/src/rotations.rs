@@ -1,4 +1,4 @@
-//! Rotations whose target is a database in memory.
+//! Rotations of a fake database in memory.
 
 use secrets_core::rotations;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{App, Client, Person, canary, paths};
 
-/// Request body: a connection to PostgreSQL to test.
+/// Returns a request body that tests a connection to PostgreSQL.
 #[must_use]
 pub fn connection() -> Value {
     json!({
@@ -30,7 +30,8 @@ pub fn connection() -> Value {
     })
 }
 
-/// Request body: a PostgreSQL rotation every 30 days.
+/// Returns a request body that creates a PostgreSQL rotation with this name, which runs every 30
+/// days.
 #[must_use]
 pub fn postgresql(name: &str) -> Value {
     let mut body = connection();
@@ -39,13 +40,15 @@ pub fn postgresql(name: &str) -> Value {
     body
 }
 
-/// Request body: a Lambda function for proxied rotations, with a secret of no function.
+/// Returns the field `proxy` of a request body: a Lambda function that connects to the database.
+/// Its shared secret belongs to no real function.
 #[must_use]
 pub fn lambda() -> Value {
     lambda_function("rotate", &canary("shared_secret_of_a_function"))
 }
 
-/// Request body: the Lambda function with this name and shared secret.
+/// Returns the field `proxy` of a request body, for the Lambda function with this name and shared
+/// secret.
 #[must_use]
 pub fn lambda_function(name: &str, shared_secret: &str) -> Value {
     json!({
@@ -59,11 +62,11 @@ pub fn lambda_function(name: &str, shared_secret: &str) -> Value {
 pub struct Rotated {
     /// Creator of the rotation.
     pub person: Person,
-    /// Path of the project.
+    /// URL path of the project that contains the rotation.
     pub project: String,
-    /// Path of the rotation.
+    /// URL path of the rotation.
     pub path: String,
-    /// Service token that reads the project.
+    /// Client with a service token that can read the project.
     pub reader: Client,
     owner: &'static str,
     token: String,
@@ -71,12 +74,12 @@ pub struct Rotated {
 }
 
 impl Rotated {
-    /// Creates the rotation `main-db` for a person.
+    /// Creates a project and the rotation `main-db` in it, as the person with this name.
     pub async fn create(app: &App, owner: &'static str) -> Self {
         Self::create_as(app, owner, &postgresql("main-db")).await
     }
 
-    /// Creates a rotation for a person with this body.
+    /// Creates a project and a rotation in it with this request body, as the person with this name.
     pub async fn create_as(app: &App, owner: &'static str, body: &Value) -> Self {
         let person = app.person(owner).await;
         let project = person.project("Shop").await;
@@ -90,34 +93,35 @@ impl Rotated {
         Self { person, project, path, reader, owner, token, id }
     }
 
-    /// Sends all later requests to this server, with a credential that is valid for a day.
+    /// Makes the clients send all later requests to this server, with a new credential of the
+    /// person that is valid for a day.
     pub async fn use_by(&mut self, app: &App) {
         self.person = app.person(self.owner).await;
         self.reader = app.bearer(&self.token);
     }
 
-    /// Rotates through the API and returns the history entry.
+    /// Runs the rotation through the API, and returns the history entry of the attempt.
     pub async fn rotate(&self) -> Value {
         self.person.post(&format!("{}/rotate", self.path), &json!({})).await.is(200).json()
     }
 
-    /// Rotates through the API and asserts success.
+    /// Runs the rotation through the API, and asserts that the attempt succeeded.
     pub async fn succeed(&self) {
         assert_eq!(self.rotate().await["status"], "success");
     }
 
-    /// Returns the rotation from the API.
+    /// Returns the rotation as the API shows it.
     pub async fn shown(&self) -> Value {
         self.person.get(&self.path).await.is(200).json()
     }
 
-    /// Returns the history from the API.
+    /// Returns the history of the rotation as the API shows it.
     pub async fn history(&self) -> Vec<Value> {
         let history = self.person.get(&format!("{}/history", self.path)).await.is(200).json();
         history.as_array().unwrap().clone()
     }
 
-    /// Returns the user and the password that readers get.
+    /// Returns the user name and the password that the secrets contain, so that readers get them.
     pub async fn served(&self) -> (String, String) {
         let path = paths::eso_secrets(&self.project, "staging");
         let secrets = self.reader.get(&path).await.is(200).json()["secrets"].clone();
@@ -125,7 +129,7 @@ impl Rotated {
         (text("MAIN_DB_USERNAME"), text("MAIN_DB_PASSWORD"))
     }
 
-    /// Asserts that a login with the credential that readers get succeeds.
+    /// Asserts that the database accepts the user name and the password that the secrets contain.
     pub async fn works(&self, app: &App) {
         let (username, password) = self.served().await;
         assert!(app.database.admits(&username, &password), "the served credential is refused");
@@ -136,7 +140,7 @@ impl Rotated {
         app.store.read().await.unwrap().rotation(self.id).await.unwrap().unwrap()
     }
 
-    /// Rotates through the service, without a running server.
+    /// Runs the rotation by calling the service directly, so that no HTTP server needs to run.
     pub async fn rotate_alone(&self, app: &App) -> ConcludedAttempt {
         let person = app.service.authenticate(&app.jwt(self.owner), Origin::default()).await;
         let at = EnvironmentPath::new(paths::last(&self.project), "staging");
@@ -144,8 +148,8 @@ impl Rotated {
         app.service.run(&person.unwrap(), RotateNow { at, name }).await.unwrap()
     }
 
-    /// Begins to rotate, and stops after this call to the database, like a process that dies. No
-    /// server may be running, since it would continue the attempt.
+    /// Begins the rotation, and abandons it after this call to the database, as if the process had
+    /// died. The HTTP server must be stopped, because its workers would continue the attempt.
     pub async fn die_at(&self, app: &App, call: &'static str) {
         let count = || app.database.calls().into_iter().filter(|known| *known == call).count();
         let before = count();
@@ -161,7 +165,8 @@ impl Rotated {
         }
     }
 
-    /// Processes the due rotations until no rotation is due.
+    /// Works on due rotations, as the background worker does, until this rotation is not due any
+    /// more.
     pub async fn settle(&self, app: &App) {
         loop {
             for claim in rotations::claim_rotations(app.service.engine()).await.unwrap() {
@@ -178,7 +183,8 @@ impl Rotated {
     }
 }
 
-/// Creates the rotators for this database, which run a thousand times faster than normal.
+/// Creates the rotators (ports that change database users) for this fake database. Their time runs
+/// a thousand times faster.
 pub(crate) fn quick(database: &Arc<MemoryDatabase>, timings: &Timings) -> Rotators {
     Rotators { timings: *timings, ..rotators(database) }
 }

@@ -1,4 +1,4 @@
-//! Servers that run until they are stopped.
+//! Starting and stopping the HTTP server of a test.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,18 +16,19 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// Handle to stop a server.
+/// Handle that stops a running server.
 pub(crate) struct Stop {
     pub(crate) stop: oneshot::Sender<()>,
     pub(crate) running: JoinHandle<Drained>,
 }
 
-/// Trusted proxies, base URL of links, response envelope, workers, and sign-in of browsers of a
-/// server.
+/// Settings of a server: trusted proxies, base URL of links, response envelope, background workers,
+/// and sign-in of browsers.
 pub(crate) type Settings =
     (Networks, Option<BaseUrl>, Envelope, Vec<Arc<dyn Worker>>, BrowserSignIn);
 
-/// Serves a service on a new socket.
+/// Starts an HTTP server for a service on a free port. Returns the address and a handle that stops
+/// the server.
 pub(crate) async fn serve(
     service: &Arc<Service>,
     clock: Arc<ManualClock>,

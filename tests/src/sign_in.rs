@@ -1,4 +1,4 @@
-//! Configuration of the sign-in of browsers in tests.
+//! Settings of a test server for the sign-in of browsers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use zeroize::Zeroizing;
 
 use crate::{App, Browser, Build, CLIENT, IdentityProvider};
 
-/// Configured sign-in of browsers.
+/// Way in which browsers sign in to a test server.
 #[derive(Clone, Default)]
 pub(crate) enum SignIn {
     #[default]
     Off,
-    /// Sign-in with the provider of this issuer.
+    /// Sign-in at the identity provider with this issuer URL.
     Provider(String),
-    /// Sign-in with links of the development service.
+    /// Sign-in with a link, as the development service (`secrets-http dev`) prints it.
     Dev,
 }
 
@@ -61,7 +61,7 @@ impl SignIn {
 }
 
 impl Build {
-    /// Lets browsers sign in with this provider. Needs a public URL.
+    /// Lets browsers sign in with this provider. [`Build::public_url`] must be called too.
     #[must_use]
     pub fn sign_in(mut self, provider: &IdentityProvider) -> Self {
         self.sign_in = SignIn::Provider(provider.issuer());
@@ -77,13 +77,14 @@ impl Build {
 }
 
 impl App {
-    /// Creates a code for a link of the development service.
+    /// Creates the code in a sign-in link, for the person with this name.
     #[must_use]
     pub fn dev_code(&self, name: &str) -> String {
         self.signer.code(&format!("{name}@example.com"), self.clock.now())
     }
 
-    /// Creates a browser that uses this server under its public URL, or under its address.
+    /// Creates a browser that uses this server. Its `Host` header names the host of the public URL,
+    /// or the address of the server if there is no public URL.
     #[must_use]
     pub fn browser(&self) -> Browser {
         let host = self.public_url.as_ref().map_or_else(

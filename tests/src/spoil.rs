@@ -1,4 +1,5 @@
-//! Direct changes to stored rows, as an attacker could make them.
+//! Direct reads and changes of stored records, as an attacker with access to the database could
+//! make them.
 
 use secrets_core::crypto::Sealed;
 use secrets_core::model::{EnvironmentPath, Principal, ids};
@@ -9,11 +10,13 @@ use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 
 use crate::{App, Kind, paths};
 
-/// ID of a user without any membership, for reads of stored data that do not depend on the caller.
+/// ID of a user who belongs to no team. The store requires a caller, although the caller does not
+/// matter for these reads.
 const USER_WITHOUT_MEMBERSHIP: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 impl App {
-    /// Loads an environment and its secrets from the store. `project` is a path, an id or a slug.
+    /// Loads an environment, its ancestors and their secrets from the store. `project` is a path,
+    /// an ID or a slug.
     pub async fn resolve_environment(
         &self,
         project: &str,
@@ -25,7 +28,7 @@ impl App {
         reads.resolve_environment(&path, principal, Selection::All).await.unwrap().unwrap()
     }
 
-    /// Loads a secret from the store. Only the environment itself is searched, not its ancestors.
+    /// Loads a secret of an environment from the store. Inherited secrets are not searched.
     pub async fn record(&self, project: &str, environment: &str, key: &str) -> SecretRecord {
         let resolved = self.resolve_environment(project, environment).await;
         let mut own = resolved.chain.into_iter().next().unwrap().secrets.into_iter();
@@ -33,7 +36,7 @@ impl App {
         SecretRecord::clone(&secret)
     }
 
-    /// Runs SQL statements on the database. Fails for a store in memory.
+    /// Runs SQL statements directly on the database of the store. Panics for a store in memory.
     pub async fn sql(&self, statements: &'static str) {
         match self.kind {
             Kind::Memory => panic!("a store in memory has no SQL database"),

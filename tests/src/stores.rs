@@ -1,4 +1,4 @@
-//! Stores with which the tests run.
+//! Kinds of stores with which the tests run.
 
 use std::any::Any;
 use std::fs;
@@ -14,25 +14,26 @@ use tempfile::TempDir;
 /// Kind of store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Memory, the reference implementation.
+    /// Store in memory, which is the reference implementation.
     Memory,
     /// SQLite file in a temporary folder.
     Sqlite,
-    /// Separate database on the PostgreSQL server that the test runner started.
+    /// New database on the PostgreSQL server that the test runner has started.
     Postgres,
 }
 
-/// Store, with a guard that keeps the store's data until the test ends.
+/// Open store of a test, with a guard that deletes the data at the end of the test.
 pub struct OpenedStore {
-    /// Store.
+    /// Open store.
     pub store: Arc<dyn Store>,
-    /// Path or URL of an SQL database.
+    /// Path of the SQLite file or URL of the PostgreSQL database; empty for a store in memory.
     pub location: String,
     /// Guard that deletes the data when dropped.
     pub guard: Box<dyn Any + Send + Sync>,
 }
 
-/// Temporary folder. Searched for secret values when dropped.
+/// Temporary folder. When dropped, its files are searched for secret values in plain text, and the
+/// test fails if one is found.
 struct Searched(TempDir);
 
 impl Kind {
@@ -53,7 +54,8 @@ impl Kind {
         OpenedStore { store: self.at(&location).await, location, guard }
     }
 
-    /// Opens the store at a location. A store in memory is empty, since it has no location.
+    /// Opens the store at this path or URL. For a store in memory, ignores the location and creates
+    /// an empty store.
     pub(crate) async fn at(self, location: &str) -> Arc<dyn Store> {
         match self {
             Self::Memory => Arc::new(MemoryStore::new()),

@@ -1,7 +1,7 @@
-//! Database servers of rotation targets, started by the test runner.
+//! Real database servers for tests of rotations, started by the test runner.
 //!
-//! The servers log every statement, and their logs and data are searched for secret values
-//! afterwards: run a statement with a secret value with [`Session::run_unlogged`].
+//! The servers log every statement, and the test runner searches their logs and data for secret
+//! values. So run statements that contain a secret value with [`Session::run_unlogged`].
 
 mod session;
 
@@ -16,22 +16,23 @@ pub use session::{Rows, Session};
 /// Database server, with its administrator.
 #[derive(Clone)]
 pub struct Target {
-    /// SQL dialect.
+    /// SQL dialect of the server.
     pub dialect: Dialect,
-    /// Loopback address; the server listens on `127.0.0.2`, `.3` and `.4` too.
+    /// Loopback address of the server. The server also listens on `127.0.0.2`, `127.0.0.3` and
+    /// `127.0.0.4`.
     pub host: String,
-    /// Port, the same on all these addresses.
+    /// Port of the server, the same on all its addresses.
     pub port: u16,
     /// User name of the administrator.
     pub user: String,
     /// Password of the administrator.
     pub password: String,
     /// PEM certificate of the authority that signed the server's certificate. The server's
-    /// certificate is valid for `localhost` and these addresses, except `127.0.0.4`.
+    /// certificate is valid for `localhost` and for all addresses of the server except `127.0.0.4`.
     pub authority: String,
 }
 
-/// SQL dialect of a target.
+/// SQL dialect of a database server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// PostgreSQL.
@@ -42,8 +43,8 @@ pub enum Dialect {
     MySql,
 }
 
-/// Separate database, deleted when this value is dropped. It has the table `things (id, name)` with
-/// one row, `(1, 'one')`.
+/// Database for one test, deleted when this value is dropped. It has the table `things (id, name)`
+/// with one row, `(1, 'one')`.
 pub struct TargetDatabase {
     /// Server of the database.
     pub target: Target,
@@ -56,7 +57,7 @@ impl Target {
     ///
     /// # Panics
     ///
-    /// Panics if there is no server, since a test that cannot run has not passed.
+    /// Panics if the test runner has not started the server.
     #[must_use]
     pub fn postgres() -> Self {
         Self::needed(Dialect::Postgres)
@@ -66,23 +67,23 @@ impl Target {
     ///
     /// # Panics
     ///
-    /// Panics if there is no server, since a test that cannot run has not passed.
+    /// Panics if the test runner has not started the server.
     #[must_use]
     pub fn mariadb() -> Self {
         Self::needed(Dialect::MariaDb)
     }
 
-    /// Returns the MySQL server, if the test runner could get it.
+    /// Returns the MySQL server; `None` if MySQL is not available on this machine.
     #[must_use]
     pub fn mysql() -> Option<Self> {
         Self::find(Dialect::MySql)
     }
 
-    /// Returns all servers.
+    /// Returns all database servers; MySQL only if it is available.
     ///
     /// # Panics
     ///
-    /// Panics if a required server is missing.
+    /// Panics if the test runner has not started PostgreSQL and MariaDB.
     #[must_use]
     pub fn all() -> Vec<Self> {
         [Self::postgres(), Self::mariadb()].into_iter().chain(Self::mysql()).collect()
@@ -108,7 +109,7 @@ impl Target {
         })
     }
 
-    /// Creates a database.
+    /// Creates a database on this server.
     pub async fn database(&self) -> TargetDatabase {
         let random = u64::from_be_bytes(secrets_core::crypto::random());
         let name = format!("rotation_test_{random:016x}");
@@ -124,17 +125,18 @@ impl Target {
         database
     }
 
-    /// Runs a statement as the administrator, outside of the test databases.
+    /// Runs an SQL statement as the administrator, in the default database of the server.
     pub async fn run(&self, statement: &str) -> Rows {
         self.admin().await.run(statement).await.unwrap()
     }
 
-    /// Opens a session of the administrator, outside of the test databases.
+    /// Opens a session of the administrator in the default database of the server.
     pub async fn admin(&self) -> Session {
         Session::open(self, None, &self.user, &self.password).await.unwrap()
     }
 
-    /// True if the server accepts this password for this user, over verified TLS.
+    /// Returns true if the server accepts this password for this user. Connects over TLS and
+    /// verifies the server's certificate.
     ///
     /// # Panics
     ///
@@ -152,7 +154,7 @@ impl Target {
         }
     }
 
-    /// Ends all sessions of a user.
+    /// Ends all sessions of a database user.
     pub async fn end_sessions(&self, user: &str) {
         let mut admin = self.admin().await;
         let sessions = match self.dialect {
@@ -172,7 +174,7 @@ impl Target {
         }
     }
 
-    /// Reads the server log, which has every statement of every test.
+    /// Returns the log of the server, which contains the statements of all tests.
     #[must_use]
     pub fn log(&self) -> String {
         let folder = variable("SECRETS_TEST_LOGS").unwrap();
@@ -182,12 +184,13 @@ impl Target {
 }
 
 impl TargetDatabase {
-    /// Opens a session of the administrator.
+    /// Opens a session of the administrator in this database.
     pub async fn admin(&self) -> Session {
         self.session(&self.target.user, &self.target.password).await.unwrap()
     }
 
-    /// Opens a session of a user over verified TLS; the error is the server's error code.
+    /// Opens a session of a user in this database, over TLS with a verified certificate. The error
+    /// is the server's error code, or the error text if there is no code.
     pub async fn session(&self, user: &str, password: &str) -> Result<Session, String> {
         Session::open(&self.target, Some(&self.name), user, password).await
     }
@@ -234,12 +237,12 @@ impl Dialect {
     }
 }
 
-/// Returns the folder of the database servers. The operating system user of the servers can read
-/// it.
+/// Returns the folder that contains the data folders of the database servers. The operating system
+/// user that runs the servers can read the folder.
 ///
 /// # Panics
 ///
-/// Panics if no servers have been started.
+/// Panics if the test runner has not started the servers.
 #[must_use]
 pub fn servers() -> PathBuf {
     let authority = variable("SECRETS_TEST_TARGET_CA");
@@ -258,7 +261,8 @@ mod tests {
     use super::*;
     use crate::canary;
 
-    /// Creates a user. The password does not appear in a log.
+    /// Creates a database user with this password, and returns the user name. The server does not
+    /// log the statement, because it contains the password.
     async fn user(target: &Target, password: &str) -> String {
         let name = format!("user_{:016x}", u64::from_be_bytes(secrets_core::crypto::random()));
         let statement = match target.dialect {

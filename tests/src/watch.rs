@@ -1,4 +1,4 @@
-//! Event streams (responses without an end).
+//! Event streams: responses of the server that have no end.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::Reply;
 
-/// Event stream, read as the events arrive.
+/// Open event stream, whose events a test reads as they arrive.
 pub struct Watch {
     response: Response<Incoming>,
     text: String,
@@ -31,13 +31,14 @@ impl Watch {
         Self { response, text: String::new() }
     }
 
-    /// Status code.
+    /// Returns the status code of the response.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.response.status().as_u16()
     }
 
-    /// Converts the response into a reply. The body is left out if it is an event stream.
+    /// Converts the response into a reply. If the request succeeded, the reply has an empty body,
+    /// because the event stream has no end.
     pub async fn into_reply(self) -> Reply {
         let (parts, body) = self.response.into_parts();
         let is_ok = parts.status.is_success();
@@ -45,14 +46,14 @@ impl Watch {
         Reply { status: parts.status.as_u16(), headers: parts.headers, body }
     }
 
-    /// Reads the next event or comment, which must arrive within this number of seconds; `None` at
-    /// the end of the stream.
+    /// Returns the text of the next event or comment; `None` at the end of the stream. Panics if
+    /// nothing arrives within this number of seconds.
     pub async fn next(&mut self, seconds: u64) -> Option<String> {
         let within = Duration::from_secs(seconds);
         timeout(within, self.block()).await.unwrap_or_else(|_| panic!("no event: {}", self.text))
     }
 
-    /// Parses a block of the stream as an event.
+    /// Parses the text of an event.
     #[track_caller]
     #[must_use]
     pub fn parse(block: Option<String>) -> Event {
@@ -63,7 +64,8 @@ impl Watch {
         Event { id, data: serde_json::from_str(data).unwrap() }
     }
 
-    /// True if no event arrives for this number of seconds. Keep-alive comments may arrive.
+    /// Returns true if no event arrives for this number of seconds. Comments, which only keep the
+    /// connection open, do not count.
     pub async fn is_silent(&mut self, seconds: u64) -> bool {
         let event =
             async { while self.block().await.is_some_and(|block| block.starts_with(':')) {} };

@@ -1,4 +1,4 @@
-//! Requests as raw bytes, for requests that no HTTP client would send.
+//! Requests sent as raw bytes, for tests with requests that an HTTP client would never send.
 
 use std::net::SocketAddr;
 

@@ -78,7 +78,8 @@ def labeled_expand(suite: bytes, prk: bytes, label: str, info: bytes, length: in
 
 
 def hpke_key(shared: bytes, enc: bytes, public: bytes, info: bytes) -> tuple[bytes, bytes]:
-    """Key and nonce of the first message for a Diffie-Hellman secret."""
+    """Derives the key and the nonce of the first HPKE message (RFC 9180) from a Diffie-Hellman
+    secret."""
     prk = labeled_extract(KEM_ID, b"", "eae_prk", shared)
     secret = labeled_expand(KEM_ID, prk, "shared_secret", enc + public, 32)
     psk_id = labeled_extract(HPKE_ID, b"", "psk_id_hash", b"")
@@ -145,7 +146,7 @@ def chunk_nonce(number: int, is_last: bool) -> bytes:
 
 @dataclass
 class Writer:
-    """Bundle to write. `slots` are the recipients in the form of the header."""
+    """Writer of a bundle. `slots` are the recipients, as the header of the bundle contains them."""
 
     file_key: bytes
     salt: bytes
@@ -173,7 +174,7 @@ class Writer:
         return key.public_key().public_bytes_raw()
 
     def header_json(self) -> bytes:
-        """Header with the fields of this writer."""
+        """Returns the header as JSON, with the fields and recipients of this writer."""
         whole = {
             "v": 1,
             "suite": SUITE,
@@ -198,7 +199,8 @@ class Writer:
     def file(
         self, header: bytes, chunks: bytes, signing: bytes | None = None, mac: bytes | None = None
     ) -> bytes:
-        """Bundle file with this header and these chunks, with mac and signature."""
+        """Returns a bundle file with this header and these chunks. Adds the MAC of the header and
+        the signature."""
         head = MAGIC + b"\1" + len(header).to_bytes(4) + header
         head += mac or header_mac(self.file_key, self.salt, head)
         key = Ed25519PrivateKey.from_private_bytes(signing or self.signing)
@@ -273,8 +275,8 @@ def identifier(value: Any) -> str:
 
 
 def moment(value: Any) -> datetime:
-    """Parses an RFC 3339 time in UTC. The fraction has zero, three or six digits: the fewest that
-    represent the time."""
+    """Parses an RFC 3339 time in UTC. The fraction of the second must have zero, three or six
+    digits, and not more than necessary."""
     match = re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3}|\.\d{6})?Z", text(value))
     fraction = match[1] if match else None
     if not match or (fraction and fraction.endswith("000")):
@@ -289,7 +291,8 @@ def moment(value: Any) -> datetime:
 
 
 def known(header: Json) -> None:
-    """Refuses unknown recipient types, whatever their other fields."""
+    """Refuses a header with an unknown version, suite or recipient type as `unsupported`, before
+    all other fields are checked."""
     if not isinstance(header, dict):
         malformed()
     version, suite, chunk = header.get("v"), header.get("suite"), header.get("chunk")
@@ -420,7 +423,8 @@ def read_payload(payload: bytes) -> list[Json]:
 def open_bundle(
     data: bytes, unlock: Json, signer: str | None, at_least: int, now: int
 ) -> tuple[Json, list[Json]]:
-    """Opens a bundle. Returns its header and its secrets."""
+    """Opens a bundle with a key, private key or passphrase, and verifies it. Returns its header and
+    its secrets."""
     if len(data) < 13 or not data.startswith(MAGIC):
         malformed()
     if data[8] != 1:

@@ -1,4 +1,4 @@
-//! Vectors of bundles and their keys.
+//! Tests of the golden vectors of bundles and of their keys.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -40,7 +40,8 @@ struct Given {
     text: String,
 }
 
-/// Part of a bundle: bytes in base64, or a slice of another vector.
+/// Part of a bundle in a vector: bytes in base64, or the bytes `from..to` of the bundle in the
+/// vector `of`.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Part {
@@ -95,7 +96,8 @@ impl Vector {
         parts.collect::<Vec<_>>().concat()
     }
 
-    /// Returns the expected contents, with long values expanded.
+    /// Returns the secrets that the bundle must contain. A long value, which the vector writes as a
+    /// repeated text, is expanded.
     fn expected(&self) -> Value {
         let mut secrets = self.secrets.clone();
         for secret in secrets.as_array_mut().unwrap() {

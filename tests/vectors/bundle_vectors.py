@@ -1,4 +1,4 @@
-"""Vectors of bundles, written from fixed inputs with the writer of `bundle.py`."""
+"""Generates the golden vectors of bundles from fixed inputs, with the writer in `bundle.py`."""
 
 import base64
 import copy
@@ -81,7 +81,8 @@ def compact(value: object) -> bytes:
 
 
 class Maker:
-    """Makes vectors around one golden bundle for a raw key."""
+    """Makes vectors of bundles. Most of them are variants of one valid (golden) bundle for a raw
+    key."""
 
     def __init__(self, fixed: Fixed) -> None:
         self.fixed = fixed
@@ -92,7 +93,8 @@ class Maker:
         self.unlock = {"type": "key", "text": bundle.text_of("scbk_", self.key)}
 
     def writer(self, name: str = "golden", **header: object) -> bundle.Writer:
-        """Writer without recipients."""
+        """Returns a writer of a bundle without recipients. `header` replaces fields of the
+        header."""
         named = {k: v for k, v in (HEADER | header).items() if v is not None}
         return bundle.Writer(
             self.fixed(f"bundle {name} file key", 32),
@@ -139,7 +141,8 @@ class Maker:
 
 
 def bytes_of(vector: Vector, vectors: list[Vector]) -> bytes:
-    """Bytes of a vector, given as base64 or as parts; a part can be a slice of another vector."""
+    """Returns the bytes of the bundle in a vector, which are written as base64 or as several parts.
+    A part can be a slice of the bundle in another vector."""
     if "bundle" in vector:
         return base64.b64decode(vector["bundle"])
     whole = b""
@@ -301,7 +304,7 @@ def payloads(make: Maker) -> None:
 
 def chunks(make: Maker) -> None:
     def filled(length: int) -> list[Vector]:
-        """Secrets whose payload has this length."""
+        """Returns secrets whose JSON text (the payload of the bundle) has this length in bytes."""
         secrets: list[Vector] = []
         while (left := length - len(compact(secrets))) > 0:
             empty = len(compact([secret("K000", "")])) - (1 if secrets else 2)
@@ -428,7 +431,8 @@ def damaged(make: Maker) -> None:
 
 
 def headers(make: Maker) -> None:
-    """Headers that break a rule, with the matching mac and signature of their writer."""
+    """Makes vectors of headers that break a rule, although their MAC and their signature are
+    correct."""
 
     def refuse(
         name: str, error: str = "malformed", text: Callable[[bytes], bytes] | None = None,
@@ -521,7 +525,8 @@ def headers(make: Maker) -> None:
 
 
 def refuse_costs(make: Maker) -> None:
-    """Costs out of bounds, which are refused before any key derivation."""
+    """Makes vectors of passphrase recipients whose Argon2 costs are out of bounds. A reader must
+    refuse them before it derives a key."""
     unlock = {"type": "passphrase", "text": PASSPHRASE}
     for name, costs in (
         ("a memory of 19,455 KiB", {"m": 19_455}),
@@ -540,8 +545,8 @@ def refuse_costs(make: Maker) -> None:
 
 
 def signed_by_strangers(make: Maker) -> None:
-    """Headers changed by an attacker who has no key of the bundle. They have the old mac, and a
-    signature by the attacker."""
+    """Makes vectors of headers changed by an attacker who cannot open the bundle. Each has the MAC
+    of the original header, and a signature by the attacker."""
     forger = make.fixed("bundle forger", 32)
 
     def signed_anew(writer: bundle.Writer, **header: object) -> bytes:
@@ -567,7 +572,7 @@ def signed_by_strangers(make: Maker) -> None:
 
 
 def keys(make: Maker) -> list[Vector]:
-    """Keys and their text forms."""
+    """Returns vectors of bundle keys and their text forms."""
 
     def accept(name: str, kind: str, bits: bytes, **more: object) -> Vector:
         text = bundle.text_of(PREFIXES[kind], bits)

@@ -1,5 +1,6 @@
-"""Checks every vector of every file with the independent reader, and the function of
-`examples/rotation-proxy` with its vectors; exits with 1 if a vector does not match.
+"""Checks every golden vector with the independent implementation in `reference.py` and `bundle.py`,
+and the rotation function in `examples/rotation-proxy` with its vectors. Exits with 1 if a vector
+does not match.
 
 A valid vector must open to its value and, sealed again with its nonce, give the same bytes.
 An invalid vector must be refused for its reason.
@@ -26,7 +27,7 @@ Vector = dict[str, Any]
 
 
 class Disagreement(Exception):
-    """The result of the reader differs from the vector."""
+    """Raised if the result of the independent reader differs from the vector."""
 
 
 def expect(what: str, found: object, expected: object) -> None:
@@ -39,7 +40,7 @@ def data(vector: Vector, field: str) -> bytes:
 
 
 def refusal(vector: Vector, attempt: Callable[[], object]) -> None:
-    """Runs a call that must fail for the vector's reason."""
+    """Runs a function that must refuse the vector for the reason in the vector."""
     try:
         attempt()
     except ref.Refused as refused:
@@ -82,7 +83,8 @@ def record(vector: Vector) -> None:
 
 
 def value_of(vector: Vector) -> bytes:
-    """Expands a value: text, or a piece of text with the number of repetitions."""
+    """Returns the bytes of the value in a vector, which is written as a text, or as a short text
+    and its number of repetitions."""
     value = vector["value"]
     text: str = value if isinstance(value, str) else value["repeat"] * value["times"]
     return text.encode()
@@ -131,14 +133,15 @@ def token(vector: Vector) -> None:
 
 
 def proxy_heading(vector: Vector) -> dict[str, str]:
-    """Fields of a request, taken from a vector."""
+    """Returns the heading fields of a rotation function's request or answer in a vector."""
     names = ("ts", "config", "seq", "step", "outcome")
     heading = {name: str(vector[name]) for name in names if name in vector}
     return heading | {"nonce": ref.base64url(data(vector, "nonce"))}
 
 
 def function_opens(vector: Vector) -> bytes:
-    """Opens a request with the published function."""
+    """Opens a request with the code of the published rotation function
+    (`examples/rotation-proxy`)."""
     try:
         event, known = json.loads(vector["payload"]), [vector["secret"].encode()]
         _, _, inside = function.open_request(event, known, vector["now"], {})
@@ -205,7 +208,8 @@ def bundle(vector: Vector) -> None:
 
 @functools.cache
 def bundle_file() -> dict[str, list[Vector]]:
-    """Bytes of a bundle, for vectors that are parts of other vectors."""
+    """Reads all sections of the file `bundle.json`, since a bundle can contain parts of other
+    vectors."""
     sections: dict[str, list[Vector]] = json.loads((HERE / "bundle.json").read_text())
     return sections
 
@@ -247,7 +251,8 @@ CHECKS: dict[str, dict[str, Callable[[Vector], None]]] = {
 
 
 def failures(file: str, section: str, vectors: list[Vector]) -> list[str]:
-    """Returns the mismatches of a section. Any other error is a mismatch too."""
+    """Checks the vectors of a section, and returns an error text for each vector that does not
+    match. Any exception counts as a mismatch."""
     found = []
     seen = set()
     for vector in vectors:

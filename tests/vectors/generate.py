@@ -1,4 +1,5 @@
-"""Writes the vector files from fixed inputs; running it again changes nothing.
+"""Generates the files of golden vectors (example data with known results) from fixed inputs.
+Running the program again changes nothing.
 
 Vectors are append-only: the program refuses to write if an existing vector would change or be removed.
 """
@@ -25,19 +26,20 @@ def uuid(tail: str) -> str:
 
 
 def fixed(name: str, length: int) -> bytes:
-    """Pseudorandom bytes, the same each time."""
+    """Returns pseudorandom bytes, which are always the same for the same name."""
     return hashlib.shake_128(b"secrets-core vectors: " + name.encode()).digest(length)
 
 
 def flipped(data: bytes, index: int, mask: int = 1) -> bytes:
-    """Flips bits of one byte."""
+    """Returns a copy of the data, with the bits in `mask` flipped in the byte at this index."""
     changed = bytearray(data)
     changed[index] ^= mask
     return bytes(changed)
 
 
 def expand(value: str | Vector) -> bytes:
-    """Bytes of a value, as written in the files."""
+    """Returns the bytes of a value, which a vector file writes as a text, or as a short text and
+    its number of repetitions."""
     text: str = value if isinstance(value, str) else value["repeat"] * value["times"]
     return text.encode()
 
@@ -47,7 +49,8 @@ def repeat(times: int) -> Vector:
 
 
 def xaes() -> dict[str, list[Vector]]:
-    """Vectors of the specification, and inputs that an AEAD must refuse."""
+    """Returns vectors of XAES-256-GCM: those of its specification, and ciphertexts that a reader
+    must refuse."""
     nonce = b"ABCDEFGHIJKLMNOPQRSTUVWX"
     text = b"XAES-256-GCM"
     first = bytes.fromhex("ce546ef63c9cc60765923609b33a9a1974e96e52daf2fcf7075e2271")
@@ -152,7 +155,8 @@ def accepted_record(
     nonce: bytes | None = None,
     **changes: object,
 ) -> Vector:
-    """Record that opens, in the golden context with the given changes."""
+    """Returns a vector with a record that opens. Its context is the golden context with these
+    changes."""
     context = CONTEXT | changes
     nonce = nonce or fixed(name, ref.NONCE_BYTES)
     record = ref.seal(dek, dek_ver, nonce, context_of(context), expand(value))
@@ -177,7 +181,8 @@ def refused_record(
     dek_ver: int = DEK_VER,
     **changes: object,
 ) -> Vector:
-    """Record that does not open: by default the golden record, in a wrong context."""
+    """Returns a vector with a record that must be refused for this reason. By default, it is the
+    golden record; `changes` make its context wrong."""
     return {
         "name": name,
         "valid": False,
@@ -191,7 +196,8 @@ def refused_record(
 
 
 def accepted_records() -> list[Vector]:
-    """Values with sizes on both sides of each padding boundary, and contexts of every kind."""
+    """Returns vectors with records that open: values with lengths on both sides of each padding
+    boundary, and contexts of every kind."""
     golden = accepted_record("golden value", GOLDEN_VALUE, nonce=GOLDEN_NONCE)
     # One nonce for two records, which is acceptable only in a test.
     hidden = accepted_record("golden hidden", "", nonce=GOLDEN_NONCE, flags=1, version="8")
@@ -248,14 +254,15 @@ def accepted_records() -> list[Vector]:
 
 
 def ids() -> Vector:
-    """Four ids in which no two bytes of a context are equal: a reader that swaps bytes fails."""
+    """Returns four IDs that consist of 64 different bytes, so that a reader that swaps bytes of a
+    context fails."""
     data = bytes(range(1, 65))
     names = ("instance_id", "project_id", "environment_id", "object_id")
     return {name: str(UUID(bytes=data[i * 16 : i * 16 + 16])) for i, name in enumerate(names)}
 
 
 def moved_records() -> list[Vector]:
-    """The intact golden record, in every context but its own."""
+    """Returns vectors with the unchanged golden record in contexts to which it does not belong."""
     project, environment = CONTEXT["project_id"], CONTEXT["environment_id"]
     return [
         refused_record("another instance", "tag", instance_id=uuid("2")),
@@ -284,7 +291,8 @@ def moved_records() -> list[Vector]:
 
 
 def damaged_records() -> list[Vector]:
-    """The golden record with bytes changed, cut off or added."""
+    """Returns vectors with copies of the golden record that have bytes changed, cut off or
+    added."""
     head, tag = GOLDEN[: ref.HEADER_BYTES], GOLDEN[-ref.TAG_BYTES :]
     dek_ver_2 = GOLDEN[:3] + (2).to_bytes(4) + GOLDEN[7:]
     return [
@@ -326,9 +334,10 @@ def damaged_records() -> list[Vector]:
 
 
 def faulty_records() -> list[Vector]:
-    """Records with a correct tag that only an explicit check refuses.
+    """Returns vectors with records whose authentication tag is correct, so that only an explicit
+    check of their contents refuses them.
 
-    Each is sealed with the right key for the golden context, by a faulty writer.
+    Each is encrypted with the right key for the golden context, as by a writer with a bug.
     """
 
     def with_header(name: str, start: bytes) -> Vector:
@@ -402,7 +411,8 @@ INSTANCE = uuid("1")
 
 
 def project_keys() -> list[Vector]:
-    """Project keys, and the instance's own keys, which are wrapped like keys without a project."""
+    """Returns vectors of wrapped (encrypted) project keys. They include keys of the instance
+    itself, which are wrapped with an empty project ID."""
     wrapping = ref.purpose_key(KEK, UUID(INSTANCE), "dek-wrap")
     place: Vector = {"instance_id": INSTANCE, "project_id": uuid("aa"), "dek_ver": 3}
 
@@ -437,7 +447,8 @@ def project_keys() -> list[Vector]:
         }
 
     def faulty(name: str, reason: str, key: bytes, wrapping: bytes, aad: bytes) -> Vector:
-        """Wraps a key correctly, but with wrong contents, like a faulty writer."""
+        """Returns a vector with an invalid key that is wrapped (encrypted) with a correct tag, as
+        by a writer with a bug."""
         return refuse(name, reason, ref.wrap(wrapping, fixed(name, ref.NONCE_BYTES), key, aad))
 
     good = accept("project key", DEK)
@@ -468,7 +479,7 @@ def project_keys() -> list[Vector]:
 
 
 def instance_keys() -> list[Vector]:
-    """Instance keys, wrapped directly under the root key."""
+    """Returns vectors of instance keys, which are wrapped (encrypted) with the root key."""
     place: Vector = {"instance_id": INSTANCE, "kek_id": 1}
 
     def aad(fields: Vector) -> bytes:
@@ -501,7 +512,8 @@ def instance_keys() -> list[Vector]:
         }
 
     def faulty(name: str, reason: str, key: bytes, aad: bytes) -> Vector:
-        """Wraps a key correctly, but with wrong contents, like a faulty writer."""
+        """Returns a vector with an invalid key that is wrapped (encrypted) with a correct tag, as
+        by a writer with a bug."""
         nonce = fixed(f"instance: {name}", ref.NONCE_BYTES)
         return refuse(name, reason, ref.wrap(ROOT, nonce, key, aad))
 
@@ -524,7 +536,8 @@ def instance_keys() -> list[Vector]:
 
 
 def damaged_keys(wrapped: bytes) -> list[tuple[str, str, bytes]]:
-    """Damaged copies of a wrapped key: a name of the damage, the reason for the refusal, the bytes."""
+    """Returns damaged copies of a wrapped key: for each, a name of the damage, the reason why a
+    reader must refuse it, and the bytes."""
     return [
         ("first byte of the nonce", "tag", flipped(wrapped, 0)),
         ("last byte of the nonce", "tag", flipped(wrapped, 23)),
@@ -676,7 +689,7 @@ def proxy_heading(**other: str) -> dict[str, str]:
 
 
 def with_field(payload: str, name: str, value: object) -> str:
-    """Changes or removes a field of an object."""
+    """Returns a JSON object with one field changed, or removed if `value` is None."""
     fields = json.loads(payload) | {name: value}
     return json.dumps({k: v for k, v in fields.items() if v is not None}, separators=(",", ":"))
 
@@ -817,7 +830,8 @@ SENT = 1767225600
 
 
 def delivery(name: str, refusal: str | None = None, **other: object) -> Vector:
-    """Webhook delivery, by default with a correct signature."""
+    """Returns a vector with a webhook delivery, by default with a correct signature. `other`
+    replaces fields."""
     fields = {
         "secret": WEBHOOK_SECRET,
         "id": "msg_0000000000000000000000001",
@@ -891,7 +905,7 @@ def webhook() -> dict[str, list[Vector]]:
 
 
 def kept(old: dict[str, list[Vector]], new: dict[str, list[Vector]]) -> bool:
-    """True if every existing vector of a file stays unchanged in the new file."""
+    """Returns True if the new contents of a file contain every existing vector unchanged."""
     return all(vector in new.get(section, []) for section in old for vector in old[section])
 
 

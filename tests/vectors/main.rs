@@ -1,5 +1,5 @@
-//! The golden vectors of this folder, checked with the crates: valid vectors open and are
-//! reproduced exactly, invalid vectors are refused.
+//! Tests of the Rust crates with the golden vectors (example data with known results) in this
+//! folder: valid vectors must open and be reproduced exactly, invalid vectors must be refused.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod bundle;
@@ -19,7 +19,7 @@ use serde::de::{DeserializeOwned, Deserializer, Error};
 use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
-/// Bytes, written as hex in the files.
+/// Bytes, which the vector files write in hexadecimal.
 #[derive(Default)]
 struct Bytes(Vec<u8>);
 
@@ -44,7 +44,7 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// Reads the selected vectors of a section, which must not be empty.
+/// Reads the vectors of a section for which `wanted` returns true. Panics if there is none.
 fn section<T: DeserializeOwned>(file: &str, section: &str, wanted: fn(&T) -> bool) -> Vec<T> {
     let path = format!("{}/vectors/{file}", env!("CARGO_MANIFEST_DIR"));
     let mut sections: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
@@ -54,8 +54,8 @@ fn section<T: DeserializeOwned>(file: &str, section: &str, wanted: fn(&T) -> boo
     vectors
 }
 
-/// Checks that the tests read every section, because an unread section would test nothing. Python
-/// and JavaScript have the same test for their sections.
+/// Checks that every section of the vector files has a test that reads it. The Python and
+/// JavaScript tests have the same check for their sections.
 #[test]
 fn every_section_of_vectors_is_read() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/vectors");

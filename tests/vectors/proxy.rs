@@ -1,4 +1,5 @@
-//! Vectors of the messages to and from a rotation function in a target's network.
+//! Tests of the golden vectors of messages to and from a rotation function (an AWS Lambda function
+//! that changes database users).
 
 use chrono::DateTime;
 use secrets_core::crypto::Plaintext;

@@ -1,4 +1,4 @@
-//! Vectors of sealed records.
+//! Tests of the golden vectors of sealed (encrypted) records.
 
 use secrets_core::crypto::{Plaintext, ProjectKey, Purpose, RecordContext, Sealed, Undecryptable};
 use serde::Deserialize;

@@ -2,8 +2,8 @@
 `secrets-core/src/crypto/`, and messages to rotation functions as described in
 `secrets-core/src/rotators/envelope.rs`.
 
-It shares no code with the Rust crates, so that only a mistake made twice stays undetected. It follows
-only the text of the formats, and ignores speed and wiping of memory. Needs Python 3.11 and the package
+It shares no code with the Rust crates, so that a mistake in one of the two implementations is
+noticed. It is neither fast nor does it wipe keys from memory. Needs Python 3.11 and the package
 `cryptography`.
 """
 
@@ -30,7 +30,8 @@ LENGTH_BYTES = 4
 
 
 class Refused(Exception):
-    """Invalid input. `reason` is the reason in the vectors."""
+    """Raised for input that a reader must refuse. `reason` is the name of the reason, as in the
+    vectors."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -78,7 +79,8 @@ def xaes_decrypt(key: bytes, nonce: bytes, ciphertext: bytes, aad: bytes) -> byt
 
 
 def xaes_accumulated(iterations: int) -> bytes:
-    """Result of the accumulated test in the XAES specification, a hash.
+    """Returns the result of the accumulated test in the XAES specification: a hash over many
+    ciphertexts.
 
     The inputs are read one after the other from SHAKE-128 of the empty input; the ciphertexts go
     into a second SHAKE-128.
@@ -119,8 +121,8 @@ class Context:
     version: int
 
     def encode(self) -> bytes:
-        """Encodes the context. Each field has a fixed width or a length prefix, so that the encoding
-        is unambiguous."""
+        """Encodes the context as bytes. Each field has a fixed width or a length prefix, so that
+        the encoding is unambiguous."""
         name = self.key_name.encode()
         return (
             b"SCv1\0"
@@ -136,15 +138,18 @@ class Context:
 
 
 def header(dek_ver: int, nonce: bytes) -> bytes:
-    """Returns the 31 bytes before the ciphertext."""
+    """Returns the header of a record: the 31 bytes before the ciphertext, which end with the
+    nonce."""
     return b"S\x01\x01" + dek_ver.to_bytes(4) + nonce
 
 
 def padded_length(value_length: int) -> int:
-    """Length of the inner plaintext of a value: the length field, the value and zeros.
+    """Returns the length of the inner plaintext of a value: the length field, the value, and zeros
+    as padding.
 
-    Up to 1 KiB a multiple of 64. Above, Padme: the length keeps as many leading bits as its
-    exponent has, rounded up, so that zeros are at most 12 percent.
+    Up to 1 KiB, the length is rounded up to a multiple of 64. Above, it is rounded up as the
+    padding scheme Padmé does: only as many leading bits as the exponent of the length needs may be
+    other than zero, so the padding adds at most 12 percent.
     """
     length = value_length + LENGTH_BYTES
     if length <= 1024:
@@ -156,16 +161,16 @@ def padded_length(value_length: int) -> int:
 
 
 def pad(value: bytes) -> bytes:
-    """Returns the inner plaintext of a value."""
+    """Returns the inner plaintext of a value: the length, the value and the padding."""
     return (len(value).to_bytes(LENGTH_BYTES) + value).ljust(padded_length(len(value)), b"\0")
 
 
 def unpad(inner: bytes) -> bytes:
     """Returns the value of an inner plaintext, which must be exactly the output of `pad`.
 
-    The tag was right, so only a faulty writer can cause another padding. The function still refuses
-    other padding: a value with a nonce then has exactly one record, and the first reader detects a
-    writer that reveals the length of its values or hides data after the values.
+    The authentication tag was right, so only a writer with a bug can produce another padding.
+    Refusing it makes sure that such a writer is noticed, for example one that reveals the length of
+    values or hides data in the padding.
     """
     length = int.from_bytes(inner[:LENGTH_BYTES])
     value = inner[LENGTH_BYTES : LENGTH_BYTES + length]
@@ -175,18 +180,20 @@ def unpad(inner: bytes) -> bytes:
 
 
 def encrypt_record(dek: bytes, head: bytes, context: Context, inner: bytes) -> bytes:
-    """Seals any header and inner plaintext, also wrong ones, which the vectors need."""
+    """Encrypts a record with this header and inner plaintext. Both may be invalid, because some
+    vectors need invalid records."""
     aad = head[:7] + context.encode()
     return head + xaes_encrypt(dek, head[7:], inner, aad)
 
 
 def seal(dek: bytes, dek_ver: int, nonce: bytes, context: Context, value: bytes) -> bytes:
-    """Seals a value. The nonce is an argument only so that vectors can be reproduced."""
+    """Encrypts a value as a record. The nonce is an argument only so that vectors can be
+    reproduced."""
     return encrypt_record(dek, header(dek_ver, nonce), context, pad(value))
 
 
 def open_record(deks: Mapping[int, bytes], context: Context, record: bytes) -> bytes:
-    """Opens a record with the available project keys, by version."""
+    """Opens a record. `deks` are the available project keys by version."""
     if len(record) < HEADER_BYTES + TAG_BYTES:
         raise Refused("length")
     if record[:3] != b"S\x01\x01":
@@ -202,27 +209,29 @@ def open_record(deks: Mapping[int, bytes], context: Context, record: bytes) -> b
 
 
 def hkdf(secret: bytes, salt: bytes | None, info: str) -> bytes:
-    """HKDF-SHA256 (RFC 5869), 32 bytes."""
+    """Derives 32 bytes with HKDF-SHA256 (RFC 5869)."""
     return HKDF(SHA256(), 32, salt, info.encode()).derive(secret)
 
 
 def purpose_key(kek: bytes, instance_id: UUID, purpose: str) -> bytes:
-    """Derives the key for a purpose from an instance key."""
+    """Derives the key for a purpose, such as `dek-wrap`, from an instance key."""
     return hkdf(kek, instance_id.bytes, f"secrets-core/v1/{purpose}")
 
 
 def rk_id(root: bytes) -> bytes:
-    """Identifier of a root key that reveals nothing about the key."""
+    """Returns the identifier of a root key, which reveals nothing about the key."""
     return hkdf(root, None, "secrets-core/v1/root-id")[:8]
 
 
 def project_key_aad(instance_id: UUID, project_id: UUID, dek_ver: int) -> bytes:
-    """Context that a wrapped project key is bound to."""
+    """Returns the additional authenticated data of a wrapped project key. The key cannot be
+    unwrapped with other data."""
     return b"SCv1\0dek" + instance_id.bytes + project_id.bytes + dek_ver.to_bytes(4)
 
 
 def instance_key_aad(instance_id: UUID, kek_id: int) -> bytes:
-    """Context that a wrapped instance key is bound to."""
+    """Returns the additional authenticated data of a wrapped instance key. The key cannot be
+    unwrapped with other data."""
     return b"SCv1\0kek" + instance_id.bytes + kek_id.to_bytes(4)
 
 
@@ -258,7 +267,8 @@ def base62(number: int, digits: int) -> str:
 
 
 def checksum(text: str) -> str:
-    """Last six digits of a token: the CRC-32 (as in zlib) of all characters before them."""
+    """Returns the last six digits of a token: the CRC-32 (as in zlib) of all characters before
+    them."""
     return base62(zlib.crc32(text.encode()), CHECKSUM_DIGITS)
 
 
@@ -271,7 +281,7 @@ def token(entropy: bytes) -> str:
 def check_token(text: str) -> None:
     """Raises `Refused` for a text that cannot be a token of this service.
 
-    The body is not decoded: its number is not needed, since the token is looked up by its MAC.
+    The random number in the token is not decoded, because the service finds a token by its MAC.
     """
     if not text.startswith(TOKEN_PREFIX):
         raise Refused("prefix")
@@ -284,7 +294,7 @@ def check_token(text: str) -> None:
 
 
 def token_mac(pepper: bytes, text: str) -> bytes:
-    """MAC of a token, which is stored instead of the token."""
+    """Returns the MAC of a token, which the service stores instead of the token."""
     return hmac.digest(pepper, b"secrets-core/v1/token\0" + text.encode(), "sha256")
 
 
@@ -312,15 +322,17 @@ def from_base64url(text: str) -> bytes:
 
 
 def proxy_signature(secret: bytes, kind: str, nonce: str, *fields: str) -> str:
-    """Signature of a request (its kind is its time) or an answer (its kind is `answer`)."""
+    """Returns the signature of a message to or from a rotation function. `kind` is the time of a
+    request, or the text `answer`."""
     rest = hashlib.sha256(".".join(fields).encode()).hexdigest()
     key = hkdf(secret, None, "lambda/mac")
     return hmac.digest(key, f"v1.{kind}.{nonce}.{rest}".encode(), "sha256").hex()
 
 
 def proxy_request(secret: bytes, heading: Mapping[str, str], iv: bytes, inside: bytes) -> str:
-    """Seals a request with this heading: `ts`, `nonce`, `config`, `seq` and `step`, as written.
-    Random values are arguments only so that vectors can be reproduced."""
+    """Encrypts and signs a request to a rotation function. `heading` has the fields `ts`, `nonce`,
+    `config`, `seq` and `step`, as texts. Random values are arguments only so that vectors can be
+    reproduced."""
     ts, nonce, config, seq, step = (
         heading[name] for name in ("ts", "nonce", "config", "seq", "step")
     )
@@ -333,7 +345,7 @@ def proxy_request(secret: bytes, heading: Mapping[str, str], iv: bytes, inside: 
 
 
 def open_proxy_request(secret: bytes, now: int, payload: str) -> bytes:
-    """Opens a request, which must be signed, recent and intact."""
+    """Opens a request to a rotation function. The signature must be valid, and the time recent."""
     fields = from_json(REQUEST_FIELDS, payload)
     kid, ts, nonce, config, seq, step, ct, sig = (fields[name] for name in REQUEST_FIELDS[1:])
     if kid != hkdf(secret, None, "lambda/kid")[:8].hex():
@@ -347,7 +359,8 @@ def open_proxy_request(secret: bytes, now: int, payload: str) -> bytes:
 
 
 def proxy_answer(secret: bytes, heading: Mapping[str, str], iv: bytes, inside: bytes) -> str:
-    """Seals an answer with this heading: `nonce`, `seq`, `step` and `outcome`."""
+    """Encrypts and signs an answer of a rotation function. `heading` has the fields `nonce`, `seq`,
+    `step` and `outcome`."""
     nonce, seq, step, outcome = (heading[name] for name in ("nonce", "seq", "step", "outcome"))
     key = hkdf(secret, from_base64url(nonce), "lambda/enc/answer")
     bound = ".".join(["v1", "answer", nonce, seq, step, outcome])
@@ -357,7 +370,8 @@ def proxy_answer(secret: bytes, heading: Mapping[str, str], iv: bytes, inside: b
 
 
 def open_proxy_answer(secret: bytes, heading: Mapping[str, str], payload: str) -> tuple[str, bytes]:
-    """Opens the answer to the request with this heading. Returns its outcome and its content."""
+    """Opens the answer to the request with these heading fields. Returns the outcome and the
+    content of the answer."""
     fields = from_json(ANSWER_FIELDS, payload)
     nonce, seq, step, outcome, ct, sig = (fields[name] for name in ANSWER_FIELDS[1:])
     if sig != proxy_signature(secret, "answer", nonce, seq, step, outcome, ct):
@@ -369,7 +383,8 @@ def open_proxy_answer(secret: bytes, heading: Mapping[str, str], payload: str) -
 
 
 def opened(key: bytes, bound: str, ct: str) -> bytes:
-    """Decrypts `ct`: a nonce of 12 bytes, the ciphertext and its tag."""
+    """Decrypts the field `ct` of a message, which consists of a nonce of 12 bytes, the ciphertext
+    and its tag."""
     sealed = from_base64url(ct)
     try:
         return AESGCM(key).decrypt(sealed[:12], sealed[12:], bound.encode())
@@ -378,7 +393,7 @@ def opened(key: bytes, bound: str, ct: str) -> bytes:
 
 
 def as_json(names: Sequence[str], values: Sequence[str]) -> str:
-    """Encodes an object of numbers and texts, in this order and without spaces."""
+    """Encodes a JSON object with these fields in this order, without spaces."""
     fields = {
         name: int(value) if name in NUMBERS else value
         for name, value in zip(names, values, strict=True)
@@ -387,7 +402,8 @@ def as_json(names: Sequence[str], values: Sequence[str]) -> str:
 
 
 def from_json(names: Sequence[str], payload: str) -> dict[str, str]:
-    """Returns the fields of a JSON object as text. The object must have exactly these fields."""
+    """Parses a JSON object, which must have exactly the fields `names`. Returns the fields as
+    texts."""
     fields = json.loads(payload)
     kinds = {name: int if name in NUMBERS else str for name in names}
     if len(payload) > PROXY_LIMIT or fields.keys() != kinds.keys() or fields["v"] != 1:
@@ -422,7 +438,8 @@ def webhook_signature(secret: str, id: str, timestamp: str, body: bytes) -> str:
 def check_webhook(
     secret: str, headers: tuple[str, str, str], body: bytes, now: int
 ) -> None:
-    """Refuses a delivery that was not signed with the secret, or not recently."""
+    """Refuses a webhook delivery whose signature was not made with the secret, or whose timestamp
+    is too old."""
     id, timestamp, signature = headers
     webhook_key(secret)
     try:

@@ -1,4 +1,4 @@
-//! Vectors of text formats of secrets, and of scans.
+//! Tests of the golden vectors of text formats for secrets, and of scans.
 
 use std::fs;
 
@@ -58,8 +58,8 @@ fn found(vector: &Vector) -> (&'static str, Value) {
     ("found", serde_json::to_value(sightings).unwrap())
 }
 
-/// Compares every vector of a section with the actual result. Fills in missing results if an
-/// environment variable is set.
+/// Compares the expected result in each vector of a section with the actual result. If the
+/// environment variable `SECRETS_VECTORS` is `fill`, writes missing results into the file.
 #[track_caller]
 fn check(file: &str, section: &str, outcome: fn(&Vector) -> (&'static str, Value)) {
     let path = format!("{}/vectors/{file}", env!("CARGO_MANIFEST_DIR"));

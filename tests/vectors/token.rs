@@ -1,4 +1,4 @@
-//! Vectors of service tokens.
+//! Tests of the golden vectors of service tokens.
 
 use secrets_core::crypto::{TokenMac, TokenText};
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Vectors of webhook deliveries.
+//! Tests of the golden vectors of webhook deliveries.
 
 use secrets_core::crypto::WebhookSecret;
 use secrets_core::model::Time;
@@ -21,7 +21,8 @@ struct Vector {
     now: i64,
 }
 
-/// Returns the kind of the error; empty if the delivery is accepted.
+/// Verifies the delivery in a vector. Returns the kind of the error; an empty text if the delivery
+/// is accepted.
 fn refusal(vector: &Vector) -> &'static str {
     let Ok(secret) = WebhookSecret::new(vector.secret.clone()) else { return "invalid" };
     let Vector { id, timestamp, signature, body, .. } = vector;

@@ -1,4 +1,4 @@
-//! Vectors of the keys between the root key and the project keys.
+//! Tests of the golden vectors of wrapped (encrypted) keys: instance keys, and project keys.
 
 use secrets_core::crypto::published::{
     instance_key_context, keyring, purpose_key, wrap_instance_key, wrap_project_key,
@@ -141,7 +141,8 @@ fn each_purpose_has_its_key() {
     }
 }
 
-/// Encrypts a fixed value with the key, for comparing keys: the type `Key` has no `PartialEq`.
+/// Encrypts a fixed value with the key and a fixed nonce. Tests compare the results to compare two
+/// keys, because the type `Key` has no `PartialEq`.
 fn tells(key: &Key) -> Sealed {
     seals(&ProjectKey::new(key, 1))
 }

@@ -1,4 +1,4 @@
-//! Vectors of XAES-256-GCM, the cipher that seals records and keys.
+//! Tests of the golden vectors of XAES-256-GCM, the cipher that encrypts records and keys.
 
 use serde::Deserialize;
 use shake::Shake128;

@@ -1,5 +1,6 @@
-"""Verifies a delivery with the Standard Webhooks package for Python: verify.py FILE. The file contains
-the secret, the headers and the body; the message is printed, or the program fails."""
+"""Verifies a webhook delivery with the Standard Webhooks package for Python. Usage: verify.py FILE.
+The file contains the secret, the headers and the body. Prints the message, or fails if the delivery
+is invalid."""
 
 import json
 import sys

@@ -15,7 +15,8 @@ from ._errors import SecretsError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line. Returns an exit code, unless this process becomes the program."""
+    """Runs the command line. On Unix, a started program replaces this process; otherwise, the
+    function returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m secrets_service")
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser(
@@ -48,8 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def replaced(program: list[str], variables: dict[str, str]) -> int:
-    """Replaces this process by a program, so that signals and the exit code are those of the
-    program. Windows has no such call: there, the program is a child process."""
+    """Replaces this process by a program, so that signals reach the program and its exit code is
+    the exit code of this process. On Windows, which has no such call, runs the program as a child
+    process and returns its exit code."""
     try:
         if os.name == "nt":
             return subprocess.call(program, env=variables)

@@ -30,11 +30,11 @@ class BundledSecret:
 
 
 class Bundle(Closing):
-    """An opened bundle. Its signature is verified; its secrets are decrypted one by one as they are
-    read.
+    """An opened bundle. Its signature is verified. Iterating over the bundle decrypts its secrets
+    one by one.
 
-    An error while reading means that the bundle breaks a rule of the format. The secrets returned
-    before it were written by the signer, but must not be used.
+    An error during the iteration means that the bundle breaks a rule of the format. Do not use the
+    secrets that were returned before the error, although the signer wrote them.
     """
 
     def __init__(self, native: _native.Bundle) -> None:
@@ -81,11 +81,11 @@ class Bundle(Closing):
         return BundledSecret(key, Hidden(value), description, version, inherited_from, updated_at)
 
     def values(self) -> dict[str, Hidden]:
-        """Reads the remaining secrets into a dict of values by key."""
+        """Decrypts all secrets that were not read yet. Returns their values by key."""
         return {secret.key: secret.value for secret in self}
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the file or stream that contains the bundle."""
         self._native.close()
 
     def __repr__(self) -> str:
@@ -110,8 +110,8 @@ def open_bundle(
     ``now`` is the time against which the expiry is checked: a time, or seconds since 1970. It
     defaults to the current time.
 
-    The whole bundle is verified before any secret is returned, and memory use is bounded whatever
-    its size. Raises :class:`BundleError`, or :class:`Invalid` for a malformed key.
+    The whole bundle is verified before any secret is returned. Memory use does not grow with the
+    size of the bundle. Raises :class:`BundleError`, or :class:`Invalid` for a malformed key.
 
     >>> bundle = open_bundle("staging.scb", passphrase="correct horse battery staple")
     ... # doctest: +SKIP
@@ -130,7 +130,8 @@ def open_bundle(
 
 
 def new_key_pair() -> tuple[Hidden, str]:
-    """Generates a private key (``scbx_…``) and its public key (``scbp_…``), a recipient of bundles.
+    """Generates a private key (``scbx_…``) and its public key (``scbp_…``). The private key opens
+    bundles that were created for the public key.
 
     >>> private, public = new_key_pair()
     >>> private, bundle_key_kind(public)
@@ -141,17 +142,19 @@ def new_key_pair() -> tuple[Hidden, str]:
 
 
 def public_key(private_key: str) -> str:
-    """Returns the public key of a private key."""
+    """Returns the public key (``scbp_…``) of a private key (``scbx_…``) for bundles."""
     return _native.public_key(private_key)
 
 
 def bundle_key_kind(text: str) -> str | None:
-    """Kind of a key: ``key``, ``private_key``, ``public_key``, ``signer``; None for other texts."""
+    """Returns the kind of a bundle key: ``key``, ``private_key``, ``public_key`` or ``signer``;
+    None if the text is not a bundle key."""
     return _native.bundle_key_kind(text)
 
 
 def _kept(source: BinaryIO) -> BinaryIO:
-    """Copies a stream that cannot seek to a temporary file. The bytes are still encrypted there."""
+    """Copies a stream without random access, such as a pipe, to a temporary file, which has random
+    access. The copied bundle is still encrypted."""
     kept = tempfile.TemporaryFile()
     copyfileobj(source, kept)
     kept.seek(0)

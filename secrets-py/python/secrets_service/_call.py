@@ -25,8 +25,8 @@ MAX_BACKOFF = 8.0
 
 
 class Call:
-    """Call of an operation. One thread performs the call. If ``can_abort``, any thread of the same
-    process can abort it."""
+    """Call of an operation by one thread. If ``can_abort`` is true, any thread of the same process
+    can abort the call."""
 
     def __init__(
         self, name: str, *, deadline: float, patience: float, can_abort: bool = False
@@ -43,7 +43,8 @@ class Call:
         self.has_new_connection = False
 
     def remaining(self, timeout: float) -> float:
-        """Returns the seconds that the next network operation may take: at most ``timeout``."""
+        """Returns the maximum duration of the next network operation, in seconds: the time until
+        the deadline, at most ``timeout``."""
         self.check()
         return min(timeout, max(self._ends_at - time.monotonic(), 0.001))
 
@@ -55,13 +56,15 @@ class Call:
             raise TimeoutError(expired)
 
     def expired(self) -> str:
-        """Returns the text of the error if the deadline has passed, else an empty text."""
+        """Returns the error text for a passed deadline; an empty text if the deadline has not
+        passed."""
         has_passed = time.monotonic() >= self._ends_at
         return f"the deadline of {self._deadline:g} s has passed" if has_passed else ""
 
     def attach(self, connected: Any) -> None:
-        """Sets the socket that :meth:`abort` shuts down. The call has a duplicate, because http.client
-        closes its own socket before it reads a response with ``Connection: close``."""
+        """Sets the socket that :meth:`abort` shuts down. Stores a duplicate of the socket, because
+        http.client closes the original before it reads the body of a response with ``Connection:
+        close``."""
         with self._lock:
             self.check()
             if not self._can_abort:
@@ -71,7 +74,8 @@ class Call:
             self._socket = socket.fromfd(connected.fileno(), socket.AF_INET, socket.SOCK_STREAM)
 
     def detach(self) -> None:
-        """Removes the socket, since another call may use the connection next."""
+        """Closes the duplicate that :meth:`attach` stored. Another call may use the connection
+        next, and aborting this call must not affect that call."""
         with self._lock:
             self._close()
 
@@ -97,10 +101,10 @@ class Call:
     def pause(self, error: _errors.SecretsError, method: str) -> float | None:
         """Returns the seconds to wait before a retry; None if the request must not be retried.
 
-        A request is retried only if the response names the time to wait, and never if the request
-        may have taken effect: a gateway that reports 502 or 504 may have passed it on. The wait is
-        that of the response or an exponential backoff, the longer of the two, and a random part. The
-        JavaScript client has the same rule (``retry.js``).
+        A request is retried only if the response has a ``Retry-After`` header, and never if the
+        service may already have executed a write: a gateway that answers 502 or 504 may have
+        forwarded the request. The wait is the longer of ``Retry-After`` and an exponential backoff,
+        plus a random time. The JavaScript client has the same rule (``retry.js``).
         """
         self._attempts += 1
         if not isinstance(error, (_errors.RateLimited, _errors.Unavailable)):

@@ -74,7 +74,8 @@ class Client(Operations, Closing):
     ) -> Client:
         """Creates a client from ``SECRETS_URL``, and ``SECRETS_TOKEN`` or ``SECRETS_TOKEN_FILE``.
 
-        The file contains the token. Without both variables, the client has no token.
+        The file contains the token. If neither ``SECRETS_TOKEN`` nor ``SECRETS_TOKEN_FILE`` is set,
+        the client has no token.
         """
         url, token = settings()
         return cls(
@@ -88,7 +89,8 @@ class Client(Operations, Closing):
         )
 
     def call(self, name: str, input: dict[str, Any]) -> Any:
-        """Calls an operation by name, as the methods of the namespaces do."""
+        """Calls an operation by name, such as ``secret.get``. The methods such as
+        ``client.secret.get`` use this method."""
         exchange = self._wire.exchange(name, input)
         while (pause := exchange.send()) is not None:
             sleep(pause)
@@ -97,8 +99,8 @@ class Client(Operations, Closing):
     def close(self) -> None:
         """Closes the client.
 
-        Requests already sent run to their end; calls that are queued or waiting for a retry raise
-        ``ValueError``.
+        Requests that are already sent are completed. Calls that are queued or wait for a retry
+        raise ``ValueError``.
         """
         self._wire.transport.close()
 
@@ -141,7 +143,8 @@ class AsyncClient(AsyncOperations, AsyncClosing):
     ) -> AsyncClient:
         """Creates a client from ``SECRETS_URL``, and ``SECRETS_TOKEN`` or ``SECRETS_TOKEN_FILE``.
 
-        The file contains the token. Without both variables, the client has no token.
+        The file contains the token. If neither ``SECRETS_TOKEN`` nor ``SECRETS_TOKEN_FILE`` is set,
+        the client has no token.
         """
         url, token = settings()
         return cls(
@@ -155,7 +158,8 @@ class AsyncClient(AsyncOperations, AsyncClosing):
         )
 
     async def call(self, name: str, input: dict[str, Any]) -> Any:
-        """Calls an operation by name, as the methods of the namespaces do."""
+        """Calls an operation by name, such as ``secret.get``. The methods such as
+        ``client.secret.get`` use this method."""
         exchange = self._wire.exchange(name, input, can_abort=True)
         while (pause := await self._workers.get().run(exchange.call, exchange.send)) is not None:
             await asyncio.sleep(pause)
@@ -164,8 +168,8 @@ class AsyncClient(AsyncOperations, AsyncClosing):
     async def close(self) -> None:
         """Closes the client.
 
-        Requests already sent run to their end; calls that are queued or waiting for a retry raise
-        ``ValueError``.
+        Requests that are already sent are completed. Calls that are queued or wait for a retry
+        raise ``ValueError``.
         """
         self._wire.transport.close()
         workers = self._workers.existing()
@@ -177,7 +181,7 @@ class AsyncClient(AsyncOperations, AsyncClosing):
 
 
 class Wire:
-    """Settings of a client, and its connections."""
+    """Settings of a client, and the connections to its service."""
 
     def __init__(
         self,
@@ -209,14 +213,15 @@ class Wire:
         )
 
     def exchange(self, name: str, input: dict[str, Any], can_abort: bool = False) -> Exchange:
-        """Prepares a call of an operation."""
+        """Prepares the request of an operation, without sending it."""
         if self.transport.is_closed:
             raise ValueError("the client is closed")
         return Exchange(self, name, input, can_abort)
 
 
 class Exchange:
-    """Request of an operation, sent until it has an output or an error."""
+    """Request of an operation. The caller repeats :meth:`send` until it sets ``output`` or raises
+    an error."""
 
     def __init__(self, wire: Wire, name: str, input: dict[str, Any], can_abort: bool) -> None:
         endpoint = ENDPOINTS.get(name)
@@ -252,7 +257,8 @@ class Exchange:
 
 
 def settings() -> tuple[str, str | None]:
-    """Returns the address and the token in the environment variables."""
+    """Reads the address of the service from ``SECRETS_URL``, and the token from ``SECRETS_TOKEN``
+    or from the file in ``SECRETS_TOKEN_FILE``. The token is None if neither variable is set."""
     url, token = os.environ.get("SECRETS_URL"), os.environ.get("SECRETS_TOKEN") or None
     path = os.environ.get("SECRETS_TOKEN_FILE")
     if not url:
@@ -265,7 +271,7 @@ def settings() -> tuple[str, str | None]:
 
 
 def token_of(path: str) -> str:
-    """Reads the file that contains a token."""
+    """Reads a token from a file, without white space around it."""
     with open(path, "rb") as file:
         token = file.read().decode(errors="replace").strip()
     if not token:
@@ -274,13 +280,15 @@ def token_of(path: str) -> str:
 
 
 def origin(client: Client | AsyncClient) -> str:
-    """Returns the origin of a client, for messages. It is unknown if the constructor has failed."""
+    """Returns the origin (scheme, host and port) of a client's service, for messages. If the
+    constructor of the client has failed, returns the text ``an unknown origin``."""
     wire: Wire | None = getattr(client, "_wire", None)
     return "an unknown origin" if wire is None else wire.transport.origin
 
 
 def hidden(token: str | None) -> str | None:
-    """Hides a token from the frames of an error. The caller replaces its own variable by the result."""
+    """Converts a token to :class:`Hidden`. The caller replaces its variable by the result, so that
+    a traceback that shows the values of local variables does not show the token."""
     return Hidden(token) if isinstance(token, str) else token
 
 

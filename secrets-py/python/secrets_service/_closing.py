@@ -15,7 +15,7 @@ class Closing(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Releases the resources."""
+        """Releases the resources that the object holds."""
 
     def __enter__(self: C) -> C:
         return self
@@ -34,7 +34,7 @@ class AsyncClosing(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Releases the resources."""
+        """Releases the resources that the object holds."""
 
     async def __aenter__(self: A) -> A:
         return self

@@ -1,4 +1,5 @@
-"""Connections of urllib3 that observe the deadline of a call, and pools that survive a fork."""
+"""Connections of urllib3 that fail once the deadline of a call has passed, and connection pools
+that a child process can use after a fork."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def _call() -> Call:
 
 
 class _Connection(HTTPConnection):
-    """Connection that observes the deadline of its call and can be aborted by another thread."""
+    """Connection that fails once the deadline of its call has passed, and that another thread can
+    abort."""
 
     def _new_conn(self) -> socket.socket:
         call = _call()
@@ -81,7 +83,7 @@ class _Connection(HTTPConnection):
 
 
 class _Response(http.client.HTTPResponse):
-    """Response whose every read observes the deadline of the call."""
+    """Response whose reads raise an error once the deadline of the call has passed."""
 
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
@@ -90,7 +92,7 @@ class _Response(http.client.HTTPResponse):
 
 
 class _Reader(io.RawIOBase):
-    """Reads from a socket until the deadline of the call."""
+    """Reader of a socket that raises an error once the deadline of the call has passed."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock, self._raw = sock, sock.makefile("rb", buffering=0)
@@ -116,7 +118,8 @@ _Connection.response_class = _Response
 
 
 class _Idle(queue.LifoQueue[Any]):
-    """Idle connections of a pool. It has no lock, because another thread could hold it during a fork."""
+    """Queue of the idle connections of a pool. The queue uses no lock: a lock that another thread
+    holds during a fork would stay locked in the child process."""
 
     def __init__(self, maxsize: int = 0) -> None:
         self.maxsize = maxsize
@@ -145,21 +148,22 @@ class _Idle(queue.LifoQueue[Any]):
 
 
 class Pool(HTTPConnectionPool):
-    """Connections without TLS."""
+    """Pool of connections without TLS."""
 
     ConnectionCls: Any = _Connection
     QueueCls = _Idle
 
 
 class TlsPool(HTTPSConnectionPool):
-    """Connections with TLS."""
+    """Pool of connections with TLS."""
 
     ConnectionCls: Any = _TlsConnection
     QueueCls = _Idle
 
 
 class _OwnRequests(logging.Filter):
-    """Drops log records of urllib3 about our requests: a path can contain an invitation token."""
+    """Log filter that drops the records of urllib3 about requests of this package, because a path
+    can contain an invitation token. Other users of urllib3 keep their records."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return CURRENT.call is None

@@ -1,4 +1,4 @@
-"""Settings from environment variables, and secrets as environment variables."""
+"""Secrets as environment variables of this process."""
 
 from __future__ import annotations
 
@@ -37,5 +37,6 @@ def load_env(
 def missing(
     values: dict[str, Hidden], variables: Mapping[str, str], override: bool
 ) -> dict[str, Hidden]:
-    """Returns the values to set: those whose variable is not set, or all with ``override``."""
+    """Returns the values whose environment variable is not set yet; all values if ``override`` is
+    true."""
     return {key: value for key, value in values.items() if override or key not in variables}

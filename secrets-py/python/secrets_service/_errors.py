@@ -84,7 +84,8 @@ class Stale(SecretsError):
 
 
 class PlanLimit(SecretsError):
-    """A limit of the team's plan is reached. See ``resource``, ``plan``, ``limit``, ``current``."""
+    """A limit of the team's plan is reached. ``resource`` names the limited resource, ``plan`` the
+    plan; ``limit`` is the limit and ``current`` the current amount."""
 
     kind = "plan_limit"
     resource: str = ""
@@ -213,12 +214,13 @@ BUNDLE_KINDS: dict[str, type[BundleError]] = {
 
 
 def of_answer(kind: str, body: str | bytes, retry_after: int | None) -> SecretsError:
-    """Converts the body of an error into an exception."""
+    """Creates the exception for an error response from its kind and its JSON body."""
     return of_fields(kind, parsed(body), retry_after)
 
 
 def parsed(body: str | bytes) -> dict[str, Any] | None:
-    """Parses the body of an error. Returns None if the body is not an error of the service."""
+    """Parses the JSON body of an error response. Returns None if the body is not an error of the
+    service."""
     try:
         body_fields = json.loads(body)
     except (ValueError, RecursionError):
@@ -228,7 +230,8 @@ def parsed(body: str | bytes) -> dict[str, Any] | None:
 
 
 def of_fields(kind: str, body: dict[str, Any] | None, retry_after: int | None) -> SecretsError:
-    """Converts the fields of an error into an exception."""
+    """Creates the exception for an error response from its kind and the fields of its body.
+    ``body`` is None if another program, such as a load balancer, has sent the response."""
     error: SecretsError
     if body is None:
         body = {"error": "the response cannot be parsed: is this the address of the service?"}
@@ -248,7 +251,7 @@ def of_fields(kind: str, body: dict[str, Any] | None, retry_after: int | None) -
 
 
 def of_bundle(kind: str, message: str) -> BundleError:
-    """Exception for a bundle that is rejected."""
+    """Creates the exception for a rejected bundle."""
     return BUNDLE_KINDS[kind](message)
 
 
@@ -260,7 +263,8 @@ def _copied(of: type[SecretsError], message: str, fields: dict[str, Any]) -> Sec
 
 
 def _publish(*kinds: type[SecretsError]) -> None:
-    """Sets the public module name, which tracebacks show."""
+    """Sets the module name of the exception classes to ``secrets_service``, so that tracebacks show
+    the public name."""
     for kind in kinds:
         kind.__module__ = "secrets_service"
 

@@ -1,4 +1,4 @@
-"""Results that other threads deliver to asyncio."""
+"""Futures of asyncio whose results come from other threads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Done:
-    """Callback for a result or an error, called on any thread."""
+    """Callback that sets the result or the error of an asyncio future. Any thread may call it."""
 
     def __init__(self) -> None:
         self._loop, self._thread = asyncio.get_running_loop(), get_ident()
@@ -36,9 +36,10 @@ class Done:
 
 
 async def finished(begin: Callable[[Done], Any]) -> Any:
-    """Starts work and awaits its result.
+    """Calls ``begin``, and awaits the result that ``begin`` reports through its callback.
 
-    ``begin`` gets the callback for the result, which may be called immediately or on another thread.
+    ``begin`` gets a :class:`Done` as the callback. It may call the callback before it returns, or
+    later on another thread.
     """
     done = Done()
     begin(done)

@@ -33,7 +33,7 @@ MAX_DIGITS = 9
 
 
 def request(endpoint: Endpoint, input: dict[str, Any]) -> tuple[str, bytes | None]:
-    """Builds the target and the body of a request."""
+    """Builds the request target (path and query) and the body of an operation's request."""
     try:
         return _request(endpoint, input)
     except UnicodeEncodeError:
@@ -71,7 +71,8 @@ def fields_of(template: str) -> list[str]:
 
 
 def segment(value: str) -> str:
-    """Quotes a path segment. Raises NotFound for a value that cannot be a segment."""
+    """Percent-encodes a value as one path segment. Raises NotFound for a value that cannot be a
+    segment, such as ``..``."""
     value.encode()
     if not value or value in (".", "..") or any(c in "/\\" or not c.isprintable() for c in value):
         raise _errors.NotFound("resource not found", code="not_found")
@@ -97,7 +98,8 @@ def output(endpoint: Endpoint, answer: Answer, format: object, origin: str = "")
 
 
 def decoded(endpoint: Endpoint, answer: Answer, format: object) -> Any:
-    """Decodes a response body. Raises an error if the service cannot have sent the response."""
+    """Decodes a response body. Raises an error for a body that the service would never send, such
+    as an error page of a proxy."""
     body = answer.body or b""
     media_type = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if format is not None:
@@ -121,7 +123,8 @@ def without_data(made: Any) -> Any:
 
 
 def poll_result(answer: Answer) -> Any:
-    """Decodes an OAuth error, which is a result of a poll. Returns None for any other response."""
+    """Decodes an OAuth error such as ``authorization_pending``, which is a normal result of polling
+    a device login. Returns None for any other response."""
     fields = _errors.parsed(answer.body or b"")
     return None if fields is None or "code" in fields else hide(fields)
 
@@ -143,7 +146,8 @@ def failure(answer: Answer, origin: str = "") -> _errors.SecretsError:
 
 
 def foreign(answer: Answer, origin: str) -> str:
-    """Returns the message for a response of another program, such as a load balancer."""
+    """Returns the error message for a response that another program, such as a load balancer, has
+    sent instead of the service."""
     status = f"{answer.status} {answer.reason}".strip()
     location = answer.headers.get("Location")
     if 300 <= answer.status < 400 and location:
@@ -157,7 +161,8 @@ def foreign(answer: Answer, origin: str) -> str:
 
 
 def origin_of(url: str) -> str | None:
-    """Returns the origin of a URL, without credentials."""
+    """Returns the origin of a URL (scheme, host and port), without the credentials that the URL may
+    contain; None for an invalid URL."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -170,7 +175,8 @@ def origin_of(url: str) -> str | None:
 
 
 def retry_after(header: str) -> int | None:
-    """Seconds of a Retry-After header: a number, or a date."""
+    """Returns the number of seconds to wait before a retry, from a Retry-After header with a number
+    of seconds or a date; None if the header is invalid."""
     if header.isascii() and header.isdigit():
         return int(header) if len(header) <= MAX_DIGITS else None
     try:
@@ -183,7 +189,8 @@ def retry_after(header: str) -> int | None:
 
 
 def kind_of(status: int, fields: dict[str, Any] | None) -> str:
-    """Kind of an error response. ``fields`` is None if another program has sent the response."""
+    """Returns the kind of an error response, such as ``not_found``. ``fields`` is None if another
+    program has sent the response."""
     code = None if fields is None else fields.get("code")
     if status < 400 or (fields is None and status < 500 and status != 429):
         return "internal"

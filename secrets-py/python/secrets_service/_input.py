@@ -1,4 +1,4 @@
-"""Optional fields of inputs, and times."""
+"""Conversion of arguments into the input of an operation: optional fields, and times."""
 
 from __future__ import annotations
 
@@ -26,17 +26,19 @@ UNSET: Final = Unset.UNSET
 
 
 def given(name: str, value: object) -> dict[str, Any]:
-    """Returns a field of an input; no field if the value is None."""
+    """Returns a dict with one field of an operation's input; an empty dict if the value is None."""
     return {} if value is None else {name: value}
 
 
 def said(name: str, value: object) -> dict[str, Any]:
-    """Returns a field of an input; no field if the value is UNSET. None is sent as null."""
+    """Returns a dict with one field of an operation's input; an empty dict if the value is UNSET.
+    The value None is sent as null."""
     return {} if value is UNSET else {name: value}
 
 
 def encoded(value: object) -> str:
-    """Returns the JSON form of a time: in UTC, with microseconds."""
+    """Converts a ``datetime`` to the text that the service expects: RFC 3339 in UTC, with
+    microseconds."""
     if not isinstance(value, datetime):
         raise TypeError(f"{type(value).__name__} is not a type of an input")
     if value.tzinfo is None:

@@ -41,7 +41,8 @@ class Sighting(TypedDict):
 
 
 def parse(text: str, format: Literal["dotenv", "json", "yaml"]) -> dict[str, Hidden]:
-    """Parses a ``.env`` file, or a flat JSON or YAML object, into values by key.
+    """Parses the text of a ``.env`` file, or of a JSON or YAML object without nested objects.
+    Returns the values by key.
 
     >>> found = parse("URL=https://example.com  # home", "dotenv")
     >>> found, found["URL"] == "https://example.com"
@@ -56,7 +57,8 @@ def render(
     *,
     name: str = "secrets",
 ) -> Hidden:
-    """Renders values by key as text. ``name`` is the name of the Kubernetes Secret.
+    """Renders secrets, given as values by key, in a text format. ``name`` is the name of the
+    Kubernetes Secret in the format ``k8s``.
 
     Raises :class:`Invalid` for a key or a value that the format cannot represent; ``fields`` names
     it.
@@ -68,7 +70,8 @@ def render(
 
 
 def scan(text: str, *, path: str = "") -> list[Sighting]:
-    """Finds credentials in a text. ``path`` is its file path, for rules limited to some files.
+    """Finds credentials in a text. ``path`` is the path of the file that contains the text, because
+    some rules apply only to certain files.
 
     ``KeyboardInterrupt`` ends the call, also while a long text is scanned.
 
@@ -89,7 +92,8 @@ def scan_files(paths: Iterable[str | PathLike[str]]) -> list[Sighting]:
 
 
 def is_plausible_token(text: str) -> bool:
-    """True if a text has the form and checksum of a service token. Detects typing errors offline.
+    """Returns True if a text has the form and the checksum of a service token. Detects a mistyped
+    token without a request to the service.
 
     >>> is_plausible_token("env_0Eoh211G4c8wtVWM00my5rsNSFlKgaWqQ4mb8gdEqno2VMQpv")
     True

@@ -22,7 +22,8 @@ class Session(Operations):
         self._native = native
 
     def call(self, name: str, input: dict[str, Any]) -> Any:
-        """Calls an operation by name, as the methods of the namespaces do."""
+        """Calls an operation by name, such as ``secret.get``. The methods such as
+        ``session.secret.get`` use this method."""
         return self._native.call(name, input)
 
     def __repr__(self) -> str:
@@ -40,7 +41,8 @@ class AsyncSession(AsyncOperations):
         self._native = native
 
     async def call(self, name: str, input: dict[str, Any]) -> Any:
-        """Calls an operation by name, as the methods of the namespaces do."""
+        """Calls an operation by name, such as ``secret.get``. The methods such as
+        ``session.secret.get`` use this method."""
         return await finished(lambda done: self._native.call(name, input, done=done))
 
     def __repr__(self) -> str:
@@ -92,7 +94,8 @@ class Service(Closing):
     ) -> Session:
         """Signs in a user that this program has authenticated. Creates or updates their account.
 
-        ``issuer`` and ``subject`` identify the user and never change; the rest may change.
+        ``issuer`` and ``subject`` identify the user, so they must be the same at every sign-in. The
+        other arguments may change.
         """
         return Session(
             self._native.sign_in(
@@ -105,7 +108,8 @@ class Service(Closing):
         )
 
     def as_token(self, token: str, *, address: str | None = None) -> Session:
-        """Creates a session for a service token (``env_…``), with calls from the IP ``address``.
+        """Creates a session for a service token (``env_…``). ``address`` is the client IP address
+        that the service checks against the token's allowlist.
 
         Every call authenticates the token again.
         """

@@ -1,4 +1,4 @@
-"""HTTP connections of a client, kept by urllib3."""
+"""HTTP connections of a client, based on urllib3."""
 
 from __future__ import annotations
 
@@ -58,8 +58,9 @@ class Answer:
 
 
 class PerProcess(Generic[T]):
-    """Object that each process creates for itself: after a fork, a child process would share the
-    sockets of its parent and would miss its threads."""
+    """Holder of an object that each process creates separately. After a fork, a child process
+    cannot use the object of its parent: the two processes would share its sockets, and its threads
+    do not exist in the child."""
 
     def __init__(self, create: Callable[[], T]) -> None:
         self._create = create
@@ -77,7 +78,8 @@ class PerProcess(Generic[T]):
         return found
 
     def existing(self) -> T | None:
-        """Returns the object of this process, or None if there is none."""
+        """Returns the object of this process, or None if this process has not created its object
+        yet."""
         return self._by_process.get(os.getpid())
 
 
@@ -126,7 +128,8 @@ class Transport:
         raise self._unavailable(failed, call)
 
     def close(self) -> None:
-        """Closes the idle connections. Requests in progress end first."""
+        """Closes the idle connections. A connection that is in use closes once its request is
+        completed."""
         self.is_closed = True
         pool = self._pools.existing()
         if pool is not None:
@@ -192,8 +195,9 @@ class Transport:
 
 
 def read_body(response: urllib3.BaseHTTPResponse) -> bytes | None:
-    """Reads a response body as sent. Returns None and closes the connection if the body is larger
-    than the limit. urllib3 keeps the connection of a response that was read completely."""
+    """Reads a response body without decompressing it. If the body is larger than ``MAX_BODY``
+    (``MAX_ERROR_BODY`` for an error), closes the connection and returns None. After a complete
+    read, urllib3 keeps the connection for the next request."""
     limit = MAX_BODY if response.status < 300 else MAX_ERROR_BODY
     parts, size = [], 0
     while part := response.read(READ_SIZE, decode_content=False):
@@ -206,7 +210,7 @@ def read_body(response: urllib3.BaseHTTPResponse) -> bytes | None:
 
 
 def address(url: str) -> Any:
-    """Splits the address of a service."""
+    """Parses and checks the address of a service, such as ``https://HOST``."""
     try:
         parts = urlsplit(url)
         parse_url(url)
@@ -221,13 +225,13 @@ def address(url: str) -> Any:
 
 
 def check_host(host: str | None) -> None:
-    """Raises a ValueError if a label of a host name is empty or has more than 63 characters. The
-    codec that resolves names would raise a UnicodeError."""
+    """Raises a ValueError for a host name with an empty label or a label of more than 63
+    characters. Without this check, Python raises the error only when it resolves the name."""
     (host or "").encode("idna")
 
 
 def is_local(host: str) -> bool:
-    """True for ``localhost`` and the loopback addresses."""
+    """Returns True for ``localhost`` and for loopback addresses."""
     if host.rstrip(".") == "localhost":
         return True
     try:
@@ -252,8 +256,8 @@ def checked_proxy(proxy: str) -> str:
 
 
 def root_cause(error: BaseException) -> BaseException:
-    """First of a chain of exceptions. ``__context__`` is not followed: it can be an exception that
-    the caller of the client is handling."""
+    """Returns the innermost cause of an exception. Does not follow ``__context__``, because it can
+    be an exception that the caller of the client is handling."""
     seen = [error]
     while True:
         inner = seen[-1].__cause__
@@ -265,7 +269,7 @@ def root_cause(error: BaseException) -> BaseException:
 
 
 def reason(cause: BaseException) -> str:
-    """Text of a network error, without addresses or parts of the request."""
+    """Returns the text of a network error, without addresses and without parts of the request."""
     if isinstance(cause, ConnectionAbortedError) and cause.errno is None:
         return str(cause)
     if isinstance(cause, (TimeoutError, urllib3.exceptions.TimeoutError)):
@@ -281,7 +285,8 @@ def reason(cause: BaseException) -> str:
 
 
 def copied(cause: BaseException) -> OSError:
-    """Copy of a network error, without its traceback and its chain, which contain the request."""
+    """Returns a copy of a network error without the traceback and the causes, because they contain
+    the request."""
     if isinstance(cause, OSError):
         try:
             made = type(cause)(*cause.args)

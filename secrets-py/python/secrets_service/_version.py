@@ -9,7 +9,8 @@ from importlib.metadata import version as installed
 
 @cache
 def version() -> str:
-    """Version of the installed package; ``0`` if the package is used from its source."""
+    """Returns the version of the installed package; ``0`` if Python runs the source folder without
+    an installation."""
     try:
         return installed("secrets-service")
     except PackageNotFoundError:

@@ -32,7 +32,8 @@ class Workers:
         self._end.atexit = False
 
     async def run(self, call: Call, send: Callable[[], T]) -> T:
-        """Sends a request on a thread. If the task is cancelled, the request is aborted."""
+        """Sends a request on one of the threads. If the asyncio task that awaits the request is
+        cancelled, aborts the request."""
         queue = self._queue
 
         def begin(done: Done) -> None:
@@ -59,7 +60,8 @@ class Workers:
             raise
 
     def end(self) -> None:
-        """Lets the threads end after the queued requests."""
+        """Ends the threads once all queued requests are completed. Later calls of :meth:`run` raise
+        ``ValueError``."""
         with self._lock:
             self._end()
 
@@ -80,7 +82,7 @@ class Workers:
 
 
 class Queue:
-    """Queue of jobs, with the number of idle threads minus the number of queued jobs."""
+    """Queue of jobs. It also counts the idle threads minus the queued jobs."""
 
     def __init__(self) -> None:
         self.jobs: SimpleQueue[Any] = SimpleQueue()
@@ -89,12 +91,14 @@ class Queue:
         self._idle = 0
 
     def has_idle(self) -> bool:
-        """True if an idle thread can take a further job."""
+        """Returns True if there are more idle threads than queued jobs, so that another job needs
+        no new thread."""
         with self._lock:
             return self._idle > 0
 
     def add_idle(self, change: int) -> None:
-        """Counts a thread that becomes idle (1), or a job that is queued (-1)."""
+        """Changes the count: ``change`` is 1 when a thread becomes idle, and -1 when a job is
+        queued."""
         with self._lock:
             self._idle += change
 

@@ -1,4 +1,5 @@
-//! Cases of the benchmark: the operations of the service on each store, and the limits and peers.
+//! Cases of the benchmark: the operations of the service on each store, the same work done by
+//! minimal servers (called limits), and other secrets managers (called peers).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,22 +12,24 @@ use crate::load::{self, Sample, Work};
 use crate::server::{Account, Server, key, secret};
 use crate::{Arguments, Effort, Failure, limits};
 
-/// Name of the limit with which single requests are compared.
+/// Name of the case of the minimal server to which requests about one secret are compared.
 pub(crate) const LIMIT: &str = "one secret, serialized";
-/// Name of the limit with which lists are compared.
+/// Name of the case of the minimal server to which requests for lists are compared.
 pub(crate) const LIST_LIMIT: &str = "list of 10,000, serialized";
-/// Name of the limit with which writes to SQLite are compared.
+/// Name of the case of bare SQLite transactions to which writes on SQLite are compared.
 pub(crate) const COMMIT_LIMIT: &str = "transaction of one row, FULL";
 
-/// Number of accounts in the case that spreads its load, and number of secrets of each account.
+/// Number of accounts (`ACCOUNTS`) and of secrets per account (`SECRETS`) in the case that reads
+/// secrets of many accounts.
 const ACCOUNTS: usize = 32;
 const SECRETS: usize = 100;
 
-/// Number of connections in cases with small responses, and in cases with large responses.
+/// Number of concurrent connections in cases with small responses (`CONNECTIONS`) and in cases with
+/// large responses (`FEW_CONNECTIONS`).
 const CONNECTIONS: u64 = 64;
 const FEW_CONNECTIONS: u64 = 16;
 
-/// Measurements of one case: the medians of its rounds.
+/// Result of one case. Each number is the median of the measurements of all rounds.
 pub(crate) struct Figures {
     pub(crate) server: String,
     pub(crate) case: String,
@@ -35,7 +38,7 @@ pub(crate) struct Figures {
     pub(crate) memory: u64,
 }
 
-/// Case to measure on a server.
+/// Case of the benchmark: requests to send to a server.
 struct Case {
     server: Arc<Server>,
     name: &'static str,
@@ -43,7 +46,8 @@ struct Case {
     numbers: Arc<AtomicU64>,
 }
 
-/// Runs all cases, interleaved.
+/// Measures all cases. Every round measures each case once, so that a slow moment of the machine
+/// affects all cases.
 pub(crate) async fn run(arguments: &Arguments, effort: Effort) -> Result<Vec<Figures>, Failure> {
     let mut cases = limit_cases()?;
     let mut databases = vec![("memory", "memory:"), ("SQLite", "")];
@@ -105,8 +109,8 @@ fn limit_cases() -> Result<Vec<Case>, Failure> {
     ])
 }
 
-/// Fills a service and returns its cases. The environment `top` has 1,000 secrets: 100 own secrets,
-/// 100 inherited from `middle` and 800 from `base`.
+/// Creates the test data in a service, and returns the cases that use the data. The environment
+/// `top` has 1,000 secrets: 100 own secrets, 100 inherited from `middle` and 800 from `base`.
 async fn service_cases(server: &Arc<Server>, has_large: bool) -> Result<Vec<Case>, Failure> {
     let mut account = Account::new(server).await?;
     let base = account.environment("base", None).await?;
@@ -175,8 +179,8 @@ async fn service_cases(server: &Arc<Server>, has_large: bool) -> Result<Vec<Case
     Ok(works.into_iter().map(|(name, work)| Case::new(server, name, work)).collect())
 }
 
-/// Returns work that reads the secrets of many accounts in a pseudo-random order. Each account has
-/// its own team.
+/// Creates many accounts with secrets, each in its own team. Returns the requests that read these
+/// secrets in a pseudo-random order.
 async fn spread(server: &Server) -> Result<Work, Failure> {
     let mut calls = Vec::new();
     for number in 0..ACCOUNTS {
@@ -212,7 +216,7 @@ fn peer_cases(arguments: &Arguments) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-/// Returns requests that only read, with 200 as the expected status.
+/// Returns a series of requests that are expected to succeed with status 200, such as reads.
 fn reading(
     connections: u64,
     text: &'static str,

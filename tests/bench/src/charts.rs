@@ -1,4 +1,4 @@
-//! Growth curves as SVG.
+//! Charts of the growth curves, as SVG files.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use crate::Failure;
 use crate::growth::Curve;
 
-/// Draws each curve into a file of the folder.
+/// Draws each curve into its own SVG file in the folder.
 pub(crate) fn draw(curves: &[Curve], folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)?;
     for (number, curve) in curves.iter().enumerate() {

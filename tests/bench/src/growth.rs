@@ -1,4 +1,4 @@
-//! Growth curves: the cost of an operation by the size of its data.
+//! Growth curves: the CPU time of an operation as its data grows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use crate::load::{self, Work};
 use crate::server::{Account, Server, key};
 use crate::{Effort, Failure};
 
-/// CPU time per request by size.
+/// CPU time of the server per request, by the size of the data.
 pub(crate) struct Curve {
     pub(crate) name: &'static str,
-    /// Items that the size counts, such as `secrets`.
+    /// Name of the items that are counted as the size, such as `secrets`.
     pub(crate) unit: &'static str,
-    /// Size, and CPU time in microseconds.
+    /// Points of the curve: the size, and the CPU time per request in microseconds.
     pub(crate) points: Vec<(usize, f64)>,
 }
 
-/// Measures all curves on SQLite.
+/// Measures all curves, with a service on SQLite.
 pub(crate) async fn run(program: &Path, effort: Effort) -> Result<Vec<Curve>, Failure> {
     Ok(vec![
         by_secrets_of_others(program, effort).await?,
@@ -28,7 +28,7 @@ pub(crate) async fn run(program: &Path, effort: Effort) -> Result<Vec<Curve>, Fa
     ])
 }
 
-/// Measures a read while the database grows by projects of 10,000 secrets.
+/// Measures the read of a secret while the database grows to 100,000 secrets in other environments.
 async fn by_secrets_of_others(program: &Path, effort: Effort) -> Result<Curve, Failure> {
     let server = Server::service("SQLite", program, "")?;
     let mut account = Account::new(&server).await?;
@@ -49,7 +49,8 @@ async fn by_secrets_of_others(program: &Path, effort: Effort) -> Result<Curve, F
     Ok(Curve { name: "read, by secrets in the database", unit: "secrets", points })
 }
 
-/// Measures an export while the environment grows.
+/// Measures the export of an environment while the environment grows from 10 to 10,000 secrets. The
+/// CPU time is per secret.
 async fn by_secrets_of_the_environment(program: &Path, effort: Effort) -> Result<Curve, Failure> {
     let server = Server::service("SQLite", program, "")?;
     let mut account = Account::new(&server).await?;
@@ -65,7 +66,8 @@ async fn by_secrets_of_the_environment(program: &Path, effort: Effort) -> Result
     Ok(Curve { name: "export, per secret, by secrets of the environment", unit: "secrets", points })
 }
 
-/// Measures a read of an inherited secret while the chain of environments grows.
+/// Measures the read of an inherited secret while the chain of parent environments grows from 1 to
+/// 10 environments.
 async fn by_depth(program: &Path, effort: Effort) -> Result<Curve, Failure> {
     let server = Server::service("SQLite", program, "")?;
     let mut account = Account::new(&server).await?;

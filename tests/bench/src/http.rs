@@ -14,15 +14,16 @@ use tokio::time::timeout;
 
 use crate::Failure;
 
-/// Maximum time of one request.
+/// Timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Request to send, any number of times.
+/// Request that can be sent any number of times.
 #[derive(Clone)]
 pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) path: String,
-    /// Header `Authorization`, or the header of a peer.
+    /// Name and value of the header with the credential: `Authorization`, or the header that
+    /// another secrets manager (a peer) expects.
     pub(crate) header: Option<(String, String)>,
     pub(crate) body: Bytes,
 }

@@ -1,4 +1,5 @@
-//! Limits: minimal servers that do only the work that every server must do for the same response.
+//! Minimal servers, called limits: they do only what every server must do to send the same
+//! response. The service can hardly be faster.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -17,10 +18,10 @@ use warp::Filter as _;
 use crate::Failure;
 use crate::server::ADDRESS;
 
-/// Number of items of the list that warp serializes.
+/// Number of secrets in the list that the minimal warp server returns.
 pub(crate) const ITEMS: usize = 10_000;
 
-/// Fields of a secret in a response.
+/// Secret in a response, with fields like those in a response of the service.
 #[derive(Clone, Serialize)]
 struct Secret {
     id: &'static str,

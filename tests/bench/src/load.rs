@@ -1,4 +1,5 @@
-//! Load: connections that send one request after another, and check every response.
+//! Load generator: several connections, each of which sends one request after another and checks
+//! every response.
 
 use std::time::{Duration, Instant};
 
@@ -11,30 +12,31 @@ use crate::Failure;
 use crate::http::{Call, Connection};
 use crate::server::Server;
 
-/// Requests of one kind, and their expected response.
+/// Series of similar requests, and the response that each request must get.
 pub(crate) struct Work {
-    /// Function that returns the request with this number. Numbers are never repeated in a process.
+    /// Function that returns the request with a given number. No number is used twice, so that each
+    /// request can create a different object.
     pub(crate) call: Box<dyn Fn(u64) -> Call + Send + Sync>,
     pub(crate) status: StatusCode,
-    /// Text that the response contains.
+    /// Text that each response must contain.
     pub(crate) text: &'static str,
     pub(crate) connections: u64,
 }
 
-/// Result of one measurement.
+/// Result of measuring a series of requests once.
 #[derive(Clone, Copy)]
 pub(crate) struct Sample {
     /// Responses per second.
     pub(crate) rate: f64,
     /// CPU time of the server per response, in microseconds.
     pub(crate) cpu: f64,
-    /// Latencies in microseconds.
+    /// Median latency of a request (`p50`) and its 99th percentile (`p99`), in microseconds.
     pub(crate) p50: f64,
     pub(crate) p99: f64,
 }
 
-/// Sends requests on all connections, until `warm_up` and `time` have passed. Fails if any response
-/// is not as expected.
+/// Sends requests on all connections for `warm_up`, which is not measured, and then for `time`.
+/// Returns the measurements. Fails if a response is not as expected.
 pub(crate) async fn run(
     server: &Server,
     work: &std::sync::Arc<Work>,

@@ -1,8 +1,9 @@
 //! Benchmark of the service: requests per second, CPU time per request and latency of each
-//! operation, as ratios to limits and peers that are measured in the same run.
+//! operation, compared with minimal servers (limits) and other secrets managers (peers) that are
+//! measured in the same run.
 //!
-//! The load and the servers share the machine, so only ratios of one run mean something. The cases
-//! are interleaved, and each figure is the median of its rounds.
+//! The load and the servers share the machine, so only ratios of one run mean something. Every
+//! round measures each case once, and each number in the report is the median of all rounds.
 
 mod cases;
 mod charts;
@@ -38,16 +39,16 @@ struct Arguments {
     /// Empty PostgreSQL database; without it, PostgreSQL is not measured
     #[arg(long, value_name = "URL")]
     postgres: Option<String>,
-    /// URL of a peer that returns one secret, such as Vault; can be repeated
+    /// URL at which another secrets manager, such as Vault, returns one secret; can be repeated
     #[arg(long = "peer", value_name = "NAME=URL")]
     peers: Vec<String>,
-    /// Header of the requests to peers
+    /// Header with the credential for the other secrets managers (--peer)
     #[arg(long, value_name = "NAME:VALUE")]
     peer_header: Option<String>,
     /// Run only the cases whose name contains this text
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// File for the figures
+    /// File to which the results are written as JSON
     #[arg(long, value_name = "PATH")]
     json: Option<PathBuf>,
     /// Measure growth curves too, and draw them into this folder (SVG)
@@ -55,18 +56,19 @@ struct Arguments {
     charts: Option<PathBuf>,
 }
 
-/// Minimal server, with which the service is compared.
+/// Minimal server to which the service is compared. The benchmark starts itself with this
+/// subcommand.
 #[derive(Clone, Copy, Subcommand)]
 enum Limit {
-    /// hyper, which returns a response of one secret
+    /// Minimal server with hyper that returns one secret
     #[command(hide = true)]
     Hyper,
-    /// warp, which returns a response of one secret or serializes a list of 10,000
+    /// Minimal server with warp that returns one secret or a list of 10,000 secrets
     #[command(hide = true)]
     Warp,
 }
 
-/// Length of a measurement.
+/// Number of rounds of a measurement, and the duration of each round.
 #[derive(Clone, Copy)]
 struct Effort {
     rounds: usize,

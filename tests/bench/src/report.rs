@@ -1,4 +1,4 @@
-//! Report: a table of ratios, and all figures as JSON.
+//! Report: a table of results compared with the minimal servers, and all results as JSON.
 
 use std::fmt::Write as _;
 
@@ -8,9 +8,9 @@ use crate::Failure;
 use crate::cases::{COMMIT_LIMIT, Figures, LIMIT, LIST_LIMIT};
 use crate::growth::Curve;
 
-/// Formats the table. Ratios are relative to the limit for the same kind of work: the limit of
-/// lists for lists, the limit of transactions for writes on SQLite, and the limit of one secret for
-/// all other cases.
+/// Formats the table of results. The ratios compare each case with the limit (the minimal server)
+/// for the same kind of work: the limit of lists for lists, the limit of transactions for writes on
+/// SQLite, and the limit of one secret for all other cases.
 pub(crate) fn table(figures: &[Figures]) -> String {
     let mut table = format!(
         "{:<12} {:<34} {:>10} {:>9} {:>9} {:>9} {:>10} {:>9}\n",
@@ -37,7 +37,8 @@ pub(crate) fn table(figures: &[Figures]) -> String {
     table
 }
 
-/// Returns the rate and the CPU time as multiples of the limit's rate and CPU time.
+/// Returns the request rate and the CPU time of a case as multiples of those of the minimal server
+/// that it is compared to; `None` if there is none, or the CPU time is unknown.
 fn ratios(figures: &[Figures], figure: &Figures) -> (Option<f64>, Option<f64>) {
     // The limit of lists has ten times the items of a list of 1,000.
     let (limit, items) = match figure.case.as_str() {
@@ -56,7 +57,8 @@ fn ratios(figures: &[Figures], figure: &Figures) -> (Option<f64>, Option<f64>) {
     (Some(rate), has_cpu.then(|| sample.cpu * items / limit.cpu))
 }
 
-/// Formats the growth curves, with each point as a multiple of the first.
+/// Formats the growth curves. Each point has its CPU time, and this time as a multiple of the time
+/// of the first point.
 pub(crate) fn curves(curves: &[Curve]) -> String {
     let mut text = String::new();
     for curve in curves {
@@ -70,7 +72,7 @@ pub(crate) fn curves(curves: &[Curve]) -> String {
     text
 }
 
-/// Formats all figures as JSON.
+/// Formats all results and growth curves as JSON.
 pub(crate) fn json(figures: &[Figures], curves: &[Curve]) -> Result<String, Failure> {
     let cases: Vec<_> = figures
         .iter()

@@ -1,4 +1,4 @@
-//! Servers under measurement, as child processes.
+//! Servers that are measured, as child processes.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -24,12 +24,12 @@ const ISSUER_SECRET: &str = "a secret of the benchmark, of 32 bytes or more";
 
 /// Running server, killed when dropped.
 pub(crate) struct Server {
-    /// Name in the report.
+    /// Name of the server in the report.
     pub(crate) name: &'static str,
     /// Address of the server.
     pub(crate) address: SocketAddr,
     child: Option<Child>,
-    /// Folder of the database.
+    /// Temporary folder that contains the SQLite database, if the server has one.
     folder: Option<TempDir>,
 }
 
@@ -42,7 +42,7 @@ impl Server {
         Self::start(name, command, None)
     }
 
-    /// Starts the service. `database` is a URL, or empty for an SQLite file.
+    /// Starts the service to measure. `database` is a URL, or empty for an SQLite file.
     pub(crate) fn service(
         name: &'static str,
         program: &Path,
@@ -66,7 +66,8 @@ impl Server {
         Self::start(name, command, Some(folder))
     }
 
-    /// Returns a peer that is already running. Its CPU time is unknown.
+    /// Returns a server for another secrets manager (a peer), which is already running. Its CPU
+    /// time is unknown.
     pub(crate) fn peer(name: &'static str, address: SocketAddr) -> Self {
         Self { name, address, child: None, folder: None }
     }
@@ -92,7 +93,8 @@ impl Server {
         Ok(Self { name, address, child: Some(child), folder })
     }
 
-    /// Returns the CPU time that the process has used; zero for a peer.
+    /// Returns the CPU time that the server process has used; zero for a peer, which is another
+    /// secrets manager that this program did not start.
     pub(crate) fn cpu(&self) -> Result<Duration, Failure> {
         let Some(child) = &self.child else { return Ok(Duration::ZERO) };
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id()))?;
@@ -104,7 +106,8 @@ impl Server {
         Ok(Duration::from_secs_f64(times.iter().sum::<u64>() as f64 / per_second as f64))
     }
 
-    /// Returns the resident memory in bytes; zero for a peer.
+    /// Returns the resident memory of the server process in bytes; zero for a peer, which is
+    /// another secrets manager that this program did not start.
     pub(crate) fn memory(&self) -> Result<u64, Failure> {
         let Some(child) = &self.child else { return Ok(0) };
         let statm = std::fs::read_to_string(format!("/proc/{}/statm", child.id()))?;
@@ -123,10 +126,10 @@ impl Drop for Server {
     }
 }
 
-/// User with a project in a service.
+/// User of a service, with a project and a service token.
 pub(crate) struct Account {
     connection: Connection,
-    /// Token of the identity provider.
+    /// Identity token of the user.
     pub(crate) jwt: String,
     /// Service token for all projects.
     pub(crate) token: String,
@@ -139,7 +142,7 @@ impl Account {
         Self::of(server, "bench").await
     }
 
-    /// Signs in a user, and creates a service token and a project.
+    /// Signs in the user with this name, and creates a service token and a project.
     pub(crate) async fn of(server: &Server, subject: &str) -> Result<Self, Failure> {
         let mut connection = Connection::open(server.address).await?;
         let jwt = jwt(subject)?;
@@ -154,13 +157,13 @@ impl Account {
         Ok(account)
     }
 
-    /// Creates a project and returns its path.
+    /// Creates a project and returns its URL path.
     pub(crate) async fn new_project(&mut self, name: &str) -> Result<String, Failure> {
         let project = self.post("/api/v1/projects", &json!({ "name": name })).await?;
         Ok(format!("/api/v1/projects/{}", text(&project, "slug")?))
     }
 
-    /// Creates an environment and returns its ID.
+    /// Creates an environment, which inherits from `parent` if given. Returns its ID.
     pub(crate) async fn environment(
         &mut self,
         name: &str,
@@ -173,7 +176,7 @@ impl Account {
         text(&self.post(&format!("{}/environments", self.project), &new).await?, "id")
     }
 
-    /// Imports the secrets with these numbers.
+    /// Imports the secrets with these numbers into an environment; see [`key`] and [`secret`].
     pub(crate) async fn import(
         &mut self,
         environment: &str,
@@ -193,7 +196,7 @@ impl Account {
         format!("{}/environments/{environment}/secrets", self.project)
     }
 
-    /// Sends a request as the user.
+    /// Sends a POST request as the user, and returns the JSON of the response.
     pub(crate) async fn post(&mut self, path: &str, body: &Value) -> Result<Value, Failure> {
         self.connection.json(&Call::send(Method::POST, path, &self.jwt, body)).await
     }
@@ -214,7 +217,8 @@ fn text(object: &Value, field: &str) -> Result<String, Failure> {
     Ok(text.to_owned())
 }
 
-/// Creates a token of the symmetric issuer, valid for a day.
+/// Creates an identity token for a user, signed with the HMAC secret that the service trusts in the
+/// benchmark and valid for a day.
 fn jwt(subject: &str) -> Result<String, Failure> {
     let now = SystemTime::UNIX_EPOCH.elapsed()?.as_secs();
     let claims = json!({

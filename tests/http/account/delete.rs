@@ -1,4 +1,4 @@
-//! Deleting the caller's own account.
+//! Tests of deleting the caller's own account.
 
 use hyper::Method;
 use secrets_core::audit;
@@ -12,7 +12,8 @@ async fn delete(client: &Client, confirm: &Value) -> Reply {
     client.json(Method::DELETE, ACCOUNT, &json!({ "confirm": confirm })).await
 }
 
-/// Deletes the account of a person, with the confirmation.
+/// Deletes the account of a person. The request contains the person's e-mail address as the
+/// required confirmation.
 async fn delete_own_account(person: &Person, name: &str) -> Reply {
     delete(person, &json!(format!("{name}@example.com"))).await
 }

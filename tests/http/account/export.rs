@@ -1,4 +1,4 @@
-//! Data exports of an account.
+//! Tests of exporting the data of an account.
 
 use chrono::TimeDelta;
 use secrets_core::crypto::{Archive, Passphrase};
@@ -16,7 +16,7 @@ async fn archive(client: &Client) -> Reply {
     client.post(EXPORT, &body).await
 }
 
-/// Opens an archive and returns its contents.
+/// Decrypts the archive in a reply to an export of an account's secrets. Returns the contents.
 fn opened(reply: &Reply) -> Value {
     let passphrase = Passphrase::new(PASSPHRASE.to_owned()).unwrap();
     let contents = Archive::open(&reply.is(200).body, &passphrase).unwrap();

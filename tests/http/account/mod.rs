@@ -1,4 +1,4 @@
-//! `/api/v1/account`
+//! Tests of the endpoints below `/api/v1/account`.
 
 mod delete;
 mod export;

@@ -1,4 +1,4 @@
-//! Reading and changing the profile of the caller's own account.
+//! Tests of reading and changing the profile of the caller's own account.
 
 use chrono::TimeDelta;
 use secrets_core::jwt::{DEV_AUDIENCE, DEV_ISSUER};

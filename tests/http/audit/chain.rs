@@ -10,7 +10,8 @@ use tokio::task::JoinSet;
 
 use super::{repeat_newest, team};
 
-/// Creates several entries in the audit log of Alice's team, and seals the entries.
+/// Creates several entries in the audit log of Alice's team, and appends (seals) the entries to the
+/// audit chain.
 async fn sealed(app: &App) -> Person {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

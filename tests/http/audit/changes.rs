@@ -1,10 +1,11 @@
-//! Audit entries for changes: one entry for each change, in the transaction of the change, and no
-//! entry for a failed change.
+//! Tests of audit entries for changes: one entry for each change, written in the same transaction,
+//! and no entry for a failed change.
 
 use secrets_tests::{App, Build, Failing, Kind, Outage, on_every_store, paths};
 use serde_json::{Value, json};
 
-/// Returns the content of an audit entry, without IDs: kind and name of the object, and details.
+/// Returns the parts of an audit entry that have no IDs: the type and the name of the affected
+/// object, and the details of the action.
 async fn content(app: &App, team: &str, action: &str) -> (String, Option<String>, Value) {
     let entry = app.entry(team, action).await;
     (entry.resource_type, entry.resource_name, serde_json::from_str(&entry.metadata).unwrap())
@@ -116,8 +117,8 @@ async fn changes_of_tokens_and_teams_are_recorded(app: App) {
     assert_eq!(content(&app, team, "team.created").await, resource_entry("team", "Ops", json!({})));
 }
 
-/// Checks changes that fail for another reason than a missing permission. Changes without
-/// permission are recorded as denied (see `limits/refusals.rs`).
+/// Checks that changes that fail for another reason than a missing permission leave no audit entry.
+/// Changes without permission are recorded as denied (see `limits/refusals.rs`).
 async fn a_change_that_fails_is_not_recorded(kind: Kind) {
     let app = Build::on(kind).plan("free").start().await;
     let alice = app.person("alice").await;

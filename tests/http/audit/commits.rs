@@ -1,4 +1,4 @@
-//! Audit entries for reads if the commit of the entry fails.
+//! Tests of reads whose audit entry cannot be committed.
 
 use secrets_tests::{App, Kind, on_sql_stores, paths};
 

@@ -1,4 +1,4 @@
-//! Contents of an audit entry, and data that an entry never contains.
+//! Tests of the contents of an audit entry, and of data that an entry must never contain.
 
 use chrono::TimeDelta;
 use hyper::Method;

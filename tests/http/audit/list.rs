@@ -1,4 +1,4 @@
-//! Reading the audit log.
+//! Tests of reading the audit log.
 
 use chrono::TimeDelta;
 use secrets_core::model::{Role, TeamId, ids};
@@ -17,7 +17,7 @@ async fn world(app: &App) -> (Person, String) {
     (alice, web)
 }
 
-/// Requests a page of the audit log with a query.
+/// Requests a page of the audit log with this query string.
 async fn page(client: &Client, query: &str) -> Value {
     client.get(&format!("/api/v1/audit{query}")).await.is(200).json()
 }

@@ -1,4 +1,4 @@
-//! The audit log.
+//! Tests of the audit log.
 
 use chrono::TimeDelta;
 use secrets_core::model::{AuditId, TeamId, ids};

@@ -1,4 +1,4 @@
-//! Several nodes with one database.
+//! Tests of the audit log of several server processes (nodes) with one database.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,8 +10,8 @@ const READERS_PER_NODE: usize = 4;
 const ROUNDS: usize = 10;
 const LIST: &str = "/api/v1/audit?action=secret.read&limit=200";
 
-/// Alternately reads a secret and lists the reads in the audit log. Every list must contain the
-/// audit entries of all earlier responses, from any node.
+/// Reads a secret and lists the audit entries for reads, alternately. Every list must contain the
+/// entries for all reads that any node answered before.
 async fn read_and_list(reader: Client, secret: String, answered: Arc<AtomicUsize>) {
     for _ in 0..ROUNDS {
         reader.get(&secret).await.is(200);

@@ -1,11 +1,13 @@
-//! Audit entries for reads of values: one entry for each read, committed before the response.
+//! Tests of audit entries for reads of secret values: one entry for each read, committed before the
+//! response is sent.
 
 use chrono::TimeDelta;
 use secrets_core::engine::Options;
 use secrets_tests::{App, Build, Failing, Kind, Outage, Person, on_every_store, paths};
 use serde_json::json;
 
-/// Creates Alice's project with a secret in production, and an environment that inherits from it.
+/// Creates Alice's project with a secret in production, and the environment `child`, which inherits
+/// from production.
 async fn world(app: &App) -> (Person, String) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

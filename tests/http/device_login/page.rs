@@ -1,10 +1,10 @@
-//! `/device`, the page on which a user approves or denies a device login.
+//! Tests of `/device`, the page on which a user approves or denies a device login.
 
 use secrets_tests::{App, Build, Client, Kind, Reply, on_every_store};
 
 use super::{poll, start};
 
-/// Submits a form of the page.
+/// Submits the form of the page `/device` with these fields.
 async fn send(client: &Client, fields: &[(&str, &str)]) -> Reply {
     let body = serde_urlencoded::to_string(fields).unwrap();
     let kind = [("content-type", "application/x-www-form-urlencoded")];
@@ -46,8 +46,8 @@ async fn the_page_shows_the_client_and_accepts_the_decision(app: App) {
     poll(&app, &login).await.is(200);
 }
 
-/// Checks a token that does not fit into one cookie: browsers drop cookies of more than 4,096
-/// bytes.
+/// Checks that the page splits a token that is too long for one cookie, because browsers drop
+/// cookies of more than 4,096 bytes.
 async fn the_page_keeps_a_long_token_in_several_cookies(app: App) {
     app.person("alice").await;
     let login = start(&app).await;
@@ -75,8 +75,8 @@ async fn the_page_keeps_a_long_token_in_several_cookies(app: App) {
     assert!(decided.is(200).text().contains("The login is approved"));
 }
 
-/// Checks that a cookie of an earlier visit does not decide for the user whom the proxy has signed
-/// in.
+/// Checks that a cookie of an earlier visit is ignored and deleted if a proxy signs another user
+/// in. Otherwise, the decision would be made in the name of the earlier user.
 async fn the_page_forgets_a_cookie_when_a_proxy_signs_the_user_in(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let login = start(&app).await;
@@ -137,7 +137,8 @@ async fn the_page_limits_invalid_tokens(app: App) {
     assert!(!refused.text().contains("laptop") && !refused.text().contains("kvc_"));
 }
 
-/// Checks pages behind a proxy that adds a path to the address of the service.
+/// Checks the pages of a service whose public URL has a path, because a proxy serves the service
+/// below this path.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_pages_work_below_a_path() {
     let base = "https://secrets.example/base";

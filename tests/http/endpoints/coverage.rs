@@ -1,4 +1,5 @@
-//! The policy, the server's routes and the specification have the same endpoints.
+//! Tests that the policy has exactly the endpoints of the server, and that these are the endpoints
+//! of the API specification and a list of added ones.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use secrets_tests::{App, Kind};
 
 use super::policy::{POLICY, Who};
 
-/// Endpoints of the specification.
+/// Endpoints of the API specification that the service implements: method and path template.
 const SPECIFIED: &[(&str, &str)] = &[
     ("GET", "/health"),
     ("GET", "/api/v1"),
@@ -93,7 +94,7 @@ const SPECIFIED: &[(&str, &str)] = &[
     ("POST", "/api/v1/tokens/{id}/rotate"),
 ];
 
-/// Endpoints that the specification does not contain.
+/// Endpoints of the service that the API specification does not contain.
 const ADDED: &[(&str, &str)] = &[
     ("PATCH", "/api/v1/account"),
     ("DELETE", "/api/v1/account"),
@@ -160,8 +161,8 @@ const ADDED: &[(&str, &str)] = &[
     ("DELETE", "/api/v1/projects/{projectId}/permissions/defaults"),
 ];
 
-/// Returns the method and the template of each of the server's routes, and true if the route needs
-/// no credential.
+/// Returns the routes of the server: the method, the path template, and true if the route needs no
+/// credential.
 async fn served() -> Vec<(String, &'static str, bool)> {
     let app = App::start(Kind::Memory).await;
     let api = app.api();

@@ -1,11 +1,12 @@
-//! Statuses that follow from the policy, for each caller and target.
+//! Expected statuses: computed from the policy, for each caller and target object.
 
 use super::policy::{Level, Rule, Target, Who};
 use super::principals::{Caller, May, Reach};
 use super::world::Home;
 
 impl Target {
-    /// Returns the team that owns the target; `None` if the target is unknown.
+    /// Returns the team in whose objects the target lies; `None` if no such object exists in any
+    /// team.
     fn place(self) -> Option<Home> {
         match self {
             Self::Own | Self::UnknownEnvironment | Self::UnknownKey => Some(Home::First),
@@ -16,7 +17,7 @@ impl Target {
 }
 
 impl Rule {
-    /// Expected status for a caller and a target.
+    /// Returns the status that a caller must get for a request with this target.
     pub(super) fn status(&self, caller: Caller, target: Target) -> u16 {
         if let Some(refusal) = self.refusal_of_kind(caller) {
             return refusal;
@@ -31,13 +32,15 @@ impl Rule {
         }
     }
 
-    /// True if service tokens may call the endpoint, depending on their scope.
+    /// Returns true if the endpoint accepts service tokens. The scope of a token may still forbid
+    /// the request.
     pub(super) fn admits_tokens(&self) -> bool {
         use Who::{Accounts, AnyCredential, Machines, Readers, Seers, Writers};
         matches!(self.who, Accounts | AnyCredential | Machines | Readers | Seers | Writers)
     }
 
-    /// Expected status for callers of the wrong kind, whatever the target.
+    /// Returns the expected status if the endpoint refuses all callers of this kind, such as
+    /// service tokens; `None` if the status depends on the target.
     pub(super) fn refusal_of_kind(&self, caller: Caller) -> Option<u16> {
         use Who::{AnyCredential, Identities, Machines, Public};
         match (caller, self.who) {
@@ -52,8 +55,9 @@ impl Rule {
         }
     }
 
-    /// Expected status for a person. The server checks, in this order: existence and visibility of
-    /// the outer object, existence of the inner object, permission.
+    /// Returns the expected status for a person. The server checks, in this order: that the team or
+    /// project in the path exists and the person is a member, that the environment exists, that the
+    /// person has the permission, and that the inner object (such as a secret) exists.
     fn status_of_person(&self, home: Option<Home>, may: May, target: Target) -> u16 {
         let Some(place) = target.place() else { return self.status_of_unknown() };
         if self.who == Who::Auditors {
@@ -71,7 +75,7 @@ impl Rule {
         if target == Target::UnknownKey { 404 } else { self.ok }
     }
 
-    /// Permission that a member needs.
+    /// Returns the permission that a member of the team needs.
     fn needed(&self) -> May {
         match (self.who, self.on) {
             (Who::Managers, _) => May::Manage,
@@ -116,8 +120,8 @@ impl Rule {
         }
     }
 
-    /// Expected status for an unknown team: 404 only if the specification lists 404 for the
-    /// endpoint.
+    /// Returns the expected status for an unknown target: 403 for a team in a body, a query, or a
+    /// path for which the API specification lists no 404; 404 otherwise.
     fn status_of_unknown(&self) -> u16 {
         if matches!(self.on, Level::NamedTeam | Level::UntoldTeam) { 403 } else { 404 }
     }

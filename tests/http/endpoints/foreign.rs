@@ -1,5 +1,6 @@
-//! Requests with the cookie of a session that another site can cause (CSRF). Every endpoint treats
-//! the requests as unauthenticated, and they change nothing.
+//! Tests of cross-site request forgery (CSRF): requests that a page of another site causes, and
+//! that the browser sends with the session cookie. Every endpoint must treat such a request as
+//! unauthenticated, and it must change nothing.
 
 use hyper::Method;
 use secrets_core::engine::Caller;
@@ -19,7 +20,8 @@ const HOST: &str = "secrets.test";
 const OWN: [(&str, &str); 3] =
     [("host", HOST), ("origin", "http://secrets.test"), ("sec-fetch-site", "same-origin")];
 
-/// Headers of requests that pages of other sites can cause or try to cause.
+/// Headers of forged requests: each list is the headers of a request that a page of another site
+/// causes or tries to cause.
 const FOREIGN: &[&[(&str, &str)]] = &[
     // Forms, images, scripts and `fetch` of a current browser.
     &[("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")],
@@ -49,7 +51,7 @@ impl Attack<'_> {
     }
 }
 
-/// Returns the cookie of a new session of the team's owner.
+/// Creates a browser session for the team's owner, and returns its `Cookie` header.
 async fn cookie_of_the_owner(app: &App) -> String {
     let email = "owner@example.com";
     let identity = Identity::new(DEV_ISSUER, email, email);

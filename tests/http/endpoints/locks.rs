@@ -1,4 +1,4 @@
-//! Locks that a test holds in the database, so that requests wait.
+//! Database locks that a test holds, so that requests of the server wait for them.
 
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ impl<'a> HeldLocks<'a> {
     }
 }
 
-/// Waits until this number of sessions wait for a lock.
+/// Waits until exactly this number of database sessions wait for a lock.
 pub(super) async fn waiting(observer: &mut PgConnection, expected: usize) {
     let start = Instant::now();
     loop {

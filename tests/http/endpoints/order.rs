@@ -1,4 +1,5 @@
-//! Malformed requests are refused after authentication, and before any lookup.
+//! Tests that malformed requests are refused after authentication and before any object is looked
+//! up.
 
 use secrets_tests::{App, Client, Reply};
 
@@ -6,7 +7,8 @@ use super::policy::{POLICY, Rule, Target};
 use super::requests::Names;
 use super::world::World;
 
-/// Bodies that are not JSON, not an object, and without a field of the right type.
+/// Malformed request bodies: not JSON, not an object, and an object whose fields all have the wrong
+/// type.
 const MALFORMED: [&str; 3] = [
     "{",
     "[]",
@@ -41,7 +43,7 @@ secrets_tests::on_every_store!(
     a_malformed_request_is_reported_after_authentication_and_before_lookups
 );
 
-/// True if an endpoint takes a body or a required query.
+/// Returns true if the request of an endpoint has a body or a required query parameter.
 fn takes_input(rule: &Rule) -> bool {
     let none = [
         "/sync",
@@ -63,7 +65,7 @@ fn is_eso(rule: &Rule) -> bool {
     rule.template.contains("/eso/")
 }
 
-/// Sends malformed forms of an endpoint's request and returns the replies.
+/// Sends several malformed requests to an endpoint, and returns the replies.
 async fn malformed(client: &Client, rule: &Rule, names: &Names) -> Vec<Reply> {
     let method: http::Method = rule.method.parse().unwrap();
     let path = names.path(rule);

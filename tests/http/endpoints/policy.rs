@@ -1,22 +1,24 @@
-//! The policy: allowed callers of each endpoint, by the specification and the decisions. The policy
-//! is written out here instead of taken from the server, so that a mistake in the server shows.
+//! Authorization policy: the callers that each endpoint must allow, according to the API
+//! specification and the design decisions. The tests compare the server with this table, so the
+//! table does not use code of the server.
 
-/// Endpoint, with its allowed callers and targets.
+/// Rule for an endpoint: the allowed callers, the kind of target object, and the effect of an
+/// allowed request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rule {
     pub(super) method: &'static str,
     pub(super) template: &'static str,
     pub(super) who: Who,
     pub(super) on: Level,
-    /// Status of a successful response.
+    /// Status of the response to an allowed request.
     pub(super) ok: u16,
     pub(super) effect: Effect,
 }
 
-/// Allowed callers.
+/// Callers that an endpoint allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
-    /// No credential required.
+    /// Everyone; no credential is required.
     Public,
     /// People, with or without an account.
     Identities,
@@ -30,7 +32,7 @@ pub(super) enum Who {
     Members,
     /// Owner and admins of the team.
     Managers,
-    /// People who manage the team that they belong to.
+    /// Owners and admins. The endpoint returns data of the teams that the caller manages.
     Auditors,
     /// Owner and admins of the team, and members with the role admin in the environment.
     Granters,
@@ -40,36 +42,37 @@ pub(super) enum Who {
     Editors,
     /// Operators of the service; no caller in this test is an operator.
     Operators,
-    /// Members, and tokens whose scope contains the object.
+    /// Members, and service tokens whose scope contains the object.
     Seers,
-    /// Members, and tokens with read access.
+    /// Members, and service tokens with read access.
     Readers,
-    /// Members, and tokens with write access.
+    /// Members, and service tokens with write access.
     Writers,
-    /// Tokens with read access.
+    /// Service tokens with read access, and no people.
     Machines,
 }
 
-/// Kind of object that a request names, which can belong to another team or be unknown.
+/// Kind of target object of an endpoint, and the place in the request that names the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
     Nothing,
-    /// Team, in the path.
+    /// Team named in the path.
     Team,
-    /// Team, in a path for which the specification lists no 404.
+    /// Team named in the path of an endpoint for which the API specification lists no 404, so an
+    /// unknown team must get 403.
     UntoldTeam,
     /// Pending invitation of a team.
     Invitation,
     /// Member of a team.
     Member,
-    /// Team, in the body or the query.
+    /// Team named in the request body or in the query.
     NamedTeam,
     Project,
     Environment,
     Secret,
-    /// Permission of a person, in an environment.
+    /// Permission of a person in an environment.
     Permission,
-    /// Rotation, in an environment.
+    /// Rotation in an environment.
     Rotation,
     Token,
     /// Scan, or a finding of a scan.
@@ -78,28 +81,28 @@ pub(super) enum Level {
     Webhook,
 }
 
-/// Effect of an allowed request.
+/// Effect of an allowed request on the stored data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     Reads,
     Changes,
 }
 
-/// Object that a request names.
+/// Target object of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
-    /// Object of the first team.
+    /// Existing object of the first test team.
     Own,
-    /// Object of the other team.
+    /// Existing object of the other test team.
     Foreign,
-    /// UUID of no object.
+    /// UUID that belongs to no object.
     Unknown,
-    /// Text that is neither a UUID nor the name of an object.
+    /// Text that is neither a UUID nor the name of an existing object.
     Nonsense,
-    /// Unknown environment of the first team's project.
+    /// Environment that does not exist, in the existing project of the first team.
     UnknownEnvironment,
-    /// Unknown secret key in the first team's environment; or an unknown user, rotation or webhook
-    /// there.
+    /// Secret key, user, rotation or webhook that does not exist, in an existing environment of the
+    /// first team.
     UnknownKey,
 }
 
@@ -165,9 +168,9 @@ pub(super) const PERMISSIONS: &str =
 const PERMISSION: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}";
 
-/// The policy. `GET /api/v1/tokens` has two rules: without a team, and for a named team. The
-/// invitation token belongs to an invitation for a person outside of the test, so no caller can use
-/// it.
+/// Rules of all endpoints. `GET /api/v1/tokens` has two rules: with and without the query parameter
+/// that names a team. The token in requests about invitations belongs to an invitation of a person
+/// outside of the test, so no caller can use it.
 pub(super) const POLICY: &[Rule] = &[
     rule("GET", "/health", Who::Public, Level::Nothing, 200),
     rule("GET", "/health/live", Who::Public, Level::Nothing, 200),
@@ -296,7 +299,7 @@ pub(super) const POLICY: &[Rule] = &[
 ];
 
 impl Level {
-    /// Returns the possible targets at this level.
+    /// Returns the targets with which an endpoint of this level is tested.
     pub(super) fn targets(self) -> &'static [Target] {
         use Target::{Foreign, Nonsense, Own, Unknown, UnknownEnvironment, UnknownKey};
         match self {

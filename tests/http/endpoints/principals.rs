@@ -1,4 +1,5 @@
-//! Principals that call the endpoints.
+//! Callers (principals) of the endpoints: people, service tokens, and callers without a valid
+//! credential.
 
 use chrono::TimeDelta;
 use secrets_core::crypto::TokenText;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::world::{Home, Tenant, id_in};
 
-/// Kind of caller. The policy does not distinguish callers further.
+/// Kind of caller. The policy treats all callers of a kind the same.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Caller {
     /// No credential, or an invalid credential.
@@ -29,43 +30,44 @@ pub(super) enum Caller {
     },
 }
 
-/// Access of a test user in their team and in the environment in the path of the requests.
+/// Permission of a person in their team and in the environment `development`. Each level includes
+/// the levels before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum May {
-    /// Membership without further permissions.
+    /// Member of the team without access to the environment.
     Belong,
     Read,
     Write,
-    /// Grant permissions.
+    /// May set the permissions of others in the environment.
     Grant,
-    /// Manage the team.
+    /// May manage the team, as an owner or admin.
     Manage,
 }
 
-/// Scope of a token within its team.
+/// Scope of a service token within its team.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Environment that the requests name.
+    /// Environment `development`, which the requests name.
     Development,
-    /// Other environment of the same project.
+    /// Another environment of the project that the requests name.
     AnotherEnvironment,
-    /// Other project.
+    /// Another project than the project that the requests name.
     AnotherProject,
     /// All projects of the team.
     Everything,
 }
 
-/// Caller with its credential.
+/// Caller of the test, with the credential that its requests contain.
 pub(super) struct Principal {
     pub(super) name: &'static str,
     pub(super) caller: Caller,
-    /// Bearer token.
+    /// Bearer token; `None` for a caller without a credential.
     pub(super) credential: Option<String>,
-    /// ID of a service token that still exists.
+    /// ID of the service token, if the caller is a service token that has not been deleted.
     pub(super) token: Option<String>,
 }
 
-/// Creates all principals.
+/// Creates all callers of the test.
 pub(super) async fn all(app: &App, first: &Tenant, other: &Tenant) -> Vec<Principal> {
     let mut all = people(app);
     all.extend(impostors(app));
@@ -75,7 +77,7 @@ pub(super) async fn all(app: &App, first: &Tenant, other: &Tenant) -> Vec<Princi
 }
 
 impl Principal {
-    /// Creates a client with the credential of this principal.
+    /// Creates an HTTP client with the credential of this caller.
     pub(super) fn client(&self, app: &App) -> Client {
         match &self.credential {
             Some(credential) => app.bearer(credential),
@@ -146,7 +148,8 @@ fn impostors(app: &App) -> Vec<Principal> {
     .collect()
 }
 
-/// Returns the claims of the owner's token, with one claim changed.
+/// Returns the claims of an identity token of the team's owner, with one claim changed or, for
+/// `null`, removed.
 fn claims_of_the_owner(app: &App, claim: &str, value: &Value) -> Value {
     let now = app.clock.now();
     let mut claims = json!({
@@ -162,7 +165,7 @@ fn claims_of_the_owner(app: &App, claim: &str, value: &Value) -> Value {
     claims
 }
 
-/// Creates service tokens with every scope.
+/// Creates valid service tokens with different permissions and scopes.
 async fn machines(first: &Tenant, other: &Tenant) -> Vec<Principal> {
     let (home, both) = (Home::First, ["read", "write"].as_slice());
     let token = |reach, read, write| Caller::Token { home, reach, read, write };
@@ -188,7 +191,7 @@ async fn machines(first: &Tenant, other: &Tenant) -> Vec<Principal> {
     ]
 }
 
-/// Creates service tokens that are no longer valid.
+/// Creates a deleted and an expired service token.
 async fn ended(app: &App, first: &Tenant) -> Vec<Principal> {
     let mut short = scope(&first.project, "development", &["read", "write"]);
     let deleted =

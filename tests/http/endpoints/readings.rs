@@ -1,5 +1,6 @@
-//! The response bodies of all endpoints, as strict clients decode them in each envelope: a client
-//! that reads the field with the specified name, and a client that reads the field `data`.
+//! Tests of the response bodies of all endpoints, in both response formats (`SECRETS_ENVELOPE`).
+//! The test decodes each body as strict clients do: a client that reads the field with the
+//! specified name, and a client that reads the field `data`.
 
 mod table;
 
@@ -65,7 +66,7 @@ async fn a_client_with_a_service_token_decodes_every_response() {
     }
 }
 
-/// Decodes the responses of all endpoints that accept service tokens.
+/// Checks the responses to a service token, of all endpoints that accept service tokens.
 async fn every_response_to_a_token_is_decoded(envelope: Envelope) {
     let app = app(envelope).await;
     let world = World::build(&app).await;
@@ -89,7 +90,8 @@ async fn every_response_to_a_token_is_decoded(envelope: Envelope) {
     assert!(decoded > 15, "{decoded}");
 }
 
-/// Creates a service token for all projects of the team.
+/// Creates a service token with these permissions for all projects of the team, and returns its
+/// text.
 async fn token(owner: &Person, permissions: &[&str]) -> String {
     let new = json!({
         "all_projects": true, "team_id": owner.team, "name": "reader", "permissions": permissions,
@@ -99,13 +101,13 @@ async fn token(owner: &Person, permissions: &[&str]) -> String {
 }
 
 impl Reading {
-    /// Returns the row of the authorization table.
+    /// Returns the rule of the policy for this endpoint.
     fn rule(&self) -> &'static Rule {
         let is_this = |rule: &&Rule| rule.method == self.method && rule.template == self.template;
         POLICY.iter().find(is_this).unwrap()
     }
 
-    /// Sends the endpoint's request, which must succeed.
+    /// Sends a request to the endpoint that succeeds, and returns the reply.
     async fn ask(&self, app: &App, world: &World) -> Reply {
         let owner = &world.first.owner;
         if let Some(reply) = self.ask_with_a_code(app, owner).await {
@@ -125,8 +127,8 @@ impl Reading {
         names.send(owner, rule).await
     }
 
-    /// Sends a request with a valid code to an endpoint whose request in the authorization table is
-    /// refused because of its unknown code.
+    /// Sends a successful request to an endpoint whose request in the policy test always fails,
+    /// such as one with an unknown code. Returns `None` for all other endpoints.
     async fn ask_with_a_code(&self, app: &App, owner: &Person) -> Option<Reply> {
         let api = self.template.strip_prefix("/api/v1/").unwrap_or(self.template);
         let reply = match (self.method, api) {
@@ -163,8 +165,8 @@ impl Reading {
         Some(reply)
     }
 
-    /// Requests a page or a file; returns `None` for other endpoints, which use the request of the
-    /// authorization table.
+    /// Sends the request if the endpoint returns a page or a file; returns `None` for all other
+    /// endpoints.
     async fn ask_for_page(&self, app: &App, owner: &Person) -> Option<Reply> {
         let reply = match (self.method, self.template) {
             ("POST", "/device") => {
@@ -228,14 +230,14 @@ impl Reading {
     }
 }
 
-/// Fails unless an object has this field and no other.
+/// Returns an error unless an object has this field and no other.
 fn only(body: &Value, name: &str) -> Result<(), String> {
     let fields = body.as_object().ok_or("not an object")?;
     let is_only = fields.len() == 1 && fields.contains_key(name);
     if is_only { Ok(()) } else { Err(format!("not only `{name}`")) }
 }
 
-/// Fails unless a list has an item, and each item has these fields.
+/// Returns an error unless a list has at least one item, and each item has these fields.
 fn each_has(list: &Value, fields: &[&str]) -> Result<(), String> {
     let items = list.as_array().ok_or("not a list")?;
     if items.is_empty() {
@@ -266,8 +268,8 @@ async fn invited(app: &App, owner: &Person) -> (Person, String) {
     (guest, token)
 }
 
-/// Lists sessions or revokes a session; returns `None` for other endpoints, which use the request
-/// of the authorization table.
+/// Creates a session, and then lists the sessions or revokes this session, depending on the method.
+/// Returns `None` if the request of the policy test can be used instead.
 async fn session_request(app: &App, owner: &Person, method: &str, name: &str) -> Option<Reply> {
     if (method, name) == ("DELETE", "auth/sessions") {
         return None;
@@ -282,14 +284,14 @@ async fn session_request(app: &App, owner: &Person, method: &str, name: &str) ->
     Some(owner.delete(&format!("/api/v1/auth/sessions/{id}")).await)
 }
 
-/// Starts a device login.
+/// Starts a device login, and returns the response with its codes.
 async fn start(app: &App) -> Value {
     let body = json!({ "client_id": "cli" });
     app.anonymous().post("/api/v1/auth/cli/device", &body).await.is(200).json()
 }
 
-/// Sends a request about a new device login; returns `None` for other endpoints, which use the
-/// request of the authorization table.
+/// Starts a device login, and sends the request of this endpoint about the login; returns `None` if
+/// the endpoint is not about device logins.
 async fn login_request(app: &App, owner: &Person, name: &str) -> Option<Reply> {
     if name == "auth/cli/device" {
         return None;

@@ -1,4 +1,4 @@
-//! The request of each endpoint, for a target.
+//! Requests of the policy test: path and body of the request to each endpoint, for each target.
 
 use secrets_core::model::Role;
 use secrets_tests::{App, Client, Person, Reply, connection, paths, postgresql};
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::policy::{Level, Rule, Target};
 use super::world::{Home, Tenant, World};
 
-/// Names for the path and body of a request.
+/// Names and IDs of objects, to fill into the path and the body of a request.
 pub(super) struct Names {
     team: String,
     project: String,
-    /// Deleted project.
+    /// ID of a deleted project, which can be restored.
     deleted: String,
     environment: String,
     key: String,
@@ -24,14 +24,15 @@ pub(super) struct Names {
     rotation: String,
     webhook: String,
     delivery: String,
-    /// Unused number, for the objects that the request creates.
+    /// Unused number, which makes the names of objects that the request creates unique.
     new: u32,
 }
 
 const UNKNOWN_ID: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 impl Names {
-    /// Names of existing objects, for requests that change nothing.
+    /// Returns the names of the shared objects for a target. For requests that do not delete or use
+    /// up the object.
     pub(super) fn lasting(world: &World, target: Target) -> Self {
         let home = if target == Target::Foreign { Home::Other } else { Home::First };
         let tenant = world.tenant(home);
@@ -68,13 +69,14 @@ impl Names {
         names
     }
 
-    /// True if a request deletes or uses up the object that it names.
+    /// Returns true if the request can succeed only once for an object, such as a deletion.
     fn takes_away(rule: &Rule) -> bool {
         let ends = ["/restore", "/resend", "{webhookId}/test", "/redeliver"];
         rule.method == "DELETE" || ends.iter().any(|end| rule.template.ends_with(end))
     }
 
-    /// Creates a new object for a request that deletes or uses up the object.
+    /// Returns the names for a target. If the request can succeed only once for an object, creates
+    /// a new object and returns its name.
     pub(super) async fn fresh(app: &App, world: &World, rule: &Rule, target: Target) -> Self {
         let home = if target == Target::Foreign { Home::Other } else { Home::First };
         let mut names = Self::lasting(world, target);
@@ -248,7 +250,8 @@ impl Names {
         json!({ "changes": [change] })
     }
 
-    /// Sends the request of the endpoint with further headers. The response must not be endless.
+    /// Sends the request of the endpoint with these additional headers, and reads the whole
+    /// response. Not for event streams, whose responses have no end.
     pub(super) async fn send_with(
         &self,
         client: &Client,
@@ -283,8 +286,7 @@ fn defaults() -> Value {
     json!({ "defaults": [{ "environment_name": "*", "default_role": "write" }] })
 }
 
-/// Request body that creates a webhook. The webhook receives nothing in this test, because no
-/// deliveries are sent.
+/// Returns a request body that creates a webhook. The test does not send any deliveries to its URL.
 pub(super) fn webhook() -> Value {
     json!({ "url": "https://hooks.example.com/kvc_table", "events": ["rotation.failed"] })
 }

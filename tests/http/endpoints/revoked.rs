@@ -1,6 +1,6 @@
-//! Tests of permissions that end while a request waits for a lock. Every request of the policy that
-//! changes something must then be refused, and must change nothing. The test holds the lock, so the
-//! order of events is certain.
+//! Tests of permissions that are revoked while a request waits for a lock. Every request of the
+//! policy that changes data must then be refused, and must change nothing. The test holds the lock,
+//! so that the revocation always comes first.
 
 use std::sync::Arc;
 
@@ -22,23 +22,25 @@ use super::policy::{
 use super::requests::Names;
 use super::world::World;
 
-/// Number of times that each race is run.
+/// Number of times that each race is repeated: requests against the revocation of their permission,
+/// or two concurrent changes.
 const ROUNDS: usize = 50;
 
-/// Number of accounts that are deleted.
+/// Number of accounts that each test of account deletion deletes.
 const ACCOUNTS: usize = 10;
 
-/// Number of requests that wait at the same time. Each request needs a database connection, and so
-/// does the revocation.
+/// Number of requests that wait for the lock at the same time. The number is small, because each
+/// request and the revocation need a database connection.
 const BATCH: usize = 3;
 
 /// Requests that change nothing except the audit log, and therefore wait for no lock.
 const RECORDED_READS: [&str; 2] = [CONNECTION, TEST];
 
-/// Server without lock timeouts, and a connection of the test that holds locks in its database.
+/// Server without lock timeouts, and connections of the test to its database: `holder` holds locks,
+/// `observer` counts the waiting sessions.
 struct Race {
     app: App,
-    /// Server of the first connection, kept for its database.
+    /// Server that created the database. Kept, because dropping it deletes the database.
     _first: App,
     world: World,
     holder: PgConnection,
@@ -46,10 +48,11 @@ struct Race {
     racer: Person,
 }
 
-/// Request of a rule, for an object that exists.
+/// Request to an endpoint of the policy, with the names of existing objects.
 type Request = (Arc<Names>, &'static Rule);
 
-/// Permission of the user `racer` that a round grants and revokes.
+/// Permission that the test grants to the user `racer` and revokes while requests with this
+/// permission wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Right {
     /// Role admin of the team, revoked by removing the member.
@@ -90,8 +93,9 @@ async fn a_token_that_is_deleted_meanwhile_changes_no_secret(app: App) {
     race.run(Right::Token, &rules, &[HOLD_ENVIRONMENTS]).await;
 }
 
-/// Checks that two requests that change different fields of an object both succeed, and that both
-/// changes stay. The time of a change is the time of its commit, not of its request.
+/// Checks that two concurrent requests that change different fields of an object both succeed, and
+/// that both changes stay. The recorded time of a change is the time at which it was made, not the
+/// time of its request.
 async fn changes_of_different_fields_both_stay(app: App) {
     let mut race = Race::new(app).await;
     let owner = race.world.first.owner.clone();
@@ -132,7 +136,8 @@ async fn changes_of_different_fields_both_stay(app: App) {
     assert!(last.iter().all(|entry| entry["created_at"] == now), "{last:#?}");
 }
 
-/// Checks a login whose approving user deletes the account during the approval.
+/// Checks that a device login is not approved if the approving user deletes their account while the
+/// approval waits for a lock.
 async fn a_user_deleted_meanwhile_approves_nothing(app: App) {
     let mut race = Race::new(app).await;
 
@@ -151,7 +156,8 @@ async fn a_user_deleted_meanwhile_approves_nothing(app: App) {
     }
 }
 
-/// Checks a login whose user deletes the account while the client redeems the approved login.
+/// Checks that a client gets no session for an approved device login if the approving user deletes
+/// their account while the client's request waits for a lock.
 async fn a_user_deleted_meanwhile_gets_no_session(app: App) {
     let mut race = Race::new(app).await;
 
@@ -185,7 +191,8 @@ secrets_tests::on_store!(
     []
 );
 
-/// Rules whose requests change an object of a team.
+/// Returns the rules of the policy whose requests change an object of a team and fulfil a
+/// condition.
 fn rules(wanted: impl Fn(&Rule) -> bool) -> Vec<&'static Rule> {
     let changes = POLICY.iter().filter(|rule| {
         let is_change = rule.effect == Effect::Changes && rule.on != Level::Nothing;
@@ -196,8 +203,8 @@ fn rules(wanted: impl Fn(&Rule) -> bool) -> Vec<&'static Rule> {
     rules
 }
 
-/// True if the request locks the team, as the revocation does. In this case, the revocation starts
-/// to wait before the request.
+/// Returns true if the request waits for the lock on the team. The revocation waits for this lock
+/// too, so the test starts the revocation before such requests.
 fn locks_team(rule: &Rule) -> bool {
     match rule.on {
         Level::Project | Level::Environment => {
@@ -242,7 +249,8 @@ impl Race {
         }
     }
 
-    /// True if a changed record is an effect of a refused request, not of the test itself.
+    /// Returns true if a changed record shows that a refused request had an effect. The changes
+    /// that the test itself makes are not counted.
     fn is_effect(&self, row: &str) -> bool {
         // `scan.created` is the entry of the first step of a scan, which only reads.
         let own =
@@ -295,8 +303,9 @@ impl Race {
         self.app.anonymous().post("/api/v1/auth/cli/token", &poll(login)).await
     }
 
-    /// Lets the deletion of an account wait for the lock of its user, and then a request. Returns
-    /// the reply to the request.
+    /// Runs the deletion of an account and then a request, while the test holds the lock on the
+    /// user. Both wait for the lock, and the deletion gets the lock first. Returns the reply to the
+    /// request.
     async fn delete<F>(&mut self, person: &Person, round: usize, request: F) -> Reply
     where
         F: Future<Output = Reply> + Send + 'static,
@@ -351,7 +360,7 @@ fn poll(login: &Value) -> Value {
     })
 }
 
-/// Request of the owner that revokes a permission.
+/// Request with which the owner of the team revokes a permission.
 enum Revocation {
     Delete(String),
     Put(String, Value),

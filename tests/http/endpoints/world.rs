@@ -1,4 +1,4 @@
-//! Two teams, with the objects that requests name.
+//! Test data: two teams with the objects that requests name, and all callers.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,38 +9,39 @@ use serde_json::json;
 use super::principals::{self, Principal};
 use super::requests;
 
-/// Team that a caller or an object belongs to.
+/// Team of the test to which a caller or an object belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Home {
     First,
     Other,
 }
 
-/// Team with a project `main`, whose environment `development` has `KEY` at its second version.
+/// Team with a project `main`. The environment `development` of the project has the secret `KEY`,
+/// whose version is 2.
 pub(super) struct Tenant {
     pub(super) owner: Person,
     pub(super) project: String,
     /// ID of a deleted project.
     pub(super) deleted: String,
-    /// Service token that exists only to be deleted.
+    /// ID of a service token that requests can change or delete.
     pub(super) token: String,
-    /// Member whose role can be changed.
+    /// User ID of a member whose role requests can change.
     pub(super) member: String,
-    /// Member whose permissions can be changed.
+    /// User ID of a member whose permissions requests can change.
     pub(super) colleague: String,
-    /// Invitation for a person outside of the test.
+    /// ID of an invitation for a person who is not a caller of the test.
     pub(super) invitation: String,
-    /// Scan with a finding.
+    /// IDs of a scan (`scan`) and of its finding (`finding`).
     pub(super) scan: String,
     pub(super) finding: String,
     /// Name of a rotation.
     pub(super) rotation: String,
-    /// Webhook of the rotation, and a delivery to it.
+    /// IDs of a webhook of the rotation (`webhook`) and of a delivery to the webhook (`delivery`).
     pub(super) webhook: String,
     pub(super) delivery: String,
 }
 
-/// Fixture of these tests: two teams, and all callers.
+/// Test data: two teams, and all callers.
 pub(super) struct World {
     pub(super) first: Tenant,
     pub(super) other: Tenant,
@@ -48,7 +49,7 @@ pub(super) struct World {
     counter: AtomicU32,
 }
 
-/// People with an account, and one person without.
+/// Names of the people of the test. All have an account, except `unsynced`.
 const PEOPLE: [&str; 10] = [
     "owner", "admin", "member", "barred", "reader", "writer", "keeper", "removed", "outsider",
     "unsynced",
@@ -84,7 +85,7 @@ impl World {
         }
     }
 
-    /// Returns an unused number, for names that must be new.
+    /// Returns a number that was not returned before, to make a unique name.
     pub(super) fn draw(&self) -> u32 {
         self.counter.fetch_add(1, Ordering::Relaxed)
     }
@@ -137,7 +138,8 @@ impl Tenant {
         }
     }
 
-    /// Makes a person a member with this permission in `development`.
+    /// Adds a person to the team, and gives the person this permission in the environment
+    /// `development`.
     async fn admit(&self, app: &App, person: &str, access: &str) {
         app.join(&self.owner.team, person, Role::Member).await;
         let path = format!("/api/v1/projects/{}", self.project);
@@ -146,7 +148,7 @@ impl Tenant {
     }
 }
 
-/// Returns the id at the end of a path.
+/// Returns the last segment of a path, which is the ID of an object.
 pub(super) fn id_in(path: &str) -> String {
     path.rsplit('/').next().unwrap().to_owned()
 }

@@ -1,4 +1,4 @@
-//! Creating environments.
+//! Tests of creating environments.
 
 use secrets_core::engine::Options;
 use secrets_core::model::{MemberAccess, Role};
@@ -150,8 +150,8 @@ async fn only_members_create_environments(app: App) {
     bob.post(&paths::environments(&web), &body).await.is(201);
 }
 
-/// Checks that a parent whose secrets the caller cannot read is refused. Otherwise, the new
-/// environment would show these secrets.
+/// Checks that a caller cannot create an environment that inherits from an environment whose
+/// secrets the caller cannot read. Otherwise, the new environment would show these secrets.
 async fn a_parent_must_be_one_that_the_caller_may_read(kind: Kind) {
     let options = Options { member_access: MemberAccess::None, ..Options::default() };
     let app = Build::on(kind).options(options).start().await;

@@ -1,4 +1,4 @@
-//! Deleting environments.
+//! Tests of deleting environments.
 
 use secrets_core::model::Role;
 use secrets_tests::{App, on_every_store, paths};

@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{projectId}/environments`.
+//! Tests of the endpoints below `/api/v1/projects/{projectId}/environments`.
 
 mod create;
 mod delete;

@@ -1,4 +1,4 @@
-//! Listing and reading environments.
+//! Tests of listing and reading environments.
 
 use secrets_tests::{App, on_every_store, paths};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Changing environments.
+//! Tests of changing environments.
 
 use secrets_core::model::Role;
 use secrets_tests::{App, Person, on_every_store, paths};

@@ -1,5 +1,5 @@
-//! The manifests of `examples/eso`: the fields that the operator's resource definitions require,
-//! and the values that the operator fetches and writes.
+//! Tests of the Kubernetes manifests in `examples/eso`: the fields match the resource definitions
+//! of the External Secrets Operator, and the operator can read and write values with them.
 //!
 //! The definitions are those of version 0.20.4 of the External Secrets Operator. Since version
 //! 0.17, `SecretStore` and `ExternalSecret` are served as `v1` only; `PushSecret` is `v1alpha1`.
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::operator::{NoValue, Store};
 
-/// Resources of `examples/eso`, in the order of the files' names.
+/// Reads the Kubernetes resources in `examples/eso`, sorted by file name.
 fn manifests() -> Vec<Value> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/eso");
     let mut files: Vec<_> =
@@ -36,8 +36,9 @@ fn named(kind: &str, name: &str) -> Value {
     found.unwrap_or_else(|| panic!("no {kind} {name}"))
 }
 
-/// Part of the operator's resource definitions (`external-secrets.io`), reduced to the fields that
-/// examples may use. An object accepts the named properties only; `*` accepts every name.
+/// Returns the definition of a kind of resource, copied from the operator (`external-secrets.io`)
+/// but only with the fields that the examples may use. An object may have only the listed
+/// properties; the property `*` stands for any name.
 fn definition(version: &str, kind: &str) -> Option<Value> {
     match (version, kind) {
         ("v1", "Secret") => {
@@ -123,7 +124,8 @@ fn push_secret() -> Value {
     })
 }
 
-/// Lists the fields of a value that violate a resource definition.
+/// Returns a text for each field of a value that violates a resource definition. `at` is the path
+/// of the value.
 fn violations(at: &str, definition: &Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(items) = definition.get("items") {
@@ -190,7 +192,7 @@ fn every_store_and_secret_that_is_named_exists() {
     }
 }
 
-/// Creates the project that the manifests name.
+/// Starts a server, and creates the project `web-api` that the manifests name, with a secret.
 async fn world() -> (App, Person, String) {
     let app = App::start(Kind::Memory).await;
     let alice = app.person("alice").await;
@@ -199,7 +201,8 @@ async fn world() -> (App, Person, String) {
     (app, alice, web)
 }
 
-/// Returns a store of the manifests, with a token.
+/// Returns the `SecretStore` of the manifests with this name. Its requests go to the test server
+/// with this service token.
 fn store(app: &App, name: &str, token: &str) -> Store {
     let auth = BTreeMap::from([("token".to_owned(), token.to_owned())]);
     Store {

@@ -1,6 +1,6 @@
-//! Model of the External Secrets Operator's webhook provider, as far as the manifests use the
-//! provider: templates, requests, `JSONPath`, and the meaning of a status. The rules are those of
-//! versions 1 and 2 (folder `providers/v1/webhook` of its source).
+//! Imitation of the webhook provider of the External Secrets Operator, limited to the functions
+//! that the manifests use: templates, requests, `JSONPath`, and the meaning of a status. It follows
+//! versions 1 and 2 of the operator (folder `providers/v1/webhook` of its source).
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use hyper::Method;
 use secrets_tests::Client;
 use serde_json::{Map, Value};
 
-/// Values that a template can use, by object and field.
+/// Values that a template can use: for each object, its fields by name.
 pub(super) type Data = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Reason why the operator got no value.
+/// Reason why the operator did not get a value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoValue {
     /// The service answered 404. The operator applies the `deletionPolicy`.
@@ -20,17 +20,18 @@ pub(super) enum NoValue {
     Failed(u16),
 }
 
-/// `SecretStore` of the operator.
+/// `SecretStore` resource, which tells the operator how to request secrets.
 pub(super) struct Store {
-    /// `spec.provider.webhook` of the manifest.
+    /// Field `spec.provider.webhook` of the manifest.
     pub(super) webhook: Value,
-    /// Fields of the Kubernetes Secrets that the store names, by the name for templates.
+    /// Fields of the Kubernetes Secrets that the store refers to, by the name that templates use
+    /// for the Secret.
     pub(super) secrets: Data,
     pub(super) client: Client,
 }
 
 impl Store {
-    /// Fetches one value, for an entry of `data`.
+    /// Requests one value, as the operator does for an entry of `data` in an `ExternalSecret`.
     pub(super) async fn value(&self, key: &str) -> Result<String, NoValue> {
         match self.fetch(key).await? {
             Value::String(text) => Ok(text),
@@ -38,7 +39,8 @@ impl Store {
         }
     }
 
-    /// Fetches a map of values, for `extract` of `dataFrom`.
+    /// Requests a map of values, as the operator does for `extract` in `dataFrom` of an
+    /// `ExternalSecret`.
     pub(super) async fn values(&self, key: &str) -> Result<Map<String, Value>, NoValue> {
         let found = self.fetch(key).await?;
         Ok(found.as_object().unwrap().clone())
@@ -55,7 +57,7 @@ impl Store {
         Ok(found.clone())
     }
 
-    /// Writes one value of a `PushSecret`.
+    /// Sends one value to the service, as the operator does for a `PushSecret`.
     pub(super) async fn push(&self, remote_key: &str, value: &str) -> Result<(), NoValue> {
         let raw = BTreeMap::from([
             ("remoteKey".to_owned(), remote_key.to_owned()),
@@ -64,8 +66,8 @@ impl Store {
         self.send(&raw, Method::POST).await.map(drop)
     }
 
-    /// Sends the request of the store. Values are encoded in the URL, and are not in headers and
-    /// body.
+    /// Sends the request that the store defines. Inserts the values percent-encoded into the URL,
+    /// and unchanged into headers and body.
     async fn send(
         &self,
         reference: &BTreeMap<String, String>,

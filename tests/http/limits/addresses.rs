@@ -1,4 +1,5 @@
-//! The rate limit without a valid credential: 100 requests a minute from an address.
+//! Tests of the rate limit for requests without a valid credential: 100 requests per minute from an
+//! IP address.
 
 use chrono::TimeDelta;
 use hyper::Method;
@@ -8,7 +9,7 @@ use serde_json::json;
 const GREETING: &str = "/api/v1";
 const ME: &str = "/api/v1/users/me";
 
-/// Starts a server that allows three requests a minute from an address.
+/// Starts a server that allows only three such requests per minute from an IP address.
 async fn three_a_minute(kind: Kind) -> App {
     Build::on(kind).rates(3, 60).start().await
 }

@@ -1,4 +1,5 @@
-//! Limits for the size of an environment's secrets and of their previous versions.
+//! Tests of the plan limits for the total size of an environment's secrets, and for their previous
+//! versions.
 
 use chrono::TimeDelta;
 use secrets_core::engine::Options;
@@ -18,7 +19,7 @@ async fn small(kind: Kind) -> App {
     Build::on(kind).options(Options { plans, ..Options::default() }).start().await
 }
 
-/// Returns a value of this length.
+/// Returns a request body that sets a value of this length, in bytes.
 fn value(length: usize) -> Value {
     json!({ "value": "v".repeat(length) })
 }
@@ -28,7 +29,7 @@ async fn used(person: &Person) -> Value {
     person.get(&usage).await.is(200).json()["usage"]["bytes"].clone()
 }
 
-/// Returns the versions in the history of a secret, newest first.
+/// Returns the version numbers in the history of a secret, newest first.
 async fn history(person: &Person, web: &str, key: &str) -> Vec<u64> {
     let path = format!("{}/history", paths::secret(web, "staging", key));
     let listed = person.get(&path).await.is(200).json();

@@ -1,4 +1,5 @@
-//! Failed credentials: an address is blocked after 20 failures in a minute.
+//! Tests of the limit for invalid credentials: after 20 requests with an invalid credential in a
+//! minute, the IP address is blocked.
 
 use chrono::TimeDelta;
 use secrets_tests::{App, Build, Client, Kind, on_every_store};
@@ -6,7 +7,8 @@ use serde_json::json;
 
 const ME: &str = "/api/v1/users/me";
 
-/// Starts a server with a high limit for addresses, so that only the failures count.
+/// Starts a server that allows many requests from an IP address, so that only the limit for invalid
+/// credentials takes effect.
 async fn server(kind: Kind) -> App {
     Build::on(kind).rates(1_000, 60).start().await
 }
@@ -31,8 +33,8 @@ async fn the_21st_failed_credential_of_a_minute_is_429(kind: Kind) {
     fails(&app.bearer("nonsense"), 1).await;
 }
 
-/// Checks that a valid credential is refused too after 20 failures. Otherwise, a client with a
-/// thousand requests a minute could try a thousand credentials.
+/// Checks that after 20 invalid credentials, a valid credential from the same address is refused
+/// too. Otherwise, a client could still find out which of many guessed credentials is valid.
 async fn a_valid_credential_is_refused_after_20_failures(kind: Kind) {
     let app = server(kind).await;
     let alice = app.person("alice").await;

@@ -1,4 +1,4 @@
-//! Limits of plans and rate limits.
+//! Tests of plan limits and rate limits.
 
 mod addresses;
 mod bytes;

@@ -13,7 +13,8 @@ async fn free(kind: Kind) -> (App, Person) {
     (app, alice)
 }
 
-/// Asserts the complete error, which differs from a rate limit: waiting does not help.
+/// Asserts that a reply is the error of an exceeded plan limit. Unlike the error of a rate limit,
+/// it has no `Retry-After` header, because waiting does not help.
 fn exceeds(reply: &Reply, resource: &str, limit: u64, current: u64) {
     assert_eq!(
         reply.is(429).json(),
@@ -29,7 +30,8 @@ fn exceeds(reply: &Reply, resource: &str, limit: u64, current: u64) {
     assert_eq!(reply.header("retry-after"), None);
 }
 
-/// Returns an import of secrets that are numbered from `first`.
+/// Returns a request body that imports `count` secrets, with the keys `K{first}`, `K{first + 1}`
+/// and so on.
 fn numbered(first: usize, count: usize) -> Value {
     let secret = |number| json!({ "key": format!("K{number}"), "value": canary("plan") });
     json!({ "secrets": (first..first + count).map(secret).collect::<Vec<_>>() })

@@ -1,4 +1,5 @@
-//! The rate limit with a valid credential: 60 requests a minute.
+//! Tests of the rate limit for requests with a valid credential: 60 requests per minute from a user
+//! or service token.
 
 use chrono::{DateTime, TimeDelta};
 use hyper::Method;
@@ -7,13 +8,14 @@ use serde_json::json;
 
 const ME: &str = "/api/v1/users/me";
 
-/// Returns the start of the next window, 12:01:00. Servers start at 12:00:10.
+/// Returns the time at which the next minute of the rate limit begins, 12:01:00, as Unix time. The
+/// clock of a test server starts at 12:00:10.
 fn next_minute() -> i64 {
     DateTime::parse_from_rfc3339("2026-11-21T12:01:00Z").unwrap().timestamp()
 }
 
-/// Starts a server that allows a person three requests a minute, and does not limit addresses in
-/// practice.
+/// Starts a server that allows a person three requests per minute. Its limit for IP addresses is
+/// too high to take effect.
 async fn three_a_minute(kind: Kind) -> App {
     Build::on(kind).rates(1_000, 3).start().await
 }

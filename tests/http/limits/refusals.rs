@@ -1,4 +1,4 @@
-//! Entries in the audit log for refused requests.
+//! Tests of the audit entries for refused requests.
 
 use chrono::TimeDelta;
 use hyper::Method;
@@ -27,7 +27,7 @@ async fn denied(app: &App, team: &str) -> Vec<AuditRecord> {
     entries
 }
 
-/// Returns the number of refused requests that an audit entry counts.
+/// Returns the number of refused requests that an audit entry stands for.
 fn count(entry: &AuditRecord) -> u64 {
     let details: Value = serde_json::from_str(&entry.metadata).unwrap();
     details["count"].as_u64().unwrap()

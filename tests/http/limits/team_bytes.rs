@@ -1,4 +1,4 @@
-//! Limit for the total size of a team's secrets and their previous versions.
+//! Tests of the plan limit for the total size of a team's secrets and their previous versions.
 
 use secrets_core::engine::Options;
 use secrets_core::model::{Plan, Plans, Quota};

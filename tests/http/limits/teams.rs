@@ -1,11 +1,11 @@
-//! The rate limit of a team, for all its members and service tokens together.
+//! Tests of the rate limit of a team, which all its members and service tokens share.
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;
 use secrets_tests::{App, Build, Kind, on_every_store, paths};
 use serde_json::json;
 
-/// Starts a server that allows a team five requests a minute.
+/// Starts a server that allows a team five requests per minute.
 async fn five_a_minute(kind: Kind) -> App {
     Build::on(kind).rates(1_000, 60).team_rate(5).start().await
 }

@@ -1,4 +1,4 @@
-//! The time limit of an operation.
+//! Tests of the time limit of an operation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use secrets_core::runtime::TokioTimer;
 use secrets_core::secrets::{CreateSecret, NewSecret};
 use secrets_tests::{App, Build, Kind, on_every_store, paths};
 
-/// Opens a second service over the store of a server, with this time limit for operations.
+/// Opens a second service that uses the store of the server and has this time limit for operations.
 async fn limited(app: &App, limit: Duration) -> Service {
     let ports = Ports { timer: Some(Arc::new(TokioTimer)), ..app.ports() };
     let options = Options { time_limit: limit, ..Options::default() };
     Service::open(ports, options).await.unwrap()
 }
 
-/// Creates a secret through a service.
+/// Creates a secret with this service, in the environment `at`.
 async fn create(service: &Service, app: &App, at: &EnvironmentPath) -> Result<(), Error> {
     let caller = service.authenticate(&app.jwt("alice"), Origin::default()).await?;
     let secret =

@@ -1,4 +1,4 @@
-//! Accepting an invitation.
+//! Tests of accepting an invitation.
 
 use chrono::TimeDelta;
 use secrets_core::jwt::{DEV_AUDIENCE, DEV_ISSUER};
@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::{accept, invitations, invite, members, roles, team, token, unknown};
 
-/// Signs in a person whose token has these claims.
+/// Signs in a person whose identity token has this subject and the claims in `profile`. Returns
+/// their client.
 async fn signed_in_with(app: &App, subject: &str, profile: &Value) -> Client {
     let mut claims = json!({ "iss": DEV_ISSUER, "aud": DEV_AUDIENCE, "sub": subject });
     claims["exp"] = json!(app.clock.now().timestamp() + 600);

@@ -1,4 +1,4 @@
-//! Inviting people, and reading invitations.
+//! Tests of inviting people, and reading invitations.
 
 use chrono::TimeDelta;
 use hyper::Method;

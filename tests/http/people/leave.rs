@@ -1,4 +1,4 @@
-//! Removing members, and leaving a team.
+//! Tests of removing members, and leaving a team.
 
 use secrets_core::model::Role;
 use secrets_tests::{App, Person, Reply, on_every_store};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{UNKNOWN, invite, members, roles, team};
 
-/// Creates Alice's team with an admin and a member.
+/// Creates Alice's team with an admin and a member. Returns Alice, the admin and the member.
 async fn staff(app: &App) -> (Person, Person, Person) {
     let (alice, ada, bob) =
         (app.person("alice").await, app.person("ada").await, app.person("bob").await);

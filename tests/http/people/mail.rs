@@ -1,4 +1,4 @@
-//! Invitations by mail.
+//! Tests of invitations that are sent by mail.
 
 use chrono::TimeDelta;
 use secrets_core::invitations::InvitationMail;
@@ -16,18 +16,19 @@ async fn world(kind: Kind) -> (App, Person) {
     (app, alice)
 }
 
-/// Sends the mail that is due now.
+/// Sends all pending mail whose send time has come.
 async fn deliver(app: &App) {
     while outbox::deliver_due(app.service.engine(), &InvitationMail).await.unwrap() > 0 {}
 }
 
-/// Returns all pending mail, due now or later.
+/// Returns all mail that is not sent yet, including mail that is scheduled for later.
 async fn waiting(app: &App) -> Vec<secrets_core::store::DeliveryRecord> {
     let later = app.clock.now() + TimeDelta::days(365);
     app.store.read().await.unwrap().due_deliveries("invitation", later, None, 100).await.unwrap()
 }
 
-/// Waits until this number of messages was sent; the server's own job may be sending as well.
+/// Sends pending mail until exactly this number of messages has been sent. The background job of
+/// the server may send some of them.
 async fn sent(app: &App, number: usize) {
     for _ in 0..500 {
         deliver(app).await;
@@ -214,7 +215,8 @@ async fn a_failed_mail_is_retried_with_growing_delays(kind: Kind) {
     sent(&app, 1).await;
 }
 
-/// Duration of a claim.
+/// Time for which a server process reserves (claims) a message, so that no other process sends the
+/// message too.
 const CLAIM: TimeDelta = TimeDelta::minutes(2);
 
 async fn a_mail_that_always_fails_is_given_up(kind: Kind) {

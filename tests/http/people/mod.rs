@@ -1,4 +1,4 @@
-//! Members and invitations.
+//! Tests of team members and invitations.
 
 mod accept;
 mod invite;
@@ -25,7 +25,7 @@ fn invitations(person: &Person) -> String {
     format!("{}/invitations", team(person))
 }
 
-/// Invites a person to the inviter's own team.
+/// Invites a person with this name to the personal team of `person`.
 async fn invite(person: &Person, name: &str) -> Value {
     let body = json!({ "email": format!("{name}@example.com") });
     person.post(&members(person), &body).await.is(201).json()
@@ -41,14 +41,15 @@ async fn accept(client: &Client, token: &str) -> Reply {
     client.post(&format!("/api/v1/invitations/{token}/accept"), &json!({})).await
 }
 
-/// Returns names and roles of a team's members, as one member sees them.
+/// Returns the name and the role of each member of a team. `person` sends the request.
 async fn roles(person: &Person, path: &str) -> Vec<String> {
     let team = person.get(path).await.is(200).json();
     let shown = |member: &Value| format!("{} {}", member["name"], member["role"]).replace('"', "");
     team["members"].as_array().unwrap().iter().map(shown).collect()
 }
 
-/// Asserts the response for an invitation that cannot be accepted.
+/// Asserts that a reply is the response for an invitation that does not exist or can no longer be
+/// accepted.
 fn unknown(reply: &Reply) {
     let body = json!({ "error": "invitation not found", "code": "not_found" });
     assert_eq!(reply.is(404).json(), body);

@@ -1,4 +1,4 @@
-//! Notices by e-mail: failing rotations and tokens that expire soon.
+//! Tests of notices by e-mail, about failing rotations and about tokens that expire soon.
 
 use chrono::TimeDelta;
 use secrets_core::model::{Clock as _, Role};
@@ -13,17 +13,18 @@ use serde_json::json;
 
 use super::members;
 
-/// Starts a server with mail and without background work.
+/// Starts a server with mail and without background workers.
 async fn server(kind: Kind) -> App {
     Build::on(kind).mail().workers(Vec::new()).start().await
 }
 
-/// Sends all notices that are due.
+/// Sends all notices whose send time has come.
 async fn deliver(app: &App) {
     while outbox::deliver_due(app.service.engine(), &NoticeMail).await.unwrap() > 0 {}
 }
 
-/// Announces the tokens that expire soon, and returns the messages of this call, by recipient.
+/// Sends the notices about tokens that expire soon. Returns the messages that this call has sent,
+/// sorted by recipient.
 async fn announced(app: &App) -> Vec<Message> {
     let before = app.mailer.sent().len();
     announce_expiring_tokens(app.service.engine()).await.unwrap();

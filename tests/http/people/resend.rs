@@ -1,4 +1,4 @@
-//! Sending an invitation again.
+//! Tests of sending an invitation again.
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;

@@ -1,4 +1,4 @@
-//! Changing the roles of members.
+//! Tests of changing the roles of members.
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;
@@ -9,7 +9,7 @@ use super::{UNKNOWN, members, roles, team};
 
 const OWNERS_ONLY: &str = "only an owner of the team may do this to an owner";
 
-/// Creates Alice's team with an admin and a member.
+/// Creates Alice's team with an admin and a member. Returns Alice, the admin and the member.
 async fn staff(app: &App) -> (Person, Person, Person) {
     let (alice, ada, bob) =
         (app.person("alice").await, app.person("ada").await, app.person("bob").await);

@@ -1,11 +1,11 @@
-//! Default permissions of members in a project.
+//! Tests of the default permissions of members in a project.
 
 use secrets_tests::{App, on_every_store, paths};
 use serde_json::{Value, json};
 
 use super::{NO_ACCESS, Team};
 
-/// Returns a request body with defaults by environment name.
+/// Returns a request body that sets default permissions: pairs of an environment name and a role.
 fn defaults(roles: &[(&str, &str)]) -> Value {
     let of =
         |(name, role): &(&str, &str)| json!({ "environment_name": name, "default_role": role });

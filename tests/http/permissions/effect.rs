@@ -1,4 +1,4 @@
-//! Access of each role to every secrets endpoint.
+//! Tests of the access that each role gives to the endpoints for secrets.
 
 use hyper::Method;
 use secrets_core::model::Role;
@@ -68,10 +68,11 @@ async fn a_caller_without_access_is_refused_before_a_value_is_decrypted(app: App
     team.bob.get(&export).await.is(403).says(NO_ACCESS);
 }
 
-/// Error for values that are inherited from `staging`.
+/// Error text for a value that is inherited from `staging`, where the caller has no access.
 const NO_ACCESS_TO_STAGING: &str = "inherited from environments you have no access to: staging";
 
-/// Creates the environment `preview`, which inherits from `staging`, where Bob has the role `none`.
+/// Creates the environment `preview`, which inherits from `staging`. Bob has no access to
+/// `staging`.
 async fn restricted(app: &App) -> Team {
     let team = Team::of(app).await;
     team.alice.environment(&team.web, "preview", Some("staging")).await;

@@ -1,4 +1,4 @@
-//! Granting and revoking permissions.
+//! Tests of granting and revoking permissions.
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;

@@ -1,4 +1,4 @@
-//! `GET /api/v1/projects/{projectId}/my-permissions`.
+//! Tests of the endpoint `GET /api/v1/projects/{projectId}/my-permissions`.
 
 use secrets_core::engine::Options;
 use secrets_core::model::MemberAccess;

@@ -1,4 +1,5 @@
-//! Permissions in environments: set for a person, as the default of a project, or by the operator.
+//! Tests of permissions in environments. They can be set for a person, as the default of a project,
+//! or for all teams by the operator.
 
 mod defaults;
 mod effect;
@@ -27,13 +28,13 @@ impl Team {
         Self { alice, bob, web }
     }
 
-    /// Sets Bob's permission in an environment, as Alice.
+    /// Sets Bob's permission in an environment. Alice sends the request.
     async fn grant(&self, environment: &str, role: &str) -> Value {
         let path = paths::permission(&self.web, environment, &self.bob.id);
         self.alice.put(&path, &json!({ "role": role })).await.is(200).json()
     }
 
-    /// Adds another member.
+    /// Signs in a person with this name, and adds the person to the team.
     async fn member(&self, app: &App, name: &str) -> Person {
         let person = app.person(name).await;
         app.join(&self.alice.team, &person.id, Role::Member).await;

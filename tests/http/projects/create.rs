@@ -1,4 +1,4 @@
-//! Creating projects.
+//! Tests of creating projects.
 
 use secrets_core::model::Role;
 use secrets_tests::{App, STARTED, on_every_store, paths};

@@ -1,4 +1,4 @@
-//! Deleting projects.
+//! Tests of deleting projects.
 
 use secrets_core::model::Role;
 use secrets_tests::{App, on_every_store, paths};

@@ -1,4 +1,4 @@
-//! `/api/v1/projects`.
+//! Tests of the endpoints below `/api/v1/projects`.
 
 mod create;
 mod delete;

@@ -1,4 +1,4 @@
-//! Listing and reading projects.
+//! Tests of listing and reading projects.
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;

@@ -1,4 +1,4 @@
-//! Restoring deleted projects.
+//! Tests of restoring deleted projects.
 
 use secrets_core::projects;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ fn restore(project: &str) -> String {
     format!("{project}/restore")
 }
 
-/// Returns all data of a project in responses of the API.
+/// Returns everything that the API shows about a project: the bodies of several responses.
 async fn seen(person: &Person, project: &str) -> Vec<Value> {
     let mut seen = Vec::new();
     for path in [
@@ -37,7 +37,8 @@ async fn seen(person: &Person, project: &str) -> Vec<Value> {
     seen
 }
 
-/// Creates a project with one object of each kind.
+/// Creates a project with objects that the API can show, such as secrets with previous versions and
+/// a hidden secret.
 async fn full(person: &Person) -> String {
     let project = person.project("Walked").await;
     person.environment(&project, "preview", Some("staging")).await;
@@ -221,7 +222,8 @@ async fn a_purge_leaves_nothing_but_the_slug(app: App) {
     app.restarted().await.anonymous().get("/health").await.is(200);
 }
 
-/// Checks every endpoint of the route table, so that new endpoints are tested too.
+/// Checks that no endpoint shows a deleted project. The test takes the endpoints from the route
+/// table, so that it includes new ones.
 async fn no_endpoint_shows_a_deleted_project(app: App) {
     let alice = app.person("alice").await;
     let web = full(&alice).await;
@@ -239,7 +241,8 @@ async fn no_endpoint_shows_a_deleted_project(app: App) {
     assert_eq!(walk(&app, &alice, &token, &names).await, seen_before);
 }
 
-/// Names that identify a project.
+/// IDs and names of a project and its objects, for request paths and for finding the project in
+/// responses.
 struct Names {
     project: [String; 2],
     environments: [String; 2],
@@ -263,8 +266,8 @@ impl Names {
         }
     }
 
-    /// Returns the paths of a template, with the project's id and slug, and the environment's id
-    /// and name.
+    /// Returns two paths for a path template: one with the IDs of the project and the environment,
+    /// and one with the slug and the name.
     fn paths(&self, template: &str) -> Vec<String> {
         let mut paths = Vec::new();
         for (project, environment) in self.project.iter().zip(&self.environments) {
@@ -288,8 +291,9 @@ impl Names {
     }
 }
 
-/// Returns the templates of the reads whose responses show data of a project. Checks the status of
-/// writes, which must be the status for an unknown object.
+/// Sends a request to each endpoint. Returns the path templates whose responses show data of the
+/// project. If the project is deleted, also sends writes, and asserts that each request about the
+/// project is refused.
 async fn walk(app: &App, alice: &Person, token: &Client, names: &Names) -> BTreeSet<&'static str> {
     let api = app.api();
     let table = routes::table(&api, &Supervisor::new(Vec::new()));
@@ -328,7 +332,7 @@ async fn walk(app: &App, alice: &Person, token: &Client, names: &Names) -> BTree
     found
 }
 
-/// Request body with the fields of many requests.
+/// Request body for all writes: it has the fields that any of them needs.
 const BODY: &str = r#"{"name":"again","key":"NEW","value":"kvc_new","version":1,"role":"read",
     "secrets":[{"key":"NEW","value":"kvc_new"}]}"#;
 

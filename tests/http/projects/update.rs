@@ -1,4 +1,4 @@
-//! Renaming and describing projects.
+//! Tests of renaming and describing projects.
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;

@@ -1,4 +1,4 @@
-//! Concurrent sign-ins and creation of teams.
+//! Tests of concurrent sign-ins, and of concurrent creation of teams.
 
 use std::collections::BTreeSet;
 
@@ -64,7 +64,8 @@ secrets_tests::on_every_store!(
     teams_of_one_name_get_addresses_of_their_own,
 );
 
-/// Returns the teams in the response for a person. They must be the same in each response.
+/// Returns the teams in a response to the sign-in of a person. Concurrent sign-ins of a person must
+/// all return the same teams.
 fn teams(reply: &Reply) -> serde_json::Value {
     reply.json()["teams"].clone()
 }

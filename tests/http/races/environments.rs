@@ -1,4 +1,4 @@
-//! Concurrent changes of environments and their parents.
+//! Tests of concurrent changes of environments and their parents.
 
 use std::collections::BTreeMap;
 
@@ -222,8 +222,9 @@ secrets_tests::on_every_store!(
     a_chain_that_grows_at_many_places_stays_a_chain_of_sixteen,
 );
 
-/// Creates an environment that inherits from the environment with this number, as soon as the
-/// parent exists. Also tries to create environments beyond the limit.
+/// Creates an environment whose parent is the environment with this number. Repeats the request
+/// until the parent exists; gives up after fewer attempts if the parent is at the limit of the
+/// chain length.
 async fn grow(client: &Client, path: &str, number: usize) -> Reply {
     let (name, parent) = (format!("env-{}", number + 1), format!("env-{number}"));
     let body = json!({ "name": name, "inherits_from": parent });
@@ -238,8 +239,8 @@ async fn grow(client: &Client, path: &str, number: usize) -> Reply {
     reply
 }
 
-/// Returns the environments of a project by name, with the names of their parents. Every parent
-/// must exist.
+/// Returns the name of the parent of each environment of a project, by the name of the environment.
+/// Panics if a parent does not exist.
 async fn parents(person: &Person, path: &str) -> BTreeMap<String, Option<String>> {
     let listed = person.get(path).await.is(200).json();
     let listed = listed["environments"].as_array().unwrap();
@@ -256,7 +257,8 @@ async fn parents(person: &Person, path: &str) -> BTreeMap<String, Option<String>
         .collect()
 }
 
-/// Returns the number of environments in the chain that begins with this environment.
+/// Returns the number of environments in the inheritance chain that begins with this environment;
+/// at most 64, in case of a cycle.
 fn length(parents: &BTreeMap<String, Option<String>>, environment: &str) -> usize {
     let first = Some(environment);
     std::iter::successors(first, |name| parents[*name].as_deref()).take(CROWD).count()

@@ -1,4 +1,5 @@
-//! Plan limits under concurrency: never exceeded, and used up completely.
+//! Tests of plan limits with concurrent requests: a limit is never exceeded, and it can be used up
+//! completely.
 
 use secrets_core::model::{TeamId, ids};
 use secrets_core::store::Reads;
@@ -108,7 +109,7 @@ secrets_tests::on_every_store!(;
     a_team_never_has_more_tokens_than_its_plan_allows,
 );
 
-/// Starts a server with the smallest plan for new teams, and signs in a person.
+/// Starts a server whose new teams have the smallest plan (`free`), and signs in a person.
 async fn free(kind: Kind) -> (App, Person) {
     let app = Build::on(kind).plan("free").start().await;
     let person = app.person("ann").await;
@@ -123,7 +124,7 @@ fn team_id(person: &Person) -> TeamId {
     ids::parse(&person.team).unwrap().into()
 }
 
-/// Asserts that each refusal names the resource and its limit.
+/// Asserts that each reply with status 429 is a plan limit error with this resource and limit.
 fn limits(replies: &[Reply], resource: &str, limit: u64) {
     for reply in replies.iter().filter(|reply| reply.status == 429) {
         let json = reply.code("plan_limit_exceeded").json();
@@ -132,13 +133,13 @@ fn limits(replies: &[Reply], resource: &str, limit: u64) {
     }
 }
 
-/// Returns an import of this number of secrets, whose keys begin with this prefix.
+/// Returns a request body that imports this number of secrets, whose keys begin with this prefix.
 fn import(prefix: &str, number: usize) -> Value {
     let secret = |index| json!({ "key": format!("{prefix}_{index}"), "value": "kvc_race" });
     json!({ "secrets": (0..number).map(secret).collect::<Vec<_>>() })
 }
 
-/// Imports this number of secrets into the first environment.
+/// Imports this number of secrets into the environment `development`.
 async fn fill(person: &Person, project: &str, number: usize) {
     let path = format!("{}/bulk", paths::secrets(project, "development"));
     for start in (0..number).step_by(100) {
@@ -147,7 +148,7 @@ async fn fill(person: &Person, project: &str, number: usize) {
     }
 }
 
-/// Returns the number of secrets in the first environment, counted in the store.
+/// Returns the number of secrets in the environment `development`, counted in the store.
 async fn secrets(app: &App, project: &str) -> u64 {
     let environment = app.resolve_environment(project, "development").await.chain[0].environment.id;
     reads(app).await.count_secrets(environment).await.unwrap()

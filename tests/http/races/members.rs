@@ -1,4 +1,4 @@
-//! Concurrent joining and leaving of teams.
+//! Tests of joining and leaving teams concurrently.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{CROWD, Crowd, count, outcome};
 
-/// Invites this address to the person's team and returns the token.
+/// Invites an e-mail address to the person's team, and returns the token of the invitation.
 async fn invite(person: &Person, email: &str) -> String {
     let path = format!("/api/v1/teams/{}/members", person.team);
     let place = person.post(&path, &json!({ "email": email })).await.is(201).json();
@@ -98,7 +98,8 @@ async fn an_invitation_is_sent_again_once_a_minute(app: App) {
     outcome(&replies, (200, 1), (429, CROWD - 1));
 }
 
-/// Lets half of the owners give up their role while the other half leave. The last owner must stay.
+/// Checks that a team keeps one owner if, at the same time, half of its owners change their role to
+/// member and the other half leave the team.
 async fn concurrent_departures_leave_an_owner(app: App) {
     let alice = app.person("alice").await;
     let mut owners = Vec::new();
@@ -151,8 +152,8 @@ async fn concurrent_account_deletions_leave_an_owner(app: App) {
     assert_eq!(team(&bob, &alice.team).await["member_count"], 2);
 }
 
-/// Lets two owners remove each other. Only one removal succeeds, because the other owner is then no
-/// longer an owner.
+/// Checks that, if two owners remove each other at the same time, only one removal succeeds: the
+/// removed owner may no longer remove anyone.
 async fn of_two_owners_who_remove_each_other_one_succeeds(app: App) {
     let (ann, bea) = (app.person("ann").await, app.person("bea").await);
     app.join(&ann.team, &bea.id, Role::Owner).await;
@@ -169,7 +170,8 @@ async fn of_two_owners_who_remove_each_other_one_succeeds(app: App) {
     outcome(&replies, (204, 1), (403, 1));
 }
 
-/// Lets a removal wait for the lock on the team. It is authorized again after the wait.
+/// Checks an owner who is removed while their own request to remove a member waits for the lock on
+/// the team. The request is refused, because the server authorizes it again after the wait.
 async fn an_owner_removed_meanwhile_cannot_remove_others(app: App) {
     let (ann, bea) = (app.person("ann").await, app.person("bea").await);
     let cyd = app.person("cyd").await;
@@ -215,8 +217,8 @@ async fn a_team_never_has_more_members_than_its_plan_allows(kind: Kind) {
     assert_eq!(listed.as_array().unwrap().len(), 4);
 }
 
-/// Accepts invitations while other invitations are created. Members and invitations together never
-/// exceed the limit.
+/// Checks that members and pending invitations together never exceed the plan limit, if invitations
+/// are accepted while others are created.
 async fn accepting_an_invitation_makes_no_room(kind: Kind) {
     let app = Build::on(kind).plan("free").start().await;
     let alice = app.person("alice").await;

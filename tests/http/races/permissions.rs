@@ -1,4 +1,4 @@
-//! Permissions granted and revoked during requests.
+//! Tests of permissions that are granted and revoked while requests run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Concurrent creation of projects, and deletion during use.
+//! Tests of creating projects concurrently, and of deleting a project while other requests use it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -135,8 +135,8 @@ secrets_tests::on_every_store!(
     a_plan_is_not_exceeded_by_restoring,
 );
 
-/// Writes until the project is known to be deleted. Returns the replies to two writes that began
-/// after the deletion.
+/// Writes to a project until another task has deleted the project and set `deleted`. Returns the
+/// replies to two writes that began after the deletion.
 async fn write_until_gone(
     client: &Client,
     project: &str,
@@ -158,7 +158,8 @@ async fn write_until_gone(
     late
 }
 
-/// Sends one of several kinds of writes to a project, with a unique name.
+/// Sends a write to a project. `way` selects one of several kinds of writes, and `name` is the
+/// unique name of the object.
 async fn write(client: &Client, project: &str, name: &str, way: usize) -> Reply {
     let secrets = paths::secrets(project, "development");
     let secret = json!({ "key": format!("RACE_{name}"), "value": "kvc_race" });

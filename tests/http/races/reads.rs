@@ -1,4 +1,4 @@
-//! Reads of secrets during writes.
+//! Tests of reading secrets while other requests write them.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{CROWD, Crowd};
 
-/// Keys that every import sets to the same value.
+/// Secret keys that each import sets, all to the same value.
 const KEYS: [&str; 4] = ["ALPHA", "BRAVO", "CHARLIE", "DELTA"];
 
 async fn an_export_sees_each_import_whole_or_not_at_all(app: App) {

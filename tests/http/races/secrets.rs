@@ -1,4 +1,4 @@
-//! Concurrent writes to the secrets of one environment.
+//! Tests of concurrent writes to the secrets of one environment.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{CROWD, Crowd, count, outcome};
 
-/// Keys that every import writes.
+/// Secret keys that each import writes.
 const KEYS: [&str; 5] = ["ALPHA", "BRAVO", "CHARLIE", "DELTA", "ECHO"];
 
 async fn of_many_creations_of_a_key_one_happens(app: App) {
@@ -200,8 +200,9 @@ secrets_tests::on_every_store!(
     imports_and_single_updates_wait_for_each_other,
 );
 
-/// Returns an import that sets all keys to the value of this number. Every second import has the
-/// keys in reverse order.
+/// Returns a request body that imports all keys with the value `kvc_race_{number}`. If the number
+/// is odd, the keys are in reverse order, so that imports that lock one secret after another could
+/// deadlock.
 fn import(number: usize, overwrite: bool) -> Value {
     let value = format!("kvc_race_{number}");
     let mut secrets: Vec<_> =
@@ -220,7 +221,8 @@ fn export(project: &str) -> String {
     format!("{}/export", paths::secrets(project, "development"))
 }
 
-/// Returns the distinct values of an export, and the versions sorted by key.
+/// Returns the distinct values in an export, and the versions of its secrets, in the order of their
+/// keys.
 fn exported(reply: &Reply) -> (BTreeSet<String>, Vec<u64>) {
     let json = reply.is(200).json();
     let secrets = json["secrets"].as_array().unwrap();
@@ -229,7 +231,7 @@ fn exported(reply: &Reply) -> (BTreeSet<String>, Vec<u64>) {
     (values.collect(), versions.collect())
 }
 
-/// Returns the stored versions of a secret, newest first.
+/// Returns the version numbers of a secret in the store, newest first, including the current one.
 async fn history(app: &App, project: &str, key: &str) -> Vec<u32> {
     let record = app.record(project, "development", key).await;
     let mut reads = app.store.read().await.unwrap();

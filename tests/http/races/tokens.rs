@@ -1,4 +1,5 @@
-//! Service tokens that are deleted, or lose their scope, during use and creation.
+//! Tests of service tokens that are deleted, or lose a project of their scope, while they are used
+//! or created.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -227,8 +228,8 @@ async fn tokens(person: &Person) -> Vec<Value> {
     listed["tokens"].as_array().unwrap().clone()
 }
 
-/// Reads a value until the token is known to be deleted. Returns the replies to two reads that
-/// began after the deletion.
+/// Reads a secret until another task has deleted the token and set `deleted`. Returns the replies
+/// to two reads that began after the deletion.
 async fn read_until_gone(client: &Client, path: &str, deleted: &AtomicBool) -> Vec<Reply> {
     let mut late = Vec::new();
     while late.len() < 2 {

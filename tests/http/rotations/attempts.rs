@@ -1,4 +1,4 @@
-//! Attempts that take long, and requests that wait for them.
+//! Tests of rotation attempts that take long, and of requests that wait for them.
 
 use std::time::{Duration, Instant};
 
@@ -7,14 +7,14 @@ use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Build, Kind, Rotated, on_every_store};
 use serde_json::{Value, json};
 
-/// Starts a server where requests wait this number of seconds for a rotation, a thousand times
-/// faster.
+/// Starts a server on which a request waits at most this number of seconds for a rotation. The time
+/// in rotations runs a thousand times faster in tests, so these are milliseconds.
 async fn waiting(kind: Kind, seconds: u64) -> App {
     let timings = Timings { budget: Duration::from_secs(seconds), ..Timings::default() };
     Build::on(kind).timings(timings).start().await
 }
 
-/// Waits until the fake database has received this call.
+/// Waits until the service has called this function of the fake database, such as `apply`.
 async fn called(app: &App, call: &str) {
     while !app.database.calls().contains(&call) {
         tokio::time::sleep(Duration::from_millis(1)).await;

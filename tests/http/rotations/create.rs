@@ -1,11 +1,11 @@
-//! Creating rotations.
+//! Tests of creating rotations.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use secrets_core::model::Clock as _;
 use secrets_tests::{App, STARTED, lambda, on_every_store, paths, postgresql};
 use serde_json::{Value, json};
 
-/// Request body: a MySQL rotation through a Lambda function.
+/// Returns the request body that creates a MySQL rotation through a Lambda function.
 fn proxied(name: &str) -> Value {
     let mut body = postgresql(name);
     body["integration_type"] = json!("mysql");

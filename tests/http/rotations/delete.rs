@@ -1,4 +1,4 @@
-//! Deleting rotations, with or without the secrets and users that they created.
+//! Tests of deleting rotations, with or without the secrets and users that they created.
 
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;

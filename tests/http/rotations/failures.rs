@@ -1,5 +1,5 @@
-//! Failures: number of retries, history entry, and state of the rotation afterwards. A login with
-//! the credential that readers get succeeds in every case.
+//! Tests of rotations that fail: the number of retries, the history entry, and the state of the
+//! rotation afterwards. In every case, a login with the credential in the secrets still succeeds.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use secrets_core::model::rotations::Slot;
@@ -21,13 +21,15 @@ async fn served(app: &App) -> Rotated {
     main
 }
 
-/// Returns the number of calls to the database.
+/// Returns the number of times that the service has called a function of the test database, such as
+/// `apply`.
 fn count(app: &App, call: &str) -> usize {
     app.database.calls().into_iter().filter(|known| *known == call).count()
 }
 
-/// Runs a rotation that fails in this way. Returns the number of changes sent to the database, and
-/// the rotation afterwards. Readers must still get the previous credential, which must still work.
+/// Runs a rotation while the test database fails as `scripts` say. Asserts that the rotation fails,
+/// has this status afterwards, and that readers still get the previous credential, which still
+/// works. Returns the number of changes sent to the database, and the rotation afterwards.
 async fn failing(app: &App, main: &Rotated, scripts: &[Script], status: &str) -> (usize, Value) {
     let (before, applied_before) = (main.served().await, count(app, "apply"));
     app.database.script("apply", scripts.iter().copied());

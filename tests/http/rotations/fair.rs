@@ -1,4 +1,4 @@
-//! Due rotations of one team do not delay the rotations of other teams.
+//! Tests that many due rotations of one team do not delay the rotations of other teams.
 
 use std::time::Duration;
 
@@ -53,8 +53,8 @@ async fn a_team_leaves_permits_to_others(kind: Kind) {
     assert_eq!(engine.lags(), [("rotations", waiting + Duration::from_hours(1))]);
 }
 
-/// Creates more due rotations than one call reads, so that the next call must continue after the
-/// rotations of the first call.
+/// Checks a team with 4,200 due rotations, which are more than one call of the worker reads. The
+/// next call must continue after them and reach the rotation of another team.
 async fn thousands_of_rotations_of_one_team_do_not_delay_others(kind: Kind) {
     let app = Build::on(kind).without_workers().start().await;
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);

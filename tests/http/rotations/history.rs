@@ -1,4 +1,4 @@
-//! The history of a rotation.
+//! Tests of the history of a rotation.
 
 use chrono::TimeDelta;
 use secrets_core::ports::rotator::Fault;

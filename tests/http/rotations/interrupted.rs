@@ -1,4 +1,5 @@
-//! Interrupted rotation attempts: the process died, or was considered dead.
+//! Tests of interrupted rotation attempts: the process died, or its lease ended, so that other
+//! processes considered it dead.
 
 use chrono::TimeDelta;
 use secrets_core::model::rotations::Outcome;
@@ -6,7 +7,8 @@ use secrets_core::rotations;
 use secrets_tests::{App, Kind, Rotated, on_every_store, on_sql_stores, paths};
 use serde_json::json;
 
-/// Time after which the lease of a dead worker has ended.
+/// Time after which the lease of a dead process has ended, so that another process may continue its
+/// attempt.
 const LEASE: TimeDelta = TimeDelta::seconds(61);
 
 /// Creates a rotation that has succeeded once, and stops the server.
@@ -17,7 +19,7 @@ async fn served(app: &mut App) -> Rotated {
     main
 }
 
-/// Restarts the server.
+/// Starts a new server with the same records, and lets the rotation's clients use it.
 async fn restarted(app: &App, main: &mut Rotated) -> App {
     let restarted = app.restarted().await;
     main.use_by(&restarted).await;
@@ -121,7 +123,7 @@ async fn a_rotation_deleted_meanwhile_stays_deleted(mut app: App) {
     main.person.post(&paths::rotations(&main.project, "staging"), &again).await.is(201);
 }
 
-/// Processes the due rotations, and returns their number.
+/// Claims the due rotations and works on them, as the background worker does. Returns their number.
 async fn worked_on(app: &App) -> usize {
     let claims = rotations::claim_rotations(app.service.engine()).await.unwrap();
     let count = claims.len();

@@ -1,4 +1,4 @@
-//! Plan limits for rotations.
+//! Tests of the plan limits for rotations.
 
 use secrets_core::engine::Options;
 use secrets_core::model::{Plan, Plans, Quota};

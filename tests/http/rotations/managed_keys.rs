@@ -1,4 +1,5 @@
-//! Reserved secret keys: from its creation on, only the rotation can write its secret keys.
+//! Tests of secret keys that are reserved for a rotation: from the creation of the rotation on,
+//! only the rotation can write them.
 
 use secrets_tests::{App, Person, Rotated, on_every_store, paths, postgresql};
 use serde_json::json;

@@ -1,6 +1,5 @@
-//! `/api/v1/projects/{projectId}/environments/{environmentId}/rotations`. Every rotation uses a
-//! target database in memory, which fails on demand; tests with real databases are in
-//! `tests/process/rotations`.
+//! Tests of the endpoints for rotations. The rotations use a fake database in memory, which a test
+//! can make fail. Tests with real databases are in `tests/process/rotations`.
 
 mod attempts;
 mod create;

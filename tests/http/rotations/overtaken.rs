@@ -1,5 +1,5 @@
-//! Rotation attempts that another event interferes with, after the new credential is verified and
-//! before it is served.
+//! Tests of rotation attempts during which another event happens: after the new credential is
+//! verified, and before it is written to the secrets.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -17,8 +17,8 @@ use serde_json::json;
 
 type Act = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Store that runs an action once: right before the first transaction that begins while an attempt
-/// of the rotation is verified.
+/// Wrapper of a store that runs an action once: before the first transaction that begins after the
+/// new credential of a rotation attempt was verified.
 struct Overtaken {
     inner: Arc<dyn Store>,
     rotation: RotationId,
@@ -57,8 +57,8 @@ async fn due(kind: Kind) -> (App, Rotated) {
     (app, main)
 }
 
-/// Lets another node run the due rotation, and runs `act` before the node serves the new
-/// credential.
+/// Runs the due rotation in another service with the same store. Runs `act` after the new
+/// credential is verified and before the service writes it to the secrets.
 async fn rotate_overtaken(
     app: &App,
     main: &Rotated,

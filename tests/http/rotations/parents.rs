@@ -1,4 +1,4 @@
-//! Rotations whose environment or project is deleted.
+//! Tests of rotations whose environment or project is deleted.
 
 use chrono::TimeDelta;
 use secrets_core::rotations;

@@ -1,4 +1,4 @@
-//! Reading rotations: permissions, and the visible fields.
+//! Tests of reading rotations: the required permissions, and the fields in responses.
 
 use secrets_core::model::Role;
 use secrets_tests::{App, Person, Rotated, on_every_store, paths, postgresql};

@@ -1,4 +1,4 @@
-//! Rotating on request.
+//! Tests of rotations that a request starts.
 
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;

@@ -1,4 +1,5 @@
-//! Validation of rotations: each error has the field and its rule, and never the input.
+//! Tests of the validation of rotations: each error names the invalid field and its rule, and never
+//! contains the input.
 
 use secrets_core::egress::EgressPolicy;
 use secrets_core::engine::Options;

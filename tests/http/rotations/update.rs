@@ -1,4 +1,4 @@
-//! Changing rotations: interval, pausing and resuming.
+//! Tests of changing rotations: interval, pausing and resuming.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use secrets_core::model::Clock as _;

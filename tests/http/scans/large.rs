@@ -1,4 +1,4 @@
-//! Scans of large texts, and concurrent scans.
+//! Tests of scans of large texts, and of concurrent scans.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

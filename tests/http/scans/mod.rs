@@ -1,4 +1,4 @@
-//! `/api/v1/scans`
+//! Tests of the endpoints below `/api/v1/scans`.
 
 mod large;
 mod rules;

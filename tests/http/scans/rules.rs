@@ -1,4 +1,4 @@
-//! Input rules of scans, and allowed callers.
+//! Tests of the input rules of scans, and of the callers who may scan.
 
 use secrets_tests::{App, on_every_store};
 use serde_json::{Value, json};

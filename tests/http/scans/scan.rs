@@ -1,4 +1,4 @@
-//! Responses of scans, and the stored data.
+//! Tests of the responses of scans, and of the data that the service stores.
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;

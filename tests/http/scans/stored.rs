@@ -1,4 +1,5 @@
-//! Scans for stored secret values: a caller finds only the values that the caller can read.
+//! Tests of scans that look for stored secret values: a caller finds only the values that the
+//! caller can read.
 
 use chrono::TimeDelta;
 use secrets_core::engine::Options;
@@ -126,7 +127,7 @@ async fn a_submitted_secret_is_compared_too(app: App) {
     assert_eq!(scan["findings"][0]["redacted"], "…");
 }
 
-/// Creates more scans than `retention` deletes in one batch.
+/// Checks the deletion of more scans than one call of `retention::delete_old` deletes.
 async fn scans_are_deleted_after_a_year(app: App) {
     let alice = app.person("alice").await;
     let count = async || {

@@ -1,4 +1,4 @@
-//! Triage of findings.
+//! Tests of setting the status of findings (triage).
 
 use secrets_core::model::Role;
 use secrets_tests::{App, Person, credential, on_every_store};
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::{SCANS, of_project};
 
-/// Scans the credential for a project. Returns the path of the finding, and the finding.
+/// Scans a text with a fake credential, for this project. Returns the path of the finding, and the
+/// finding.
 async fn found(person: &Person, project: &str) -> (String, Value) {
     let scan = person.post(SCANS, &of_project(project, &credential())).await.is(201).json();
     let finding = scan["findings"][0].clone();

@@ -1,4 +1,4 @@
-//! Creating bundles.
+//! Tests of creating bundles.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

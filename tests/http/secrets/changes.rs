@@ -1,5 +1,5 @@
-//! `/api/v1/projects/{projectId}/changes`: changes to secrets of several environments, which
-//! succeed or fail together.
+//! Tests of `/api/v1/projects/{projectId}/changes`: a set of changes to secrets of several
+//! environments, which succeed or fail together.
 
 mod dry_run;
 mod refusals;
@@ -19,7 +19,7 @@ fn simple(action: &str, environment: &str, key: &str) -> Value {
     json!({ "environment": environment, "key": key, "action": action })
 }
 
-/// Adds a field to a change.
+/// Returns a change with this field added.
 fn with(mut change: Value, field: &str, value: impl Into<Value>) -> Value {
     change[field] = value.into();
     change
@@ -34,7 +34,7 @@ async fn plan(client: &Client, project: &str, changes: &[Value]) -> Reply {
     client.post(&format!("{project}/changes"), &body).await
 }
 
-/// Returns the result and the versions of each change.
+/// Returns the result, the previous version and the new version of each change in a reply.
 fn results(reply: &Reply) -> Value {
     let reply = reply.is(200).json();
     let changes = reply["changes"].as_array().unwrap().iter();

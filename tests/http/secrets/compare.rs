@@ -1,4 +1,5 @@
-//! `/api/v1/projects/{projectId}/compare`: the secrets of several environments side by side.
+//! Tests of `/api/v1/projects/{projectId}/compare`, which shows the secrets of several environments
+//! side by side.
 
 use hyper::Method;
 use secrets_core::model::{Clock as _, Role};
@@ -13,7 +14,7 @@ async fn compared(client: &Client, project: &str, query: &str) -> Value {
     client.get(&compare(project, query)).await.is(200).json()
 }
 
-/// Returns the cells of a secret key, by environment.
+/// Returns the cells of a secret key in a comparison, by the name of the environment.
 fn cells(comparison: &Value, key: &str) -> Value {
     let rows = comparison["keys"].as_array().unwrap();
     let row = rows.iter().find(|row| row["key"] == key).unwrap();
@@ -22,7 +23,8 @@ fn cells(comparison: &Value, key: &str) -> Value {
     names.map(str::to_owned).zip(row["cells"].as_array().unwrap().iter().cloned()).collect()
 }
 
-/// Returns state and origin of each cell of a secret key, by environment.
+/// Returns the state, the origin and the version in each cell of a secret key, by the name of the
+/// environment.
 fn states(comparison: &Value, key: &str) -> Value {
     let mut cells = cells(comparison, key);
     for (_, cell) in cells.as_object_mut().unwrap() {
@@ -33,7 +35,7 @@ fn states(comparison: &Value, key: &str) -> Value {
     cells
 }
 
-/// Returns a field of each environment, by its name.
+/// Returns one field of each environment in a comparison, by the name of the environment.
 fn columns(comparison: &Value, field: &str) -> Value {
     let environments = comparison["environments"].as_array().unwrap();
     let named = |environment: &Value| {

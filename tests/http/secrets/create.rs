@@ -1,4 +1,4 @@
-//! Creating secrets.
+//! Tests of creating secrets.
 
 use secrets_tests::{App, STARTED, canary, on_every_store, paths};
 use serde_json::json;

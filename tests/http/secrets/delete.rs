@@ -1,4 +1,4 @@
-//! Deleting secrets.
+//! Tests of deleting secrets.
 
 use secrets_core::model::ids;
 use secrets_tests::{App, on_every_store, paths};

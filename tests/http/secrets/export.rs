@@ -1,4 +1,4 @@
-//! Exporting secrets.
+//! Tests of exporting secrets.
 
 use secrets_tests::{App, canary, on_every_store, paths};
 use serde_json::json;

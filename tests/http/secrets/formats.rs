@@ -1,4 +1,4 @@
-//! Exports and imports in text formats.
+//! Tests of exports and imports in text formats.
 
 use hyper::Method;
 use secrets_tests::{App, Person, Reply, canary, on_every_store, paths};

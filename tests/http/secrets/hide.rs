@@ -1,9 +1,11 @@
-//! Hidden keys: keys without a value that hide an inherited secret.
+//! Tests of hidden secrets: secrets without a value, which hide an inherited secret with the same
+//! key.
 
 use secrets_tests::{App, Person, STARTED, on_every_store, paths};
 use serde_json::json;
 
-/// Creates a parent with a secret, and a child that hides the secret.
+/// Creates a secret in production, and an environment `child` that inherits from production but
+/// hides the secret.
 async fn hidden(app: &App) -> (Person, String) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

@@ -1,4 +1,4 @@
-//! The version history of a secret.
+//! Tests of the version history of a secret.
 
 use hyper::Method;
 use secrets_core::engine::Options;

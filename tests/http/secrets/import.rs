@@ -1,4 +1,4 @@
-//! Importing secrets.
+//! Tests of importing secrets.
 
 mod dry_run;
 

@@ -1,4 +1,4 @@
-//! Inheritance: secrets of the ancestors of an environment.
+//! Tests of inheritance: an environment also has the secrets of its ancestors.
 
 use secrets_tests::{App, Person, on_every_store, paths};
 use serde_json::{Value, json};
@@ -13,7 +13,8 @@ async fn chain(app: &App) -> (Person, String) {
     (alice, web)
 }
 
-/// Returns key, value and origin of each secret of an export.
+/// Exports an environment. Returns the key, the value and the origin (`inherited_from`) of each
+/// secret.
 async fn exported(person: &Person, project: &str, environment: &str) -> Value {
     let export = person.get(&paths::secret(project, environment, "export")).await.is(200).json();
     let secrets = export["secrets"].as_array().unwrap().clone();
@@ -148,8 +149,9 @@ async fn an_inherited_key_is_not_there_to_be_updated(app: App) {
     assert_eq!(exported(&alice, &web, "production").await, json!([["KEY", "kvc_far", null]]));
 }
 
-/// Checks that read access to a child includes inherited secrets. The permission for the parent was
-/// checked when the parent was set.
+/// Checks that a service token with read access to an environment also reads the secrets that the
+/// environment inherits, without access to the parent. The access to the parent was checked when a
+/// user set the parent.
 async fn a_token_reads_inherited_secrets(app: App) {
     let (alice, web) = chain(&app).await;
     alice.secret(&web, "production", "KEY", "kvc_far").await;

@@ -1,4 +1,4 @@
-//! Listing secrets.
+//! Tests of listing secrets.
 
 use secrets_tests::{App, STARTED, canary, on_every_store, paths};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{projectId}/environments/{environmentId}/secrets`.
+//! Tests of the endpoints for the secrets of an environment.
 
 mod bundle;
 mod changes;

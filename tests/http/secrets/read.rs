@@ -1,4 +1,4 @@
-//! Reading one secret.
+//! Tests of reading one secret.
 
 use secrets_tests::{App, STARTED, canary, on_every_store, paths};
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! `ETag` and `If-None-Match`: a client can check that its stored response is still current.
+//! Tests of the headers `ETag` and `If-None-Match`, with which a client can ask whether a response
+//! that it has stored is still up to date.
 
 use hyper::Method;
 use secrets_core::store::Store;
@@ -6,7 +7,8 @@ use secrets_tests::{App, Client, Failing, Outage, Reply, on_every_store, on_sql_
 use serde_json::json;
 use std::sync::Arc;
 
-/// Returns the paths of the three reads of an environment that have ETags.
+/// Returns the paths of the three requests that read an environment and whose responses have an
+/// ETag.
 fn readings(project: &str, environment: &str) -> [String; 3] {
     [
         paths::secrets(project, environment),
@@ -228,8 +230,8 @@ async fn an_operator_reads_all_secrets_with_a_tag(app: App) {
     );
 }
 
-/// Checks that a repeated write, such as after a restored backup, results in another revision and
-/// another ETag.
+/// Checks that a write that is repeated after a backup was restored gets another revision and
+/// another ETag than the first time.
 async fn a_write_that_is_made_again_has_another_tag(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

@@ -1,4 +1,4 @@
-//! Updating secrets.
+//! Tests of updating secrets.
 
 use chrono::TimeDelta;
 use secrets_core::model::ids;

@@ -1,4 +1,4 @@
-//! Cookies of a sign-in.
+//! Tests of the cookies that the sign-in of a browser sets.
 
 use chrono::TimeDelta;
 use secrets_tests::{Build, IdentityProvider, Kind};

@@ -1,4 +1,4 @@
-//! Links of the development service.
+//! Tests of signing in with the links that the development service (`secrets-http dev`) prints.
 
 use chrono::TimeDelta;
 use secrets_tests::{App, Build, Kind, on_every_store};

@@ -1,4 +1,4 @@
-//! Approving a device login with the session of a browser.
+//! Tests of approving a device login with the session of a browser.
 
 use secrets_tests::{App, Browser, Kind, Reply, on_every_store};
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ async fn a_user_signs_in_and_comes_back_to_the_code(kind: Kind) {
     assert!(shown.is(200).text().contains("laptop"), "{}", shown.text());
 }
 
-/// Sends a decision about a device login, with the cookies of a browser and these headers.
+/// Approves a device login, with the session cookie of a browser and these additional headers.
 async fn decide(app: &App, browser: &Browser, code: &str, extra: &[(&str, &str)]) -> Reply {
     let cookie = format!("__Host-session={}", browser.cookie("__Host-session").unwrap());
     let mut headers =

@@ -1,4 +1,4 @@
-//! The authorization code flow.
+//! Tests of signing in with the authorization code flow of OpenID Connect.
 
 use secrets_tests::{App, Kind, on_every_store};
 use serde_json::json;

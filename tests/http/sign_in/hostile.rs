@@ -1,4 +1,5 @@
-//! Responses of an identity provider that do not belong to the sign-in.
+//! Tests of manipulated responses: the response of an identity provider does not belong to the
+//! sign-in that the browser started.
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use secrets_tests::{Kind, TokenAnswer};

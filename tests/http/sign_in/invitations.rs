@@ -1,11 +1,12 @@
-//! Accepting an invitation with the session of a browser.
+//! Tests of accepting an invitation with the session of a browser.
 
 use secrets_tests::{App, Kind, Person, on_every_store};
 use serde_json::json;
 
 use super::{begin, serve, sign_in, user};
 
-/// Invites a person, and returns the path of the invitation's page and the owner of the team.
+/// Invites a person to the team of a new owner. Returns the path of the page that shows the
+/// invitation, and the owner.
 async fn invite(app: &App, name: &str) -> (String, Person) {
     let owner = app.person("owner").await;
     let body = json!({ "email": format!("{name}@example.com"), "role": "admin" });

@@ -1,4 +1,4 @@
-//! Sign-in of browsers.
+//! Tests of signing in with a browser.
 
 mod cookies;
 mod dev;
@@ -15,21 +15,22 @@ use secrets_tests::{App, Browser, Build, IdentityProvider, Kind, Reply};
 
 const HOST: &str = "https://secrets.test";
 
-/// Starts a server whose browsers sign in with a provider.
+/// Starts a server and a test identity provider with which browsers sign in.
 pub(crate) async fn serve(kind: Kind) -> (App, IdentityProvider) {
     let build = Build::on(kind);
     let provider = IdentityProvider::start(&build.clock).await;
     (build.public_url(HOST).sign_in(&provider).start().await, provider)
 }
 
-/// Starts a sign-in, and returns the path with which the provider sends the browser back.
+/// Starts a sign-in, and signs in at the provider. Returns the path of the service to which the
+/// provider then redirects the browser.
 async fn begin(browser: &mut Browser, provider: &IdentityProvider, return_to: &str) -> String {
     let query = serde_urlencoded::to_string([("return_to", return_to)]).unwrap();
     let sent = browser.open(&format!("/sign-in?{query}")).await;
     provider.sign_in(sent.is(303).header("location").unwrap())
 }
 
-/// Signs a browser in.
+/// Signs in a browser. Returns the last reply.
 async fn sign_in(browser: &mut Browser, provider: &IdentityProvider) -> Reply {
     let back = begin(browser, provider, "/").await;
     browser.arrive(&back).await.is(200).clone()

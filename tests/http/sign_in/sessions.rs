@@ -1,4 +1,4 @@
-//! Requests with the cookie of a session, and the sessions of a user.
+//! Tests of requests with a session cookie, and of listing and revoking sessions.
 
 use chrono::TimeDelta;
 use hyper::Method;
@@ -16,7 +16,8 @@ const SESSIONS: &str = "/api/v1/auth/sessions";
 const OWN_HOST: (&str, &str) = ("host", "secrets.test");
 const SAME_ORIGIN: (&str, &str) = ("sec-fetch-site", "same-origin");
 
-/// Starts a server and signs a browser in. Returns the value of its cookie header too.
+/// Starts a server and signs in a browser. Returns the server, the browser and the value of its
+/// `Cookie` header.
 async fn signed_in(kind: Kind) -> (App, Browser, String) {
     let (app, provider) = serve(kind).await;
     let mut browser = app.browser();
@@ -25,7 +26,7 @@ async fn signed_in(kind: Kind) -> (App, Browser, String) {
     (app, browser, cookie)
 }
 
-/// Sends a request for the account, with a cookie and further headers.
+/// Requests the user of the session, with this `Cookie` header and additional headers.
 async fn request(app: &App, cookie: &str, headers: &[(&str, &str)]) -> Reply {
     let mut sent = vec![("cookie", cookie)];
     sent.extend_from_slice(headers);

@@ -1,4 +1,4 @@
-//! Identity providers that do not respond as specified.
+//! Tests of identity providers that do not respond, or respond with errors.
 
 use std::time::{Duration, Instant};
 

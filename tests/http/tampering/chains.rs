@@ -1,4 +1,4 @@
-//! Inheritance chains that the service would never create.
+//! Tests of inheritance chains in the database that the service would never create, such as cycles.
 
 use secrets_core::model::EnvironmentId;
 use secrets_core::store::EnvironmentRecord;
@@ -69,7 +69,8 @@ secrets_tests::on_every_store!(
 );
 
 impl Victim {
-    /// Returns the record of an environment of the project, as a template for further environments.
+    /// Returns the stored record of the environment `development`. Tests change it to create
+    /// further environments.
     async fn template(&self) -> EnvironmentRecord {
         let resolved = self.app.resolve_environment(&self.project, "development").await;
         let environment = resolved.chain.into_iter().next().unwrap().environment;
@@ -84,7 +85,7 @@ impl Victim {
         tx.commit().await.unwrap();
     }
 
-    /// Sends every request that follows an inheritance chain.
+    /// Sends each kind of request that resolves inherited secrets of an environment.
     async fn follow(&self, environment: &str) -> Vec<Reply> {
         let list = self.person.get(&paths::secrets(&self.project, environment)).await;
         let values = self.values(&self.project, environment, "KEY").await;

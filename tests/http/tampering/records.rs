@@ -1,4 +1,4 @@
-//! Sealed records that were changed, or moved to another place.
+//! Tests of encrypted records that were changed in the database, or moved to another row.
 
 use std::sync::Arc;
 
@@ -223,7 +223,7 @@ secrets_tests::on_every_store!(
 );
 
 impl Victim {
-    /// Swaps the values of two secrets.
+    /// Swaps the encrypted values of two secrets in the store.
     async fn swap(&self, one: SecretRecord, two: SecretRecord) {
         let [first, second] = [one.sealed.clone(), two.sealed.clone()];
         let records =
@@ -231,8 +231,8 @@ impl Victim {
         self.app.rewrite(&records).await;
     }
 
-    /// Creates another project of the same team with a copy of the first environment, whose key row
-    /// has the contents of the first project's key row. Returns its path.
+    /// Creates another project in the same team, directly in the store, with copies of the first
+    /// project's key and of its first environment. Returns the path of the new project.
     async fn copy_under_its_own_key(&self) -> String {
         let resolved = self.app.resolve_environment(&self.project, "development").await;
         let now = resolved.project.created_at;

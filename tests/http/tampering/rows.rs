@@ -1,4 +1,4 @@
-//! Rows changed with SQL in ways that the store's functions do not allow.
+//! Tests of rows that were changed with SQL, in ways that the functions of the store do not allow.
 
 use std::sync::Arc;
 

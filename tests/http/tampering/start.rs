@@ -1,4 +1,4 @@
-//! Starting with keys and data that do not belong together.
+//! Tests of starting the service with keys and data that do not belong together.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::Victim;
 
-/// Stored records of an instance.
+/// Stored records of an instance (installation of the service): the instance and its keys.
 type Rows = (InstanceRecord, Vec<InstanceKeyRecord>);
 
 async fn another_root_key_does_not_start_and_writes_nothing(app: App) {
@@ -132,7 +132,7 @@ secrets_tests::on_every_store!(
     data_without_an_instance_row_does_not_start,
 );
 
-/// Returns the error of a service that does not start.
+/// Opens a service that must fail to start. Returns its error.
 async fn refusal(ports: Ports) -> StartError {
     Service::open(ports, Options::default()).await.err().unwrap()
 }
@@ -147,7 +147,7 @@ async fn insert(store: &dyn Store, (instance, keys): &Rows) {
     tx.commit().await.unwrap();
 }
 
-/// Returns variants of the rows of an instance, each with one change.
+/// Returns several copies of the records of an instance, each with one change and its description.
 fn tampered(instance: &InstanceRecord, keys: &[InstanceKeyRecord]) -> Vec<(String, Rows)> {
     let whole = || (instance.clone(), keys.to_vec());
     let changed = |what: &str, change: &dyn Fn(&mut Rows)| {

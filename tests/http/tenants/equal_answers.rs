@@ -1,4 +1,4 @@
-//! Responses must not reveal objects of another team: the response for such an object is the same
+//! Tests that responses do not reveal whether another team has an object: the response is the same
 //! as for an unknown object.
 
 use secrets_tests::{App, Client, Reply, connection, paths, postgresql};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{HERS, Twins};
 
-/// ID of no object.
+/// UUID that belongs to no object.
 const UNKNOWN_ID: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 async fn a_foreign_name_in_a_body_or_query_is_answered_like_an_unknown_one(app: App) {
@@ -120,7 +120,8 @@ secrets_tests::on_every_store!(
     a_foreign_project_that_was_deleted_is_answered_like_an_unknown_one,
 );
 
-/// Returns the requests for an environment and its contents.
+/// Returns the requests for an environment and its contents: the method, the path relative to the
+/// environment, and the body.
 fn below_an_environment() -> Vec<(&'static str, &'static str, Value)> {
     let secret = json!({ "key": "MINE", "value": "kvc_a_mine" });
     vec![
@@ -149,7 +150,8 @@ async fn send(client: &Client, method: &str, path: &str, body: &Value) -> Reply 
     client.json(method.parse().unwrap(), path, body).await
 }
 
-/// Asserts that both replies have this status and the same body.
+/// Asserts that the reply for an object of the other team and the reply for an unknown object have
+/// this status and the same body.
 #[track_caller]
 fn assert_same(what: &str, foreign: &Reply, unknown: &Reply, status: u16) {
     assert_eq!(foreign.status, status, "{what}: {}", foreign.text());

@@ -1,21 +1,21 @@
-//! Requests of one team in which every ID, slug or name is replaced by an ID, slug or name of the
-//! other team.
+//! Tests with requests of one team in which each ID, slug or name is replaced by that of an object
+//! of the other team.
 
 use secrets_tests::{App, Client, Reply, connection, paths, postgresql};
 use serde_json::{Value, json};
 
 use super::{HERS, Tenant, Twins};
 
-/// Request with its expected result.
+/// Request of the team `ann`, with its expected statuses.
 struct Attempt {
     method: &'static str,
     path: String,
     body: Value,
-    /// Expected status for a person, and for a service token.
+    /// Expected statuses: for a person, and for a service token.
     expected: [u16; 2],
 }
 
-/// Number of requests with substituted paths.
+/// Expected number of requests whose path names an object of the other team.
 const PATHS: usize = 1588;
 
 async fn paths_that_name_anything_of_another_team_give_nothing_of_it(app: App) {
@@ -204,7 +204,8 @@ fn of_key(project: &str, environment: &str, key: &str, unseen: u16) -> Vec<Attem
     ]
 }
 
-/// Returns all requests that name an object of the other team outside of the path to a project.
+/// Returns requests that name an object of the other team in the body, in the query, or in a path
+/// outside of projects.
 fn in_bodies(twins: &Twins) -> Vec<Attempt> {
     let Twins { ann, bea } = twins;
     let (projects, tokens) = ("/api/v1/projects", "/api/v1/tokens");
@@ -233,7 +234,8 @@ fn inheriting(parent: &str) -> Value {
     json!({ "name": "mine", "inherits_from": parent })
 }
 
-/// Returns the token requests of the first team with scopes in the other team.
+/// Returns request bodies that create a service token of the first team whose scope contains
+/// objects of the other team.
 fn scopes(twins: &Twins) -> Vec<Value> {
     let Twins { ann, bea } = twins;
     let (mine, hers) = (ann.project_id.as_str(), bea.project_id.as_str());

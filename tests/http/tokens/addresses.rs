@@ -1,4 +1,4 @@
-//! Allowed client addresses of tokens.
+//! Tests of service tokens that may be used only from certain IP addresses.
 
 use secrets_core::model::{Error, Origin};
 use secrets_core::tokens;
@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::{Owned, TOKENS};
 
-/// Starts a server that trusts every connection as a proxy.
+/// Starts a server that trusts connections from 127.0.0.1 as a proxy, so that tests can set the
+/// client address in a header.
 async fn server(kind: Kind) -> App {
     Build::on(kind).proxies("127.0.0.1/32").start().await
 }
@@ -31,8 +32,8 @@ async fn a_token_is_used_from_its_networks_only(kind: Kind) {
     }
 }
 
-/// Checks that a token with networks is refused if the client address is unknown, because a host
-/// could otherwise leave the address out.
+/// Checks that a token with allowed networks is refused if the client address is unknown.
+/// Otherwise, a program that embeds the service could bypass the check by passing no address.
 async fn a_token_with_networks_is_refused_where_no_address_is_known(kind: Kind) {
     let app = server(kind).await;
     let bound = Owned::of(&app, &json!({ "ip_allowlist": ["0.0.0.0/0", "::/0"] })).await;
@@ -96,8 +97,8 @@ async fn a_use_from_another_network_is_recorded_and_does_not_count(kind: Kind) {
     assert_eq!(owned.listed().await["last_used_at"], Value::Null);
 }
 
-/// Checks that an ended token is refused with 401 from every address. Otherwise, an attacker could
-/// learn its allowed addresses.
+/// Checks that a rotated token text is refused with 401 from every address. With another status for
+/// forbidden addresses, an attacker could find out the allowed addresses.
 async fn an_invalid_token_is_401_from_every_address(kind: Kind) {
     let app = server(kind).await;
     let owned = Owned::of(&app, &json!({ "ip_allowlist": ["192.0.2.0/24"] })).await;

@@ -1,4 +1,4 @@
-//! Creating service tokens.
+//! Tests of creating service tokens.
 
 use secrets_core::model::Role;
 use secrets_tests::{App, STARTED, on_every_store, paths};

@@ -1,4 +1,4 @@
-//! Deleting service tokens.
+//! Tests of deleting service tokens.
 
 use secrets_core::model::Role;
 use secrets_tests::{App, Person, on_every_store};

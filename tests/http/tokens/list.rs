@@ -1,4 +1,4 @@
-//! Listing service tokens.
+//! Tests of listing service tokens.
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;

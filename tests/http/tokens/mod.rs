@@ -1,4 +1,4 @@
-//! `/api/v1/tokens`.
+//! Tests of the endpoints below `/api/v1/tokens`.
 
 mod addresses;
 mod create;
@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 const TOKENS: &str = "/api/v1/tokens";
 
-/// Service token of Alice for all projects of her team; one of the projects has `KEY` in staging.
+/// Service token of Alice for all projects of her team, and a project with the secret `KEY` in
+/// staging.
 struct Owned {
     person: Person,
     project: String,
@@ -25,7 +26,8 @@ struct Owned {
 }
 
 impl Owned {
-    /// Creates the token. `body` adds further fields to the request.
+    /// Creates the token and the project. `body` has additional fields for the request that creates
+    /// the token.
     async fn of(app: &App, body: &Value) -> Self {
         let person = app.person("alice").await;
         let project = person.project("Web").await;
@@ -40,7 +42,7 @@ impl Owned {
         Self { person, project, key, id: made.id(), text }
     }
 
-    /// Returns the token from the list.
+    /// Returns the token as the list of service tokens shows it.
     async fn listed(&self) -> Value {
         let all = self.person.get(TOKENS).await.is(200).json();
         let all = all["tokens"].as_array().unwrap();

@@ -1,4 +1,4 @@
-//! `POST /api/v1/tokens/{id}/rotate`.
+//! Tests of the endpoint `POST /api/v1/tokens/{id}/rotate`.
 
 use chrono::TimeDelta;
 use secrets_tests::{App, on_every_store, paths};

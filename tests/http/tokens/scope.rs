@@ -1,4 +1,4 @@
-//! Scopes of service tokens.
+//! Tests of the scopes of service tokens (the projects and environments that a token may access).
 
 use secrets_tests::{App, on_every_store, paths};
 use serde_json::json;
@@ -55,8 +55,8 @@ async fn a_token_names_its_projects_or_reaches_all(app: App) {
     }
 }
 
-/// Checks that a token without read access gets neither descriptions nor authors in the responses
-/// to its writes.
+/// Checks that the responses to writes of a token without read access do not say who created the
+/// secret, and do not contain its description.
 async fn a_token_that_may_only_write_gets_no_descriptions(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
@@ -150,7 +150,8 @@ async fn an_environment_that_no_project_has_is_400_and_named_with_its_place(app:
     }
 }
 
-/// Checks that names in a scope are resolved when the token is created.
+/// Checks that environment names in a scope are resolved when the token is created: a later
+/// environment with the same name does not belong to the scope.
 async fn a_later_environment_of_the_same_name_is_not_in_scope(app: App) {
     let alice = app.person("alice").await;
     let (web, shop) = (alice.project("Web").await, alice.project("Shop").await);

@@ -1,4 +1,5 @@
-//! Tokens that are created or rotated with a command-line session.
+//! Tests of service tokens that are created or rotated with the credential of a command-line
+//! session.
 
 use chrono::TimeDelta;
 use secrets_tests::{App, Client, Person, Reply, on_every_store};
@@ -19,7 +20,8 @@ fn is_marked(reply: &Reply) -> bool {
     reply.json()["outlives_session"].as_bool().unwrap()
 }
 
-/// Checks that the token was refused, and that the response names the page for the approval.
+/// Asserts that the request for the token was refused because it needs an approval, and that the
+/// error names the page for the approval.
 fn is_refused(reply: &Reply) {
     let reply = reply.is(403).code("approval_required").json();
     assert!(reply["error"].as_str().unwrap().contains("/device"), "{reply}");

@@ -1,4 +1,4 @@
-//! Last-used times of service tokens.
+//! Tests of the time of the last use that is stored for a service token.
 
 use chrono::TimeDelta;
 use secrets_core::model::ids;
@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::Owned;
 
-/// Starts a server that stores the uses of tokens only when the test calls the job.
+/// Starts a server without background workers: the last-used times of tokens are stored only when
+/// the test calls the function for it.
 async fn quiet(kind: Kind) -> App {
     Build::on(kind).without_workers().start().await
 }

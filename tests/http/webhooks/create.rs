@@ -1,4 +1,4 @@
-//! Creating and deleting webhooks.
+//! Tests of creating and deleting webhooks.
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;

@@ -1,4 +1,4 @@
-//! Webhook deliveries that arrive.
+//! Tests of webhook deliveries that succeed.
 
 use secrets_core::retention;
 use secrets_tests::{Kind, Receiver, on_every_store, paths};

@@ -1,4 +1,4 @@
-//! Forbidden addresses of webhooks: the service sends no packet to such an address.
+//! Tests of forbidden webhook addresses: the service must not send a packet to such an address.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,7 +12,8 @@ use serde_json::json;
 
 use super::{EVENTS, World};
 
-/// Resolver that answers each lookup with the next list of addresses; the last list is repeated.
+/// Host name resolver that answers each lookup with the next list of addresses; the last list is
+/// used for all later lookups.
 #[derive(Clone)]
 struct Script(Arc<Mutex<VecDeque<Vec<IpAddr>>>>, Arc<Mutex<usize>>);
 
@@ -39,7 +40,8 @@ impl Resolver for Script {
     }
 }
 
-/// Creates a world where a script resolves every name, and only 127.0.0.2 is allowed.
+/// Starts a server that resolves host names with this script, and may send webhooks only to
+/// 127.0.0.2.
 async fn world(kind: Kind, script: &Script) -> World {
     World::of(Build::on(kind).webhooks_by("127.0.0.2", script.clone()).start().await).await
 }

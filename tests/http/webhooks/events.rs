@@ -1,4 +1,4 @@
-//! Events of rotations for webhooks.
+//! Tests of the events that a rotation sends to its webhooks.
 
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{EVENTS, HERE};
 
-/// Starts a server with webhooks, a rotation, and a receiver for these events.
+/// Starts a server, and creates a rotation with a webhook that sends these events to a receiver.
 async fn world(kind: Kind, events: &[&str]) -> (App, Rotated, Receiver) {
     let app = Build::on(kind).webhooks(HERE).start().await;
     let main = Rotated::create(&app, "alice").await;
@@ -17,7 +17,7 @@ async fn world(kind: Kind, events: &[&str]) -> (App, Rotated, Receiver) {
     (app, main, receiver)
 }
 
-/// Waits for this number of messages and returns them sorted by event.
+/// Waits until the receiver has got this number of events. Returns the events sorted by type.
 async fn received(receiver: &Receiver, number: usize) -> Vec<Value> {
     let taken = receiver.wait_for(number).await;
     let mut payloads: Vec<_> = taken.iter().map(secrets_tests::Taken::json).collect();
@@ -25,7 +25,8 @@ async fn received(receiver: &Receiver, number: usize) -> Vec<Value> {
     payloads
 }
 
-/// Returns the fields that are in every event of the rotation's first attempt.
+/// Returns the fields that every event about the rotation's first attempt must have, with their
+/// values.
 async fn data(main: &Rotated) -> Value {
     let shown = main.shown().await;
     let project = main.person.get(&main.project).await.is(200).json();

@@ -1,4 +1,4 @@
-//! Webhook receivers that fail.
+//! Tests of deliveries to webhook receivers that fail.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn now(app: &App) -> DateTime<Utc> {
     secrets_core::model::Clock::now(app.clock.as_ref())
 }
 
-/// Signs in again, because the token has expired.
+/// Signs in Alice again, because the token of her first sign-in has expired.
 async fn again(world: &mut World) -> &Person {
     world.alice = world.app.person("alice").await;
     &world.alice

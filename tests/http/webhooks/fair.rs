@@ -1,4 +1,5 @@
-//! A receiver that hangs does not delay deliveries to other receivers.
+//! Tests that a webhook receiver that does not respond does not delay deliveries to other
+//! receivers.
 
 use std::time::Duration;
 

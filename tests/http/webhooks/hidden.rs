@@ -1,4 +1,4 @@
-//! Secrecy of the signing secret and of the URL, which may contain a token.
+//! Tests that a webhook's signing secret and URL stay secret. The URL may contain a token.
 
 use chrono::TimeDelta;
 use secrets_core::model::Clock as _;

@@ -1,4 +1,4 @@
-//! Listing webhooks and their deliveries.
+//! Tests of listing webhooks and their deliveries.
 
 use chrono::TimeDelta;
 use secrets_tests::{Kind, on_every_store};

@@ -1,4 +1,4 @@
-//! `…/rotations/{rotationName}/webhooks`, and the deliveries to webhooks.
+//! Tests of the endpoints for the webhooks of a rotation, and of the deliveries to webhooks.
 
 mod create;
 mod deliver;
@@ -18,12 +18,12 @@ use secrets_core::rotations::webhooks::WebhookDeliveries;
 use secrets_tests::{App, Build, Kind, Person, Receiver, paths};
 use serde_json::{Value, json};
 
-/// Addresses of the test receivers.
+/// Addresses to which the test servers may send webhooks.
 const HERE: &str = "127.0.0.1,127.0.0.2";
 
 const EVENTS: [&str; 3] = ["rotation.started", "rotation.completed", "rotation.failed"];
 
-/// Server with webhooks, a person with a rotation, and a receiver.
+/// Server with webhooks, a person with a rotation, and a webhook receiver.
 struct World {
     app: App,
     alice: Person,
@@ -46,7 +46,8 @@ impl World {
         Self::of(Build::on(kind).webhooks(HERE).start().await).await
     }
 
-    /// Creates a webhook and returns its path and its signing secret.
+    /// Creates a webhook that sends all events to this URL. Returns the path and the signing secret
+    /// of the webhook.
     async fn webhook(&self, url: &str) -> (String, String) {
         let body = json!({ "url": url, "events": EVENTS });
         let made = self.alice.post(&self.webhooks, &body).await.is(201).json();
@@ -54,12 +55,13 @@ impl World {
         (path, made["secret"].as_str().unwrap().to_owned())
     }
 
-    /// Creates a webhook to the receiver and returns its path.
+    /// Creates a webhook that sends all events to the test receiver. Returns the path of the
+    /// webhook.
     async fn webhook_here(&self) -> String {
         self.webhook(&self.receiver.url("/")).await.0
     }
 
-    /// Sends a test delivery to a webhook and returns its id.
+    /// Requests a test delivery to a webhook, and returns the ID of the delivery.
     async fn test(&self, webhook: &str) -> String {
         self.alice.post(&format!("{webhook}/test"), &json!({})).await.is(200).id()
     }
@@ -70,8 +72,8 @@ impl World {
         reply["deliveries"].as_array().unwrap().clone()
     }
 
-    /// Waits until the only delivery to a webhook has this number of attempts, and returns the
-    /// delivery.
+    /// Sends due deliveries until the newest delivery to a webhook has this number of attempts.
+    /// Returns this delivery.
     async fn tried(&self, webhook: &str, attempts: u64) -> Value {
         for _ in 0..400 {
             deliver(&self.app).await;
@@ -97,7 +99,7 @@ impl World {
     }
 }
 
-/// Sends the deliveries that are due now.
+/// Sends all webhook deliveries whose send time has come.
 async fn deliver(app: &App) {
     while outbox::deliver_due(app.service.engine(), &WebhookDeliveries).await.unwrap() > 0 {}
 }

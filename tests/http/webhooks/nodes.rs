@@ -1,4 +1,4 @@
-//! Webhook deliveries by several nodes with one store.
+//! Tests of webhook deliveries by several server processes (nodes) with one store.
 
 use std::time::Duration;
 
@@ -11,10 +11,11 @@ use secrets_tests::{App, Kind, on_every_store};
 
 use super::{World, deliver};
 
-/// Duration of a claim.
+/// Time for which a node reserves (claims) a delivery, so that no other node sends the delivery
+/// too.
 const CLAIM: TimeDelta = TimeDelta::minutes(2);
 
-/// Returns all pending deliveries, due now or later.
+/// Returns all deliveries that are not completed yet, including those that are scheduled for later.
 async fn waiting(app: &App) -> Vec<DeliveryRecord> {
     let later = app.clock.now() + TimeDelta::days(365);
     let mut reads = app.store.read().await.unwrap();

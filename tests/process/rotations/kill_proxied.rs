@@ -1,4 +1,5 @@
-//! Kills the program at every step of rotations through a Lambda function, as in `kill`.
+//! Tests that kill the program at every step of rotations through a Lambda function, like those in
+//! `kill.rs` for direct rotations.
 
 use secrets_tests::targets::Target;
 
@@ -7,7 +8,7 @@ use super::kill::{
 };
 use super::world::{World, until};
 
-/// Creates rotations of every kind of database through the function with this name.
+/// Creates databases of every kind, to be rotated through the Lambda function with this name.
 async fn world(name: &str, function: &'static str) -> World {
     World::proxied(&format!("kill_proxied_{name}"), &Target::all(), function).await
 }
@@ -44,8 +45,8 @@ async fn a_kill_while_an_attempt_is_rolled_back_is_recovered() {
     killed_while_rolling_back(world("K13", "rotate").await, rounds(1)).await;
 }
 
-/// The function sets the password after the program was killed, while the restarted program calls
-/// the function again.
+/// Checks a function call that changes the password only after the program was killed, while the
+/// restarted program calls the function again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_during_the_call_loses_nothing() {
     let world = world("call", "late").await;

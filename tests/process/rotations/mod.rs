@@ -1,4 +1,5 @@
-//! Rotations of real databases by the server program, which is killed at every step.
+//! Tests of rotations of real databases by the server program, which is killed at every step of a
+//! rotation.
 
 mod kill;
 mod kill_proxied;

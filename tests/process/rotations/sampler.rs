@@ -1,4 +1,4 @@
-//! Client that repeatedly logs in with the served credential.
+//! Client that repeatedly logs in to the rotated database, with the credential in the secrets.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,14 +10,15 @@ use tokio::task::JoinHandle;
 
 use super::world::Rotated;
 
-/// Credential that readers get.
+/// Credential that the secrets contain, so that readers get it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Served {
     pub(crate) username: String,
     pub(crate) password: String,
 }
 
-/// Logs in with the last served credential in a loop, even while the service is down.
+/// Running task that logs in to the database in a loop, with the last credential that was read from
+/// the secrets, even while the service is down.
 pub(crate) struct Sampler {
     served: Arc<Mutex<Served>>,
     logins: Arc<AtomicUsize>,
@@ -27,7 +28,7 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// Starts with the credential that is served now.
+    /// Starts a sampler with the credential that the secrets contain now.
     pub(crate) async fn start(rotated: &Rotated, owner: &Person) -> Self {
         let first = rotated.served(owner).await.unwrap();
         let served = Arc::new(Mutex::new(first));
@@ -43,19 +44,20 @@ impl Sampler {
         Self { served, logins, refused, stopped, running }
     }
 
-    /// Loads the credential that is served now.
+    /// Reads the current credential from the secrets. All later logins use it.
     pub(crate) async fn refresh(&self, rotated: &Rotated, owner: &Person) {
         if let Some(now) = rotated.served(owner).await {
             *self.served.lock().unwrap() = now;
         }
     }
 
-    /// Returns the credential that is used.
+    /// Returns the credential with which the sampler logs in.
     pub(crate) fn served(&self) -> Served {
         self.served.lock().unwrap().clone()
     }
 
-    /// Stops the sampler. At least one login must have happened, and none may have been refused.
+    /// Stops the sampler. Asserts that at least one login succeeded and that the database refused
+    /// none.
     pub(crate) async fn end(self) {
         self.stopped.store(true, Ordering::Relaxed);
         self.running.await.unwrap();

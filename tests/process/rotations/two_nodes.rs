@@ -1,4 +1,5 @@
-//! Tests of two nodes with one store: one node sleeps until its lease has ended.
+//! Tests of rotations by two server processes (nodes) with one database. One process is stopped
+//! during a rotation until its lease has ended, so that the other takes over.
 
 use std::process::Command;
 
@@ -10,11 +11,11 @@ use super::sampler::Sampler;
 use super::world::{LOOPBACK, World, until};
 use crate::program::{Program, Running, log_path};
 
-/// Timings with short leases.
+/// Setting for short leases, in milliseconds.
 const TIMINGS: &str = "lease=2000,heartbeat=500,margin=100";
 
-/// Timings with short leases and without lease checks: only the fence at the target stops the old
-/// node.
+/// Setting for short leases that a process never checks or renews. Only the fence (a number stored
+/// in the target database) prevents changes by the process that lost its lease.
 const CARELESS: &str = "lease=2000,heartbeat=3600000,margin=100";
 
 fn node(name: &str, store: &TestDatabase, failpoint: Option<&str>) -> Program {

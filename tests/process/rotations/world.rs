@@ -1,4 +1,4 @@
-//! Server program that rotates the credentials of real databases.
+//! Server program with rotations of real databases.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -13,23 +13,24 @@ use crate::program::{Program, Running, folder, log_path};
 /// Network that rotations may connect to in tests.
 pub(crate) const LOOPBACK: &str = "127.0.0.0/8";
 
-/// Program, its data, and its target databases with one rotation each.
+/// Settings and data folder of the server program, and the databases whose users it rotates.
 pub(crate) struct World {
     name: String,
     folder: PathBuf,
     settings: Vec<(String, String)>,
     pub(crate) rotated: Vec<Rotated>,
-    /// Endpoint of the function of proxied rotations.
+    /// Endpoint of the Lambda function, if the rotations use one.
     pub(crate) endpoint: Option<LambdaEndpoint>,
 }
 
-/// Target database with its rotation.
+/// Database whose users are rotated, with the name of its rotation.
 pub(crate) struct Rotated {
     number: usize,
     pub(crate) name: String,
     pub(crate) host: String,
     pub(crate) database: TargetDatabase,
-    /// Name of the Lambda function of a proxied rotation.
+    /// Name of the Lambda function through which the users are rotated; `None` for a direct
+    /// connection.
     function: Option<&'static str>,
 }
 
@@ -41,14 +42,14 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    /// Returns the owner of a rotation.
+    /// Returns the person who created a rotation.
     pub(crate) fn owner(&self, rotated: &Rotated) -> &Person {
         &self.owners[rotated.number]
     }
 }
 
 impl World {
-    /// Creates one database on each of these servers.
+    /// Creates one database on each of these servers, but does not start the program.
     pub(crate) async fn new(name: &str, targets: &[Target]) -> Self {
         let mut rotated = Vec::new();
         for (number, target) in targets.iter().enumerate() {
@@ -73,7 +74,8 @@ impl World {
         }
     }
 
-    /// Creates one database on each of these servers, for proxied rotations with this function.
+    /// Creates one database on each of these servers, for rotations through the Lambda function
+    /// with this name.
     pub(crate) async fn proxied(name: &str, targets: &[Target], function: &'static str) -> Self {
         let mut world = Self::new(name, targets).await;
         let endpoint = LambdaEndpoint::start();
@@ -87,18 +89,18 @@ impl World {
         world
     }
 
-    /// Sets an environment variable, from the next start on.
+    /// Sets an environment variable of the program. Takes effect at its next start.
     pub(crate) fn set(&mut self, variable: &str, value: &str) {
         self.settings.retain(|(known, _)| known != variable);
         self.settings.push((variable.to_owned(), value.to_owned()));
     }
 
-    /// Removes an environment variable, from the next start on.
+    /// Removes an environment variable of the program. Takes effect at its next start.
     pub(crate) fn unset(&mut self, variable: &str) {
         self.settings.retain(|(known, _)| known != variable);
     }
 
-    /// Starts the program.
+    /// Starts the program and signs in the owners of the rotations.
     pub(crate) async fn open(&self) -> Open {
         let mut program = Program::serve(&self.name, &self.folder.join("secrets.db"))
             .with("SECRETS_EGRESS_ALLOW", LOOPBACK);
@@ -120,7 +122,7 @@ impl World {
         }
     }
 
-    /// Returns the number of times that the program has reached a failpoint.
+    /// Returns the number of times that the program has reached this failpoint, counted in its log.
     pub(crate) fn reached(&self, place: &str) -> usize {
         let log = std::fs::read_to_string(log_path(&self.name)).unwrap_or_default();
         log.lines().filter(|line| *line == format!("failpoint {place}")).count()
@@ -167,34 +169,35 @@ impl Rotated {
         format!("/api/v1/projects/{}", self.name)
     }
 
-    /// Returns the path of the secrets of the environment.
+    /// Returns the path of the secrets of the environment that contains the rotation.
     pub(crate) fn secrets(&self) -> String {
         paths::secrets(&self.project(), "production")
     }
 
-    /// Returns the path of the rotation, followed by a text.
+    /// Returns the path of the rotation with `rest` appended, such as `/rotate`.
     pub(crate) fn path(&self, rest: &str) -> String {
         paths::rotation(&self.project(), "production", &self.name) + rest
     }
 
-    /// Returns the history, newest first.
+    /// Returns the history of the rotation, newest attempt first.
     pub(crate) async fn history(&self, owner: &Person) -> Vec<Value> {
         let history = owner.get(&self.path("/history")).await.is(200).json();
         history.as_array().unwrap().clone()
     }
 
-    /// Rotates and returns the history entry.
+    /// Runs the rotation through the API, and returns the history entry of the attempt.
     pub(crate) async fn rotate(&self, owner: &Person) -> Value {
         owner.post(&self.path("/rotate"), &json!({})).await.is(200).json()
     }
 
-    /// Starts a rotation, without waiting for the response.
+    /// Sends the request that starts the rotation, without waiting for the response.
     pub(crate) fn start_rotation(&self, owner: &Person) {
         let (owner, path) = (owner.clone(), self.path("/rotate"));
         tokio::spawn(async move { owner.try_post(&path, &json!({})).await });
     }
 
-    /// Returns the served credential.
+    /// Returns the credential that the secrets contain; `None` before the first successful
+    /// rotation.
     pub(crate) async fn served(&self, owner: &Person) -> Option<Served> {
         let prefix = self.name.to_uppercase();
         let [username, password] = ["USERNAME", "PASSWORD"].map(|part| format!("{prefix}_{part}"));

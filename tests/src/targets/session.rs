@@ -1,4 +1,4 @@
-//! Connections to targets, directly through the drivers.
+//! Connections of tests to database servers.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::{Dialect, Target};
 
-/// Result of a statement, as text.
+/// Rows that a statement returns, with each value as text; `None` is NULL.
 pub type Rows = Vec<Vec<Option<String>>>;
 
-/// Connection of one user over verified TLS.
+/// Connection of a user to a database server, over TLS with a verified certificate.
 pub enum Session {
     /// Connection to PostgreSQL.
     Postgres(tokio_postgres::Client),
@@ -26,8 +26,8 @@ pub enum Session {
 }
 
 impl Session {
-    /// Connects. The error is the server's error code (`28P01`, `1045`), or the error text if there
-    /// is no code.
+    /// Connects to a database, or to the default database if `database` is `None`. The error is the
+    /// server's error code (`28P01`, `1045`), or the error text if there is no code.
     pub async fn open(
         target: &Target,
         database: Option<&str>,
@@ -61,8 +61,8 @@ impl Session {
         }
     }
 
-    /// Runs a statement. The error is the server's error code, or the error text if there is no
-    /// code.
+    /// Runs an SQL statement and returns its rows. The error is the server's error code, or the
+    /// error text if there is no code.
     pub async fn run(&mut self, statement: &str) -> Result<Rows, String> {
         match self {
             Self::Postgres(client) => {
@@ -81,8 +81,8 @@ impl Session {
         }
     }
 
-    /// Runs a statement that contains a password. Later statements of this session are not logged
-    /// either. Only for administrators.
+    /// Runs an SQL statement that contains a password, after turning off the server's log for this
+    /// session. Works only in a session of an administrator.
     pub async fn run_unlogged(&mut self, statement: &str) -> Result<Rows, String> {
         let quiet = match self {
             Self::Postgres(_) => "SET log_statement = none",

@@ -1,5 +1,5 @@
-//! Benchmark of the command line: times of short commands compared with `true` and `curl`, the
-//! throughput of `run --mask`, and the size of the program.
+//! Benchmark of the command-line program `secrets`: the times of short commands compared with
+//! `true` and `curl`, the throughput of `run --mask`, and the size of the program file.
 //!
 //! ```text
 //! cargo build --release -p secrets-http --features client
@@ -19,13 +19,13 @@ type Failure = Box<dyn std::error::Error>;
 #[derive(Parser)]
 #[command(about)]
 struct Arguments {
-    /// Program to measure
+    /// Command-line program to measure
     #[arg(long, default_value = "target/release/secrets")]
     program: PathBuf,
-    /// Server program
+    /// Program of the server that the commands call
     #[arg(long, default_value = "target/release/secrets-http")]
     server: PathBuf,
-    /// Runs of each command
+    /// Number of runs of each command
     #[arg(long, default_value_t = 50)]
     runs: usize,
     /// Number of MiB that `run --mask` copies
@@ -82,7 +82,8 @@ fn main() -> Result<(), Failure> {
     mask(&program, &server, arguments.mebibytes)
 }
 
-/// Copies zeros through `run --mask` and directly.
+/// Measures the throughput of copying zeros to a pipe, first by a shell alone and then by the same
+/// shell under `run --mask`.
 fn mask(program: &str, server: &Server, mebibytes: u64) -> Result<(), Failure> {
     let copy = format!("head -c {mebibytes}M /dev/zero");
     for (name, words) in [

@@ -1,38 +1,39 @@
-//! The shape of each endpoint's response body.
+//! Table of the endpoints with the shape of their response bodies.
 
-/// Endpoint with the shape of its response body.
+/// Endpoint, and the expected shape of its response body in both response formats.
 pub(super) struct Reading {
     pub(super) method: &'static str,
     pub(super) template: &'static str,
-    /// Response body with `SECRETS_ENVELOPE=named`.
+    /// Expected shape of the whole body with `SECRETS_ENVELOPE=named`.
     pub(super) named: Named,
-    /// Field `data` with `SECRETS_ENVELOPE=both`.
+    /// Expected content of the field `data` with `SECRETS_ENVELOPE=both`.
     pub(super) both: Both,
 }
 
 /// Shape of a response body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Named {
-    /// Object with exactly this field, which is a list of objects with these fields.
+    /// Object with one field of this name, whose value is a list of objects with at least these
+    /// fields.
     List(&'static str, &'static [&'static str]),
-    /// Object with exactly this field, which is an object with these fields.
+    /// Object with one field of this name, whose value is an object with at least these fields.
     Wrapped(&'static str, &'static [&'static str]),
-    /// Object with these fields.
+    /// Object with at least these fields.
     Object(&'static [&'static str]),
-    /// List without a name, of objects with these fields.
+    /// List of objects with these fields; the list is the whole body.
     Array(&'static [&'static str]),
-    /// No body, or not JSON.
+    /// No body, or a body that is not JSON.
     Nothing,
 }
 
 /// Content of the field `data`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Both {
-    /// The value of this field.
+    /// Same value as the field of the body with this name.
     Field(&'static str),
     /// Object with all other fields of the body.
     Object,
-    /// No field `data`.
+    /// The body has no field `data`.
     Absent,
 }
 
@@ -58,7 +59,8 @@ const fn object(
     Reading { method, template, named: Named::Object(fields), both: Both::Object }
 }
 
-/// Creates the entry for an endpoint whose object no published client reads from `data`.
+/// Creates the reading of an endpoint that returns an object without the field `data`, because no
+/// published client reads `data` from this endpoint.
 const fn unwrapped(
     method: &'static str,
     template: &'static str,
@@ -95,7 +97,7 @@ macro_rules! rotation {
     };
 }
 
-/// Template of the endpoint whose responses to people and to service tokens differ.
+/// Path of the endpoint that returns different fields to a person than to a service token.
 pub(super) const ME: &str = "/api/v1/users/me";
 /// Fields of the response of [`ME`] to a service token.
 pub(super) const TOKEN_SELF: &[&str] = &["id", "name", "auth_type", "permissions"];

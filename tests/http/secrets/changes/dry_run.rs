@@ -1,4 +1,4 @@
-//! Dry runs of change sets.
+//! Tests of dry runs of change sets: the response shows the results, and nothing is changed.
 
 use secrets_core::engine::Options;
 use secrets_core::model::{Plan, Plans, Quota, Role};

@@ -1,4 +1,4 @@
-//! Change sets that are refused.
+//! Tests of change sets that the service must refuse.
 
 use secrets_core::model::Role;
 use secrets_tests::{Build, Kind, postgresql};

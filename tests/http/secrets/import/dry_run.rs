@@ -1,4 +1,4 @@
-//! Dry runs of imports.
+//! Tests of dry runs of imports: the response shows the results, and nothing is imported.
 
 use secrets_core::engine::Options;
 use secrets_core::model::{Plan, Plans, Quota};
@@ -16,14 +16,15 @@ async fn dump(app: &App) -> Dump {
     Dump::of(&*app.store, &["alice"]).await
 }
 
-/// Returns key, result and previous version of each secret in a plan.
+/// Returns the key, the result and the previous version of each secret in a reply to a dry run.
 fn results(reply: &Reply) -> Value {
     let plan = reply.is(200).json();
     let secrets = plan["secrets"].as_array().unwrap().iter();
     secrets.map(|it| json!([it["key"], it["result"], it["previous_version"]])).collect()
 }
 
-/// Secrets that are new, changed, unchanged, and unchanged except for the description.
+/// Returns secrets to import into the project of [`project`]: a new one, one with another value, an
+/// unchanged one, one with another description only, and one that the project hides.
 fn secrets() -> Value {
     json!([
         { "key": "NEW", "value": "kvc_new" },
@@ -34,7 +35,8 @@ fn secrets() -> Value {
     ])
 }
 
-/// Creates a project in which the secrets of [`secrets`] have their states.
+/// Creates a project with secrets that the import of [`secrets`] would update, skip or leave
+/// unchanged.
 async fn project(alice: &Person) -> String {
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "CHANGED", "kvc_one").await;
