@@ -87,7 +87,8 @@ ABOUT = {
     "account": "Operations on the caller's account.",
     "audit": "Operations on the audit log.",
     "billing": "Operations on the billing of a team.",
-    "eso": "Reads for the External Secrets Operator.",
+    "cli_session": "Operations on command-line sessions.",
+    "eso": "Operations with which the External Secrets Operator for Kubernetes reads secrets.",
     "permission_defaults": "Operations on the default permissions of team members.",
     "usage": "Operations on the usage of a team, compared with the limits of its plan.",
 }
@@ -620,7 +621,7 @@ def python_operations(document, types, is_async):
             lines += python_iterator(operation, types, is_async)
         if noun == "secret":
             lines += ["", *textwrap.indent(VALUES.format(*VALUES_ASYNC[is_async]), "    ").split("\n")]
-    lines += ["", "", f"class {prefix}Operations:", f'    """All operations{about}."""', ""]
+    lines += ["", "", f"class {prefix}Operations:", f'    """All operations{about}: an attribute for each namespace, such as `secret`."""', ""]
     lines += [f"    {noun}: {prefix}{pascal(noun)}Operations" for noun, _ in nouns(document)]
     lines += ["", f"    def __init__(self, call: {call}) -> None:"]
     lines += [f"        self.{noun} = {prefix}{pascal(noun)}Operations(call)" for noun, _ in nouns(document)]
@@ -736,7 +737,7 @@ def typescript(document, types):
                 body += [f"  /** {operation.summary}.{encoding} `{operation.name}` */",
                          f"  {camel(operation.verb)}({given}, options?: CallOptions): Promise<{result}>;"]
         body += ["}"]
-    body += ["", "/** All operations. */", "export interface Operations {"]
+    body += ["", "/** All operations, in namespaces such as `secret`. */", "export interface Operations {"]
     body += [f"  {camel(noun)}: {pascal(noun)}Operations;" for noun, _ in nouns(document)]
     body += ["}", "", "/** Name of an operation, for `call`. */",
              "export type OperationName ="]

@@ -15,15 +15,15 @@ export interface Account {
   created_at: string;
   /** Team memberships of the user. */
   teams: AccountTeam[];
-  /** User record. */
+  /** User, with profile and team memberships. */
   user: User;
 }
 
 /** Data stored about a user, without secret values. */
 export interface AccountData {
-  /** The user's audit log entries, newest first: the latest 10,000. */
+  /** Newest 10,000 audit log entries of the user, newest first. */
   audit_logs: AuditEntry[];
-  /** Version of this format: always 1. */
+  /** Version of the export format: always 1. */
   format_version: number;
   /** Time of the export. */
   generated_at: string;
@@ -31,11 +31,11 @@ export interface AccountData {
   invitations: InvitationPublicInfo[];
   /** Team memberships of the user. */
   memberships: AccountTeam[];
-  /** Projects the user has access to. */
+  /** Projects that the user may access. */
   projects: Project[];
   /** Service tokens the user created, in the teams they are a member of. */
   service_tokens: ServiceToken[];
-  /** User record. */
+  /** User, with profile and team memberships. */
   user: User;
 }
 
@@ -51,16 +51,16 @@ export interface AccountTeam {
   role: Role;
 }
 
-/** A permission of a service token. `secrets:read` and `secrets:write` are accepted as well. */
+/** A permission of a service token: `read` or `write`. The names `secrets:read` and `secrets:write` are accepted as well. */
 export type Allowed = "read" | "write";
 
 /** An audit log entry. Names are recorded at the time of the action, so that they stay readable after the object was renamed or deleted. */
 export interface AuditEntry {
-  /** Action, such as `secret.created`. */
+  /** Name of the action, such as `secret.created`. */
   action: string;
   /** E-mail address of the user at the time of the action. */
   actor_email?: string;
-  /** ID of the user or service token. */
+  /** ID of the user or service token that performed the action. */
   actor_id?: string;
   /** Name of the actor at the time of the action. */
   actor_name?: string;
@@ -68,13 +68,13 @@ export interface AuditEntry {
   actor_type: "user" | "service_token" | "system" | "anonymous";
   /** Time of the action. */
   created_at: string;
-  /** Environment of the affected object. */
+  /** Environment in which the action took place; absent for actions outside environments. */
   environment_id?: string;
   /** Name of the environment at the time of the action. */
   environment_name?: string;
   /** Hash of the entry in the audit chain, in hexadecimal. Absent until the entry is appended to the audit chain, a few seconds after the action. */
   hash?: string;
-  /** Entry ID. */
+  /** ID of the audit log entry. */
   id: string;
   /** IP address of the client. */
   ip_address?: string;
@@ -84,11 +84,11 @@ export interface AuditEntry {
   outcome: "success" | "denied" | "failure";
   /** Hash of the previous entry in the audit chain. */
   prev_hash?: string;
-  /** Project of the affected object. */
+  /** Project in which the action took place; absent for actions outside projects. */
   project_id?: string;
   /** Name of the project at the time of the action. */
   project_name?: string;
-  /** Request ID. */
+  /** ID of the HTTP request that caused the action. */
   request_id?: string;
   /** ID of the affected object. */
   resource_id?: string;
@@ -96,17 +96,17 @@ export interface AuditEntry {
   resource_name?: string;
   /** Type of the affected object, such as `secret`. */
   resource_type: string;
-  /** Team of the affected object. */
+  /** Team that the action belongs to; absent if the action belongs to no team. */
   team_id?: string;
-  /** User agent of the client. */
+  /** `User-Agent` header of the client's request. */
   user_agent?: string;
 }
 
-/** A page of the audit log. */
+/** A page of results from the audit log. */
 export interface AuditPage {
   /** Maximum number of entries per page. */
   limit: number;
-  /** Entries in the requested order. */
+  /** Audit entries of the page, in the requested order. */
   logs: AuditEntry[];
   /** Cursor of the next page; absent on the last page. A page with a cursor can hold fewer entries than the limit, or none: each page covers a limited part of the log. */
   next_cursor?: string;
@@ -122,9 +122,9 @@ export interface Billing {
   current_period_end?: string;
   /** Start of the current billing period. */
   current_period_start?: string;
-  /** Invoices. Always empty: invoices are not implemented. */
+  /** Placeholder for invoices, which are not implemented. Always an empty list. */
   invoices: Record<string, unknown>[];
-  /** Limits of the plan by quota name; `null` means unlimited. */
+  /** Limits of the team's plan, by quota name; `null` means unlimited. */
   limits: Record<string, number | null>;
   /** Name of the team's plan. */
   plan: string;
@@ -132,23 +132,23 @@ export interface Billing {
   provider: string;
   /** Number of members in the team. */
   seats: number;
-  /** Payment status. */
+  /** Payment status of the team. */
   status: PaymentStatus;
   /** Team ID. */
   team_id: string;
 }
 
-/** Numbers of secrets created, updated and skipped by an import. */
+/** Result of an import: numbers of secrets created, updated and skipped. */
 export interface BulkImportResult {
-  /** Number of secrets created. */
+  /** Number of secrets that were created. */
   created: number;
-  /** True if the import was checked only, and nothing was imported. */
+  /** True if nothing was imported, because the request was a dry run. */
   dry_run?: boolean;
-  /** Number of existing secrets that have the same value and description already; only in a dry run. An import updates or skips them like other existing secrets. */
+  /** Number of existing secrets that already have the imported value and description; only in a dry run, which does not count them as updated or skipped. */
   same?: number;
   /** Effect on each secret, in the order of the import; only in a dry run. */
   secrets?: PlannedImport[];
-  /** Number of existing secrets that were skipped. */
+  /** Number of existing secrets that were left unchanged. */
   skipped: number;
   /** Number of existing secrets that were updated. */
   updated: number;
@@ -156,7 +156,7 @@ export interface BulkImportResult {
 
 /** A secret to import. */
 export interface BulkImportSecret {
-  /** Description. Without one, an existing secret keeps its description. */
+  /** New description. If absent, an existing secret keeps its description. */
   description?: string | null;
   /** Secret key. */
   key: string;
@@ -167,7 +167,7 @@ export interface BulkImportSecret {
 /** Recipient of a new bundle. */
 export type BundleRecipient = BundleRecipientRaw | BundleRecipientPassphrase | BundleRecipientX25519;
 
-/** A passphrase. */
+/** A passphrase, from which the key that opens the bundle is derived. */
 export interface BundleRecipientPassphrase {
   /** Passphrase, 12 to 1,024 characters. */
   passphrase: string;
@@ -181,44 +181,44 @@ export interface BundleRecipientRaw {
 
 /** An X25519 public key. The bundle can be opened with the corresponding private key. */
 export interface BundleRecipientX25519 {
-  /** Public key, `scbp_…`. */
+  /** X25519 public key of the recipient, `scbp_…`. */
   public_key: string;
   type: "x25519";
 }
 
 /** Number of findings of each severity. */
 export interface BySeverity {
-  /** Findings of high severity. */
+  /** Number of findings of high severity. */
   high: number;
-  /** Findings of low severity. */
+  /** Number of findings of low severity. */
   low: number;
-  /** Findings of medium severity. */
+  /** Number of findings of medium severity. */
   medium: number;
 }
 
-/** Name of the kind of a change. */
+/** Kind of change, by its name in requests. */
 export type ChangeActionName = "set" | "copy" | "hide" | "delete" | "describe";
 
-/** Effect of a change. */
+/** Effect of a change on a secret. */
 export type ChangeEffect = "created" | "updated" | "same" | "hidden" | "deleted" | "described";
 
 /** Results of a change set, in the order of its changes. */
 export interface ChangeSetResult {
   /** Result of each change. */
   changes: KeyChangeResult[];
-  /** Number of secrets created. */
+  /** Number of secrets that were created. */
   created: number;
-  /** Number of secrets deleted. */
+  /** Number of secrets that were deleted. */
   deleted: number;
-  /** Number of secrets of which only the description changed. */
+  /** Number of secrets whose description changed, but not their value. */
   described: number;
-  /** True if the changes were checked only, and nothing was changed. */
+  /** True if nothing was changed, because the request was a dry run. */
   dry_run: boolean;
-  /** Number of secret keys hidden. */
+  /** Number of secrets that were hidden. */
   hidden: number;
-  /** Number of secrets that were not written, because they had the requested content already. */
+  /** Number of secrets that were not written, because they already had the requested content. */
   same: number;
-  /** Number of secrets with a new value. */
+  /** Number of secrets that got a new value. */
   updated: number;
 }
 
@@ -230,17 +230,17 @@ export interface CliGrant {
   expires_in: number;
   /** Token type: always `Bearer`. */
   token_type: "Bearer";
-  /** User the session acts as. */
+  /** User that the session acts as. */
   user: CliUser;
 }
 
-/** The user a session acts as. */
+/** User that the session acts as. */
 export interface CliUser {
-  /** E-mail address. */
+  /** E-mail address of the user. */
   email: string;
   /** User ID. */
   id: string;
-  /** Name. */
+  /** Name of the user. */
   name: string;
 }
 
@@ -250,69 +250,69 @@ export interface ComparedEnvironment {
   id: string;
   /** ID of the environment this one inherits secrets from. */
   inherits_from?: string;
-  /** Number of secret keys without a cell here, for which another environment of the comparison has a value. Absent if the caller has no access. */
+  /** Number of secret keys for which another compared environment has a value, but this environment has no secret. Absent if the caller has no access to this environment. */
   missing?: number;
   /** Environment name. */
   name: string;
-  /** Position in lists. */
+  /** Position of the environment in lists of the project's environments. */
   order: number;
-  /** The caller's access level. With `none`, all cells of the environment are `null`. */
+  /** Caller's access level in this environment. With `none`, all cells of the environment are `null`. */
   role: MemberAccess;
 }
 
-/** A secret key of a comparison. */
+/** Row of a comparison: a secret key with one cell for each environment. */
 export interface ComparedKey {
-  /** Cells of the environments, in their order; `null` for an environment without a secret with this key. */
+  /** Cells of the compared environments, in the order of `environments`; `null` for an environment that neither has nor inherits a secret with this key. */
   cells: (ComparedSecret | null)[];
   /** Secret key. */
   key: string;
 }
 
-/** A secret of a comparison, as one environment sees it. */
+/** Cell of a comparison: a secret that one environment has or inherits. */
 export interface ComparedSecret {
   /** Description of the secret. */
   description?: string;
-  /** Name of the ancestor environment that holds the inherited secret, or the value that the environment overrides or hides. */
+  /** Name of the ancestor environment from which the secret is inherited, or whose secret this environment overrides or hides. */
   from?: string;
-  /** Number of the group of equal values. Present if equal values were requested and the caller may read this one. Valid within this comparison only. */
+  /** Number of the group of secrets with the same value. Present if the request asked for it and the caller may read this value. Valid only within this comparison. */
   group?: number;
   /** True if the secret is inherited from an environment that the caller may not read. */
   restricted?: boolean;
-  /** Name of the rotation of this environment that writes the secret key. */
+  /** Name of the rotation that writes this secret; absent if no rotation of this environment does. */
   rotation?: string;
-  /** Origin of the secret. */
+  /** Origin of the secret: the environment itself or an ancestor. */
   state: SecretState;
-  /** Time of the last change to the secret. */
+  /** Time of the last change of the secret. */
   updated_at: string;
   /** ID of the user or service token that last changed the secret. */
   updated_by?: string;
-  /** Version number; of an inherited secret, the version in the environment that holds it. */
+  /** Version number of the secret, in the environment that defines it. */
   version: number;
 }
 
-/** Secrets of a project's environments side by side, without values. */
+/** Secrets of several environments of a project side by side, without values. */
 export interface Comparison {
-  /** Environments, in display order. */
+  /** Compared environments, in display order. */
   environments: ComparedEnvironment[];
-  /** Secret keys of these environments, sorted. */
+  /** All secret keys of the compared environments, sorted, each with one cell per environment. */
   keys: ComparedKey[];
   /** ETag of the comparison, without quotes. */
   revision: string;
 }
 
-/** Connection to a database. */
+/** Connection settings of a database whose credentials are rotated. */
 export interface Connection {
-  /** Administrator's password. */
+  /** Password of the database administrator. */
   admin_password: string;
-  /** Administrator who may create users, 1 to 63 bytes of visible characters. */
+  /** User name of a database administrator who may create users: 1 to 63 bytes of visible characters. */
   admin_username: string;
-  /** Trusted certificate authorities as PEM, at most 32 KiB. Defaults to the trust store of the machine. */
+  /** Certificates of the trusted authorities as PEM, at most 32 KiB. Defaults to the trust store of the machine. */
   ca_certificate?: string | null;
-  /** Database name, 1 to 63 bytes of visible characters. */
+  /** Name of the database, 1 to 63 bytes of visible characters. */
   database: string;
-  /** Host name or IP address, at most 253 characters. */
+  /** Host name or IP address of the database server, at most 253 characters. */
   host: string;
-  /** Port, 1 to 65535. Defaults to the usual port of the database, such as 5432 for PostgreSQL. */
+  /** Port of the database server, 1 to 65535. Defaults to the usual port of this kind of database, such as 5432 for PostgreSQL. */
   port?: number | null;
   /** TLS mode of the connection. Defaults to `verify-full`. */
   ssl_mode?: SslMode | null;
@@ -323,13 +323,13 @@ export type ConnectionMethod = "direct" | "proxied";
 
 /** Default access of team members to an environment, for members without a permission of their own. */
 export interface DefaultPermission {
-  /** Time the default was set. */
+  /** Time at which the default permission was set. */
   created_at: string;
   /** Default access level. */
   default_role: MemberAccess;
   /** Environment name, or `*` for all environments without a default of their own, including environments created later. */
   environment_name: string;
-  /** ID of the default, stable across requests. */
+  /** ID of the default permission, stable across requests. */
   id: string;
   /** Project ID. */
   project_id: string;
@@ -340,53 +340,53 @@ export type DeliveryStatus = "pending" | "delivered" | "failed";
 
 /** A started device login (RFC 8628, section 3.2). */
 export interface DeviceLogin {
-  /** Device code, which the client keeps and polls with. */
+  /** Device code. The client keeps it secret and uses it to poll for the result. */
   device_code: string;
   /** Lifetime of both codes in seconds. */
   expires_in: number;
-  /** Minimum poll interval in seconds. */
+  /** Minimum time between two polls, in seconds. */
   interval: number;
   /** User code, which the client shows to the user. */
   user_code: string;
   /** URL of the page on which the user enters the code. */
   verification_uri: string;
-  /** URL of the same page with the code included. */
+  /** URL of the verification page with the user code included. */
   verification_uri_complete: string;
 }
 
-/** Status of a login after the decision. */
+/** Result of a decision about a device login. */
 export interface DeviceLoginDecision {
   /** Status: `approved` or `denied`. */
   status: "approved" | "denied";
 }
 
-/** A client's request to log in. */
+/** Login request of a device: details of the client, and the status of the login. */
 export interface DeviceRequest {
-  /** Name given by the client. */
+  /** Name of the client, as reported by the client. */
   client_name?: string;
-  /** Time the login was started. */
+  /** Time at which the device login was started. */
   created_at: string;
-  /** Expiry time of the code. */
+  /** Expiry time of the device login. */
   expires_at: string;
-  /** Name of the client's machine, given by the client. */
+  /** Name of the client's machine, as reported by the client. */
   hostname?: string;
   /** IP address of the client. */
   ip_address?: string;
-  /** Operating system, given by the client. */
+  /** Operating system, as reported by the client. */
   os?: string;
-  /** Status: `pending`, `approved`, `denied` or `redeemed`. */
+  /** Status of the login: `pending`, `approved`, `denied` or `redeemed`. */
   status: string;
 }
 
-/** The value of one secret. */
+/** Value of one secret. */
 export interface ESOSecretResponse {
-  /** Decrypted value. */
+  /** Decrypted value of the secret. */
   value: string;
 }
 
-/** Secret values by secret key. */
+/** Values of all secrets of an environment, by secret key. */
 export interface ESOSecretsResponse {
-  /** Map of secret key to value, sorted by key. */
+  /** Secret keys and their decrypted values, sorted by key. */
   secrets: Record<string, string>;
 }
 
@@ -400,9 +400,9 @@ export interface Environment {
   id: string;
   /** ID of the environment this one inherits secrets from. */
   inherits_from?: string;
-  /** Name, unique within the project. */
+  /** Name of the environment, unique within the project. */
   name: string;
-  /** Position in lists. */
+  /** Position of the environment in lists of the project's environments. */
   order: number;
   /** ID of the project that contains the environment. */
   project_id: string;
@@ -414,11 +414,11 @@ export interface Environment {
 export interface EnvironmentDefault {
   /** Default access level: `none`, `read`, `write` or `admin`. */
   default_role: MemberAccess;
-  /** Name of an environment, or `*` for all environments without an entry. */
+  /** Name of an environment, or `*` for all environments that are not listed. */
   environment_name: string;
 }
 
-/** A member's access to an environment. */
+/** Access of a member to an environment. */
 export interface EnvironmentPermission {
   /** True if the user may set the permissions of others in the environment. */
   can_admin: boolean;
@@ -426,7 +426,7 @@ export interface EnvironmentPermission {
   can_read: boolean;
   /** True if the user may change secrets. */
   can_write: boolean;
-  /** Time the permission was first set. If none is set, the creation time of the environment. */
+  /** Time at which the permission was first set or, if none is set, the creation time of the environment. */
   created_at: string;
   /** Environment ID. */
   environment_id: string;
@@ -434,11 +434,11 @@ export interface EnvironmentPermission {
   environment_name: string;
   /** ID of the user who set the permission; absent if no permission is set for this user. */
   granted_by?: string;
-  /** ID of the permission, stable across requests: a UUID of version 8 (RFC 9562), computed from the SHA-256 of the IDs of environment and user. */
+  /** ID of the permission, stable across requests: a UUID of version 8 (RFC 9562), derived from the IDs of the environment and the user with SHA-256. */
   id: string;
-  /** Access level. */
+  /** Access level of the user. */
   role: MemberAccess;
-  /** Time the permission was last set. If none is set, the creation time of the environment. */
+  /** Time at which the permission was last set or, if none is set, the creation time of the environment. */
   updated_at: string;
   /** E-mail address of the user; empty for a service token. */
   user_email: string;
@@ -448,60 +448,60 @@ export interface EnvironmentPermission {
   user_name: string;
 }
 
-/** Finding of a scan. */
+/** Finding of a scan: a credential that was found, with its status. */
 export interface Finding {
-  /** Column number in characters, starting at 1. */
+  /** Column number of the credential in characters, starting at 1. */
   column?: number;
-  /** Reason given for the status. */
+  /** Reason that a user gave for the status. */
   comment?: string;
-  /** Commit ID. */
+  /** ID of the commit that contains the credential. */
   commit?: string;
   /** Creation time. */
   created_at: string;
-  /** Description of the rule. */
+  /** Description of the detection rule. */
   description: string;
-  /** Entropy of the credential, in bits per character. Absent for a stored value. */
+  /** Entropy of the credential, in bits per character. Absent if the credential is a stored secret value. */
   entropy?: number;
-  /** Fingerprint: the same for the same finding in every scan of this team and project. */
+  /** Fingerprint that identifies the finding: all scans of this team and project give the same finding the same fingerprint. */
   fingerprint: string;
   /** Finding ID. */
   id: string;
-  /** Line number, starting at 1. */
+  /** Line number of the credential, starting at 1. */
   line?: number;
-  /** Stored secret that has this value. Present only if the caller may read that secret. */
+  /** Stored secret whose value is the credential. Present only if the caller may read that secret. */
   matches_secret?: MatchedSecret;
-  /** Path of the file. */
+  /** Path of the file that contains the credential. */
   path?: string;
-  /** First and last characters of the credential; for a stored value, only an ellipsis. */
+  /** First and last characters of the credential. Only an ellipsis if the credential is a stored secret value. */
   redacted?: string;
-  /** ID of the rule that matched. */
+  /** ID of the detection rule that matched. */
   rule_id: string;
   /** Scan ID. */
   scan_id: string;
-  /** Severity. */
+  /** Severity of the finding. */
   severity: Severity;
-  /** Status. */
+  /** Status that a user gave to the finding. */
   status: FindingStatus;
-  /** Time of the last status change. */
+  /** Time of the last change of the finding's status. */
   updated_at: string;
-  /** User who made the last status change. */
+  /** ID of the user who made the last status change. */
   updated_by?: string;
 }
 
-/** Triage status of a finding. */
+/** Status that a user gives to a scan finding after reviewing it. */
 export type FindingStatus = "unresolved" | "resolved" | "false_positive" | "ignored";
 
 /** Effect of an import on one secret. */
 export type ImportEffect = "created" | "updated" | "same" | "skipped";
 
-/** Kind of database. */
+/** Kind of target database. */
 export type Integration = "postgresql" | "mysql";
 
 /** An invitation, as returned to the invited person. */
 export interface InvitationPublicInfo {
   /** Creation time. */
   created_at: string;
-  /** Invited e-mail address. */
+  /** E-mail address of the invited person. */
   email: string;
   /** Expiry time. */
   expires_at: string;
@@ -511,36 +511,36 @@ export interface InvitationPublicInfo {
   invited_by_email?: string;
   /** Name of the inviter. */
   invited_by_name: string;
-  /** Role of the invited person after joining. */
+  /** Role that the invited person gets in the team. */
   role: Role;
-  /** Status: always `pending`. */
+  /** Status of the invitation: always `pending`. */
   status: string;
   /** Team ID. */
   team_id: string;
   /** Name of the team. */
   team_name: string;
-  /** Token to accept the invitation; only in the list of the caller's own invitations. */
+  /** Token with which the invitation is accepted. Present only in the list of the caller's own invitations. */
   token?: string;
 }
 
 /** A role that can be given by invitation. To make a person an owner, change their role after they have joined. */
 export type InvitedRole = "member" | "admin";
 
-/** Result of a change to one secret key. */
+/** Result of one change of a change set. */
 export interface KeyChangeResult {
-  /** Environment name. */
+  /** Name of the environment in which the secret was changed. */
   environment: string;
-  /** Secret key. */
+  /** Secret key of the changed secret. */
   key: string;
-  /** Version of the environment's own secret before the change; 0 if there was none. */
+  /** Version that the environment's own secret had before the change; 0 if there was no secret. */
   previous_version: number;
-  /** Effect of the change. */
+  /** Effect of the change on the secret. */
   result: ChangeEffect;
-  /** Version after the change. Absent for a deleted secret. */
+  /** Version of the secret after the change; absent if the secret was deleted. */
   version?: number;
 }
 
-/** Stored secret whose value was found. */
+/** Stored secret whose value was found in scanned content. */
 export interface MatchedSecret {
   /** Environment ID. */
   environment_id: string;
@@ -553,11 +553,11 @@ export interface MatchedSecret {
 /** Access level of a team member in an environment. Team owners and admins always have full access. */
 export type MemberAccess = "none" | "read" | "write" | "admin";
 
-/** The caller's access to each environment of a project. */
+/** Caller's access to each environment of a project. */
 export interface MyPermissions {
   /** True if the caller is an owner or admin of the team, and so has full access. Always false for service tokens. */
   is_team_admin: boolean;
-  /** Permission for each environment, in display order. */
+  /** Caller's access to each environment, in display order. */
   permissions: EnvironmentPermission[];
 }
 
@@ -567,16 +567,16 @@ export type Outcome = "success" | "failed" | "rolled_back";
 /** Payment status of a team. */
 export type PaymentStatus = "active" | "trialing" | "past_due" | "canceled" | "none";
 
-/** Privileges of the rotated user in the database. */
+/** Privileges of the rotated database users. */
 export type PermissionLevel = "read" | "read_write" | "admin";
 
 /** Effect that an import would have on one secret. */
 export interface PlannedImport {
   /** Secret key. */
   key: string;
-  /** Version of the environment's own secret before the import; 0 if there is none. */
+  /** Version that the environment's own secret has before the import; 0 if there is no secret. */
   previous_version: number;
-  /** Effect of the import. */
+  /** Effect that the import would have. */
   result: ImportEffect;
 }
 
@@ -586,13 +586,13 @@ export interface Project {
   created_at: string;
   /** ID of the user who created the project. */
   created_by?: string;
-  /** Description of the project. */
+  /** Description of the project; absent if none is set. */
   description?: string;
   /** Project ID. */
   id: string;
   /** Display name. */
   name: string;
-  /** Short name used in URLs. Does not change when the project is renamed. */
+  /** Short name of the project in URLs. Does not change when the project is renamed. */
   slug: string;
   /** ID of the team that owns the project. */
   team_id: string;
@@ -606,54 +606,54 @@ export interface ProjectWithEnvironments {
   created_at: string;
   /** ID of the user who created the project. */
   created_by?: string;
-  /** Description of the project. */
+  /** Description of the project; absent if none is set. */
   description?: string;
   /** Project ID. */
   id: string;
   /** Display name. */
   name: string;
-  /** Short name used in URLs. Does not change when the project is renamed. */
+  /** Short name of the project in URLs. Does not change when the project is renamed. */
   slug: string;
   /** ID of the team that owns the project. */
   team_id: string;
   /** Time of the last change. */
   updated_at: string;
-  /** Environments of the project, in display order. For a service token, only those in its scope. */
+  /** Environments of the project, in display order. For a service token, only those in the token's scope. */
   environments: Environment[];
 }
 
 /** An AWS Lambda function that connects to the database on behalf of the service. */
 export interface ProxyConnection {
-  /** ARN of the function. */
+  /** ARN of the AWS Lambda function. */
   lambda_arn: string;
-  /** Region of the function; must be the region in `lambda_arn`. */
+  /** AWS region of the function; must be the same as in `lambda_arn`. */
   region: string;
   /** Secret used to sign and encrypt messages to and from the function: 32 to 512 visible ASCII characters. */
   shared_secret: string;
 }
 
-/** Number of revoked sessions. */
+/** Result of revoking several sessions. */
 export interface RevokedSessions {
-  /** Number of revoked sessions. */
+  /** Number of sessions that were revoked. */
   revoked: number;
 }
 
-/** Role of a user in a team. */
+/** Role of a user in a team. A higher role includes the rights of the lower ones. */
 export type Role = "member" | "admin" | "owner";
 
-/** A rotation. The connection to its database is never returned. */
+/** A rotation. The connection settings of its database are never returned. */
 export interface RotationConfigResponse {
-  /** Connection method: direct, or through a function. */
+  /** Connection method: direct, or through a proxy function. */
   connection_method: ConnectionMethod;
   /** Creation time. */
   created_at: string;
-  /** Environment whose secrets the rotation writes. */
+  /** ID of the environment whose secrets the rotation writes. */
   environment_id: string;
-  /** Current error or warning. */
+  /** Current error or warning; absent if there is none. */
   error_message?: string;
   /** Rotation ID. */
   id: string;
-  /** Secret keys the rotation has written; empty before the first success. */
+  /** Secret keys that the rotation has written; empty before the first successful rotation. */
   injected_secrets: string[];
   /** Kind of database. */
   integration_type: Integration;
@@ -663,33 +663,33 @@ export interface RotationConfigResponse {
   name: string;
   /** Time of the next rotation; absent while the rotation is paused or disabled. */
   next_rotation_at?: string;
-  /** Days between rotations. */
+  /** Number of days between rotations. */
   rotation_interval_days: number;
-  /** Status. */
+  /** Status of the rotation. */
   status: RotationStatus;
   /** Time of the last change. */
   updated_at: string;
 }
 
-/** A finished attempt to rotate. */
+/** An attempt to rotate a credential that has ended. */
 export interface RotationHistory {
-  /** End time. */
+  /** Time when the attempt ended. */
   completed_at: string;
-  /** Error or warning. */
+  /** Error or warning of the attempt; absent if there is none. */
   error_message?: string;
   /** Attempt ID. */
   id: string;
   /** Rotation ID. */
   rotation_config_id: string;
-  /** Start time. */
+  /** Time when the attempt started. */
   started_at: string;
   /** Result of the attempt. */
   status: Outcome;
-  /** Reason for the attempt. */
+  /** Reason why the attempt was started: scheduled or manual. */
   trigger_type: TriggerType;
-  /** ID of the user who started the attempt; absent if it was scheduled. */
+  /** ID of the user who requested the attempt; absent for a scheduled attempt. */
   triggered_by?: string;
-  /** Number of the attempt within the rotation, starting at 1. */
+  /** Number of the attempt among all attempts of the rotation, starting at 1. */
   version: number;
 }
 
@@ -700,15 +700,15 @@ export type RotationStatus = "active" | "paused" | "disabled" | "error";
 export interface RotationWebhook {
   /** Creation time. */
   created_at: string;
-  /** True if events are sent; false after the receiver failed repeatedly or responded with 410. */
+  /** True if events are sent to the webhook. Set to false after the receiver failed for a long time or responded with HTTP status 410. */
   enabled: boolean;
-  /** Events to send. */
+  /** Types of the events that are sent to the webhook. */
   events: WebhookEvent[];
   /** Webhook ID. */
   id: string;
-  /** Rotation whose events are sent. */
+  /** ID of the rotation whose events are sent. */
   rotation_config_id: string;
-  /** URL of the receiver. */
+  /** URL of the webhook's receiver. */
   url: string;
 }
 
@@ -716,17 +716,17 @@ export interface RotationWebhook {
 export interface RotationWebhookWithSecret {
   /** Creation time. */
   created_at: string;
-  /** True if events are sent; false after the receiver failed repeatedly or responded with 410. */
+  /** True if events are sent to the webhook. Set to false after the receiver failed for a long time or responded with HTTP status 410. */
   enabled: boolean;
-  /** Events to send. */
+  /** Types of the events that are sent to the webhook. */
   events: WebhookEvent[];
   /** Webhook ID. */
   id: string;
-  /** Rotation whose events are sent. */
+  /** ID of the rotation whose events are sent. */
   rotation_config_id: string;
-  /** Secret that signs deliveries: `whsec_` and 32 bytes in base64. */
+  /** Secret that signs deliveries: `whsec_` and 32 bytes in base64. Present only when the webhook is created. */
   secret: string;
-  /** URL of the receiver. */
+  /** URL of the webhook's receiver. */
   url: string;
 }
 
@@ -734,25 +734,25 @@ export interface RotationWebhookWithSecret {
 export interface Scan {
   /** Number of findings of each severity. */
   by_severity: BySeverity;
-  /** Completion time. */
+  /** Time when the scan ended. */
   completed_at: string;
   /** Creation time. */
   created_at: string;
-  /** User who created the scan. */
+  /** ID of the user who created the scan. */
   created_by: string;
-  /** Number of findings. */
+  /** Number of findings that are stored. */
   findings_count: number;
   /** Scan ID. */
   id: string;
-  /** Project ID, if the scan belongs to a project. */
+  /** Project that the scan belongs to; absent for a scan of the team as a whole. */
   project_id?: string;
-  /** Number of stored secret values the content was compared with. */
+  /** Number of stored secret values that the content was compared with. */
   secrets_compared: number;
   /** Source of the scanned content. */
   source: ScanSource;
-  /** Start time. */
+  /** Time when the scan started. */
   started_at: string;
-  /** Status. */
+  /** Status of the scan. */
   status: ScanStatus;
   /** Team ID. */
   team_id: string;
@@ -760,42 +760,42 @@ export interface Scan {
   truncated: boolean;
 }
 
-/** Source of the scanned content. */
+/** Source of the content to scan. */
 export interface ScanSource {
-  /** Commit ID: at most 100 visible characters. */
+  /** ID of the commit that contains the content: at most 100 visible characters. */
   commit?: string | null;
-  /** Display name: at most 200 visible characters. */
+  /** Display name of the source: at most 200 visible characters. */
   name?: string | null;
-  /** Source type. */
+  /** Type of the source: text, files or findings. */
   type: SourceKind;
 }
 
-/** Status of a scan. A scan runs within its request, so a scan in a response is always completed. */
+/** Status of a scan. A scan runs to its end within the request that creates it, so a scan in a response is always completed. */
 export type ScanStatus = "completed";
 
-/** Scan with its findings. */
+/** A scan with its findings. */
 export interface ScanWithFindings {
   /** Number of findings of each severity. */
   by_severity: BySeverity;
-  /** Completion time. */
+  /** Time when the scan ended. */
   completed_at: string;
   /** Creation time. */
   created_at: string;
-  /** User who created the scan. */
+  /** ID of the user who created the scan. */
   created_by: string;
-  /** Number of findings. */
+  /** Number of findings that are stored. */
   findings_count: number;
   /** Scan ID. */
   id: string;
-  /** Project ID, if the scan belongs to a project. */
+  /** Project that the scan belongs to; absent for a scan of the team as a whole. */
   project_id?: string;
-  /** Number of stored secret values the content was compared with. */
+  /** Number of stored secret values that the content was compared with. */
   secrets_compared: number;
   /** Source of the scanned content. */
   source: ScanSource;
-  /** Start time. */
+  /** Time when the scan started. */
   started_at: string;
-  /** Status. */
+  /** Status of the scan. */
   status: ScanStatus;
   /** Team ID. */
   team_id: string;
@@ -805,11 +805,11 @@ export interface ScanWithFindings {
   findings: Finding[];
 }
 
-/** File to scan. */
+/** A file to scan. */
 export interface ScannedFile {
-  /** File content. */
+  /** Content of the file. */
   content: string;
-  /** File path: 1 to 1,024 characters, without control characters. */
+  /** Path of the file: 1 to 1,024 characters, without control characters. */
   path: string;
 }
 
@@ -817,17 +817,17 @@ export interface ScannedFile {
 export interface SealedBundle {
   /** Bundle file, encoded in base64. */
   bundle: string;
-  /** Creation time. */
+  /** Creation time of the bundle. */
   created_at: string;
-  /** Expiry time. The bundle cannot be opened at or after this time. */
+  /** Expiry time; absent if the bundle never expires. The bundle cannot be opened at or after this time. */
   expires_at?: string;
-  /** Raw encryption key that opens the bundle, if one was requested. Returned only once. */
+  /** Raw encryption key that opens the bundle; absent if none was requested. Returned only once. */
   key?: string;
   /** Number of secrets in the bundle. */
   secrets: number;
-  /** Sequence number: the creation time as Unix time in microseconds. */
+  /** Sequence number of the bundle: its creation time as Unix time in microseconds. */
   seq: number;
-  /** Signer of the bundle: always this instance. Anyone who opens bundles should verify the signer. */
+  /** Public key of the bundle's signer, which is always this instance. Everyone who opens bundles should verify the signer. */
   signer: string;
 }
 
@@ -839,9 +839,9 @@ export interface Secret {
   created_by?: string;
   /** Description of the secret. */
   description?: string;
-  /** ID of the environment that holds the secret. */
+  /** ID of the environment that defines the secret. */
   environment_id: string;
-  /** True if the secret hides its secret key: reads of this environment return no value for it, not even an inherited value. */
+  /** True if the secret is hidden: reads of this environment return no value for the key, not even an inherited one. */
   hidden?: boolean;
   /** Secret ID. */
   id: string;
@@ -853,27 +853,27 @@ export interface Secret {
   updated_at: string;
   /** ID of the user or service token that last changed the secret. */
   updated_by?: string;
-  /** Version number, starting at 1; increases with each new value. */
+  /** Version number of the secret, starting at 1; each new value increases it by one. */
   version: number;
 }
 
-/** Secret keys for the parts of a credential. `None` uses the default secret key, such as `MAIN_DB_USERNAME` for the rotation `main-db`. */
+/** Secret keys under which the parts of a credential are stored. `None` means the default secret key, such as `MAIN_DB_USERNAME` for the rotation `main-db`. */
 export interface SecretMapping {
-  /** Secret key for the database name. */
+  /** Secret key under which the database name is stored. */
   database?: string | null;
-  /** Secret key for the database host. */
+  /** Secret key under which the host of the database server is stored. */
   host?: string | null;
-  /** Secret key for the password. */
+  /** Secret key under which the password is stored. */
   password?: string | null;
-  /** Secret key for the port. */
+  /** Secret key under which the port of the database server is stored. */
   port?: string | null;
-  /** Secret key for the connection URL. */
+  /** Secret key under which the connection URL is stored. */
   url?: string | null;
-  /** Secret key for the user name. */
+  /** Secret key under which the user name is stored. */
   username?: string | null;
 }
 
-/** Origin of a secret that an environment sees. */
+/** Origin of a secret that an environment has or inherits. */
 export type SecretState = "own" | "override" | "hidden" | "inherited" | "inherited_hidden";
 
 /** A previous version of a secret. */
@@ -884,15 +884,15 @@ export interface SecretVersion {
   changed_at: string;
   /** ID of the user or service token that created the version. */
   changed_by?: string;
-  /** Entry ID; stable across requests. */
+  /** ID of the history entry, stable across requests. */
   id: string;
   /** Secret key. */
   key: string;
   /** Secret ID. */
   secret_id: string;
-  /** Decrypted value, if values are included. Absent for a version in which the secret was hidden. */
+  /** Decrypted value of this version, if values are included. Absent for a version in which the secret was hidden. */
   value?: string;
-  /** Version number. */
+  /** Version number, starting at 1. */
   version: number;
 }
 
@@ -904,17 +904,17 @@ export interface SecretWithInheritance {
   created_by?: string;
   /** Description of the secret. */
   description?: string;
-  /** ID of the environment that holds the secret. */
+  /** ID of the environment that defines the secret. */
   environment_id: string;
-  /** True if the secret hides its secret key: reads of this environment return no value for it, not even an inherited value. */
+  /** True if the secret is hidden: reads of this environment return no value for the key, not even an inherited one. */
   hidden?: boolean;
   /** Secret ID. */
   id: string;
-  /** Name of the ancestor environment that holds the secret, if the secret is inherited. */
+  /** Name of the ancestor environment from which the secret is inherited; absent if the environment itself defines the secret. */
   inherited_from?: string;
   /** Secret key. */
   key: string;
-  /** True if the secret is inherited from an environment that the caller may not read. Its value cannot be read here either. */
+  /** True if the secret is inherited from an environment that the caller may not read. The caller cannot read its value through this environment either. */
   restricted?: boolean;
   /** Type of the secret: always `string`. */
   type: "string";
@@ -922,7 +922,7 @@ export interface SecretWithInheritance {
   updated_at: string;
   /** ID of the user or service token that last changed the secret. */
   updated_by?: string;
-  /** Version number, starting at 1; increases with each new value. */
+  /** Version number of the secret, starting at 1; each new value increases it by one. */
   version: number;
 }
 
@@ -934,11 +934,11 @@ export interface SecretWithValue {
   created_by?: string;
   /** Description of the secret. */
   description?: string;
-  /** ID of the environment that holds the secret. */
+  /** ID of the environment that defines the secret. */
   environment_id: string;
   /** Secret ID. */
   id: string;
-  /** Name of the ancestor environment that holds the secret, if the secret is inherited. */
+  /** Name of the ancestor environment from which the secret is inherited; absent if the environment itself defines the secret. */
   inherited_from?: string;
   /** Secret key. */
   key: string;
@@ -948,9 +948,9 @@ export interface SecretWithValue {
   updated_at: string;
   /** ID of the user or service token that last changed the secret. */
   updated_by?: string;
-  /** Decrypted value. */
+  /** Decrypted value; absent if the operation returns no values. */
   value: string;
-  /** Version number, starting at 1; increases with each new value. */
+  /** Version number of the secret, starting at 1; each new value increases it by one. */
   version: number;
 }
 
@@ -962,11 +962,11 @@ export interface SecretWithValueAndInheritance {
   created_by?: string;
   /** Description of the secret. */
   description?: string;
-  /** ID of the environment that holds the secret. */
+  /** ID of the environment that defines the secret. */
   environment_id: string;
   /** Secret ID. */
   id: string;
-  /** Name of the ancestor environment that holds the secret, if the secret is inherited. */
+  /** Name of the ancestor environment from which the secret is inherited; absent if the environment itself defines the secret. */
   inherited_from?: string;
   /** Secret key. */
   key: string;
@@ -976,47 +976,47 @@ export interface SecretWithValueAndInheritance {
   updated_at: string;
   /** ID of the user or service token that last changed the secret. */
   updated_by?: string;
-  /** Decrypted value. */
+  /** Decrypted value; absent if the operation returns no values. */
   value: string;
-  /** Version number, starting at 1; increases with each new value. */
+  /** Version number of the secret, starting at 1; each new value increases it by one. */
   version: number;
 }
 
 /** A service token without its text. */
 export interface ServiceToken {
-  /** True if the token has access to all environments of its projects. */
+  /** True if the token may access all environments of its projects. */
   all_environments: boolean;
-  /** True if the token has access to all projects of the team. */
+  /** True if the token may access all projects of the team. */
   all_projects: boolean;
   /** Creation time. */
   created_at: string;
-  /** User who created the token. */
+  /** ID of the user who created the token. */
   created_by: string;
-  /** Environments the token has access to; empty if `all_environments` is true. */
+  /** Environments that the token may access; empty if `all_environments` is true. */
   environment_ids: string[];
-  /** Expiry time. */
+  /** Expiry time; absent if the token never expires. */
   expires_at?: string;
   /** Token ID. */
   id: string;
-  /** Networks and addresses the token may be used from; empty if all are allowed. */
+  /** Networks and addresses from which the token may be used; empty if it may be used from anywhere. */
   ip_allowlist: string[];
-  /** Time of the last use. May lag by a little more than a minute. */
+  /** Time of the last use; absent if the token was never used. Updated with a delay of a little more than a minute at most. */
   last_used_at?: string;
-  /** IP address of the last use. */
+  /** IP address of the last use; absent if unknown. */
   last_used_ip?: string;
   /** Display name. */
   name: string;
-  /** True if a command-line session received the text of the token, and the token is valid longer than that session. */
+  /** True if the text of the token was returned to a command-line session that ends before the token expires. */
   outlives_session: boolean;
   /** Permissions of the token: `read`, `write` or both. */
   permissions: string[];
-  /** Projects the token has access to; empty if `all_projects` is true. */
+  /** Projects that the token may access; empty if `all_projects` is true. */
   project_ids: string[];
-  /** Time of the last rotation. */
+  /** Time of the last rotation; absent if the token was never rotated. */
   rotated_at?: string;
-  /** Same permissions under the name `scopes`, for clients that expect it. Not the token's scope (projects and environments). */
+  /** Same as `permissions`, for clients that expect this name. The token's scope (projects and environments) is in other fields. */
   scopes: string[];
-  /** `active` or `expired`; deleted tokens are not returned. */
+  /** Status: `active` or `expired`. Deleted tokens are not returned. */
   status: "active" | "expired";
   /** ID of the team that owns the token. */
   team_id: string;
@@ -1028,43 +1028,43 @@ export interface ServiceToken {
 
 /** A service token with its text. */
 export interface ServiceTokenWithToken {
-  /** True if the token has access to all environments of its projects. */
+  /** True if the token may access all environments of its projects. */
   all_environments: boolean;
-  /** True if the token has access to all projects of the team. */
+  /** True if the token may access all projects of the team. */
   all_projects: boolean;
   /** Creation time. */
   created_at: string;
-  /** User who created the token. */
+  /** ID of the user who created the token. */
   created_by: string;
-  /** Environments the token has access to; empty if `all_environments` is true. */
+  /** Environments that the token may access; empty if `all_environments` is true. */
   environment_ids: string[];
-  /** Expiry time. */
+  /** Expiry time; absent if the token never expires. */
   expires_at?: string;
   /** Token ID. */
   id: string;
-  /** Networks and addresses the token may be used from; empty if all are allowed. */
+  /** Networks and addresses from which the token may be used; empty if it may be used from anywhere. */
   ip_allowlist: string[];
-  /** Time of the last use. May lag by a little more than a minute. */
+  /** Time of the last use; absent if the token was never used. Updated with a delay of a little more than a minute at most. */
   last_used_at?: string;
-  /** IP address of the last use. */
+  /** IP address of the last use; absent if unknown. */
   last_used_ip?: string;
   /** Display name. */
   name: string;
-  /** True if a command-line session received the text of the token, and the token is valid longer than that session. */
+  /** True if the text of the token was returned to a command-line session that ends before the token expires. */
   outlives_session: boolean;
   /** Permissions of the token: `read`, `write` or both. */
   permissions: string[];
-  /** Projects the token has access to; empty if `all_projects` is true. */
+  /** Projects that the token may access; empty if `all_projects` is true. */
   project_ids: string[];
-  /** Time of the last rotation. */
+  /** Time of the last rotation; absent if the token was never rotated. */
   rotated_at?: string;
-  /** Same permissions under the name `scopes`, for clients that expect it. Not the token's scope (projects and environments). */
+  /** Same as `permissions`, for clients that expect this name. The token's scope (projects and environments) is in other fields. */
   scopes: string[];
-  /** `active` or `expired`; deleted tokens are not returned. */
+  /** Status: `active` or `expired`. Deleted tokens are not returned. */
   status: "active" | "expired";
   /** ID of the team that owns the token. */
   team_id: string;
-  /** Token text. */
+  /** Text of the token; present only in the response that creates or rotates the token. */
   token: string;
   /** First characters of the token text. */
   token_prefix: string;
@@ -1075,52 +1075,52 @@ export interface ServiceTokenWithToken {
 /** Kind of client that a session was created for. */
 export type SessionKind = "cli" | "browser";
 
-/** Severity of a leaked credential. */
+/** Severity of a scan finding. */
 export type Severity = "high" | "medium" | "low";
 
-/** Kind of input of a scan. */
+/** Kind of input that is scanned. */
 export type SourceKind = "text" | "files" | "findings";
 
-/** TLS mode of a database connection. Never opportunistic: `allow` and `prefer` are treated as `require`. */
+/** TLS mode of a database connection. No mode falls back to an unencrypted connection: `allow` and `prefer` are treated as `require`. */
 export type SslMode = "disable" | "allow" | "prefer" | "require" | "verify-ca" | "verify-full";
 
-/** Change to one secret key of an environment. */
+/** Change of one secret in one environment. */
 export interface SubmittedChange {
-  /** `set` creates the secret or sets its value, `copy` takes the value from another environment, `hide` hides the secret key, `delete` deletes the environment's own secret, `describe` sets its description. */
+  /** Kind of change: `set` creates the secret or sets its value, `copy` sets it to the value that the key has in another environment, `hide` makes the environment have no value for the key, not even an inherited one, `delete` deletes the environment's own secret, and `describe` sets its description. */
   action: ChangeActionName;
-  /** Description, for `set`, `copy` and `describe`. Without one, an existing secret keeps its description. */
+  /** New description, for `set`, `copy` and `describe`. If absent, an existing secret keeps its description. */
   description?: string | null;
-  /** Name or ID of the environment. */
+  /** Name or ID of the environment in which the secret is changed. */
   environment: string;
-  /** Version that the environment's own secret must have; `0` if the environment must not hold the secret key itself. Any other version is a conflict. */
+  /** Version that the secret in this environment is expected to have; `0` if the environment is expected to have no secret of its own with this key. If the stored version differs, the change set fails with a conflict. */
   expected_version?: number | null;
-  /** Name or ID of the environment to copy from, for `copy`. Inherited values are copied too; all values are those from before the change set. */
+  /** Name or ID of the environment from which the value is copied, for `copy`. Inherited values are copied too. The value is the one before the change set. */
   from?: string | null;
-  /** Secret key. */
+  /** Secret key of the secret. */
   key: string;
-  /** New value, for `set`. */
+  /** New value; required for `set`, otherwise absent. */
   value?: string | null;
 }
 
 /** Finding of another scanner, such as a pre-commit hook. */
 export interface SubmittedFinding {
-  /** Column number, starting at 1. */
+  /** Column number of the credential, starting at 1. */
   column?: number | null;
-  /** Commit ID. */
+  /** ID of the commit that contains the credential. */
   commit?: string | null;
-  /** Description of the rule: at most 500 visible characters. */
+  /** Description of the detection rule: at most 500 visible characters. */
   description?: string | null;
-  /** Fingerprint that identifies the finding if the credential is not given: at most 2,048 bytes. */
+  /** Fingerprint that identifies the finding if the credential itself is not given: at most 2,048 bytes. */
   fingerprint?: string | null;
-  /** Line number, starting at 1. */
+  /** Line number of the credential, starting at 1. */
   line?: number | null;
-  /** Path of the file. */
+  /** Path of the file that contains the credential. */
   path?: string | null;
-  /** ID of the rule that matched: 1 to 100 visible characters. */
+  /** ID of the detection rule that matched: 1 to 100 visible characters. */
   rule_id: string;
-  /** The credential. It is hashed, compared with stored values, and then discarded. */
+  /** Credential that was found. It is hashed, compared with stored secret values, and then discarded. */
   secret?: string | null;
-  /** Severity. Default: the severity of the rule with this ID, or medium if there is no such rule. */
+  /** Severity of the finding. Defaults to the severity of the rule with this ID, or to medium if there is no such rule. */
   severity?: Severity | null;
 }
 
@@ -1138,7 +1138,7 @@ export interface Team {
   name: string;
   /** Name of the team's plan. */
   plan: string;
-  /** Short name used in URLs. */
+  /** Short name of the team in URLs. */
   slug: string;
   /** Time of the last change. */
   updated_at: string;
@@ -1146,11 +1146,11 @@ export interface Team {
 
 /** An invitation, as returned to owners and admins of the team. */
 export interface TeamInvitation {
-  /** URL to accept the invitation. Present only if the service sends no e-mail; the inviter must then send it to the invited person. */
+  /** URL of the page to accept the invitation. Present only if the service sends no e-mail; the inviter must then send the URL to the invited person. */
   accept_url?: string;
   /** Creation time. */
   created_at: string;
-  /** Invited e-mail address. */
+  /** E-mail address of the invited person. */
   email: string;
   /** Expiry time. */
   expires_at: string;
@@ -1160,11 +1160,11 @@ export interface TeamInvitation {
   invited_by: string;
   /** E-mail address of the inviter. */
   invited_by_email?: string;
-  /** Time the invitation was last sent. */
+  /** Time at which the invitation was last sent. */
   last_sent_at: string;
-  /** Role of the invited person after joining. */
+  /** Role that the invited person gets in the team. */
   role: Role;
-  /** Status: always `pending`. */
+  /** Status of the invitation: always `pending`. */
   status: string;
   /** Team ID. */
   team_id: string;
@@ -1172,29 +1172,29 @@ export interface TeamInvitation {
 
 /** A member of a team, or a person with a pending invitation to it. */
 export interface TeamMember {
-  /** URL to accept the invitation. Present only if the service sends no e-mail; the inviter must then send it to the invited person. */
+  /** URL of the page to accept the invitation. Present only if the service sends no e-mail; the inviter must then send the URL to the invited person. */
   accept_url?: string;
-  /** URL of a profile image. */
+  /** URL of an image of the person; absent if there is none. */
   avatar_url?: string;
-  /** Time the person joined or was invited. */
+  /** Time at which the person joined the team or was invited. */
   created_at: string;
-  /** E-mail address. */
+  /** E-mail address of the person. */
   email: string;
   /** User ID of a member, or ID of a pending invitation. */
   id: string;
-  /** ID of the pending invitation. */
+  /** ID of the pending invitation; absent for a member. */
   invitation_id?: string;
-  /** Time the person joined. */
+  /** Time at which the person joined the team; absent until then. */
   joined_at?: string;
-  /** Name of the person. */
+  /** Name of the person; absent if unknown. */
   name?: string;
   /** Role in the team. */
   role: Role;
-  /** `active` for a member, `pending` for an invitation that is not accepted yet. */
+  /** Status: `active` for a member, or `pending` for a person whose invitation is not accepted yet. */
   status: "active" | "pending";
   /** Team ID. */
   team_id: string;
-  /** Time of the last role change; for a pending invitation, the time it was last sent. */
+  /** Time of the last change of the role; for a pending invitation, the time at which it was last sent. */
   updated_at: string;
   /** User ID; absent until the invitation is accepted. */
   user_id?: string;
@@ -1208,7 +1208,7 @@ export interface TeamName {
   id: string;
   /** Display name. */
   name: string;
-  /** Short name used in URLs. */
+  /** Short name of the team in URLs. */
   slug: string;
 }
 
@@ -1222,7 +1222,7 @@ export interface TeamUse {
   plan: string;
   /** Team ID. */
   team_id: string;
-  /** Usage by resource. */
+  /** Usage of each limited resource. */
   usage: Uses;
 }
 
@@ -1240,35 +1240,35 @@ export interface TeamWithMembers {
   name: string;
   /** Name of the team's plan. */
   plan: string;
-  /** Short name used in URLs. */
+  /** Short name of the team in URLs. */
   slug: string;
   /** Time of the last change. */
   updated_at: string;
-  /** Number of members. */
+  /** Number of members of the team. */
   member_count: number;
-  /** Members, in the order they joined. */
+  /** Members of the team, in the order in which they joined. */
   members: TeamMember[];
-  /** The caller's role in the team. */
+  /** Role of the caller in the team. */
   role: Role;
 }
 
 /** Result of a connection test. */
 export interface TestResult {
-  /** Reason for a failure, or a warning. Never contains text from the server. */
+  /** Reason for the failure, or a success message with a warning if the TLS mode is weak. Never contains text from the server. */
   message: string;
-  /** True if a rotation can use the connection. */
+  /** True if a rotation could use these connection settings. */
   success: boolean;
 }
 
-/** The service token that made the request. */
+/** Service token that made the request. */
 export interface TokenSelf {
   /** Type of credential: always `service_token`. */
   auth_type: "service_token";
   /** Creation time. */
   created_at: string;
-  /** Environments the token has access to; empty if it has access to all environments of its projects. */
+  /** Environments that the token may access; empty if it may access all environments of its projects. */
   environment_ids?: string[];
-  /** Expiry time. */
+  /** Expiry time; absent if the token never expires. */
   expires_at?: string;
   /** Token ID. */
   id: string;
@@ -1276,9 +1276,9 @@ export interface TokenSelf {
   name: string;
   /** Permissions of the token: `read`, `write` or both. */
   permissions: string[];
-  /** Projects the token has access to; empty if it has access to all projects. */
+  /** Projects that the token may access; empty if it may access all projects. */
   project_ids: string[];
-  /** Permissions of the token: `read`, `write` or both. */
+  /** Same as `permissions`, for clients that expect this name. */
   scopes: string[];
   /** ID of the team that owns the token. */
   team_id: string;
@@ -1291,43 +1291,43 @@ export type TriggerType = "scheduled" | "manual";
 export interface Use {
   /** Limit of the plan; `null` means unlimited. */
   limit: number | null;
-  /** Total amount in the team, if the limit applies to each project or environment. */
+  /** Total amount in the whole team; absent if the limit already applies to the whole team. */
   total?: number;
-  /** Amount that counts against the limit; absent if the resource is not counted. */
+  /** Amount that is compared with the limit; absent if the usage of the resource is not counted. */
   used?: number;
 }
 
-/** A user and their team memberships. */
+/** A user with the user's team memberships. */
 export interface User {
   /** Type of credential: always `user`. */
   auth_type: "user";
-  /** URL of a profile image. */
+  /** URL of an image of the user; absent if there is none. */
   avatar_url?: string;
   /** Time of the first sign-in. */
   created_at: string;
-  /** E-mail address. */
+  /** E-mail address of the user. */
   email: string;
   /** User's ID at the identity provider (`sub` claim). */
   external_id: string;
-  /** Given name. */
+  /** Given name of the user; absent if unknown. */
   first_name?: string;
   /** User ID. */
   id: string;
   /** Time of the last sign-in. */
   last_login_at?: string;
-  /** Family name. */
+  /** Family name of the user; absent if unknown. */
   last_name?: string;
-  /** Name. */
+  /** Name of the user. */
   name: string;
   /** Team memberships of the user. */
   teams: UserTeam[];
-  /** Time of the last change. */
+  /** Time of the last change of the profile. */
   updated_at: string;
 }
 
-/** A user and the access level to set for them. */
+/** A user, and the access level to set for this user. */
 export interface UserPermission {
-  /** Access level. */
+  /** Access level to set: `none`, `read`, `write` or `admin`. */
   role: MemberAccess;
   /** User ID of a member of the team. */
   user_id: string;
@@ -1335,15 +1335,15 @@ export interface UserPermission {
 
 /** A session, without its credential. */
 export interface UserSession {
-  /** Name that the client gave; for a browser, its product name. */
+  /** Name that the client reported; for a browser, its product name. */
   client_name?: string;
   /** Creation time. */
   created_at: string;
-  /** True if the request was made with this session. */
+  /** True for the session that made this request. */
   current: boolean;
-  /** Expiry time. A browser session ends earlier if it is not used. */
+  /** Expiry time. A browser session ends earlier if no requests are made with it. */
   expires_at: string;
-  /** Name of the client's machine, given by the client. */
+  /** Name of the client's machine, as reported by the client. */
   hostname?: string;
   /** Session ID. */
   id: string;
@@ -1351,9 +1351,9 @@ export interface UserSession {
   ip_address?: string;
   /** Kind of client: `cli` or `browser`. */
   kind: SessionKind;
-  /** Time of the last use, with an accuracy of a minute. */
+  /** Time of the last use, with an accuracy of one minute; absent if the session was never used. */
   last_used_at?: string;
-  /** Operating system, given by the client. */
+  /** Operating system, as reported by the client. */
   os?: string;
   /** First characters of the session's credential. */
   token_prefix: string;
@@ -1361,11 +1361,11 @@ export interface UserSession {
 
 /** A user's membership in a team. */
 export interface UserTeam {
-  /** Time the user joined the team. */
+  /** Time at which the user joined the team. */
   created_at: string;
   /** Role in the team. */
   role: Role;
-  /** ID and names of the team. */
+  /** ID and names of the team that the user is a member of. */
   team: TeamName;
   /** Team ID. */
   team_id: string;
@@ -1375,48 +1375,48 @@ export interface UserTeam {
 
 /** Usage of each limited resource. */
 export interface Uses {
-  /** API requests. Never counted, so `used` is absent: a count would need a database write for each request. */
+  /** Number of API requests. They are not counted, so `used` is absent: counting would need a database write for each request. */
   api_requests: Use;
   /** Size of secrets, in bytes. The limit applies to the encrypted secrets of each environment, so `used` is the size of the largest environment. `total` includes previous versions. */
   bytes: Use;
-  /** Environments. The limit applies to each project, so `used` is the number in the project that has the most. */
+  /** Number of environments. The limit applies to each project, so `used` is the number in the project that has the most. */
   environments: Use;
-  /** Members. */
+  /** Number of members. */
   members: Use;
-  /** Projects. */
+  /** Number of projects. */
   projects: Use;
-  /** Credential rotations. */
+  /** Number of credential rotations. */
   rotations: Use;
-  /** Secrets. The limit applies to each environment, so `used` is the number in the environment that has the most. */
+  /** Number of secrets. The limit applies to each environment, so `used` is the number in the environment that has the most. */
   secrets: Use;
-  /** Service tokens. */
+  /** Number of service tokens. */
   service_tokens: Use;
   /** Size of all secrets of the team and of their previous versions, in bytes, including those of deleted projects until they can no longer be restored. */
   stored_bytes: Use;
 }
 
-/** Statuses that a user can set. */
+/** Statuses that a user can set for a rotation. */
 export type WantedStatus = "active" | "paused";
 
-/** An event to be delivered to a webhook, or already delivered. Its message ID is `msg_` and the delivery ID. */
+/** An event that was delivered to a webhook or is still to be delivered. The message ID that the receiver gets is `msg_` and the delivery ID. */
 export interface WebhookDelivery {
   /** Number of attempts to send the event. */
   attempts: number;
   /** Time of the event. */
   created_at: string;
-  /** Event of the rotation, or `webhook.test`. */
+  /** Name of the rotation's event, or `webhook.test` for a test event. */
   event: string;
   /** Delivery ID. */
   id: string;
   /** Time of the next attempt while the delivery is pending; `null` otherwise. */
   next_attempt_at: string | null;
-  /** HTTP status of the receiver's last response; `null` before it. */
+  /** HTTP status of the receiver's last response; `null` if the receiver has not responded yet. */
   response_status: number | null;
-  /** Status. */
+  /** Status of the delivery. */
   status: DeliveryStatus;
 }
 
-/** Event that a webhook can subscribe to. */
+/** Event of a rotation that a webhook can subscribe to. */
 export type WebhookEvent = "rotation.started" | "rotation.completed" | "rotation.failed";
 
 /** Operations on the caller's account. */
@@ -1447,7 +1447,7 @@ export interface BillingOperations {
   setPlan(input: { team: string; plan: string; }, options?: CallOptions): Promise<Billing>;
 }
 
-/** Operations on cli sessions. */
+/** Operations on command-line sessions. */
 export interface CliSessionOperations {
   /** List the caller's command-line sessions. `cli_session.list` */
   list(input?: Record<string, never>, options?: CallOptions): Promise<UserSession[]>;
@@ -1483,7 +1483,7 @@ export interface EnvironmentOperations {
   update(input: { project: string; environment: string; description?: string | null; inherits_from?: string | null; name?: string | null; }, options?: CallOptions): Promise<Environment>;
 }
 
-/** Reads for the External Secrets Operator. */
+/** Operations with which the External Secrets Operator for Kubernetes reads secrets. */
 export interface EsoOperations {
   /** Get one secret value for External Secrets Operator. `eso.secret` */
   secret(input: { project: string; env: string; key: string; }, options?: CallOptions): Promise<ESOSecretResponse>;
@@ -1693,7 +1693,7 @@ export interface WebhookOperations {
   test(input: { project: string; environment: string; rotation: string; webhook: string; }, options?: CallOptions): Promise<WebhookDelivery>;
 }
 
-/** All operations. */
+/** All operations, in namespaces such as `secret`. */
 export interface Operations {
   account: AccountOperations;
   audit: AuditOperations;

@@ -122,8 +122,8 @@ async fn seal_batches(engine: &Engine) -> StoreResult<u64> {
     audit_chain::seal_batches(engine, &mut *reads).await
 }
 
-/// Appends the oldest audit entries of a team that are not in the audit chain yet, at most one
-/// batch. Returns the number of entries.
+/// Appends the oldest audit entries of a team that are not in its audit chain yet to the chain, at
+/// most [`MAX_SEALED`] entries. Returns the number of entries.
 async fn seal_batch(engine: &Engine, team: Option<TeamId>) -> StoreResult<usize> {
     let entries = engine.store().read().await?.unsealed_audit(team, MAX_SEALED).await?;
     if entries.is_empty() {

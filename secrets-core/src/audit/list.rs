@@ -83,8 +83,8 @@ impl Operation for ListAudit {
 }
 
 /// Reads the next page of audit entries of several teams; each team has its own filter. Also
-/// returns the time and ID of the entry at which reading stopped in the logs; `None` if all logs
-/// were read to the end.
+/// returns the time and ID of the last entry that was examined in all logs; `None` if only the
+/// limits of the filters end the page.
 async fn read(
     cx: &mut Context<'_, Read>,
     filters: Vec<AuditFilter>,

@@ -10,7 +10,7 @@ const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 const BODY: usize = 43;
 const CHECKSUM: usize = 6;
 
-/// Encodes a key of 256 bits as text with this prefix.
+/// Encodes 256 bits (a key or a token) as text with this prefix.
 pub(crate) fn write(prefix: &str, bits: &[u8; 32]) -> Zeroizing<String> {
     let mut text = Zeroizing::new(String::with_capacity(prefix.len() + BODY + CHECKSUM));
     text.push_str(prefix);

@@ -50,7 +50,8 @@ impl Cipher {
         out.extend_from_slice(&tag);
     }
 
-    /// Decrypts data that [`seal_into`](Self::seal_into) returned. Fails if the data was changed.
+    /// Decrypts the nonce, ciphertext and tag that [`seal_into`](Self::seal_into) appended. Fails
+    /// if they or the associated data were changed.
     pub(super) fn open(
         &self,
         sealed: &[u8],

@@ -24,7 +24,7 @@ pub struct InstanceRecord {
     pub wrapped_kek: Vec<u8>,
     /// Ciphertext that only the right instance key decrypts. Checked at startup.
     pub canary: Vec<u8>,
-    /// Number of times that the database was restored from a backup. The canary contains this
+    /// Number reserved for counting restores from a backup; always 1 now. The canary contains this
     /// number, so that a changed number is detected at startup.
     pub epoch: u64,
     /// Creation time of the instance.

@@ -44,9 +44,9 @@ pub enum Purpose {
     WebhookSecret = 5,
     /// New credential of a rotation attempt that has not ended.
     PendingCredential = 6,
-    /// Personal data of a user, such as name and e-mail address.
+    /// Personal data of a user. Reserved: not used yet.
     PersonalData = 7,
-    /// Text that a secret scan found.
+    /// Scan finding. Reserved: not used yet.
     ScanFinding = 8,
 }
 
@@ -204,7 +204,7 @@ fn pad(value: &[u8]) -> Zeroizing<Vec<u8>> {
     inner
 }
 
-/// Removes the length prefix and the padding from a decrypted value, without copying it.
+/// Removes the length prefix and the padding from a decrypted value, in place.
 fn unpad(mut inner: Zeroizing<Vec<u8>>) -> Result<Zeroizing<Vec<u8>>, Undecryptable> {
     let (length, rest) = inner.split_first_chunk::<4>().ok_or(Undecryptable)?;
     let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| Undecryptable)?;

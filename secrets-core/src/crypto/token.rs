@@ -24,7 +24,7 @@ const CLI_PREFIX: &str = "cli_";
 const BROWSER_PREFIX: &str = "web_";
 const LENGTH: usize = 53;
 
-/// Text of a service token. Shown only once, when the token is created.
+/// Text of a service token, or of the credential of a session. Shown only once, when it is created.
 pub struct TokenText(Zeroizing<String>);
 
 /// Text of an invitation token. Derived from the instance's token pepper (a MAC key), so that the
@@ -66,9 +66,9 @@ impl TokenText {
         Self(checked::write(prefix, entropy))
     }
 
-    /// True if `text` may be a service token. The prefix must be right; if the text has the length
-    /// of a token, the digits and the checksum must be right too. A text of another length is not
-    /// checked further.
+    /// True if `text` may be a service token or the credential of a session. The prefix must be
+    /// right; if the text has the length of a token, the digits and the checksum must be right too.
+    /// A text of another length is not checked further.
     #[must_use]
     pub fn is_plausible(text: &str) -> bool {
         let prefixes = [SERVICE_PREFIX, CLI_PREFIX, BROWSER_PREFIX];

@@ -172,8 +172,9 @@ pub(crate) async fn head(
 }
 
 /// Appends audit entries of a team to the audit chain with this head: `stored` entries, which are
-/// already in the audit log, and `new` entries, which are not. Returns the new entries with their
-/// positions and hashes; the caller inserts them.
+/// already in the audit log, and `new` entries, which are not. A `new` entry with the ID of a
+/// `stored` one is ignored. Returns the other new entries with their positions and hashes; the
+/// caller inserts them.
 pub(crate) async fn append(
     tx: &mut dyn Tx,
     keyring: &Keyring,

@@ -17,8 +17,8 @@ pub(crate) struct AuditContext {
     pub(crate) environment: Option<(EnvironmentId, String)>,
     pub(crate) resource: Option<(&'static str, Option<Uuid>, Option<String>)>,
     pub(crate) details: Map<String, Value>,
-    /// True if the operation gets no audit entry of its own: a read that returned no values, or a
-    /// batch of changes that each have an entry.
+    /// True if the operation gets no audit entry of its own: a read that returned no values, a
+    /// batch of changes that each have an entry, or a change that changed nothing.
     pub(crate) skips_audit: bool,
     /// ID of the actor, for a caller that had no ID at the start of the operation.
     pub(crate) actor: Option<Uuid>,

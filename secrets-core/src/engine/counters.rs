@@ -150,8 +150,8 @@ impl Counters {
         lock(&self.waiting_since).insert(worker, due);
     }
 
-    /// Returns, for each worker, the time since which its oldest due item waits; zero if no due
-    /// item waited after the last round of the worker. A worker is missing until its first round.
+    /// Returns, for each worker, how long its oldest due item has been waiting; zero if no due item
+    /// waited after the last round of the worker. A worker is missing until its first round.
     pub(crate) fn lags(&self, now: Time) -> Vec<(&'static str, Duration)> {
         let since = lock(&self.waiting_since);
         let lag = |due: &Option<Time>| due.map_or(Ok(Duration::ZERO), |due| (now - due).to_std());

@@ -15,8 +15,8 @@ use uuid::Uuid;
 use crate::model::lock::lock;
 use crate::model::{AuditBatchId, ProjectId, RotationId, TeamId, Time, WebhookId};
 
-/// Maximum number of failing work items in the list. If the list is full, the failure of another
-/// item is logged, and the item is tried again without a delay.
+/// Maximum number of failing work items in each list. If the list is full, the failure of another
+/// item is not listed, and the item is tried again without a delay.
 const MAX_ITEMS: usize = 1_000;
 
 /// Delay before the retry after an item's first failure. The delay doubles with each further

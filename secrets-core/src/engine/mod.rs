@@ -95,8 +95,8 @@ impl Engine {
         self.counters.counts(self.audit.waiting_entries() as u64, self.now())
     }
 
-    /// Returns, for each worker of rotations, deliveries and pruning, the time since which its
-    /// oldest due item waits on this node, without a query.
+    /// Returns, for each worker of rotations, deliveries and audit log pruning, how long its oldest
+    /// due item has been waiting on this node. Needs no database query.
     #[must_use]
     pub fn lags(&self) -> Vec<(&'static str, std::time::Duration)> {
         self.counters.lags(self.now())

@@ -133,8 +133,8 @@ impl Engine {
     /// Runs CPU-bound work through the [`Offload`](crate::ports::offload::Offload) port, once a
     /// permit is free. The permit is held until the work ends, even if the returned future is
     /// dropped earlier. Fails with [`Error::Unavailable`] if too many callers are waiting. If
-    /// another account has more waiting callers than this one, the last caller of that account
-    /// fails instead.
+    /// another account has more waiting callers than this account would have, the last caller of
+    /// that account fails instead.
     pub(crate) async fn offload<T: Send + 'static>(
         &self,
         caller: &Caller,

@@ -91,8 +91,8 @@ pub struct Options {
     pub payments: Arc<dyn PaymentProvider>,
     /// E-mail addresses of the operators, who may change the plan of any team.
     pub operators: Vec<String>,
-    /// Access level of team members in environments for which neither a permission nor a project
-    /// default is set.
+    /// Access level of team members in environments for which neither a permission nor a default of
+    /// the environment or its project is set.
     pub member_access: MemberAccess,
     /// True if reads of values are recorded in the audit log. Exports are always recorded.
     pub audit_reads: bool,

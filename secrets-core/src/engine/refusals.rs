@@ -24,8 +24,8 @@ const MAX_KINDS_PER_ACCOUNT: usize = 64;
 /// counted in the service's own log.
 const MAX_MERGED_KINDS: usize = 128;
 
-/// Maximum number of kinds of refusals that are counted for all accounts together. Refusals of
-/// further kinds are only counted in the service's own log.
+/// Maximum total number of kinds of refusals of all accounts. Refusals of further kinds are only
+/// counted in the service's own log.
 const MAX_KINDS: usize = 8_192;
 
 /// Maximum number of audit entries written in one transaction.
@@ -39,7 +39,7 @@ pub(crate) struct Refusals(Mutex<Kinds>);
 #[derive(Default)]
 struct Kinds {
     by_account: HashMap<UserId, Vec<Kind>>,
-    /// Number of kinds of refusals that are counted for all accounts together.
+    /// Total number of kinds of refusals of all accounts.
     len: usize,
     /// Number of refusals that were not counted by kind, because there were too many kinds.
     dropped: u64,
@@ -95,8 +95,8 @@ impl Kinds {
     }
 
     /// Returns the audit entries to store now: for refusals before the current minute and, if
-    /// `all`, also for refusals in the current minute. Removes kinds that had no refusal since the
-    /// previous minute.
+    /// `all`, also for refusals in the current minute. Removes kinds that have no refusal to store
+    /// and no entry that was stored in the current minute.
     fn take(&mut self, now: Time, all: bool) -> Vec<AuditRecord> {
         let mut due = std::mem::take(&mut self.unwritten);
         self.by_account.retain(|_, kinds| {

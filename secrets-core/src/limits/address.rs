@@ -33,9 +33,9 @@ impl AddressLimiter {
         }
     }
 
-    /// Counts a request from an address. Returns the state of the address's counter or, if the /48
-    /// network of the address is over its limit, the state of the network's counter; `None` if
-    /// unlimited.
+    /// Counts a request from an address. Returns the state of the counter of the IPv4 address or
+    /// IPv6 /64 network or, if the /48 network is over its limit, of that network's counter; `None`
+    /// if unlimited.
     pub fn count(&self, address: IpAddr, now: Time) -> Option<Window> {
         let (network, wide) = match address.to_canonical() {
             IpAddr::V4(address) => return self.v4.count(address, now),

@@ -100,7 +100,7 @@ impl<I, P> Default for QueuePermits<I, P> {
 
 impl<I: Ord, P: Place> QueuePermits<I, P> {
     /// Acquires a permit for the job `work`, which uses these resources. If a limit is reached,
-    /// returns `None` and stores the job as waiting.
+    /// returns `None` and, if there is room, stores the job as waiting.
     pub(crate) fn acquire(&self, work: I, places: Vec<P>) -> Option<Permit<P>> {
         let permit = self.permits.acquire(places.clone()).ok();
         let mut waiting = lock(&self.waiting);

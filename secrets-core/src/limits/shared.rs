@@ -123,9 +123,7 @@ impl SharedWindows {
 }
 
 impl NamedWindows<'_> {
-    /// Returns the counters of one table, such as the table for IPv4 addresses, of the same
-    /// purpose.1413 Re-encrypts all records that a replaced key encrypted. Marks the key as retired
-    /// if no record uses it and no running operation can still use it.
+    /// Returns the counters of one table of the same purpose, such as the table for IPv4 addresses.
     pub(super) fn table(self, table: &'static str) -> Self {
         Self { table, ..self }
     }

@@ -80,9 +80,39 @@ pub async fn claim_due(
     channel: &dyn Channel,
     limit: usize,
 ) -> StoreResult<Vec<Claimed>> {
+    let mut claimed = Vec::new();
     if !channel.is_available(engine) {
-        return Ok(Vec::new());
+        return Ok(claimed);
     }
+    let admitted = admit_due(engine, channel, limit).await?;
+    if admitted.is_empty() {
+        return Ok(claimed);
+    }
+    let mut tx = engine.store().begin().await?;
+    let now = engine.now();
+    for (delivery, permit) in admitted {
+        let delivery = DeliveryRecord {
+            attempts: delivery.attempts.saturating_add(1),
+            next_attempt_at: now + CLAIM_DURATION,
+            ..delivery
+        };
+        match tx.claim_delivery(&delivery).await {
+            Ok(()) => claimed.push(Claimed { delivery, _permit: permit }),
+            // Another node claimed the delivery first.
+            Err(StoreError::Stale(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    tx.commit().await?;
+    Ok(claimed)
+}
+
+/// Reads due deliveries of a channel and returns those that got a permit, at most `limit`.
+async fn admit_due(
+    engine: &Engine,
+    channel: &dyn Channel,
+    limit: usize,
+) -> StoreResult<Vec<(DeliveryRecord, DeliveryPermit)>> {
     let now = engine.now();
     let mut reads = engine.store().read().await?;
     let positions = engine.shared::<Positions>();
@@ -113,27 +143,7 @@ pub async fn claim_due(
     if after.is_none() {
         engine.counters().set_waiting_since(channel.kind(), waiting_since);
     }
-    let mut claimed = Vec::new();
-    if admitted.is_empty() {
-        return Ok(claimed);
-    }
-    let mut tx = engine.store().begin().await?;
-    let now = engine.now();
-    for (delivery, permit) in admitted {
-        let delivery = DeliveryRecord {
-            attempts: delivery.attempts.saturating_add(1),
-            next_attempt_at: now + CLAIM_DURATION,
-            ..delivery
-        };
-        match tx.claim_delivery(&delivery).await {
-            Ok(()) => claimed.push(Claimed { delivery, _permit: permit }),
-            // Another node claimed the delivery first.
-            Err(StoreError::Stale(_)) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    tx.commit().await?;
-    Ok(claimed)
+    Ok(admitted)
 }
 
 /// Sends a claimed delivery and records the result.

@@ -43,7 +43,7 @@ pub enum PaymentStatus {
     PastDue,
     /// The subscription was canceled.
     Canceled,
-    /// The team needs no payments.
+    /// No payments are required.
     None,
 }
 

@@ -111,8 +111,8 @@ pub trait DatabaseRotator: Send + Sync {
     /// a later attempt has already changed the target.
     async fn apply(&self, target: &Target, apply: &Apply) -> Result<Applied, TargetError>;
 
-    /// Logs in once as the rotated user and checks that the user has exactly the privileges of the
-    /// level.
+    /// Logs in once as the rotated user and checks that the user has the privileges of the level
+    /// and, at level `read`, cannot write.
     async fn verify(
         &self,
         target: &Target,

@@ -50,11 +50,11 @@ pub struct Timings {
     pub grace: Option<Duration>,
     /// Interval between attempts to disable the login of the previous credential.
     pub retire: Duration,
-    /// Delays after a rotation before each check that the credential in the secrets can log in. The
-    /// last delay is repeated.
+    /// Delays before the checks that the credential in the secrets can log in, each counted from
+    /// the rotation or the previous check. The last delay is repeated.
     pub checks: [Duration; 4],
-    /// Maximum random delay of the next rotation, so that not all rotations are due at the same
-    /// time. Never more than a tenth of the rotation interval.
+    /// Maximum jitter of the next rotation: the time by which it is moved at random, earlier or
+    /// later, so that not all rotations are due together. Never more than a tenth of the interval.
     pub jitter: Duration,
     /// Duration that counts as one day in `rotation_interval_days`; shorter in tests.
     pub day: Duration,

@@ -34,7 +34,7 @@ pub struct WebhookAnswer {
     pub retry_after: Option<String>,
 }
 
-/// Reason why the receiver's response is missing. Never contains a part of the URL.
+/// Reason why there is no response from the receiver. Never contains a part of the URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendError {
     /// The host name has no address, no address responds, or the response is not valid HTTP.

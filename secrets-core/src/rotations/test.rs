@@ -43,7 +43,8 @@ pub struct Candidate {
 pub struct TestResult {
     /// True if a rotation could use these connection settings.
     pub success: bool,
-    /// Reason for the failure, or a warning. Never contains text from the server.
+    /// Reason for the failure, or a success message with a warning if the TLS mode is weak. Never
+    /// contains text from the server.
     pub message: String,
 }
 
@@ -51,7 +52,7 @@ pub struct TestResult {
 /// without connecting.
 #[derive(Debug)]
 pub struct PlanConnectionTest {
-    /// Environment for which the caller must have permission.
+    /// Environment for which the caller must have write permission.
     pub at: EnvironmentPath,
     /// Connection settings to test.
     pub candidate: Candidate,
@@ -115,7 +116,7 @@ impl Operation for PlanRotationTest {
 /// Task that tests connection settings without storing them.
 #[derive(Debug)]
 pub struct TestConnection {
-    /// Environment for which the caller must have permission.
+    /// Environment for which the caller must have write permission.
     pub at: EnvironmentPath,
     /// Connection settings to test.
     pub candidate: Candidate,

@@ -91,7 +91,7 @@ pub struct ComparedSecret {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SecretState {
-    /// The environment defines the value, and no ancestor has the same key.
+    /// The environment defines the value, and would inherit none.
     Own,
     /// The environment defines the value, which replaces an inherited value.
     Override,

@@ -46,7 +46,7 @@ pub struct HistoryEntry {
     /// Secret key.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub key: SecretKey,
-    /// Decrypted value of this version, if values were requested. Absent for a version in which the
+    /// Decrypted value of this version, if values are included. Absent for a version in which the
     /// secret was hidden.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::crypto::revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]

@@ -51,13 +51,13 @@ pub struct ImportResult {
     pub created: usize,
     /// Number of existing secrets that were updated.
     pub updated: usize,
-    /// Number of existing secrets whose values were replaced.
+    /// Number of existing secrets that were left unchanged.
     pub skipped: usize,
     /// True if nothing was imported, because the request was a dry run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
     /// Number of existing secrets that already have the imported value and description; only in a
-    /// dry run. These secrets are also counted as updated or skipped.
+    /// dry run, which does not count them as updated or skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same: Option<usize>,
     /// Effect on each secret, in the order of the import; only in a dry run.

@@ -69,7 +69,7 @@ pub(super) async fn check_team_size(
     scope.plan.admit(Quota::StoredBytes, size.saturating_sub(more), more)
 }
 
-/// Deletes the oldest previous versions of an environment's secrets until they are as small as the
+/// Deletes the oldest previous versions of an environment's secrets if they are larger than the
 /// plan allows. Returns the environment's counters after the deletion.
 async fn limit_history(
     cx: &mut Context<'_, Write>,
@@ -200,7 +200,7 @@ pub(super) async fn replace(
 }
 
 /// Writes the parts of a rotated credential, such as user name and password: each becomes the next
-/// version of its secret. The environment must be locked.
+/// version of its secret, or a new secret. The environment must be locked.
 pub(crate) async fn write_rotated(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,

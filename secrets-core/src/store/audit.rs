@@ -1,5 +1,6 @@
 //! Audit log: a record of the actions of users, service tokens and the service itself. Entries
-//! never change, except that the name and e-mail address of a deleted user are removed.
+//! never change, except that they are appended to an audit chain, and that the name and e-mail
+//! address of a deleted user are removed.
 
 use std::net::IpAddr;
 

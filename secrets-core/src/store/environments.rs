@@ -81,15 +81,15 @@ pub struct ResolvedEnvironment {
     pub chain: Vec<ChainLink>,
 }
 
-/// An environment in an inheritance chain, with the access and secrets of the request.
+/// An environment in an inheritance chain, with the caller's access and the selected secrets.
 #[derive(Debug, Clone)]
 pub struct ChainLink {
     /// Environment, without its secrets.
     pub environment: EnvironmentRecord,
     /// True if the environment is in the scope of the service token; always true for users.
     pub in_scope: bool,
-    /// Access level that was granted to the user in this environment, or else the project's default
-    /// access level for its members. `None` if neither is set, and for service tokens.
+    /// Access level that was granted to the user in this environment, or else the default access
+    /// level of the environment or of its project. `None` if none is set, and for service tokens.
     pub granted: Option<MemberAccess>,
     /// Secrets that the environment itself defines and that the selection includes, ordered by
     /// secret key.

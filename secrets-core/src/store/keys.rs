@@ -67,15 +67,16 @@ pub struct ProjectKeyCounts {
     pub retired: u64,
 }
 
-/// Read access to the versions of project keys. Includes the keys of deleted projects that can
-/// still be restored.
+/// Read access to the versions of project keys. Includes the keys of deleted projects that are not
+/// purged yet.
 #[async_trait]
 pub trait KeyReads: Send {
     /// Returns the time of the pending request to replace all older project keys; `None` if no
     /// request is pending.
     async fn project_key_request(&mut self) -> StoreResult<Option<Time>>;
 
-    /// Returns the newest keys of projects that were created before a time, at most `limit` keys.
+    /// Returns project keys that are the newest of their projects and were created before the time
+    /// `before`, at most `limit`.
     async fn aged_project_keys(
         &mut self,
         before: Time,

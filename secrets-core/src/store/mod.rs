@@ -131,14 +131,14 @@ pub trait Store: Send + Sync {
         self.begin().await
     }
 
-    /// Closes the store. Must be called after the last use. Afterwards, the main file of an SQLite
-    /// database contains all data, and the `-wal` file next to it is not needed.
+    /// Closes the store, after its last use. Afterwards, the main file of an SQLite database
+    /// contains all data, and the `-wal` file next to it is not needed.
     async fn close(&self) -> StoreResult<()> {
         Ok(())
     }
 
     /// Checks that the store can be read. Returns the current time of the database server; `None`
-    /// if the database has no server.
+    /// if the store has no server.
     async fn ping(&self) -> StoreResult<Option<Time>>;
 
     /// Returns the state of the store's connections and cache, for metrics. Does not access the

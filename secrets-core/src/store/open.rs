@@ -70,7 +70,7 @@ impl Default for Timeouts {
 /// State of the database tables (schema) compared with this version of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaState {
-    /// The SQLite database file does not exist.
+    /// The SQLite database file does not exist, or the store is in memory.
     Missing,
     /// The database has no tables.
     Empty,
@@ -130,9 +130,9 @@ pub async fn open_with(location: &Location, options: StoreOptions) -> StoreResul
     })
 }
 
-/// Opens the store at a location while another process may be using it. Creates and migrates
-/// nothing: the tables must have the schema of this version of the program. The caller may write
-/// only requests to the service, such as
+/// Opens the store at a location while another process may be using it. The tables must have the
+/// schema of this version of the program. An SQLite database is neither created nor migrated; other
+/// stores are opened like by [`open`]. The caller may write only requests to the service, such as
 /// [`request_project_keys`](super::KeyWrites::request_project_keys).
 pub async fn open_shared(location: &Location) -> StoreResult<Arc<dyn Store>> {
     match location {

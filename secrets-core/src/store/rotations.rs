@@ -73,11 +73,12 @@ pub struct RotationSettings {
 /// Current error or warning of a rotation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RotationFailure {
-    /// Error code for programs; `None` if there is no error.
+    /// Code of the error or warning, for programs; `None` if there is none.
     pub code: Option<String>,
-    /// Error message for people; `None` if there is no error.
+    /// Message of the error or warning, for people; `None` if there is none.
     pub message: Option<String>,
-    /// Time at which the status became `error`; `None` in other statuses.
+    /// Time at which the status became `error`; `None` if it has not since the last success or
+    /// resumption.
     pub since: Option<Time>,
     /// Number of failed attempts since the last successful one.
     pub count: u32,
@@ -108,8 +109,8 @@ pub struct RotationSchedule {
     /// Time of the last successful rotation.
     pub last_at: Option<Time>,
     /// Earliest time at which there is work to do on this rotation; `None` if there is none. This
-    /// is the earliest of the other times in this record, stored again so that one index finds all
-    /// due work.
+    /// repeats the earliest of the other times of the rotation (`next_at`, `retire_at`,
+    /// `check_at`), so that one index finds all due work. It is due at once during an attempt.
     pub work_at: Option<Time>,
 }
 
@@ -141,9 +142,9 @@ pub struct AttemptRecord {
     pub resumed: u32,
     /// Outcome of the attempt; `None` until the attempt has ended.
     pub outcome: Option<Outcome>,
-    /// Error code for programs; `None` if there was no error.
+    /// Code of the error or warning, for programs; `None` if there was none.
     pub error_code: Option<String>,
-    /// Error message for people; `None` if there was no error.
+    /// Message of the error or warning, for people; `None` if there was none.
     pub error_message: Option<String>,
     /// Time at which the attempt started.
     pub started_at: Time,

@@ -15,7 +15,7 @@ pub struct ScanRecord {
     pub id: ScanId,
     /// Team ID.
     pub team: TeamId,
-    /// ID of the project that the scan belongs to; `None` for a scan of the team as a whole.
+    /// ID of the project that the scan belongs to; `None` if it belongs to no project.
     pub project: Option<ProjectId>,
     /// Kind of content that was scanned.
     pub source: SourceKind,
@@ -72,7 +72,7 @@ pub struct FindingRecord {
     pub entropy: Option<u32>,
     /// Location of the stored secret whose value is the credential; `None` if there is none.
     pub secret: Option<SecretLocation>,
-    /// Status that a user gave to the finding.
+    /// Status of the finding: set by a user, saved for its fingerprint, or `unresolved`.
     pub status: FindingStatus,
     /// Comment of the user on the status.
     pub comment: Option<String>,

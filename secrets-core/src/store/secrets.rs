@@ -153,7 +153,7 @@ pub trait SecretReads: Send {
 }
 
 /// Maximum number of previous versions that one call deletes. An import of 100 secrets creates
-/// fewer versions, so repeated calls always reduce an excess.
+/// fewer versions, so that imports always reduce an excess.
 pub const MAX_PRUNED: u32 = 200;
 
 /// Write access to secrets. The caller must have called

@@ -46,8 +46,8 @@ pub struct TokenRecord {
     pub expiry_announced: bool,
     /// IP networks from which the token may be used; empty if it may be used from anywhere.
     pub networks: Vec<IpNet>,
-    /// Previous text of the token, which is still accepted after the last rotation; `None` if there
-    /// is none.
+    /// Text of the token before the last rotation, which is accepted until the end of the grace
+    /// period; `None` if there is none.
     pub previous: Option<PreviousToken>,
     /// Time at which the token was last rotated (got a new text).
     pub rotated_at: Option<Time>,

@@ -22,9 +22,9 @@ pub struct PoolUsage {
     pub open: u32,
     /// Number of open connections in the pool that are not in use.
     pub idle: u32,
-    /// Total time that callers have waited for a connection since the start.
+    /// Total time that callers have waited for a connection since the pool was created.
     pub waited: Duration,
-    /// Number of waits since the start that ended without a connection.
+    /// Number of waits that ended without a connection since the pool was created.
     pub failures: u64,
 }
 

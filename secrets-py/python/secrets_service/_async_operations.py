@@ -33,7 +33,7 @@ class AsyncAccountOperations:
 
         Requires a user credential.
 
-        ``confirm``: e-mail address of the account.
+        ``confirm``: e-mail address of the account, as a confirmation.
         """
         await self._call(
             "account.delete",
@@ -289,7 +289,7 @@ class AsyncBillingOperations:
 
 
 class AsyncCliSessionOperations:
-    """Operations on cli sessions."""
+    """Operations on command-line sessions."""
 
     __slots__ = ("_call",)
 
@@ -459,7 +459,7 @@ class AsyncEnvironmentOperations:
         Requires a user credential.
 
         ``project``: project ID or slug.
-        ``name``: name, unique within the project.
+        ``name``: name of the environment, unique within the project.
         ``description``: description of the environment.
         ``inherits_from``: environment of the same project to inherit secrets from, by ID or name.
         """
@@ -551,7 +551,7 @@ class AsyncEnvironmentOperations:
 
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
-        ``description``: new description.
+        ``description``: new description of the environment.
         ``inherits_from``: environment of the same project to inherit from, by ID or name;
             ``null`` stops inheriting.
         ``name``: new name. Default environments cannot be renamed.
@@ -570,7 +570,7 @@ class AsyncEnvironmentOperations:
 
 
 class AsyncEsoOperations:
-    """Reads for the External Secrets Operator."""
+    """Operations with which the External Secrets Operator for Kubernetes reads secrets."""
 
     __slots__ = ("_call",)
 
@@ -647,8 +647,9 @@ class AsyncFindingOperations:
 
         ``scan``: scan ID.
         ``finding``: finding ID.
-        ``status``: new status.
-        ``comment``: reason: at most 500 characters. If absent, the previous comment stays.
+        ``status``: new status of the finding.
+        ``comment``: reason for the status: at most 500 characters. If absent, the previous
+            comment is kept.
         """
         made: types.Finding = await self._call(
             "finding.update",
@@ -798,9 +799,9 @@ class AsyncMemberOperations:
         Requires a user credential.
 
         ``team``: team ID.
-        ``email``: e-mail address to invite. To accept, the person must prove that the address is
-            theirs.
-        ``role``: role of the person after joining; defaults to ``member``.
+        ``email``: e-mail address of the invited person. To accept, the person must prove that the
+            address is theirs.
+        ``role``: role that the person gets in the team; defaults to ``member``.
         """
         made: types.TeamMember = await self._call(
             "member.invite",
@@ -846,7 +847,7 @@ class AsyncMemberOperations:
 
         ``team``: team ID.
         ``user``: user ID.
-        ``role``: new role.
+        ``role``: new role of the member.
         """
         made: types.TeamMember = await self._call(
             "member.update",
@@ -947,7 +948,7 @@ class AsyncPermissionOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``user``: user ID.
-        ``role``: access level: ``none``, ``read``, ``write`` or ``admin``.
+        ``role``: access level to set: ``none``, ``read``, ``write`` or ``admin``.
         """
         made: types.EnvironmentPermission = await self._call(
             "permission.put",
@@ -973,7 +974,7 @@ class AsyncPermissionOperations:
 
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
-        ``permissions``: permissions to set: 1 to 100, each user at most once.
+        ``permissions``: users and their access levels: 1 to 100, each user at most once.
         """
         made: builtins.list[types.EnvironmentPermission] = await self._call(
             "permission.put_all",
@@ -1042,8 +1043,9 @@ class AsyncPermissionDefaultsOperations:
         Requires a user credential.
 
         ``project``: project ID or slug.
-        ``defaults``: defaults, each environment at most once. Environments without an entry get
-            the default of the entry ``*``, or else the default of the instance.
+        ``defaults``: defaults to set, each environment at most once. Environments that are not
+            listed get the default for ``*`` or, if that is not given, the default of the
+            instance.
         """
         made: builtins.list[types.DefaultPermission] = await self._call(
             "permission_defaults.put",
@@ -1077,7 +1079,7 @@ class AsyncProjectOperations:
 
         ``name``: display name.
         ``description``: description of the project.
-        ``slug``: short name used in URLs; derived from the name if not given.
+        ``slug``: short name of the project in URLs; derived from its name if absent.
         ``team_id``: team that will own the project; defaults to the caller's only team or
             personal team.
 
@@ -1215,17 +1217,19 @@ class AsyncRotationOperations:
 
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
-        ``connection``: connection to the database.
-        ``connection_method``: connection method: direct, or through a function.
+        ``connection``: connection settings of the database.
+        ``connection_method``: connection method: direct, or through a proxy function.
         ``integration_type``: kind of database.
-        ``name``: name, unique within the environment.
-        ``rotation_interval_days``: days between rotations, 1 to 365.
-        ``permission_level``: privileges of the rotated users. Defaults to ``read_write``.
-        ``proxy``: function that connects to the database. Required if ``connection_method`` is
-            ``proxied``.
-        ``rotate_immediately``: true to rotate as soon as the rotation is created.
-        ``secret_mapping``: secret keys to write the credential to, in place of the default secret
-            keys.
+        ``name``: name of the rotation, unique within the environment.
+        ``rotation_interval_days``: number of days between rotations: 1 to 365.
+        ``permission_level``: privileges of the rotated database users. Defaults to
+            ``read_write``.
+        ``proxy``: proxy function that connects to the database. Required if ``connection_method``
+            is ``proxied``.
+        ``rotate_immediately``: true to rotate the credential immediately after the rotation is
+            created.
+        ``secret_mapping``: secret keys under which the parts of the credential are stored, in
+            place of the default secret keys.
         """
         made: types.RotationConfigResponse = await self._call(
             "rotation.create",
@@ -1410,11 +1414,11 @@ class AsyncRotationOperations:
 
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
-        ``connection``: connection to the database.
-        ``connection_method``: connection method: direct, or through a function.
+        ``connection``: connection settings of the database.
+        ``connection_method``: connection method: direct, or through a proxy function.
         ``integration_type``: kind of database.
-        ``proxy``: function that connects to the database. Required if ``connection_method`` is
-            ``proxied``.
+        ``proxy``: proxy function that connects to the database. Required if ``connection_method``
+            is ``proxied``.
         """
         made: types.TestResult = await self._call(
             "rotation.test_connection",
@@ -1445,9 +1449,9 @@ class AsyncRotationOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``rotation``: rotation name.
-        ``rotation_interval_days``: days between rotations, 1 to 365.
-        ``status``: new status. ``paused`` preserves the time until the next rotation; ``active``
-            resumes, also after an error.
+        ``rotation_interval_days``: number of days between rotations: 1 to 365.
+        ``status``: new status. ``paused`` keeps the time left until the next rotation; ``active``
+            resumes the rotation, also after an error.
         """
         made: types.RotationConfigResponse = await self._call(
             "rotation.update",
@@ -1484,15 +1488,16 @@ class AsyncScanOperations:
 
         Requires a user credential.
 
-        ``source``: source of the content; its type decides which one of the following fields is
-            required.
-        ``content``: text to scan.
-        ``files``: files to scan: 1 to 1,000.
-        ``findings``: findings of another scanner: 1 to 1,000.
-        ``project_id``: project, by ID or slug. If given, the content is compared with the secret
-            values of this project only.
-        ``team_id``: team ID. Default: the project's team, else the caller's only team, else their
-            personal team.
+        ``source``: source of the content. Its type determines which one of the following fields
+            is required.
+        ``content``: text to scan. Required for the source type ``text``.
+        ``files``: files to scan: 1 to 1,000. Required for the source type ``files``.
+        ``findings``: findings of another scanner: 1 to 1,000. Required for the source type
+            ``findings``.
+        ``project_id``: project of the scan, by ID or slug. If given, the content is compared only
+            with the secret values of this project.
+        ``team_id``: ID of the team that owns the scan. Defaults to the project's team or, without
+            a project, to the caller's only team or personal team.
         """
         made: types.ScanWithFindings = await self._call(
             "scan.create",
@@ -1589,10 +1594,10 @@ class AsyncSecretOperations:
 
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
-        ``recipients``: recipients that can open the bundle: 1 to 16, with at most one raw
-            encryption key and one passphrase.
-        ``expires_in_seconds``: lifetime in seconds, from a minute to a year. Without a value, the
-            bundle never expires.
+        ``recipients``: recipients that can open the bundle: 1 to 16, of which at most one is a
+            raw encryption key and at most one a passphrase.
+        ``expires_in_seconds``: lifetime of the bundle in seconds, from a minute to a year. If
+            absent, the bundle never expires.
         """
         made: types.SealedBundle = await self._call(
             "secret.bundle",
@@ -1618,7 +1623,7 @@ class AsyncSecretOperations:
 
         ``project``: project ID or slug.
         ``changes``: changes: 1 to 1,000, each secret key of an environment at most once.
-        ``dry_run``: ``true`` returns the results of the changes without making them; default:
+        ``dry_run``: ``true`` returns the results without changing anything. The default is
             ``false``.
         """
         made: types.ChangeSetResult = await self._call(
@@ -1674,9 +1679,9 @@ class AsyncSecretOperations:
         ``environment``: environment ID or name.
         ``key``: secret key.
         ``description``: description of the secret.
-        ``hidden``: ``true`` hides the secret key in this environment, even if an ancestor
-            environment has a value for it.
-        ``value``: value; required unless ``hidden`` is ``true``.
+        ``hidden``: ``true`` hides the secret: reads of this environment then return no value for
+            the key, even if an ancestor environment has one.
+        ``value``: value of the secret. Required unless ``hidden`` is ``true``.
 
         >>> secret = session.secret.create(
         ...     project="shop", environment="staging", key="API_KEY", value="kvc_1")
@@ -1898,10 +1903,10 @@ class AsyncSecretOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``secrets``: secrets to import: 1 to 100, each secret key at most once.
-        ``dry_run``: ``true`` returns the plan of the import without importing anything; default:
-            ``false``.
-        ``overwrite``: ``true`` replaces the values of existing secrets; by default, existing
-            secrets are skipped.
+        ``dry_run``: ``true`` returns the effect on each secret without importing anything. The
+            default is ``false``.
+        ``overwrite``: ``true`` replaces the values of existing secrets. By default, existing
+            secrets are left unchanged.
         """
         made: types.BulkImportResult = await self._call(
             "secret.import",
@@ -1954,8 +1959,8 @@ class AsyncSecretOperations:
         ``environment``: environment ID or name.
         ``key``: secret key.
         ``version``: number of the previous version to restore.
-        ``expected_version``: current version required for the rollback; another version is a
-            conflict.
+        ``expected_version``: version that the secret is expected to have before the rollback. If
+            the stored version differs, the operation fails with a conflict.
         """
         made: types.Secret = await self._call(
             "secret.roll_back",
@@ -1988,10 +1993,12 @@ class AsyncSecretOperations:
         ``environment``: environment ID or name.
         ``key``: secret key.
         ``description``: new description.
-        ``expected_version``: version that the secret must have; any other version is a conflict.
-        ``hidden``: ``true`` hides the secret key in this environment and does not allow a value;
-            ``false`` requires a value.
-        ``value``: new value; the secret is then no longer hidden.
+        ``expected_version``: version that the secret is expected to have. If the stored version
+            differs, the change fails with a conflict.
+        ``hidden``: ``true`` hides the secret: reads of this environment then return no value for
+            the key, not even an inherited one, so ``value`` must be absent. ``false`` requires
+            ``value``.
+        ``value``: new value. A hidden secret is then no longer hidden.
 
         >>> secret = session.secret.update(
         ...     project="shop", environment="staging", key="URL", value="https://example.com")
@@ -2158,17 +2165,18 @@ class AsyncTokenOperations:
         ``name``: display name.
         ``all_projects``: true to give access to all projects of the team, including projects
             created later.
-        ``environments``: environments the token has access to, by ID or name: at most 100.
+        ``environments``: environments that the token may access, by ID or name: at most 100.
             Defaults to all environments of the token's projects.
         ``expires_at``: expiry time, at most 3,650 days from now. Without ``expires_in_days`` and
             ``expires_at``, the token does not expire.
-        ``expires_in_days``: lifetime in days. Cannot be combined with ``expires_at``.
-        ``ip_allowlist``: networks in CIDR notation or single addresses the token may be used
-            from: at most 32. Without any, the token may be used from anywhere.
-        ``permissions``: permissions of the token; defaults to ``read``.
-        ``project_ids``: projects the token has access to, by ID or slug: at most 100.
-        ``scopes``: another name for ``permissions``; the two cannot be combined. Not the token's
-            scope (projects and environments).
+        ``expires_in_days``: lifetime of the token in days. Cannot be combined with
+            ``expires_at``.
+        ``ip_allowlist``: networks in CIDR notation or single IP addresses from which the token
+            may be used: at most 32. If none is given, the token may be used from anywhere.
+        ``permissions``: permissions of the token; ``read`` if absent.
+        ``project_ids``: projects that the token may access, by ID or slug: at most 100.
+        ``scopes``: other name of ``permissions``; only one of the two may be given. The token's
+            scope (projects and environments) is given by other fields.
         ``team_id``: team that will own the token; defaults to the caller's only team or personal
             team.
 
@@ -2242,7 +2250,7 @@ class AsyncTokenOperations:
         Requires a user credential.
 
         ``token``: service token ID.
-        ``grace_period_seconds``: time in seconds during which the old token text is still
+        ``grace_period_seconds``: time in seconds during which the previous token text is still
             accepted: 0 to 604,800. Defaults to 0.
         """
         made: types.ServiceTokenWithToken = await self._call(
@@ -2331,8 +2339,8 @@ class AsyncWebhookOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``rotation``: rotation name.
-        ``events``: events to send: at least one, each once.
-        ``url``: URL of the receiver.
+        ``events``: events to send: at least one, and each at most once.
+        ``url``: URL of the webhook's receiver.
         """
         made: types.RotationWebhookWithSecret = await self._call(
             "webhook.create",
@@ -2487,7 +2495,7 @@ class AsyncWebhookOperations:
 
 
 class AsyncOperations:
-    """All operations for asyncio."""
+    """All operations for asyncio: an attribute for each namespace, such as `secret`."""
 
     account: AsyncAccountOperations
     audit: AsyncAuditOperations

@@ -33,7 +33,7 @@ class AccountOperations:
 
         Requires a user credential.
 
-        ``confirm``: e-mail address of the account.
+        ``confirm``: e-mail address of the account, as a confirmation.
         """
         self._call(
             "account.delete",
@@ -288,7 +288,7 @@ class BillingOperations:
 
 
 class CliSessionOperations:
-    """Operations on cli sessions."""
+    """Operations on command-line sessions."""
 
     __slots__ = ("_call",)
 
@@ -458,7 +458,7 @@ class EnvironmentOperations:
         Requires a user credential.
 
         ``project``: project ID or slug.
-        ``name``: name, unique within the project.
+        ``name``: name of the environment, unique within the project.
         ``description``: description of the environment.
         ``inherits_from``: environment of the same project to inherit secrets from, by ID or name.
         """
@@ -550,7 +550,7 @@ class EnvironmentOperations:
 
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
-        ``description``: new description.
+        ``description``: new description of the environment.
         ``inherits_from``: environment of the same project to inherit from, by ID or name;
             ``null`` stops inheriting.
         ``name``: new name. Default environments cannot be renamed.
@@ -569,7 +569,7 @@ class EnvironmentOperations:
 
 
 class EsoOperations:
-    """Reads for the External Secrets Operator."""
+    """Operations with which the External Secrets Operator for Kubernetes reads secrets."""
 
     __slots__ = ("_call",)
 
@@ -646,8 +646,9 @@ class FindingOperations:
 
         ``scan``: scan ID.
         ``finding``: finding ID.
-        ``status``: new status.
-        ``comment``: reason: at most 500 characters. If absent, the previous comment stays.
+        ``status``: new status of the finding.
+        ``comment``: reason for the status: at most 500 characters. If absent, the previous
+            comment is kept.
         """
         made: types.Finding = self._call(
             "finding.update",
@@ -797,9 +798,9 @@ class MemberOperations:
         Requires a user credential.
 
         ``team``: team ID.
-        ``email``: e-mail address to invite. To accept, the person must prove that the address is
-            theirs.
-        ``role``: role of the person after joining; defaults to ``member``.
+        ``email``: e-mail address of the invited person. To accept, the person must prove that the
+            address is theirs.
+        ``role``: role that the person gets in the team; defaults to ``member``.
         """
         made: types.TeamMember = self._call(
             "member.invite",
@@ -845,7 +846,7 @@ class MemberOperations:
 
         ``team``: team ID.
         ``user``: user ID.
-        ``role``: new role.
+        ``role``: new role of the member.
         """
         made: types.TeamMember = self._call(
             "member.update",
@@ -946,7 +947,7 @@ class PermissionOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``user``: user ID.
-        ``role``: access level: ``none``, ``read``, ``write`` or ``admin``.
+        ``role``: access level to set: ``none``, ``read``, ``write`` or ``admin``.
         """
         made: types.EnvironmentPermission = self._call(
             "permission.put",
@@ -972,7 +973,7 @@ class PermissionOperations:
 
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
-        ``permissions``: permissions to set: 1 to 100, each user at most once.
+        ``permissions``: users and their access levels: 1 to 100, each user at most once.
         """
         made: builtins.list[types.EnvironmentPermission] = self._call(
             "permission.put_all",
@@ -1041,8 +1042,9 @@ class PermissionDefaultsOperations:
         Requires a user credential.
 
         ``project``: project ID or slug.
-        ``defaults``: defaults, each environment at most once. Environments without an entry get
-            the default of the entry ``*``, or else the default of the instance.
+        ``defaults``: defaults to set, each environment at most once. Environments that are not
+            listed get the default for ``*`` or, if that is not given, the default of the
+            instance.
         """
         made: builtins.list[types.DefaultPermission] = self._call(
             "permission_defaults.put",
@@ -1076,7 +1078,7 @@ class ProjectOperations:
 
         ``name``: display name.
         ``description``: description of the project.
-        ``slug``: short name used in URLs; derived from the name if not given.
+        ``slug``: short name of the project in URLs; derived from its name if absent.
         ``team_id``: team that will own the project; defaults to the caller's only team or
             personal team.
 
@@ -1214,17 +1216,19 @@ class RotationOperations:
 
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
-        ``connection``: connection to the database.
-        ``connection_method``: connection method: direct, or through a function.
+        ``connection``: connection settings of the database.
+        ``connection_method``: connection method: direct, or through a proxy function.
         ``integration_type``: kind of database.
-        ``name``: name, unique within the environment.
-        ``rotation_interval_days``: days between rotations, 1 to 365.
-        ``permission_level``: privileges of the rotated users. Defaults to ``read_write``.
-        ``proxy``: function that connects to the database. Required if ``connection_method`` is
-            ``proxied``.
-        ``rotate_immediately``: true to rotate as soon as the rotation is created.
-        ``secret_mapping``: secret keys to write the credential to, in place of the default secret
-            keys.
+        ``name``: name of the rotation, unique within the environment.
+        ``rotation_interval_days``: number of days between rotations: 1 to 365.
+        ``permission_level``: privileges of the rotated database users. Defaults to
+            ``read_write``.
+        ``proxy``: proxy function that connects to the database. Required if ``connection_method``
+            is ``proxied``.
+        ``rotate_immediately``: true to rotate the credential immediately after the rotation is
+            created.
+        ``secret_mapping``: secret keys under which the parts of the credential are stored, in
+            place of the default secret keys.
         """
         made: types.RotationConfigResponse = self._call(
             "rotation.create",
@@ -1409,11 +1413,11 @@ class RotationOperations:
 
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
-        ``connection``: connection to the database.
-        ``connection_method``: connection method: direct, or through a function.
+        ``connection``: connection settings of the database.
+        ``connection_method``: connection method: direct, or through a proxy function.
         ``integration_type``: kind of database.
-        ``proxy``: function that connects to the database. Required if ``connection_method`` is
-            ``proxied``.
+        ``proxy``: proxy function that connects to the database. Required if ``connection_method``
+            is ``proxied``.
         """
         made: types.TestResult = self._call(
             "rotation.test_connection",
@@ -1444,9 +1448,9 @@ class RotationOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``rotation``: rotation name.
-        ``rotation_interval_days``: days between rotations, 1 to 365.
-        ``status``: new status. ``paused`` preserves the time until the next rotation; ``active``
-            resumes, also after an error.
+        ``rotation_interval_days``: number of days between rotations: 1 to 365.
+        ``status``: new status. ``paused`` keeps the time left until the next rotation; ``active``
+            resumes the rotation, also after an error.
         """
         made: types.RotationConfigResponse = self._call(
             "rotation.update",
@@ -1483,15 +1487,16 @@ class ScanOperations:
 
         Requires a user credential.
 
-        ``source``: source of the content; its type decides which one of the following fields is
-            required.
-        ``content``: text to scan.
-        ``files``: files to scan: 1 to 1,000.
-        ``findings``: findings of another scanner: 1 to 1,000.
-        ``project_id``: project, by ID or slug. If given, the content is compared with the secret
-            values of this project only.
-        ``team_id``: team ID. Default: the project's team, else the caller's only team, else their
-            personal team.
+        ``source``: source of the content. Its type determines which one of the following fields
+            is required.
+        ``content``: text to scan. Required for the source type ``text``.
+        ``files``: files to scan: 1 to 1,000. Required for the source type ``files``.
+        ``findings``: findings of another scanner: 1 to 1,000. Required for the source type
+            ``findings``.
+        ``project_id``: project of the scan, by ID or slug. If given, the content is compared only
+            with the secret values of this project.
+        ``team_id``: ID of the team that owns the scan. Defaults to the project's team or, without
+            a project, to the caller's only team or personal team.
         """
         made: types.ScanWithFindings = self._call(
             "scan.create",
@@ -1588,10 +1593,10 @@ class SecretOperations:
 
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
-        ``recipients``: recipients that can open the bundle: 1 to 16, with at most one raw
-            encryption key and one passphrase.
-        ``expires_in_seconds``: lifetime in seconds, from a minute to a year. Without a value, the
-            bundle never expires.
+        ``recipients``: recipients that can open the bundle: 1 to 16, of which at most one is a
+            raw encryption key and at most one a passphrase.
+        ``expires_in_seconds``: lifetime of the bundle in seconds, from a minute to a year. If
+            absent, the bundle never expires.
         """
         made: types.SealedBundle = self._call(
             "secret.bundle",
@@ -1617,7 +1622,7 @@ class SecretOperations:
 
         ``project``: project ID or slug.
         ``changes``: changes: 1 to 1,000, each secret key of an environment at most once.
-        ``dry_run``: ``true`` returns the results of the changes without making them; default:
+        ``dry_run``: ``true`` returns the results without changing anything. The default is
             ``false``.
         """
         made: types.ChangeSetResult = self._call(
@@ -1673,9 +1678,9 @@ class SecretOperations:
         ``environment``: environment ID or name.
         ``key``: secret key.
         ``description``: description of the secret.
-        ``hidden``: ``true`` hides the secret key in this environment, even if an ancestor
-            environment has a value for it.
-        ``value``: value; required unless ``hidden`` is ``true``.
+        ``hidden``: ``true`` hides the secret: reads of this environment then return no value for
+            the key, even if an ancestor environment has one.
+        ``value``: value of the secret. Required unless ``hidden`` is ``true``.
 
         >>> secret = session.secret.create(
         ...     project="shop", environment="staging", key="API_KEY", value="kvc_1")
@@ -1896,10 +1901,10 @@ class SecretOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``secrets``: secrets to import: 1 to 100, each secret key at most once.
-        ``dry_run``: ``true`` returns the plan of the import without importing anything; default:
-            ``false``.
-        ``overwrite``: ``true`` replaces the values of existing secrets; by default, existing
-            secrets are skipped.
+        ``dry_run``: ``true`` returns the effect on each secret without importing anything. The
+            default is ``false``.
+        ``overwrite``: ``true`` replaces the values of existing secrets. By default, existing
+            secrets are left unchanged.
         """
         made: types.BulkImportResult = self._call(
             "secret.import",
@@ -1952,8 +1957,8 @@ class SecretOperations:
         ``environment``: environment ID or name.
         ``key``: secret key.
         ``version``: number of the previous version to restore.
-        ``expected_version``: current version required for the rollback; another version is a
-            conflict.
+        ``expected_version``: version that the secret is expected to have before the rollback. If
+            the stored version differs, the operation fails with a conflict.
         """
         made: types.Secret = self._call(
             "secret.roll_back",
@@ -1986,10 +1991,12 @@ class SecretOperations:
         ``environment``: environment ID or name.
         ``key``: secret key.
         ``description``: new description.
-        ``expected_version``: version that the secret must have; any other version is a conflict.
-        ``hidden``: ``true`` hides the secret key in this environment and does not allow a value;
-            ``false`` requires a value.
-        ``value``: new value; the secret is then no longer hidden.
+        ``expected_version``: version that the secret is expected to have. If the stored version
+            differs, the change fails with a conflict.
+        ``hidden``: ``true`` hides the secret: reads of this environment then return no value for
+            the key, not even an inherited one, so ``value`` must be absent. ``false`` requires
+            ``value``.
+        ``value``: new value. A hidden secret is then no longer hidden.
 
         >>> secret = session.secret.update(
         ...     project="shop", environment="staging", key="URL", value="https://example.com")
@@ -2156,17 +2163,18 @@ class TokenOperations:
         ``name``: display name.
         ``all_projects``: true to give access to all projects of the team, including projects
             created later.
-        ``environments``: environments the token has access to, by ID or name: at most 100.
+        ``environments``: environments that the token may access, by ID or name: at most 100.
             Defaults to all environments of the token's projects.
         ``expires_at``: expiry time, at most 3,650 days from now. Without ``expires_in_days`` and
             ``expires_at``, the token does not expire.
-        ``expires_in_days``: lifetime in days. Cannot be combined with ``expires_at``.
-        ``ip_allowlist``: networks in CIDR notation or single addresses the token may be used
-            from: at most 32. Without any, the token may be used from anywhere.
-        ``permissions``: permissions of the token; defaults to ``read``.
-        ``project_ids``: projects the token has access to, by ID or slug: at most 100.
-        ``scopes``: another name for ``permissions``; the two cannot be combined. Not the token's
-            scope (projects and environments).
+        ``expires_in_days``: lifetime of the token in days. Cannot be combined with
+            ``expires_at``.
+        ``ip_allowlist``: networks in CIDR notation or single IP addresses from which the token
+            may be used: at most 32. If none is given, the token may be used from anywhere.
+        ``permissions``: permissions of the token; ``read`` if absent.
+        ``project_ids``: projects that the token may access, by ID or slug: at most 100.
+        ``scopes``: other name of ``permissions``; only one of the two may be given. The token's
+            scope (projects and environments) is given by other fields.
         ``team_id``: team that will own the token; defaults to the caller's only team or personal
             team.
 
@@ -2240,7 +2248,7 @@ class TokenOperations:
         Requires a user credential.
 
         ``token``: service token ID.
-        ``grace_period_seconds``: time in seconds during which the old token text is still
+        ``grace_period_seconds``: time in seconds during which the previous token text is still
             accepted: 0 to 604,800. Defaults to 0.
         """
         made: types.ServiceTokenWithToken = self._call(
@@ -2329,8 +2337,8 @@ class WebhookOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         ``rotation``: rotation name.
-        ``events``: events to send: at least one, each once.
-        ``url``: URL of the receiver.
+        ``events``: events to send: at least one, and each at most once.
+        ``url``: URL of the webhook's receiver.
         """
         made: types.RotationWebhookWithSecret = self._call(
             "webhook.create",
@@ -2485,7 +2493,7 @@ class WebhookOperations:
 
 
 class Operations:
-    """All operations."""
+    """All operations: an attribute for each namespace, such as `secret`."""
 
     account: AccountOperations
     audit: AuditOperations

@@ -127,13 +127,15 @@ __all__ = [
 ]
 
 Allowed = Literal["read", "write"]
-"""A permission of a service token. `secrets:read` and `secrets:write` are accepted as well."""
+"""A permission of a service token: `read` or `write`. The names `secrets:read` and `secrets:write`
+are accepted as well.
+"""
 
 ChangeActionName = Literal["set", "copy", "hide", "delete", "describe"]
-"""Name of the kind of a change."""
+"""Kind of change, by its name in requests."""
 
 ChangeEffect = Literal["created", "updated", "same", "hidden", "deleted", "described"]
-"""Effect of a change."""
+"""Effect of a change on a secret."""
 
 ConnectionMethod = Literal["direct", "proxied"]
 """Connection method: direct, or through a proxy function."""
@@ -142,7 +144,7 @@ DeliveryStatus = Literal["pending", "delivered", "failed"]
 """Status of a webhook delivery."""
 
 FindingStatus = Literal["unresolved", "resolved", "false_positive", "ignored"]
-"""Triage status of a finding."""
+"""Status that a user gives to a scan finding after reviewing it."""
 
 Format = Literal["dotenv", "docker", "shell", "json", "yaml", "csv", "k8s"]
 """Output format of secrets."""
@@ -151,7 +153,7 @@ ImportEffect = Literal["created", "updated", "same", "skipped"]
 """Effect of an import on one secret."""
 
 Integration = Literal["postgresql", "mysql"]
-"""Kind of database."""
+"""Kind of target database."""
 
 InvitedRole = Literal["member", "admin"]
 """A role that can be given by invitation. To make a person an owner, change their role after they
@@ -169,42 +171,44 @@ PaymentStatus = Literal["active", "trialing", "past_due", "canceled", "none"]
 """Payment status of a team."""
 
 PermissionLevel = Literal["read", "read_write", "admin"]
-"""Privileges of the rotated user in the database."""
+"""Privileges of the rotated database users."""
 
 Role = Literal["member", "admin", "owner"]
-"""Role of a user in a team."""
+"""Role of a user in a team. A higher role includes the rights of the lower ones."""
 
 RotationStatus = Literal["active", "paused", "disabled", "error"]
 """Status of a rotation."""
 
 ScanStatus = Literal["completed"]
-"""Status of a scan. A scan runs within its request, so a scan in a response is always completed."""
+"""Status of a scan. A scan runs to its end within the request that creates it, so a scan in a
+response is always completed.
+"""
 
 SecretState = Literal["own", "override", "hidden", "inherited", "inherited_hidden"]
-"""Origin of a secret that an environment sees."""
+"""Origin of a secret that an environment has or inherits."""
 
 SessionKind = Literal["cli", "browser"]
 """Kind of client that a session was created for."""
 
 Severity = Literal["high", "medium", "low"]
-"""Severity of a leaked credential."""
+"""Severity of a scan finding."""
 
 SourceKind = Literal["text", "files", "findings"]
-"""Kind of input of a scan."""
+"""Kind of input that is scanned."""
 
 SslMode = Literal["disable", "allow", "prefer", "require", "verify-ca", "verify-full"]
-"""TLS mode of a database connection. Never opportunistic: `allow` and `prefer` are treated as
-`require`.
+"""TLS mode of a database connection. No mode falls back to an unencrypted connection: `allow` and
+`prefer` are treated as `require`.
 """
 
 TriggerType = Literal["scheduled", "manual"]
 """Reason why a rotation attempt was started."""
 
 WantedStatus = Literal["active", "paused"]
-"""Statuses that a user can set."""
+"""Statuses that a user can set for a rotation."""
 
 WebhookEvent = Literal["rotation.started", "rotation.completed", "rotation.failed"]
-"""Event that a webhook can subscribe to."""
+"""Event of a rotation that a webhook can subscribe to."""
 
 
 class Account(TypedDict):
@@ -217,17 +221,17 @@ class Account(TypedDict):
     """Team memberships of the user."""
 
     user: User
-    """User record."""
+    """User, with profile and team memberships."""
 
 
 class AccountData(TypedDict):
     """Data stored about a user, without secret values."""
 
     audit_logs: list[AuditEntry]
-    """The user's audit log entries, newest first: the latest 10,000."""
+    """Newest 10,000 audit log entries of the user, newest first."""
 
     format_version: int
-    """Version of this format: always 1."""
+    """Version of the export format: always 1."""
 
     generated_at: str
     """Time of the export."""
@@ -239,13 +243,13 @@ class AccountData(TypedDict):
     """Team memberships of the user."""
 
     projects: list[Project]
-    """Projects the user has access to."""
+    """Projects that the user may access."""
 
     service_tokens: list[ServiceToken]
     """Service tokens the user created, in the teams they are a member of."""
 
     user: User
-    """User record."""
+    """User, with profile and team memberships."""
 
 
 class AccountTeam(TypedDict):
@@ -271,13 +275,13 @@ class AuditEntry(TypedDict):
     """
 
     action: str
-    """Action, such as `secret.created`."""
+    """Name of the action, such as `secret.created`."""
 
     actor_email: NotRequired[str]
     """E-mail address of the user at the time of the action."""
 
     actor_id: NotRequired[str]
-    """ID of the user or service token."""
+    """ID of the user or service token that performed the action."""
 
     actor_name: NotRequired[str]
     """Name of the actor at the time of the action."""
@@ -289,7 +293,7 @@ class AuditEntry(TypedDict):
     """Time of the action."""
 
     environment_id: NotRequired[str]
-    """Environment of the affected object."""
+    """Environment in which the action took place; absent for actions outside environments."""
 
     environment_name: NotRequired[str]
     """Name of the environment at the time of the action."""
@@ -300,7 +304,7 @@ class AuditEntry(TypedDict):
     """
 
     id: str
-    """Entry ID."""
+    """ID of the audit log entry."""
 
     ip_address: NotRequired[str]
     """IP address of the client."""
@@ -315,13 +319,13 @@ class AuditEntry(TypedDict):
     """Hash of the previous entry in the audit chain."""
 
     project_id: NotRequired[str]
-    """Project of the affected object."""
+    """Project in which the action took place; absent for actions outside projects."""
 
     project_name: NotRequired[str]
     """Name of the project at the time of the action."""
 
     request_id: NotRequired[str]
-    """Request ID."""
+    """ID of the HTTP request that caused the action."""
 
     resource_id: NotRequired[str]
     """ID of the affected object."""
@@ -333,20 +337,20 @@ class AuditEntry(TypedDict):
     """Type of the affected object, such as `secret`."""
 
     team_id: NotRequired[str]
-    """Team of the affected object."""
+    """Team that the action belongs to; absent if the action belongs to no team."""
 
     user_agent: NotRequired[str]
-    """User agent of the client."""
+    """`User-Agent` header of the client's request."""
 
 
 class AuditPage(TypedDict):
-    """A page of the audit log."""
+    """A page of results from the audit log."""
 
     limit: int
     """Maximum number of entries per page."""
 
     logs: list[AuditEntry]
-    """Entries in the requested order."""
+    """Audit entries of the page, in the requested order."""
 
     next_cursor: NotRequired[str]
     """Cursor of the next page; absent on the last page. A page with a cursor can hold fewer
@@ -370,10 +374,10 @@ class Billing(TypedDict):
     """Start of the current billing period."""
 
     invoices: list[dict[str, Any]]
-    """Invoices. Always empty: invoices are not implemented."""
+    """Placeholder for invoices, which are not implemented. Always an empty list."""
 
     limits: dict[str, int | None]
-    """Limits of the plan by quota name; `null` means unlimited."""
+    """Limits of the team's plan, by quota name; `null` means unlimited."""
 
     plan: str
     """Name of the team's plan."""
@@ -385,31 +389,31 @@ class Billing(TypedDict):
     """Number of members in the team."""
 
     status: PaymentStatus
-    """Payment status."""
+    """Payment status of the team."""
 
     team_id: str
     """Team ID."""
 
 
 class BulkImportResult(TypedDict):
-    """Numbers of secrets created, updated and skipped by an import."""
+    """Result of an import: numbers of secrets created, updated and skipped."""
 
     created: int
-    """Number of secrets created."""
+    """Number of secrets that were created."""
 
     dry_run: NotRequired[bool]
-    """True if the import was checked only, and nothing was imported."""
+    """True if nothing was imported, because the request was a dry run."""
 
     same: NotRequired[int]
-    """Number of existing secrets that have the same value and description already; only in a dry
-    run. An import updates or skips them like other existing secrets.
+    """Number of existing secrets that already have the imported value and description; only in a
+    dry run, which does not count them as updated or skipped.
     """
 
     secrets: NotRequired[list[PlannedImport]]
     """Effect on each secret, in the order of the import; only in a dry run."""
 
     skipped: int
-    """Number of existing secrets that were skipped."""
+    """Number of existing secrets that were left unchanged."""
 
     updated: int
     """Number of existing secrets that were updated."""
@@ -419,7 +423,7 @@ class BulkImportSecret(TypedDict):
     """A secret to import."""
 
     description: NotRequired[str | None]
-    """Description. Without one, an existing secret keeps its description."""
+    """New description. If absent, an existing secret keeps its description."""
 
     key: str
     """Secret key."""
@@ -432,7 +436,7 @@ BundleRecipient: TypeAlias = "BundleRecipientRaw | BundleRecipientPassphrase | B
 
 
 class BundleRecipientPassphrase(TypedDict):
-    """A passphrase."""
+    """A passphrase, from which the key that opens the bundle is derived."""
 
     passphrase: str
     """Passphrase, 12 to 1,024 characters."""
@@ -450,7 +454,7 @@ class BundleRecipientX25519(TypedDict):
     """An X25519 public key. The bundle can be opened with the corresponding private key."""
 
     public_key: str
-    """Public key, `scbp_…`."""
+    """X25519 public key of the recipient, `scbp_…`."""
 
     type: Literal["x25519"]
 
@@ -459,13 +463,13 @@ class BySeverity(TypedDict):
     """Number of findings of each severity."""
 
     high: int
-    """Findings of high severity."""
+    """Number of findings of high severity."""
 
     low: int
-    """Findings of low severity."""
+    """Number of findings of low severity."""
 
     medium: int
-    """Findings of medium severity."""
+    """Number of findings of medium severity."""
 
 
 class ChangeSetResult(TypedDict):
@@ -475,25 +479,25 @@ class ChangeSetResult(TypedDict):
     """Result of each change."""
 
     created: int
-    """Number of secrets created."""
+    """Number of secrets that were created."""
 
     deleted: int
-    """Number of secrets deleted."""
+    """Number of secrets that were deleted."""
 
     described: int
-    """Number of secrets of which only the description changed."""
+    """Number of secrets whose description changed, but not their value."""
 
     dry_run: bool
-    """True if the changes were checked only, and nothing was changed."""
+    """True if nothing was changed, because the request was a dry run."""
 
     hidden: int
-    """Number of secret keys hidden."""
+    """Number of secrets that were hidden."""
 
     same: int
-    """Number of secrets that were not written, because they had the requested content already."""
+    """Number of secrets that were not written, because they already had the requested content."""
 
     updated: int
-    """Number of secrets with a new value."""
+    """Number of secrets that got a new value."""
 
 
 class CliGrant(TypedDict):
@@ -509,20 +513,20 @@ class CliGrant(TypedDict):
     """Token type: always `Bearer`."""
 
     user: CliUser
-    """User the session acts as."""
+    """User that the session acts as."""
 
 
 class CliUser(TypedDict):
-    """The user a session acts as."""
+    """User that the session acts as."""
 
     email: str
-    """E-mail address."""
+    """E-mail address of the user."""
 
     id: str
     """User ID."""
 
     name: str
-    """Name."""
+    """Name of the user."""
 
 
 class ComparedEnvironment(TypedDict):
@@ -535,26 +539,28 @@ class ComparedEnvironment(TypedDict):
     """ID of the environment this one inherits secrets from."""
 
     missing: NotRequired[int]
-    """Number of secret keys without a cell here, for which another environment of the comparison
-    has a value. Absent if the caller has no access.
+    """Number of secret keys for which another compared environment has a value, but this
+    environment has no secret. Absent if the caller has no access to this environment.
     """
 
     name: str
     """Environment name."""
 
     order: int
-    """Position in lists."""
+    """Position of the environment in lists of the project's environments."""
 
     role: MemberAccess
-    """The caller's access level. With `none`, all cells of the environment are `null`."""
+    """Caller's access level in this environment. With `none`, all cells of the environment are
+    `null`.
+    """
 
 
 class ComparedKey(TypedDict):
-    """A secret key of a comparison."""
+    """Row of a comparison: a secret key with one cell for each environment."""
 
     cells: list[ComparedSecret | None]
-    """Cells of the environments, in their order; `null` for an environment without a secret with
-    this key.
+    """Cells of the compared environments, in the order of `environments`; `null` for an
+    environment that neither has nor inherits a secret with this key.
     """
 
     key: str
@@ -566,64 +572,69 @@ ComparedSecret = TypedDict(
     {
         # Description of the secret.
         "description": "NotRequired[str]",
-        # Name of the ancestor environment that holds the inherited secret, or the value that the
-        # environment overrides or hides.
+        # Name of the ancestor environment from which the secret is inherited, or whose secret
+        # this environment overrides or hides.
         "from": "NotRequired[str]",
-        # Number of the group of equal values. Present if equal values were requested and the
-        # caller may read this one. Valid within this comparison only.
+        # Number of the group of secrets with the same value. Present if the request asked for it
+        # and the caller may read this value. Valid only within this comparison.
         "group": "NotRequired[int]",
         # True if the secret is inherited from an environment that the caller may not read.
         "restricted": "NotRequired[bool]",
-        # Name of the rotation of this environment that writes the secret key.
+        # Name of the rotation that writes this secret; absent if no rotation of this environment
+        # does.
         "rotation": "NotRequired[str]",
-        # Origin of the secret.
+        # Origin of the secret: the environment itself or an ancestor.
         "state": "SecretState",
-        # Time of the last change to the secret.
+        # Time of the last change of the secret.
         "updated_at": "str",
         # ID of the user or service token that last changed the secret.
         "updated_by": "NotRequired[str]",
-        # Version number; of an inherited secret, the version in the environment that holds it.
+        # Version number of the secret, in the environment that defines it.
         "version": "int",
     },
 )
-"""A secret of a comparison, as one environment sees it."""
+"""Cell of a comparison: a secret that one environment has or inherits."""
 
 
 class Comparison(TypedDict):
-    """Secrets of a project's environments side by side, without values."""
+    """Secrets of several environments of a project side by side, without values."""
 
     environments: list[ComparedEnvironment]
-    """Environments, in display order."""
+    """Compared environments, in display order."""
 
     keys: list[ComparedKey]
-    """Secret keys of these environments, sorted."""
+    """All secret keys of the compared environments, sorted, each with one cell per environment."""
 
     revision: str
     """ETag of the comparison, without quotes."""
 
 
 class Connection(TypedDict):
-    """Connection to a database."""
+    """Connection settings of a database whose credentials are rotated."""
 
     admin_password: str
-    """Administrator's password."""
+    """Password of the database administrator."""
 
     admin_username: str
-    """Administrator who may create users, 1 to 63 bytes of visible characters."""
+    """User name of a database administrator who may create users: 1 to 63 bytes of visible
+    characters.
+    """
 
     ca_certificate: NotRequired[str | None]
-    """Trusted certificate authorities as PEM, at most 32 KiB. Defaults to the trust store of the
-    machine.
+    """Certificates of the trusted authorities as PEM, at most 32 KiB. Defaults to the trust store
+    of the machine.
     """
 
     database: str
-    """Database name, 1 to 63 bytes of visible characters."""
+    """Name of the database, 1 to 63 bytes of visible characters."""
 
     host: str
-    """Host name or IP address, at most 253 characters."""
+    """Host name or IP address of the database server, at most 253 characters."""
 
     port: NotRequired[int | None]
-    """Port, 1 to 65535. Defaults to the usual port of the database, such as 5432 for PostgreSQL."""
+    """Port of the database server, 1 to 65535. Defaults to the usual port of this kind of
+    database, such as 5432 for PostgreSQL.
+    """
 
     ssl_mode: NotRequired[SslMode | None]
     """TLS mode of the connection. Defaults to `verify-full`."""
@@ -635,7 +646,7 @@ class DefaultPermission(TypedDict):
     """
 
     created_at: str
-    """Time the default was set."""
+    """Time at which the default permission was set."""
 
     default_role: MemberAccess
     """Default access level."""
@@ -646,7 +657,7 @@ class DefaultPermission(TypedDict):
     """
 
     id: str
-    """ID of the default, stable across requests."""
+    """ID of the default permission, stable across requests."""
 
     project_id: str
     """Project ID."""
@@ -656,13 +667,13 @@ class DeviceLogin(TypedDict):
     """A started device login (RFC 8628, section 3.2)."""
 
     device_code: Hidden
-    """Device code, which the client keeps and polls with."""
+    """Device code. The client keeps it secret and uses it to poll for the result."""
 
     expires_in: int
     """Lifetime of both codes in seconds."""
 
     interval: int
-    """Minimum poll interval in seconds."""
+    """Minimum time between two polls, in seconds."""
 
     user_code: str
     """User code, which the client shows to the user."""
@@ -671,53 +682,53 @@ class DeviceLogin(TypedDict):
     """URL of the page on which the user enters the code."""
 
     verification_uri_complete: str
-    """URL of the same page with the code included."""
+    """URL of the verification page with the user code included."""
 
 
 class DeviceLoginDecision(TypedDict):
-    """Status of a login after the decision."""
+    """Result of a decision about a device login."""
 
     status: Literal["approved", "denied"]
     """Status: `approved` or `denied`."""
 
 
 class DeviceRequest(TypedDict):
-    """A client's request to log in."""
+    """Login request of a device: details of the client, and the status of the login."""
 
     client_name: NotRequired[str]
-    """Name given by the client."""
+    """Name of the client, as reported by the client."""
 
     created_at: str
-    """Time the login was started."""
+    """Time at which the device login was started."""
 
     expires_at: str
-    """Expiry time of the code."""
+    """Expiry time of the device login."""
 
     hostname: NotRequired[str]
-    """Name of the client's machine, given by the client."""
+    """Name of the client's machine, as reported by the client."""
 
     ip_address: NotRequired[str]
     """IP address of the client."""
 
     os: NotRequired[str]
-    """Operating system, given by the client."""
+    """Operating system, as reported by the client."""
 
     status: str
-    """Status: `pending`, `approved`, `denied` or `redeemed`."""
+    """Status of the login: `pending`, `approved`, `denied` or `redeemed`."""
 
 
 class ESOSecretResponse(TypedDict):
-    """The value of one secret."""
+    """Value of one secret."""
 
     value: Hidden
-    """Decrypted value."""
+    """Decrypted value of the secret."""
 
 
 class ESOSecretsResponse(TypedDict):
-    """Secret values by secret key."""
+    """Values of all secrets of an environment, by secret key."""
 
     secrets: dict[str, Hidden]
-    """Map of secret key to value, sorted by key."""
+    """Secret keys and their decrypted values, sorted by key."""
 
 
 class Environment(TypedDict):
@@ -736,10 +747,10 @@ class Environment(TypedDict):
     """ID of the environment this one inherits secrets from."""
 
     name: str
-    """Name, unique within the project."""
+    """Name of the environment, unique within the project."""
 
     order: int
-    """Position in lists."""
+    """Position of the environment in lists of the project's environments."""
 
     project_id: str
     """ID of the project that contains the environment."""
@@ -755,11 +766,11 @@ class EnvironmentDefault(TypedDict):
     """Default access level: `none`, `read`, `write` or `admin`."""
 
     environment_name: str
-    """Name of an environment, or `*` for all environments without an entry."""
+    """Name of an environment, or `*` for all environments that are not listed."""
 
 
 class EnvironmentPermission(TypedDict):
-    """A member's access to an environment."""
+    """Access of a member to an environment."""
 
     can_admin: bool
     """True if the user may set the permissions of others in the environment."""
@@ -771,7 +782,9 @@ class EnvironmentPermission(TypedDict):
     """True if the user may change secrets."""
 
     created_at: str
-    """Time the permission was first set. If none is set, the creation time of the environment."""
+    """Time at which the permission was first set or, if none is set, the creation time of the
+    environment.
+    """
 
     environment_id: str
     """Environment ID."""
@@ -783,15 +796,17 @@ class EnvironmentPermission(TypedDict):
     """ID of the user who set the permission; absent if no permission is set for this user."""
 
     id: str
-    """ID of the permission, stable across requests: a UUID of version 8 (RFC 9562), computed from
-    the SHA-256 of the IDs of environment and user.
+    """ID of the permission, stable across requests: a UUID of version 8 (RFC 9562), derived from
+    the IDs of the environment and the user with SHA-256.
     """
 
     role: MemberAccess
-    """Access level."""
+    """Access level of the user."""
 
     updated_at: str
-    """Time the permission was last set. If none is set, the creation time of the environment."""
+    """Time at which the permission was last set or, if none is set, the creation time of the
+    environment.
+    """
 
     user_email: str
     """E-mail address of the user; empty for a service token."""
@@ -804,61 +819,69 @@ class EnvironmentPermission(TypedDict):
 
 
 class Finding(TypedDict):
-    """Finding of a scan."""
+    """Finding of a scan: a credential that was found, with its status."""
 
     column: NotRequired[int]
-    """Column number in characters, starting at 1."""
+    """Column number of the credential in characters, starting at 1."""
 
     comment: NotRequired[str]
-    """Reason given for the status."""
+    """Reason that a user gave for the status."""
 
     commit: NotRequired[str]
-    """Commit ID."""
+    """ID of the commit that contains the credential."""
 
     created_at: str
     """Creation time."""
 
     description: str
-    """Description of the rule."""
+    """Description of the detection rule."""
 
     entropy: NotRequired[float]
-    """Entropy of the credential, in bits per character. Absent for a stored value."""
+    """Entropy of the credential, in bits per character. Absent if the credential is a stored
+    secret value.
+    """
 
     fingerprint: str
-    """Fingerprint: the same for the same finding in every scan of this team and project."""
+    """Fingerprint that identifies the finding: all scans of this team and project give the same
+    finding the same fingerprint.
+    """
 
     id: str
     """Finding ID."""
 
     line: NotRequired[int]
-    """Line number, starting at 1."""
+    """Line number of the credential, starting at 1."""
 
     matches_secret: NotRequired[MatchedSecret]
-    """Stored secret that has this value. Present only if the caller may read that secret."""
+    """Stored secret whose value is the credential. Present only if the caller may read that
+    secret.
+    """
 
     path: NotRequired[str]
-    """Path of the file."""
+    """Path of the file that contains the credential."""
 
     redacted: NotRequired[str]
-    """First and last characters of the credential; for a stored value, only an ellipsis."""
+    """First and last characters of the credential. Only an ellipsis if the credential is a stored
+    secret value.
+    """
 
     rule_id: str
-    """ID of the rule that matched."""
+    """ID of the detection rule that matched."""
 
     scan_id: str
     """Scan ID."""
 
     severity: Severity
-    """Severity."""
+    """Severity of the finding."""
 
     status: FindingStatus
-    """Status."""
+    """Status that a user gave to the finding."""
 
     updated_at: str
-    """Time of the last status change."""
+    """Time of the last change of the finding's status."""
 
     updated_by: NotRequired[str]
-    """User who made the last status change."""
+    """ID of the user who made the last status change."""
 
 
 class InvitationPublicInfo(TypedDict):
@@ -868,7 +891,7 @@ class InvitationPublicInfo(TypedDict):
     """Creation time."""
 
     email: str
-    """Invited e-mail address."""
+    """E-mail address of the invited person."""
 
     expires_at: str
     """Expiry time."""
@@ -883,10 +906,10 @@ class InvitationPublicInfo(TypedDict):
     """Name of the inviter."""
 
     role: Role
-    """Role of the invited person after joining."""
+    """Role that the invited person gets in the team."""
 
     status: str
-    """Status: always `pending`."""
+    """Status of the invitation: always `pending`."""
 
     team_id: str
     """Team ID."""
@@ -895,30 +918,32 @@ class InvitationPublicInfo(TypedDict):
     """Name of the team."""
 
     token: NotRequired[Hidden]
-    """Token to accept the invitation; only in the list of the caller's own invitations."""
+    """Token with which the invitation is accepted. Present only in the list of the caller's own
+    invitations.
+    """
 
 
 class KeyChangeResult(TypedDict):
-    """Result of a change to one secret key."""
+    """Result of one change of a change set."""
 
     environment: str
-    """Environment name."""
+    """Name of the environment in which the secret was changed."""
 
     key: str
-    """Secret key."""
+    """Secret key of the changed secret."""
 
     previous_version: int
-    """Version of the environment's own secret before the change; 0 if there was none."""
+    """Version that the environment's own secret had before the change; 0 if there was no secret."""
 
     result: ChangeEffect
-    """Effect of the change."""
+    """Effect of the change on the secret."""
 
     version: NotRequired[int]
-    """Version after the change. Absent for a deleted secret."""
+    """Version of the secret after the change; absent if the secret was deleted."""
 
 
 class MatchedSecret(TypedDict):
-    """Stored secret whose value was found."""
+    """Stored secret whose value was found in scanned content."""
 
     environment_id: str
     """Environment ID."""
@@ -931,7 +956,7 @@ class MatchedSecret(TypedDict):
 
 
 class MyPermissions(TypedDict):
-    """The caller's access to each environment of a project."""
+    """Caller's access to each environment of a project."""
 
     is_team_admin: bool
     """True if the caller is an owner or admin of the team, and so has full access. Always false
@@ -939,7 +964,7 @@ class MyPermissions(TypedDict):
     """
 
     permissions: list[EnvironmentPermission]
-    """Permission for each environment, in display order."""
+    """Caller's access to each environment, in display order."""
 
 
 class PlannedImport(TypedDict):
@@ -949,10 +974,10 @@ class PlannedImport(TypedDict):
     """Secret key."""
 
     previous_version: int
-    """Version of the environment's own secret before the import; 0 if there is none."""
+    """Version that the environment's own secret has before the import; 0 if there is no secret."""
 
     result: ImportEffect
-    """Effect of the import."""
+    """Effect that the import would have."""
 
 
 class Project(TypedDict):
@@ -965,7 +990,7 @@ class Project(TypedDict):
     """ID of the user who created the project."""
 
     description: NotRequired[str]
-    """Description of the project."""
+    """Description of the project; absent if none is set."""
 
     id: str
     """Project ID."""
@@ -974,7 +999,7 @@ class Project(TypedDict):
     """Display name."""
 
     slug: str
-    """Short name used in URLs. Does not change when the project is renamed."""
+    """Short name of the project in URLs. Does not change when the project is renamed."""
 
     team_id: str
     """ID of the team that owns the project."""
@@ -993,7 +1018,7 @@ class ProjectWithEnvironments(TypedDict):
     """ID of the user who created the project."""
 
     description: NotRequired[str]
-    """Description of the project."""
+    """Description of the project; absent if none is set."""
 
     id: str
     """Project ID."""
@@ -1002,7 +1027,7 @@ class ProjectWithEnvironments(TypedDict):
     """Display name."""
 
     slug: str
-    """Short name used in URLs. Does not change when the project is renamed."""
+    """Short name of the project in URLs. Does not change when the project is renamed."""
 
     team_id: str
     """ID of the team that owns the project."""
@@ -1011,7 +1036,8 @@ class ProjectWithEnvironments(TypedDict):
     """Time of the last change."""
 
     environments: list[Environment]
-    """Environments of the project, in display order. For a service token, only those in its scope.
+    """Environments of the project, in display order. For a service token, only those in the
+    token's scope.
     """
 
 
@@ -1019,10 +1045,10 @@ class ProxyConnection(TypedDict):
     """An AWS Lambda function that connects to the database on behalf of the service."""
 
     lambda_arn: str
-    """ARN of the function."""
+    """ARN of the AWS Lambda function."""
 
     region: str
-    """Region of the function; must be the region in `lambda_arn`."""
+    """AWS region of the function; must be the same as in `lambda_arn`."""
 
     shared_secret: str
     """Secret used to sign and encrypt messages to and from the function: 32 to 512 visible ASCII
@@ -1031,32 +1057,32 @@ class ProxyConnection(TypedDict):
 
 
 class RevokedSessions(TypedDict):
-    """Number of revoked sessions."""
+    """Result of revoking several sessions."""
 
     revoked: int
-    """Number of revoked sessions."""
+    """Number of sessions that were revoked."""
 
 
 class RotationConfigResponse(TypedDict):
-    """A rotation. The connection to its database is never returned."""
+    """A rotation. The connection settings of its database are never returned."""
 
     connection_method: ConnectionMethod
-    """Connection method: direct, or through a function."""
+    """Connection method: direct, or through a proxy function."""
 
     created_at: str
     """Creation time."""
 
     environment_id: str
-    """Environment whose secrets the rotation writes."""
+    """ID of the environment whose secrets the rotation writes."""
 
     error_message: NotRequired[str]
-    """Current error or warning."""
+    """Current error or warning; absent if there is none."""
 
     id: str
     """Rotation ID."""
 
     injected_secrets: list[str]
-    """Secret keys the rotation has written; empty before the first success."""
+    """Secret keys that the rotation has written; empty before the first successful rotation."""
 
     integration_type: Integration
     """Kind of database."""
@@ -1071,23 +1097,23 @@ class RotationConfigResponse(TypedDict):
     """Time of the next rotation; absent while the rotation is paused or disabled."""
 
     rotation_interval_days: int
-    """Days between rotations."""
+    """Number of days between rotations."""
 
     status: RotationStatus
-    """Status."""
+    """Status of the rotation."""
 
     updated_at: str
     """Time of the last change."""
 
 
 class RotationHistory(TypedDict):
-    """A finished attempt to rotate."""
+    """An attempt to rotate a credential that has ended."""
 
     completed_at: str
-    """End time."""
+    """Time when the attempt ended."""
 
     error_message: NotRequired[str]
-    """Error or warning."""
+    """Error or warning of the attempt; absent if there is none."""
 
     id: str
     """Attempt ID."""
@@ -1096,19 +1122,19 @@ class RotationHistory(TypedDict):
     """Rotation ID."""
 
     started_at: str
-    """Start time."""
+    """Time when the attempt started."""
 
     status: Outcome
     """Result of the attempt."""
 
     trigger_type: TriggerType
-    """Reason for the attempt."""
+    """Reason why the attempt was started: scheduled or manual."""
 
     triggered_by: NotRequired[str]
-    """ID of the user who started the attempt; absent if it was scheduled."""
+    """ID of the user who requested the attempt; absent for a scheduled attempt."""
 
     version: int
-    """Number of the attempt within the rotation, starting at 1."""
+    """Number of the attempt among all attempts of the rotation, starting at 1."""
 
 
 class RotationWebhook(TypedDict):
@@ -1118,19 +1144,21 @@ class RotationWebhook(TypedDict):
     """Creation time."""
 
     enabled: bool
-    """True if events are sent; false after the receiver failed repeatedly or responded with 410."""
+    """True if events are sent to the webhook. Set to false after the receiver failed for a long
+    time or responded with HTTP status 410.
+    """
 
     events: list[WebhookEvent]
-    """Events to send."""
+    """Types of the events that are sent to the webhook."""
 
     id: str
     """Webhook ID."""
 
     rotation_config_id: str
-    """Rotation whose events are sent."""
+    """ID of the rotation whose events are sent."""
 
     url: str
-    """URL of the receiver."""
+    """URL of the webhook's receiver."""
 
 
 class RotationWebhookWithSecret(TypedDict):
@@ -1140,22 +1168,26 @@ class RotationWebhookWithSecret(TypedDict):
     """Creation time."""
 
     enabled: bool
-    """True if events are sent; false after the receiver failed repeatedly or responded with 410."""
+    """True if events are sent to the webhook. Set to false after the receiver failed for a long
+    time or responded with HTTP status 410.
+    """
 
     events: list[WebhookEvent]
-    """Events to send."""
+    """Types of the events that are sent to the webhook."""
 
     id: str
     """Webhook ID."""
 
     rotation_config_id: str
-    """Rotation whose events are sent."""
+    """ID of the rotation whose events are sent."""
 
     secret: Hidden
-    """Secret that signs deliveries: `whsec_` and 32 bytes in base64."""
+    """Secret that signs deliveries: `whsec_` and 32 bytes in base64. Present only when the webhook
+    is created.
+    """
 
     url: str
-    """URL of the receiver."""
+    """URL of the webhook's receiver."""
 
 
 class Scan(TypedDict):
@@ -1165,34 +1197,34 @@ class Scan(TypedDict):
     """Number of findings of each severity."""
 
     completed_at: str
-    """Completion time."""
+    """Time when the scan ended."""
 
     created_at: str
     """Creation time."""
 
     created_by: str
-    """User who created the scan."""
+    """ID of the user who created the scan."""
 
     findings_count: int
-    """Number of findings."""
+    """Number of findings that are stored."""
 
     id: str
     """Scan ID."""
 
     project_id: NotRequired[str]
-    """Project ID, if the scan belongs to a project."""
+    """Project that the scan belongs to; absent for a scan of the team as a whole."""
 
     secrets_compared: int
-    """Number of stored secret values the content was compared with."""
+    """Number of stored secret values that the content was compared with."""
 
     source: ScanSource
     """Source of the scanned content."""
 
     started_at: str
-    """Start time."""
+    """Time when the scan started."""
 
     status: ScanStatus
-    """Status."""
+    """Status of the scan."""
 
     team_id: str
     """Team ID."""
@@ -1202,53 +1234,53 @@ class Scan(TypedDict):
 
 
 class ScanSource(TypedDict):
-    """Source of the scanned content."""
+    """Source of the content to scan."""
 
     commit: NotRequired[str | None]
-    """Commit ID: at most 100 visible characters."""
+    """ID of the commit that contains the content: at most 100 visible characters."""
 
     name: NotRequired[str | None]
-    """Display name: at most 200 visible characters."""
+    """Display name of the source: at most 200 visible characters."""
 
     type: SourceKind
-    """Source type."""
+    """Type of the source: text, files or findings."""
 
 
 class ScanWithFindings(TypedDict):
-    """Scan with its findings."""
+    """A scan with its findings."""
 
     by_severity: BySeverity
     """Number of findings of each severity."""
 
     completed_at: str
-    """Completion time."""
+    """Time when the scan ended."""
 
     created_at: str
     """Creation time."""
 
     created_by: str
-    """User who created the scan."""
+    """ID of the user who created the scan."""
 
     findings_count: int
-    """Number of findings."""
+    """Number of findings that are stored."""
 
     id: str
     """Scan ID."""
 
     project_id: NotRequired[str]
-    """Project ID, if the scan belongs to a project."""
+    """Project that the scan belongs to; absent for a scan of the team as a whole."""
 
     secrets_compared: int
-    """Number of stored secret values the content was compared with."""
+    """Number of stored secret values that the content was compared with."""
 
     source: ScanSource
     """Source of the scanned content."""
 
     started_at: str
-    """Start time."""
+    """Time when the scan started."""
 
     status: ScanStatus
-    """Status."""
+    """Status of the scan."""
 
     team_id: str
     """Team ID."""
@@ -1261,13 +1293,13 @@ class ScanWithFindings(TypedDict):
 
 
 class ScannedFile(TypedDict):
-    """File to scan."""
+    """A file to scan."""
 
     content: str
-    """File content."""
+    """Content of the file."""
 
     path: str
-    """File path: 1 to 1,024 characters, without control characters."""
+    """Path of the file: 1 to 1,024 characters, without control characters."""
 
 
 class SealedBundle(TypedDict):
@@ -1277,23 +1309,26 @@ class SealedBundle(TypedDict):
     """Bundle file, encoded in base64."""
 
     created_at: str
-    """Creation time."""
+    """Creation time of the bundle."""
 
     expires_at: NotRequired[str]
-    """Expiry time. The bundle cannot be opened at or after this time."""
+    """Expiry time; absent if the bundle never expires. The bundle cannot be opened at or after
+    this time.
+    """
 
     key: NotRequired[str]
-    """Raw encryption key that opens the bundle, if one was requested. Returned only once."""
+    """Raw encryption key that opens the bundle; absent if none was requested. Returned only once.
+    """
 
     secrets: int
     """Number of secrets in the bundle."""
 
     seq: int
-    """Sequence number: the creation time as Unix time in microseconds."""
+    """Sequence number of the bundle: its creation time as Unix time in microseconds."""
 
     signer: str
-    """Signer of the bundle: always this instance. Anyone who opens bundles should verify the
-    signer.
+    """Public key of the bundle's signer, which is always this instance. Everyone who opens bundles
+    should verify the signer.
     """
 
 
@@ -1310,11 +1345,11 @@ class Secret(TypedDict):
     """Description of the secret."""
 
     environment_id: str
-    """ID of the environment that holds the secret."""
+    """ID of the environment that defines the secret."""
 
     hidden: NotRequired[bool]
-    """True if the secret hides its secret key: reads of this environment return no value for it,
-    not even an inherited value.
+    """True if the secret is hidden: reads of this environment return no value for the key, not
+    even an inherited one.
     """
 
     id: str
@@ -1333,31 +1368,31 @@ class Secret(TypedDict):
     """ID of the user or service token that last changed the secret."""
 
     version: int
-    """Version number, starting at 1; increases with each new value."""
+    """Version number of the secret, starting at 1; each new value increases it by one."""
 
 
 class SecretMapping(TypedDict):
-    """Secret keys for the parts of a credential. `None` uses the default secret key, such as
-    `MAIN_DB_USERNAME` for the rotation `main-db`.
+    """Secret keys under which the parts of a credential are stored. `None` means the default
+    secret key, such as `MAIN_DB_USERNAME` for the rotation `main-db`.
     """
 
     database: NotRequired[str | None]
-    """Secret key for the database name."""
+    """Secret key under which the database name is stored."""
 
     host: NotRequired[str | None]
-    """Secret key for the database host."""
+    """Secret key under which the host of the database server is stored."""
 
     password: NotRequired[str | None]
-    """Secret key for the password."""
+    """Secret key under which the password is stored."""
 
     port: NotRequired[str | None]
-    """Secret key for the port."""
+    """Secret key under which the port of the database server is stored."""
 
     url: NotRequired[str | None]
-    """Secret key for the connection URL."""
+    """Secret key under which the connection URL is stored."""
 
     username: NotRequired[str | None]
-    """Secret key for the user name."""
+    """Secret key under which the user name is stored."""
 
 
 class SecretVersion(TypedDict):
@@ -1375,7 +1410,7 @@ class SecretVersion(TypedDict):
     """ID of the user or service token that created the version."""
 
     id: str
-    """Entry ID; stable across requests."""
+    """ID of the history entry, stable across requests."""
 
     key: str
     """Secret key."""
@@ -1384,12 +1419,12 @@ class SecretVersion(TypedDict):
     """Secret ID."""
 
     value: NotRequired[Hidden]
-    """Decrypted value, if values are included. Absent for a version in which the secret was
-    hidden.
+    """Decrypted value of this version, if values are included. Absent for a version in which the
+    secret was hidden.
     """
 
     version: int
-    """Version number."""
+    """Version number, starting at 1."""
 
 
 class SecretWithInheritance(TypedDict):
@@ -1405,25 +1440,27 @@ class SecretWithInheritance(TypedDict):
     """Description of the secret."""
 
     environment_id: str
-    """ID of the environment that holds the secret."""
+    """ID of the environment that defines the secret."""
 
     hidden: NotRequired[bool]
-    """True if the secret hides its secret key: reads of this environment return no value for it,
-    not even an inherited value.
+    """True if the secret is hidden: reads of this environment return no value for the key, not
+    even an inherited one.
     """
 
     id: str
     """Secret ID."""
 
     inherited_from: NotRequired[str]
-    """Name of the ancestor environment that holds the secret, if the secret is inherited."""
+    """Name of the ancestor environment from which the secret is inherited; absent if the
+    environment itself defines the secret.
+    """
 
     key: str
     """Secret key."""
 
     restricted: NotRequired[bool]
-    """True if the secret is inherited from an environment that the caller may not read. Its value
-    cannot be read here either.
+    """True if the secret is inherited from an environment that the caller may not read. The caller
+    cannot read its value through this environment either.
     """
 
     type: Literal["string"]
@@ -1436,7 +1473,7 @@ class SecretWithInheritance(TypedDict):
     """ID of the user or service token that last changed the secret."""
 
     version: int
-    """Version number, starting at 1; increases with each new value."""
+    """Version number of the secret, starting at 1; each new value increases it by one."""
 
 
 class SecretWithValue(TypedDict):
@@ -1452,13 +1489,15 @@ class SecretWithValue(TypedDict):
     """Description of the secret."""
 
     environment_id: str
-    """ID of the environment that holds the secret."""
+    """ID of the environment that defines the secret."""
 
     id: str
     """Secret ID."""
 
     inherited_from: NotRequired[str]
-    """Name of the ancestor environment that holds the secret, if the secret is inherited."""
+    """Name of the ancestor environment from which the secret is inherited; absent if the
+    environment itself defines the secret.
+    """
 
     key: str
     """Secret key."""
@@ -1473,10 +1512,10 @@ class SecretWithValue(TypedDict):
     """ID of the user or service token that last changed the secret."""
 
     value: Hidden
-    """Decrypted value."""
+    """Decrypted value; absent if the operation returns no values."""
 
     version: int
-    """Version number, starting at 1; increases with each new value."""
+    """Version number of the secret, starting at 1; each new value increases it by one."""
 
 
 class SecretWithValueAndInheritance(TypedDict):
@@ -1492,13 +1531,15 @@ class SecretWithValueAndInheritance(TypedDict):
     """Description of the secret."""
 
     environment_id: str
-    """ID of the environment that holds the secret."""
+    """ID of the environment that defines the secret."""
 
     id: str
     """Secret ID."""
 
     inherited_from: NotRequired[str]
-    """Name of the ancestor environment that holds the secret, if the secret is inherited."""
+    """Name of the ancestor environment from which the secret is inherited; absent if the
+    environment itself defines the secret.
+    """
 
     key: str
     """Secret key."""
@@ -1513,69 +1554,73 @@ class SecretWithValueAndInheritance(TypedDict):
     """ID of the user or service token that last changed the secret."""
 
     value: Hidden
-    """Decrypted value."""
+    """Decrypted value; absent if the operation returns no values."""
 
     version: int
-    """Version number, starting at 1; increases with each new value."""
+    """Version number of the secret, starting at 1; each new value increases it by one."""
 
 
 class ServiceToken(TypedDict):
     """A service token without its text."""
 
     all_environments: bool
-    """True if the token has access to all environments of its projects."""
+    """True if the token may access all environments of its projects."""
 
     all_projects: bool
-    """True if the token has access to all projects of the team."""
+    """True if the token may access all projects of the team."""
 
     created_at: str
     """Creation time."""
 
     created_by: str
-    """User who created the token."""
+    """ID of the user who created the token."""
 
     environment_ids: list[str]
-    """Environments the token has access to; empty if `all_environments` is true."""
+    """Environments that the token may access; empty if `all_environments` is true."""
 
     expires_at: NotRequired[str]
-    """Expiry time."""
+    """Expiry time; absent if the token never expires."""
 
     id: str
     """Token ID."""
 
     ip_allowlist: list[str]
-    """Networks and addresses the token may be used from; empty if all are allowed."""
+    """Networks and addresses from which the token may be used; empty if it may be used from
+    anywhere.
+    """
 
     last_used_at: NotRequired[str]
-    """Time of the last use. May lag by a little more than a minute."""
+    """Time of the last use; absent if the token was never used. Updated with a delay of a little
+    more than a minute at most.
+    """
 
     last_used_ip: NotRequired[str]
-    """IP address of the last use."""
+    """IP address of the last use; absent if unknown."""
 
     name: str
     """Display name."""
 
     outlives_session: bool
-    """True if a command-line session received the text of the token, and the token is valid longer
-    than that session.
+    """True if the text of the token was returned to a command-line session that ends before the
+    token expires.
     """
 
     permissions: list[str]
     """Permissions of the token: `read`, `write` or both."""
 
     project_ids: list[str]
-    """Projects the token has access to; empty if `all_projects` is true."""
+    """Projects that the token may access; empty if `all_projects` is true."""
 
     rotated_at: NotRequired[str]
-    """Time of the last rotation."""
+    """Time of the last rotation; absent if the token was never rotated."""
 
     scopes: list[str]
-    """Same permissions under the name `scopes`, for clients that expect it. Not the token's scope
-    (projects and environments).
+    """Same as `permissions`, for clients that expect this name. The token's scope (projects and
+    environments) is in other fields.
     """
 
     status: Literal["active", "expired"]
-    """`active` or `expired`; deleted tokens are not returned."""
+    """Status: `active` or `expired`. Deleted tokens are not returned."""
 
     team_id: str
     """ID of the team that owns the token."""
@@ -1591,65 +1636,69 @@ class ServiceTokenWithToken(TypedDict):
     """A service token with its text."""
 
     all_environments: bool
-    """True if the token has access to all environments of its projects."""
+    """True if the token may access all environments of its projects."""
 
     all_projects: bool
-    """True if the token has access to all projects of the team."""
+    """True if the token may access all projects of the team."""
 
     created_at: str
     """Creation time."""
 
     created_by: str
-    """User who created the token."""
+    """ID of the user who created the token."""
 
     environment_ids: list[str]
-    """Environments the token has access to; empty if `all_environments` is true."""
+    """Environments that the token may access; empty if `all_environments` is true."""
 
     expires_at: NotRequired[str]
-    """Expiry time."""
+    """Expiry time; absent if the token never expires."""
 
     id: str
     """Token ID."""
 
     ip_allowlist: list[str]
-    """Networks and addresses the token may be used from; empty if all are allowed."""
+    """Networks and addresses from which the token may be used; empty if it may be used from
+    anywhere.
+    """
 
     last_used_at: NotRequired[str]
-    """Time of the last use. May lag by a little more than a minute."""
+    """Time of the last use; absent if the token was never used. Updated with a delay of a little
+    more than a minute at most.
+    """
 
     last_used_ip: NotRequired[str]
-    """IP address of the last use."""
+    """IP address of the last use; absent if unknown."""
 
     name: str
     """Display name."""
 
     outlives_session: bool
-    """True if a command-line session received the text of the token, and the token is valid longer
-    than that session.
+    """True if the text of the token was returned to a command-line session that ends before the
+    token expires.
     """
 
     permissions: list[str]
     """Permissions of the token: `read`, `write` or both."""
 
     project_ids: list[str]
-    """Projects the token has access to; empty if `all_projects` is true."""
+    """Projects that the token may access; empty if `all_projects` is true."""
 
     rotated_at: NotRequired[str]
-    """Time of the last rotation."""
+    """Time of the last rotation; absent if the token was never rotated."""
 
     scopes: list[str]
-    """Same permissions under the name `scopes`, for clients that expect it. Not the token's scope
-    (projects and environments).
+    """Same as `permissions`, for clients that expect this name. The token's scope (projects and
+    environments) is in other fields.
     """
 
     status: Literal["active", "expired"]
-    """`active` or `expired`; deleted tokens are not returned."""
+    """Status: `active` or `expired`. Deleted tokens are not returned."""
 
     team_id: str
     """ID of the team that owns the token."""
 
     token: Hidden
-    """Token text."""
+    """Text of the token; present only in the response that creates or rotates the token."""
 
     token_prefix: str
     """First characters of the token text."""
@@ -1661,61 +1710,66 @@ class ServiceTokenWithToken(TypedDict):
 SubmittedChange = TypedDict(
     "SubmittedChange",
     {
-        # `set` creates the secret or sets its value, `copy` takes the value from another
-        # environment, `hide` hides the secret key, `delete` deletes the environment's own secret,
+        # Kind of change: `set` creates the secret or sets its value, `copy` sets it to the value
+        # that the key has in another environment, `hide` makes the environment have no value for
+        # the key, not even an inherited one, `delete` deletes the environment's own secret, and
         # `describe` sets its description.
         "action": "ChangeActionName",
-        # Description, for `set`, `copy` and `describe`. Without one, an existing secret keeps its
-        # description.
+        # New description, for `set`, `copy` and `describe`. If absent, an existing secret keeps
+        # its description.
         "description": "NotRequired[str | None]",
-        # Name or ID of the environment.
+        # Name or ID of the environment in which the secret is changed.
         "environment": "str",
-        # Version that the environment's own secret must have; `0` if the environment must not
-        # hold the secret key itself. Any other version is a conflict.
+        # Version that the secret in this environment is expected to have; `0` if the environment
+        # is expected to have no secret of its own with this key. If the stored version differs,
+        # the change set fails with a conflict.
         "expected_version": "NotRequired[int | None]",
-        # Name or ID of the environment to copy from, for `copy`. Inherited values are copied too;
-        # all values are those from before the change set.
+        # Name or ID of the environment from which the value is copied, for `copy`. Inherited
+        # values are copied too. The value is the one before the change set.
         "from": "NotRequired[str | None]",
-        # Secret key.
+        # Secret key of the secret.
         "key": "str",
-        # New value, for `set`.
+        # New value; required for `set`, otherwise absent.
         "value": "NotRequired[str | None]",
     },
 )
-"""Change to one secret key of an environment."""
+"""Change of one secret in one environment."""
 
 
 class SubmittedFinding(TypedDict):
     """Finding of another scanner, such as a pre-commit hook."""
 
     column: NotRequired[int | None]
-    """Column number, starting at 1."""
+    """Column number of the credential, starting at 1."""
 
     commit: NotRequired[str | None]
-    """Commit ID."""
+    """ID of the commit that contains the credential."""
 
     description: NotRequired[str | None]
-    """Description of the rule: at most 500 visible characters."""
+    """Description of the detection rule: at most 500 visible characters."""
 
     fingerprint: NotRequired[str | None]
-    """Fingerprint that identifies the finding if the credential is not given: at most 2,048 bytes.
+    """Fingerprint that identifies the finding if the credential itself is not given: at most 2,048
+    bytes.
     """
 
     line: NotRequired[int | None]
-    """Line number, starting at 1."""
+    """Line number of the credential, starting at 1."""
 
     path: NotRequired[str | None]
-    """Path of the file."""
+    """Path of the file that contains the credential."""
 
     rule_id: str
-    """ID of the rule that matched: 1 to 100 visible characters."""
+    """ID of the detection rule that matched: 1 to 100 visible characters."""
 
     secret: NotRequired[str | None]
-    """The credential. It is hashed, compared with stored values, and then discarded."""
+    """Credential that was found. It is hashed, compared with stored secret values, and then
+    discarded.
+    """
 
     severity: NotRequired[Severity | None]
-    """Severity. Default: the severity of the rule with this ID, or medium if there is no such
-    rule.
+    """Severity of the finding. Defaults to the severity of the rule with this ID, or to medium if
+    there is no such rule.
     """
 
 
@@ -1741,7 +1795,7 @@ class Team(TypedDict):
     """Name of the team's plan."""
 
     slug: str
-    """Short name used in URLs."""
+    """Short name of the team in URLs."""
 
     updated_at: str
     """Time of the last change."""
@@ -1751,15 +1805,15 @@ class TeamInvitation(TypedDict):
     """An invitation, as returned to owners and admins of the team."""
 
     accept_url: NotRequired[Hidden]
-    """URL to accept the invitation. Present only if the service sends no e-mail; the inviter must
-    then send it to the invited person.
+    """URL of the page to accept the invitation. Present only if the service sends no e-mail; the
+    inviter must then send the URL to the invited person.
     """
 
     created_at: str
     """Creation time."""
 
     email: str
-    """Invited e-mail address."""
+    """E-mail address of the invited person."""
 
     expires_at: str
     """Expiry time."""
@@ -1774,13 +1828,13 @@ class TeamInvitation(TypedDict):
     """E-mail address of the inviter."""
 
     last_sent_at: str
-    """Time the invitation was last sent."""
+    """Time at which the invitation was last sent."""
 
     role: Role
-    """Role of the invited person after joining."""
+    """Role that the invited person gets in the team."""
 
     status: str
-    """Status: always `pending`."""
+    """Status of the invitation: always `pending`."""
 
     team_id: str
     """Team ID."""
@@ -1790,42 +1844,46 @@ class TeamMember(TypedDict):
     """A member of a team, or a person with a pending invitation to it."""
 
     accept_url: NotRequired[Hidden]
-    """URL to accept the invitation. Present only if the service sends no e-mail; the inviter must
-    then send it to the invited person.
+    """URL of the page to accept the invitation. Present only if the service sends no e-mail; the
+    inviter must then send the URL to the invited person.
     """
 
     avatar_url: NotRequired[str]
-    """URL of a profile image."""
+    """URL of an image of the person; absent if there is none."""
 
     created_at: str
-    """Time the person joined or was invited."""
+    """Time at which the person joined the team or was invited."""
 
     email: str
-    """E-mail address."""
+    """E-mail address of the person."""
 
     id: str
     """User ID of a member, or ID of a pending invitation."""
 
     invitation_id: NotRequired[str]
-    """ID of the pending invitation."""
+    """ID of the pending invitation; absent for a member."""
 
     joined_at: NotRequired[str]
-    """Time the person joined."""
+    """Time at which the person joined the team; absent until then."""
 
     name: NotRequired[str]
-    """Name of the person."""
+    """Name of the person; absent if unknown."""
 
     role: Role
     """Role in the team."""
 
     status: Literal["active", "pending"]
-    """`active` for a member, `pending` for an invitation that is not accepted yet."""
+    """Status: `active` for a member, or `pending` for a person whose invitation is not accepted
+    yet.
+    """
 
     team_id: str
     """Team ID."""
 
     updated_at: str
-    """Time of the last role change; for a pending invitation, the time it was last sent."""
+    """Time of the last change of the role; for a pending invitation, the time at which it was last
+    sent.
+    """
 
     user_id: NotRequired[str]
     """User ID; absent until the invitation is accepted."""
@@ -1844,7 +1902,7 @@ class TeamName(TypedDict):
     """Display name."""
 
     slug: str
-    """Short name used in URLs."""
+    """Short name of the team in URLs."""
 
 
 class TeamUse(TypedDict):
@@ -1863,7 +1921,7 @@ class TeamUse(TypedDict):
     """Team ID."""
 
     usage: Uses
-    """Usage by resource."""
+    """Usage of each limited resource."""
 
 
 class TeamWithMembers(TypedDict):
@@ -1888,33 +1946,35 @@ class TeamWithMembers(TypedDict):
     """Name of the team's plan."""
 
     slug: str
-    """Short name used in URLs."""
+    """Short name of the team in URLs."""
 
     updated_at: str
     """Time of the last change."""
 
     member_count: int
-    """Number of members."""
+    """Number of members of the team."""
 
     members: list[TeamMember]
-    """Members, in the order they joined."""
+    """Members of the team, in the order in which they joined."""
 
     role: Role
-    """The caller's role in the team."""
+    """Role of the caller in the team."""
 
 
 class TestResult(TypedDict):
     """Result of a connection test."""
 
     message: str
-    """Reason for a failure, or a warning. Never contains text from the server."""
+    """Reason for the failure, or a success message with a warning if the TLS mode is weak. Never
+    contains text from the server.
+    """
 
     success: bool
-    """True if a rotation can use the connection."""
+    """True if a rotation could use these connection settings."""
 
 
 class TokenSelf(TypedDict):
-    """The service token that made the request."""
+    """Service token that made the request."""
 
     auth_type: Literal["service_token"]
     """Type of credential: always `service_token`."""
@@ -1923,12 +1983,12 @@ class TokenSelf(TypedDict):
     """Creation time."""
 
     environment_ids: NotRequired[list[str]]
-    """Environments the token has access to; empty if it has access to all environments of its
+    """Environments that the token may access; empty if it may access all environments of its
     projects.
     """
 
     expires_at: NotRequired[str]
-    """Expiry time."""
+    """Expiry time; absent if the token never expires."""
 
     id: str
     """Token ID."""
@@ -1940,10 +2000,10 @@ class TokenSelf(TypedDict):
     """Permissions of the token: `read`, `write` or both."""
 
     project_ids: list[str]
-    """Projects the token has access to; empty if it has access to all projects."""
+    """Projects that the token may access; empty if it may access all projects."""
 
     scopes: list[str]
-    """Permissions of the token: `read`, `write` or both."""
+    """Same as `permissions`, for clients that expect this name."""
 
     team_id: str
     """ID of the team that owns the token."""
@@ -1956,32 +2016,33 @@ class Use(TypedDict):
     """Limit of the plan; `null` means unlimited."""
 
     total: NotRequired[int]
-    """Total amount in the team, if the limit applies to each project or environment."""
+    """Total amount in the whole team; absent if the limit already applies to the whole team."""
 
     used: NotRequired[int]
-    """Amount that counts against the limit; absent if the resource is not counted."""
+    """Amount that is compared with the limit; absent if the usage of the resource is not counted.
+    """
 
 
 class User(TypedDict):
-    """A user and their team memberships."""
+    """A user with the user's team memberships."""
 
     auth_type: Literal["user"]
     """Type of credential: always `user`."""
 
     avatar_url: NotRequired[str]
-    """URL of a profile image."""
+    """URL of an image of the user; absent if there is none."""
 
     created_at: str
     """Time of the first sign-in."""
 
     email: str
-    """E-mail address."""
+    """E-mail address of the user."""
 
     external_id: str
     """User's ID at the identity provider (`sub` claim)."""
 
     first_name: NotRequired[str]
-    """Given name."""
+    """Given name of the user; absent if unknown."""
 
     id: str
     """User ID."""
@@ -1990,23 +2051,23 @@ class User(TypedDict):
     """Time of the last sign-in."""
 
     last_name: NotRequired[str]
-    """Family name."""
+    """Family name of the user; absent if unknown."""
 
     name: str
-    """Name."""
+    """Name of the user."""
 
     teams: list[UserTeam]
     """Team memberships of the user."""
 
     updated_at: str
-    """Time of the last change."""
+    """Time of the last change of the profile."""
 
 
 class UserPermission(TypedDict):
-    """A user and the access level to set for them."""
+    """A user, and the access level to set for this user."""
 
     role: MemberAccess
-    """Access level."""
+    """Access level to set: `none`, `read`, `write` or `admin`."""
 
     user_id: str
     """User ID of a member of the team."""
@@ -2016,19 +2077,19 @@ class UserSession(TypedDict):
     """A session, without its credential."""
 
     client_name: NotRequired[str]
-    """Name that the client gave; for a browser, its product name."""
+    """Name that the client reported; for a browser, its product name."""
 
     created_at: str
     """Creation time."""
 
     current: bool
-    """True if the request was made with this session."""
+    """True for the session that made this request."""
 
     expires_at: str
-    """Expiry time. A browser session ends earlier if it is not used."""
+    """Expiry time. A browser session ends earlier if no requests are made with it."""
 
     hostname: NotRequired[str]
-    """Name of the client's machine, given by the client."""
+    """Name of the client's machine, as reported by the client."""
 
     id: str
     """Session ID."""
@@ -2040,10 +2101,11 @@ class UserSession(TypedDict):
     """Kind of client: `cli` or `browser`."""
 
     last_used_at: NotRequired[str]
-    """Time of the last use, with an accuracy of a minute."""
+    """Time of the last use, with an accuracy of one minute; absent if the session was never used.
+    """
 
     os: NotRequired[str]
-    """Operating system, given by the client."""
+    """Operating system, as reported by the client."""
 
     token_prefix: str
     """First characters of the session's credential."""
@@ -2053,13 +2115,13 @@ class UserTeam(TypedDict):
     """A user's membership in a team."""
 
     created_at: str
-    """Time the user joined the team."""
+    """Time at which the user joined the team."""
 
     role: Role
     """Role in the team."""
 
     team: TeamName
-    """ID and names of the team."""
+    """ID and names of the team that the user is a member of."""
 
     team_id: str
     """Team ID."""
@@ -2072,8 +2134,8 @@ class Uses(TypedDict):
     """Usage of each limited resource."""
 
     api_requests: Use
-    """API requests. Never counted, so `used` is absent: a count would need a database write for
-    each request.
+    """Number of API requests. They are not counted, so `used` is absent: counting would need a
+    database write for each request.
     """
 
     bytes: Use
@@ -2082,26 +2144,26 @@ class Uses(TypedDict):
     """
 
     environments: Use
-    """Environments. The limit applies to each project, so `used` is the number in the project that
-    has the most.
+    """Number of environments. The limit applies to each project, so `used` is the number in the
+    project that has the most.
     """
 
     members: Use
-    """Members."""
+    """Number of members."""
 
     projects: Use
-    """Projects."""
+    """Number of projects."""
 
     rotations: Use
-    """Credential rotations."""
+    """Number of credential rotations."""
 
     secrets: Use
-    """Secrets. The limit applies to each environment, so `used` is the number in the environment
-    that has the most.
+    """Number of secrets. The limit applies to each environment, so `used` is the number in the
+    environment that has the most.
     """
 
     service_tokens: Use
-    """Service tokens."""
+    """Number of service tokens."""
 
     stored_bytes: Use
     """Size of all secrets of the team and of their previous versions, in bytes, including those of
@@ -2110,8 +2172,8 @@ class Uses(TypedDict):
 
 
 class WebhookDelivery(TypedDict):
-    """An event to be delivered to a webhook, or already delivered. Its message ID is `msg_` and
-    the delivery ID.
+    """An event that was delivered to a webhook or is still to be delivered. The message ID that
+    the receiver gets is `msg_` and the delivery ID.
     """
 
     attempts: int
@@ -2121,7 +2183,7 @@ class WebhookDelivery(TypedDict):
     """Time of the event."""
 
     event: str
-    """Event of the rotation, or `webhook.test`."""
+    """Name of the rotation's event, or `webhook.test` for a test event."""
 
     id: str
     """Delivery ID."""
@@ -2130,7 +2192,7 @@ class WebhookDelivery(TypedDict):
     """Time of the next attempt while the delivery is pending; `null` otherwise."""
 
     response_status: int | None
-    """HTTP status of the receiver's last response; `null` before it."""
+    """HTTP status of the receiver's last response; `null` if the receiver has not responded yet."""
 
     status: DeliveryStatus
-    """Status."""
+    """Status of the delivery."""

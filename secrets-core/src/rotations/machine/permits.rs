@@ -11,8 +11,8 @@ pub(super) const MAX_SCHEDULED: usize = 4;
 /// a team's slow databases do not delay other teams.
 const MAX_SCHEDULED_PER_TEAM: usize = 2;
 
-/// Maximum number of manual rotations that a node works on at the same time; `MAX_MANUAL_PER_TEAM`
-/// is the maximum for one team.
+/// Maximum number of manual rotations that a node works on at the same time: of all teams together,
+/// and of one team.
 const MAX_MANUAL: usize = 8;
 const MAX_MANUAL_PER_TEAM: usize = 4;
 

@@ -18,8 +18,8 @@ const MAX_RETRY_TIME: TimeDelta = TimeDelta::days(1);
 
 impl Work<'_> {
     /// Disables the login of the database user whose credential is not in the secrets. A failure is
-    /// retried for a day and then reported in the rotation's error message. The next rotation
-    /// replaces the user's password in any case.
+    /// retried for a day and then reported in the rotation's error message. In any case, the next
+    /// rotation replaces the user's password.
     pub(super) async fn retire(&mut self) -> WorkResult<()> {
         // Before the first success no slot is served, and attempts always change slot A.
         let slot = self.rotation.slots.active.map_or(Slot::A, Slot::other);

@@ -161,8 +161,8 @@ fn halt(error: crate::store::StoreError) -> SwapError {
     SwapError::WorkError(error.into())
 }
 
-/// Commits the transaction. Contains a failpoint with which a test stops the process after the
-/// store has committed but before the process knows it.
+/// Commits the transaction. A failpoint lets a test stop the process after the store received the
+/// commit but before the store responded.
 async fn commit(cx: Context<'_, Write>) -> StoreResult<()> {
     let tx = cx.into_session();
     let mut commit = pin!(tx.commit());

@@ -240,7 +240,8 @@ fn apply(
     again
 }
 
-/// Logs a failed delivery and lists its receiver as failing, until a delivery succeeds.
+/// Logs a failed delivery and lists its receiver as failing, until a delivery succeeds or the
+/// webhook gets no more deliveries.
 fn report(engine: &Engine, outcome: &Outcome, delivery: &WebhookDeliveryRecord) {
     let WebhookDeliveryRecord { id, webhook, attempts, .. } = delivery;
     let (failures, item) = (engine.shared::<Failures>(), WorkItem::WebhookReceiver(*webhook));

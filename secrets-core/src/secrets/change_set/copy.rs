@@ -42,8 +42,8 @@ pub(super) async fn copied(
     if missing.is_empty() { Ok(copied) } else { Err(Error::Invalid(missing)) }
 }
 
-/// Loads the values that are copied from one source environment. Adds an error for each key that
-/// has no value there.
+/// Loads the values that are copied from one source environment and adds them to `copied`. Returns
+/// an error for each key that has no value there.
 async fn copy(
     cx: &mut Context<'_, Write>,
     source: &EnvironmentPath,

@@ -190,7 +190,8 @@ fn write(
     }
 }
 
-/// Plans a new description of a secret. Returns `None` if nothing has to be changed.
+/// Plans a new description of a secret. Plans no change if `description` is `None`, or if the
+/// caller may read the secret and it already has this description.
 async fn describe(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,

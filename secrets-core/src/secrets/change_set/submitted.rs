@@ -41,8 +41,9 @@ struct SubmittedChange {
     #[cfg_attr(feature = "openapi", schema(value_type = SecretKey))]
     key: Checked<SecretKey>,
     /// Kind of change: `set` creates the secret or sets its value, `copy` sets it to the value that
-    /// the key has in another environment, `hide` hides the secret, `delete` deletes the
-    /// environment's own secret, and `describe` sets its description.
+    /// the key has in another environment, `hide` makes the environment have no value for the key,
+    /// not even an inherited one, `delete` deletes the environment's own secret, and `describe`
+    /// sets its description.
     action: ChangeActionName,
     /// New value; required for `set`, otherwise absent.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Plaintext>))]

@@ -45,7 +45,7 @@ pub(super) struct State {
 
     /// Projects, without deleted ones.
     pub(super) projects: Table<ProjectId, ProjectRecord>,
-    /// Deleted projects that can still be restored or purged, each with the time of its deletion.
+    /// Deleted projects that are not purged yet, each with the time of its deletion.
     pub(super) deleted_projects: Table<ProjectId, (Time, ProjectRecord)>,
     /// Slugs of all projects, including deleted ones, because a slug is never reused.
     pub(super) project_slugs: OrdMap<String, ProjectId>,

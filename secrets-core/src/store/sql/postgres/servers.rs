@@ -22,7 +22,7 @@ use crate::store::{StoreOptions, StoreResult};
 /// Interval between two checks of the servers.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Maximum time to connect to a server, and maximum time until its response.
+/// Maximum duration of the check of one server: connecting, if necessary, and its response.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Query that returns whether a server accepts writes, and its timeline: the first eight digits of

@@ -15,8 +15,8 @@ const COLUMNS: &str = "id, team_id, project_id, project_name, environment_id, en
      resource_name, outcome, metadata, address, agent, request_id, created_at, position,
      previous_hash, hash";
 
-/// Maximum number of audit entries that one SQL statement inserts. Statements with exactly this
-/// number of entries are kept prepared.
+/// Maximum number of audit entries that one SQL statement inserts. Statements with one entry, or
+/// with exactly this number of entries, are kept prepared.
 const ROWS: usize = 64;
 
 const HEAD: &str = "SELECT team_id, base, base_hash, position, hash, mac FROM audit_heads";

@@ -23,7 +23,7 @@ use crate::store::{
     PoolUsage, Reads, SchemaState, Store, StoreError, StoreResult, StoreUsage, Timeouts, Tx,
 };
 
-/// Lists of the columns of each table. They are macros, because SQL statements are string literals.
+/// List of the columns of a table. A macro, because SQL statements are string literals.
 macro_rules! columns {
     (users) => {
         "u.id, u.issuer, u.subject, u.email, u.email_verified, u.name, u.name_chosen, u.first_name,
@@ -170,9 +170,9 @@ pub struct SqlStore {
 pub(super) struct Pools {
     pub(super) readers: Pool<Db>,
     pub(super) writers: Pool<Db>,
-    /// Permits for the transactions of [`Store::begin`]: one connection fewer than the pool for
-    /// writes has. The transactions of [`Store::begin_prioritized`] need no permit, only a
-    /// connection.
+    /// Permits for the transactions of [`Store::begin`]: one fewer than the connections in the pool
+    /// for writes, but at least one. The transactions of [`Store::begin_prioritized`] need no
+    /// permit, only a connection.
     turns: Arc<Semaphore>,
     /// Connections for health checks ([`Store::ping`]), which must not wait for requests.
     pub(super) reserved: Pool<Db>,
