@@ -545,7 +545,7 @@ class Mysql:
         self.run(f"ALTER USER {user} IDENTIFIED {secret} ACCOUNT UNLOCK{fence}")
 
     def pattern(self, quote=""):
-        """Returns the database name as a pattern for GRANT, with `_` and `%` escaped."""
+        """Returns the database name as a pattern of a grant, with `_` and `%` escaped."""
         name = re.sub(r"([_%])", r"\\\1", self.at["database"])
         return quote + (name.replace(quote, quote * 2) if quote else name) + quote
 

@@ -2,7 +2,7 @@
 requests, and no process hangs.
 
 The environment variable ``SECRETS_TEST_FORK_RUNS`` sets how often the tests with a process pool and
-with gunicorn run. The default is 1; the long form of the test suite sets 10.
+with gunicorn run. The default is 1.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class User:
 
 
 def runs(python: list[str]) -> bool:
-    """Returns True if a Python interpreter has a supported version and can create virtual
+    """Returns True if a Python interpreter has version 3.10 or later and can create virtual
     environments."""
     code = "import ensurepip, sys, venv; assert sys.version_info >= (3, 10)"
     try:

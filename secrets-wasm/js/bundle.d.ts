@@ -116,7 +116,8 @@ export interface SealedRecord {
 }
 
 /**
- * Decrypts a sealed record. Fails unless the record is intact and was sealed for this context.
+ * Decrypts a sealed record. Fails unless the record is intact, and was sealed for the context in the fields of
+ * `SealedRecord`.
  *
  * @throws {SecretsError<"undecryptable" | "invalid">}
  */

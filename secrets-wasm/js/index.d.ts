@@ -80,8 +80,8 @@ export interface Sighting {
 }
 
 /**
- * Finds credentials in a text. `path` is the path of the file that contains the text; some rules apply only to
- * certain files.
+ * Finds credentials in a text. `path` is the path of the file that contains the text. It does not change the result,
+ * because no built-in rule depends on the path.
  */
 export function scan(text: string, path?: string): Sighting[];
 
@@ -90,14 +90,14 @@ export interface Delivery {
   /** Signing secret of the webhook: `whsec_…`. */
   secret: string;
   /**
-   * Headers of the webhook request: a `Headers` object, a `Map` or a plain object. Upper and lower case are equal;
-   * a value may also be an array with one string.
+   * Headers of the webhook request: a `Headers` object, a `Map` or a plain object. Case does not matter; a value may
+   * also be an array with one string.
    */
   headers:
     | { get(name: string): string | null }
     | ReadonlyMap<string, string | string[]>
     | Readonly<Record<string, string | string[] | undefined>>;
-  /** Unparsed request body. A body that was parsed and serialized again does not match the signature. */
+  /** Raw request body. A body that was parsed and serialized again does not match the signature. */
   body: string | Bytes;
   /** Current time in seconds since 1970. Default: the system clock. */
   now?: number | undefined;

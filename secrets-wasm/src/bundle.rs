@@ -63,8 +63,8 @@ fn unlock(given: &Arguments<'_>) -> Result<Unlock, Error> {
     }
 }
 
-/// Converts a JavaScript number to an integer. Returns `None` if JavaScript cannot represent the
-/// number exactly.
+/// Converts a JavaScript number to an integer. Returns `None` unless it is a whole number from 0 to
+/// `MAX_SAFE_INTEGER`.
 fn whole(value: &JsValue) -> Option<u64> {
     let max = js_sys::Number::MAX_SAFE_INTEGER;
     let number = value.as_f64().filter(|number| (0.0..=max).contains(number))?;

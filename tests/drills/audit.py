@@ -15,8 +15,8 @@ COLUMNS = """team_id, project_id, project_name, environment_id, environment_name
 
 
 def _copy(database, team, count, age, sealed):
-    """Inserts `count` copies of an audit entry of a team. The newest copy is `age` seconds old, and
-    each further copy is a second older. Sealed copies (copies in the audit chain) get positions so
+    """Inserts `count` copies of an audit entry of a team. The newest copy is `age` + 1 seconds old,
+    and each further copy is a second older. Sealed copies (copies in the audit chain) get positions so
     high that they do not collide with those of the service."""
     position = "1000000000000 + n.n" if sealed else "NULL"
     hash_of = database.random_hash if sealed else "NULL"

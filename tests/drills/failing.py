@@ -112,7 +112,7 @@ def _commits(database, seconds):
 
 
 def _error(client, rotation):
-    """Requests a rotation and returns its error message; an empty text if there is none."""
+    """Reads a rotation and returns its error message; an empty text if there is none."""
     # Uses a new connection, because the service closes a connection that was idle for a minute.
     return client.again().ok("GET", rotation).get("error_message", "")
 

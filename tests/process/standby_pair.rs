@@ -11,8 +11,8 @@ use crate::ordinary_user::OrdinaryUser;
 use crate::rotations::world::until;
 use crate::servers::{Server, Signal, address};
 
-/// Password of the administrator of the servers. It is no secret value to search for, because the
-/// standby stores it in a file in plain text.
+/// Password of the administrator of the servers. The test runner does not search for this password,
+/// because the standby stores it in a file in plain text.
 const PASSWORD: &str = "password of the standby pair";
 
 /// Primary and standby of one database.

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 /// Secret that the service and the rotation function share.
 pub const SHARED_SECRET: &str = "kvc_shared_0123456789abcdefghijklmnop";
 
-/// Running Lambda endpoint, stopped when dropped.
+/// Local stand-in for AWS Lambda, which runs the published rotation function. Stopped when dropped.
 pub struct LambdaEndpoint {
     /// URL of the endpoint.
     pub url: String,

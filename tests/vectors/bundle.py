@@ -291,8 +291,8 @@ def moment(value: Any) -> datetime:
 
 
 def known(header: Json) -> None:
-    """Refuses a header with an unknown version, suite or recipient type as `unsupported`, before
-    all other fields are checked."""
+    """Refuses a header with an unknown version, suite, chunk size or recipient type as
+    `unsupported`, before all other fields are checked."""
     if not isinstance(header, dict):
         malformed()
     version, suite, chunk = header.get("v"), header.get("suite"), header.get("chunk")

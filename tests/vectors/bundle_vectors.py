@@ -572,7 +572,8 @@ def signed_by_strangers(make: Maker) -> None:
 
 
 def keys(make: Maker) -> list[Vector]:
-    """Returns vectors of bundle keys and their text forms."""
+    """Returns vectors of bundle keys: the bytes and the text of valid keys, and invalid texts that
+    a reader must refuse."""
 
     def accept(name: str, kind: str, bits: bytes, **more: object) -> Vector:
         text = bundle.text_of(PREFIXES[kind], bits)

@@ -40,7 +40,8 @@ pub struct AuditQuery {
     pub resource_type: Option<String>,
     /// ID of the affected object: a UUID.
     pub resource_id: Option<String>,
-    /// Secret key, for entries about this secret.
+    /// Secret key, for entries about the secrets with this key. The resource type must be `secret`
+    /// or absent.
     pub key: Option<String>,
     /// Outcome: `success`, `denied` or `failure`.
     pub outcome: Option<String>,
@@ -79,7 +80,9 @@ impl AuditQuery {
         wanted.resource_type = self.resource_type.as_deref().map(text);
         wanted.resource = id("resource_id", self.resource_id.as_deref())?;
         if let Some(key) = &self.key {
-            wanted.resource_type = Some("secret".to_owned());
+            if wanted.resource_type.get_or_insert_with(|| "secret".to_owned()) != "secret" {
+                return Err(Error::invalid("resource_type", "must be secret if key is given"));
+            }
             wanted.resource_name = Some(text(key));
         }
         wanted.outcome = one_of(

@@ -172,8 +172,8 @@ fn is_known(json: &[u8]) -> Result<(), BundleError> {
     Ok(())
 }
 
-/// Validates the recipients. Allows at most one raw key and one passphrase, so that opening a
-/// bundle never requires more than one key derivation.
+/// Validates the recipients. Allows at most one raw key and one passphrase, so that a reader tries
+/// one raw key or derives a key from a passphrase once.
 fn check(recipients: &[Slot]) -> Result<(), BundleError> {
     if !(1..=RECIPIENTS).contains(&recipients.len()) {
         return Err(BundleError::Malformed("it must have 1 to 16 recipients"));

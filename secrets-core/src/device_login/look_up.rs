@@ -9,7 +9,7 @@ use super::login_of;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{DisplayName, Result, Time};
 
-/// Reads the details of the pending login with this user code, so that the user can check the
+/// Reads the details of the unexpired login with this user code, so that the user can check the
 /// client before approving the login.
 #[derive(Debug)]
 pub struct LookUpDeviceLogin {

@@ -15,7 +15,8 @@ pub(super) const CLIENT: &str = "cli";
 
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-/// Maximum poll interval in seconds. Polls that come too early do not increase it further.
+/// Maximum poll interval in seconds. Polls that come too early do not increase the interval beyond
+/// this maximum.
 const MAX_POLL_SECONDS: u32 = 60;
 
 /// Polls the status of a login (RFC 8628, section 3.4). The fields are optional so that a missing

@@ -1,4 +1,4 @@
-//! Text formats with one line per secret. The code writes them without a library.
+//! Text formats with one line per secret.
 
 use std::fmt::Write as _;
 

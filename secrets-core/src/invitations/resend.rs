@@ -19,7 +19,7 @@ pub struct ResendInvitation {
     pub invitation: Option<InvitationId>,
 }
 
-/// Minimum time before an invitation can be sent again.
+/// Minimum time between two resends of an invitation.
 const RESEND_INTERVAL: TimeDelta = TimeDelta::minutes(1);
 
 impl Operation for ResendInvitation {

@@ -128,8 +128,8 @@ async fn add_keys(engine: &Engine) -> Result<()> {
     Ok(())
 }
 
-/// Re-encrypts all records that a replaced key encrypted. Deletes the key's material (retires it)
-/// if no record uses the key and no running operation can still use it.
+/// Re-encrypts all records that a replaced key encrypted. Marks the key as retired if no record
+/// uses the key and no running operation can still use it.
 async fn encrypt_again(engine: &Engine, replaced: &ReplacedKey) -> Result<()> {
     let keys = Keys::of(engine, replaced)?;
     let mut seen = Seen::default();

@@ -89,8 +89,8 @@ pub struct VersionConflict {
     pub environment: EnvironmentName,
     /// Secret key that the change applies to.
     pub key: SecretKey,
-    /// Version that the request stated. Absent if the request stated no version, although the
-    /// secret already exists.
+    /// Version that the request stated. Absent if the request stated no version: the change then
+    /// deletes or describes a secret that does not exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_version: Option<u32>,
     /// Stored version of the secret in this environment; 0 if the environment has no secret of its
@@ -287,8 +287,8 @@ impl Error {
         }
     }
 
-    /// True if the error is about the caller's credential, so that every other request with the
-    /// same credential would fail too.
+    /// True if the caller's credential is not accepted: it is missing or invalid, has expired, or
+    /// may not be used from the client's network address.
     #[must_use]
     pub fn refuses_credential(&self) -> bool {
         matches!(self, Self::Unauthenticated(_) | Self::Expired | Self::AddressNotAllowed(_))

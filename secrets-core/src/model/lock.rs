@@ -1,4 +1,5 @@
-//! Mutexes that may be poisoned by a panic.
+//! Locking of mutexes that ignores poisoning: after a panic of a thread that held a mutex, other
+//! threads can still lock the mutex.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

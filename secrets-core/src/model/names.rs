@@ -235,8 +235,7 @@ impl EnvironmentName {
         ["development", "staging", "production"].map(|name| Self(name.into()))
     }
 
-    /// Returns the name in a form without upper and lower case. This form is unique within a
-    /// project.
+    /// Returns the name in lower case, which is unique within a project.
     #[must_use]
     pub fn folded(&self) -> String {
         self.0.to_ascii_lowercase()

@@ -1,5 +1,5 @@
-//! Outbox: messages that are sent after a commit. A message may be sent more than once, but is
-//! never lost.
+//! Outbox: messages that are sent after a commit. A crash loses no message, but a message may be
+//! sent more than once.
 //!
 //! An operation enqueues a row in the transaction of its change. A worker claims due rows of each
 //! [`Channel`] ([`claim_due`]), sends the messages and records the outcomes ([`Channel::deliver`]).

@@ -74,7 +74,7 @@ pub enum Step {
     Lock,
 }
 
-/// Unencrypted fields of a request. The response must contain the same values.
+/// Unencrypted fields of a request. The response must contain the same nonce, sequence and step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heading {
     /// Creation time of the request.

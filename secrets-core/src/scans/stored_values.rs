@@ -143,7 +143,8 @@ impl StoredValues {
         self.places.get(&self.key.fingerprint(&[value.as_bytes()])).map(|(_, place)| place)
     }
 
-    /// Returns the stored secret whose whole value, which may have several lines, equals this text.
+    /// Returns the stored secret that matches this value, which may have several lines. Two values
+    /// match if the parts of them that are compared are equal.
     pub(super) fn find_whole(&self, value: &str) -> Option<&SecretLocation> {
         self.find(comparable_part(value)?)
     }

@@ -132,7 +132,8 @@ pub trait Store: Send + Sync {
     }
 
     /// Closes the store, after its last use. Afterwards, the main file of an SQLite database
-    /// contains all data, and the `-wal` file next to it is not needed.
+    /// contains all data, and the `-wal` file next to it is not needed, unless another process, such
+    /// as a backup, reads the database at this time.
     async fn close(&self) -> StoreResult<()> {
         Ok(())
     }

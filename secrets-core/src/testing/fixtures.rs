@@ -93,8 +93,8 @@ impl World {
     }
 }
 
-/// Returns the time `seconds` after the creation time of these test records. Its fraction of a
-/// second is in microseconds and not zero, to detect stores that lose microseconds.
+/// Returns the time `seconds` after the creation time of these test records. Its microseconds are
+/// not zero, to detect stores that lose them.
 #[must_use]
 pub fn at(seconds: i64) -> Time {
     DateTime::from_timestamp_micros(1_767_225_600_123_456).unwrap() + TimeDelta::seconds(seconds)

@@ -160,7 +160,7 @@ export class GridState {
   }
 
   /**
-   * Moves to the cell of a key in an environment. The filter must not hide the key.
+   * Moves to the cell of a key in an environment. Clears a filter that hides it.
    * @param {string} key @param {string} environment
    */
   goTo(key, environment) {

@@ -30,8 +30,8 @@ import { words } from "../words.js";
 const FLASH = 4_000;
 
 /**
- * ETag of the comparison that is shown, number of requests sent, and number of the request that is shown. @typedef
- * {{ etag: string | null, sent: number, shown: number }} Known
+ * ETag of the comparison that is shown, number of requests sent, and number of the request that is shown.
+ * @typedef {{ etag: string | null, sent: number, shown: number }} Known
  */
 
 /**

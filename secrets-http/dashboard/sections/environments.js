@@ -66,7 +66,7 @@ export function effectOf({ environments, keys }, id, parent) {
 }
 
 /**
- * Table row for an environment, indented by its depth in the tree.
+ * List item for an environment, indented by its depth in the tree.
  * @param {{ environment: Environment, depth: number, isAdmin: boolean, onEdit: () => void, onDelete: () => void }} properties
  */
 function Row({ environment, depth, isAdmin, onEdit, onDelete }) {

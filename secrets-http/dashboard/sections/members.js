@@ -93,7 +93,7 @@ function Remove({ team, member, onClose, onDone }) {
 }
 
 /**
- * Table row for a member, with buttons if the user may change the member.
+ * List item for a member, with buttons if the user may change the member.
  * @param {{ member: any, isChangeable: boolean, onAsk: (action: string, member: any) => void }} properties
  */
 function Member({ member, isChangeable, onAsk }) {

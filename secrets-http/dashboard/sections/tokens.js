@@ -19,7 +19,7 @@ const text = words.tokens;
 
 const DAY = 86_400_000;
 
-/** Number of days before its expiry in which a token is marked as expiring soon. */
+/** Number of days before its expiry from which a token is marked as expiring. */
 const SOON = 14;
 
 const dates = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
@@ -134,8 +134,8 @@ function Tokens({ place, tokens, projects, reload }) {
 }
 
 /**
- * Loads the tokens and the projects of the team, for a project only tokens that can access it; `null` if the user
- * is no admin.
+ * Loads the team's tokens and projects; for a project, only the tokens that can access it. `null` if the user is
+ * not an admin.
  * @param {import("./parts.js").Place} place
  */
 async function read({ project, team, isAdmin }) {

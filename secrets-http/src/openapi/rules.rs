@@ -27,7 +27,7 @@ pub(super) fn add(schemas: &mut Components) {
     }
 }
 
-/// Fields that a Rust type has but its basic schema has not. Only extended schemas, such as
+/// Fields that a Rust type has, but not its basic schema. Only extended schemas, such as
 /// `SecretWithValue`, contain them.
 const ABSENT: [(&str, &[&str]); 3] = [
     ("Secret", &["value", "inherited_from", "restricted"]),
@@ -42,7 +42,8 @@ fn rules() -> Vec<(&'static [&'static str], Value)> {
     rules
 }
 
-/// Returns the constants, permitted values and examples to add, each with the path of its field.
+/// Returns the constants, permitted values and examples to add, each with the names of the schemas
+/// to which it is added.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn values() -> Vec<(&'static [&'static str], Value)> {
     let field = |name: &str, rule: Value| json!({ "properties": { name: rule } });
@@ -126,8 +127,8 @@ fn values() -> Vec<(&'static [&'static str], Value)> {
     ]
 }
 
-/// Returns the rules for requests in which at least one field must be given, each with the path of
-/// its schema. `null` counts as a missing field, except where `null` removes the parent of an
+/// Returns the rules for requests in which at least one field must be given, each with the names of
+/// its schemas. `null` counts as a missing field, except where `null` removes the parent of an
 /// environment.
 fn changes() -> Vec<(&'static [&'static str], Value)> {
     let unset = json!({ "type": "null" });
@@ -155,8 +156,8 @@ fn some_field(missing: &Value) -> Value {
     json!({ "minProperties": 1, "not": { "properties": missing } })
 }
 
-/// Returns the rules for requests whose fields depend on each other, each with the path of its
-/// schema.
+/// Returns the rules for requests whose fields depend on each other, each with the names of its
+/// schemas.
 fn combinations() -> Vec<(&'static [&'static str], Value)> {
     let no_value = json!({ "properties": { "value": { "type": "null" } } });
     let a_value = json!({ "required": ["value"], "properties": { "value": { "type": "string" } } });
@@ -237,7 +238,7 @@ fn scan() -> Value {
 }
 
 /// Returns the rule for the recipients of a bundle: no duplicates, and at most one passphrase. All
-/// recipients of the type `raw` are equal, so at most one of them is possible.
+/// recipients of the type `raw` are equal, so at most one of them is allowed.
 fn recipients() -> Value {
     json!({
         "uniqueItems": true,

@@ -80,13 +80,13 @@ pub struct Configured {
 }
 
 /// Reads the configuration from the arguments and environment variables of this process, and from
-/// the file.
+/// the configuration file.
 pub fn read() -> Result<Configured, Failure> {
     read_from(std::env::args_os().collect(), std::env::vars_os().collect())
 }
 
 /// Reads the configuration from the given arguments (program name first) and environment variables,
-/// and from the file.
+/// and from the configuration file.
 pub fn read_from(
     arguments: Vec<OsString>,
     variables: Vec<(OsString, OsString)>,

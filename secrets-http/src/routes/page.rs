@@ -1,8 +1,8 @@
 //! Layout of the HTML pages, and the start page `/`. For a signed-in browser, the start page is the
 //! dashboard.
 //!
-//! The pages have no scripts, load no resources, and cannot be shown in a frame. They use the same
-//! style sheet as `examples/offline-viewer`.
+//! The pages have no scripts, load no resources, and cannot be shown in a frame. Their style is
+//! that of `examples/offline-viewer`.
 
 use std::sync::LazyLock;
 
@@ -75,7 +75,8 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     vec![Route::public(Method::GET, "/", "start.page", start.boxed())]
 }
 
-/// Renders an HTML page with a heading that contains the name and the address of the service.
+/// Renders an HTML page with a header that contains its title, and the name and the address of the
+/// service.
 pub(super) fn page(
     status: StatusCode,
     title: &str,

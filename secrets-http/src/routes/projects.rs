@@ -1,4 +1,4 @@
-//! `/api/v1/projects`: listing, creating, changing and deleting projects.
+//! `/api/v1/projects`: listing, creating, changing, deleting and restoring projects.
 
 use secrets_core::projects::{
     CreateProject, DeleteProject, GetProject, ListProjects, NewProject, Project, ProjectChange,

@@ -1,4 +1,4 @@
-//! `/api/v1/teams`: listing, creating, changing and deleting teams.
+//! `/api/v1/teams`: listing and creating teams, and getting a team.
 
 use secrets_core::teams::{CreateTeam, GetTeam, ListTeams, NewTeam, TeamWithMembers};
 use warp::Filter as _;

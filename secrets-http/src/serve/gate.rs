@@ -217,8 +217,8 @@ impl Authenticator {
         Bound::Address.check(self.addresses.peek(address, now))
     }
 
-    /// Counts a request without a valid credential for its IP address. Returns the result with the
-    /// error of the request.
+    /// Counts a request without a valid credential for its IP address. Returns the error of the
+    /// request, or the rate-limit error if the address has reached its limit.
     async fn refuse(&self, address: IpAddr, now: Time, error: Error) -> Admission {
         let window = self.count_address(address, now).await;
         Admission { caller: Bound::Address.check(window).and(Err(error)), window }
@@ -270,8 +270,8 @@ struct Known {
     is_here: bool,
 }
 
-/// Maximum number of credentials that are remembered per minute. Requests with other credentials
-/// are counted only after the credential has been verified.
+/// Maximum number of hashes that are remembered per minute, two for each credential. Requests with
+/// other credentials are counted only after the credential has been verified.
 const MAX_REMEMBERED: usize = 200_000;
 
 impl Verified {

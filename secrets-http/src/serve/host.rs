@@ -47,8 +47,8 @@ pub struct Host {
 /// the caller. The path itself is not logged, because it may contain keys of secrets.
 struct Logging {
     template: &'static str,
-    /// Redacted form of a path for which there is no route. It contains only words that are similar
-    /// to words in the paths of routes.
+    /// Redacted form of a path for which there is no route. It contains only words from the paths
+    /// of routes.
     unknown_path: Option<String>,
     address: Option<IpAddr>,
     caller: Option<Caller>,

@@ -165,8 +165,8 @@ impl Session {
     }
 }
 
-/// Python script that is used as the editor. It stores the argument lists of all processes and
-/// enters a new value. In its second run, it also enters an invalid line.
+/// Python script that is used as the editor. It stores the argument lists of all processes. In its
+/// first run, it enters a new value; in its second run, an invalid line.
 const EDITOR: &str = "\
 import glob, os, sys
 outside = os.environ['OUTSIDE']

@@ -1,4 +1,5 @@
-//! Tests of the command `secrets man`, and of the reference in `docs/cli.md`.
+//! Tests of the command `secrets man`, of the pages `docs/cli.md` and `docs/cli-comparison.md`, and
+//! of the libraries that the program links.
 
 use std::path::Path;
 

@@ -22,7 +22,7 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// Starts the program with these arguments, separated by spaces.
+    /// Starts the program with these arguments, which are separated by spaces and need no quoting.
     pub(crate) fn start(home: &Home, arguments: &str) -> Self {
         Self::shell(home, &format!("{} {arguments}", env!("CARGO_BIN_EXE_secrets")))
     }

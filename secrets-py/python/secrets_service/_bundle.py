@@ -85,7 +85,8 @@ class Bundle(Closing):
         return {secret.key: secret.value for secret in self}
 
     def close(self) -> None:
-        """Closes the file or stream that contains the bundle."""
+        """Closes the file that contains the bundle. A stream that the caller has passed stays
+        open."""
         self._native.close()
 
     def __repr__(self) -> str:

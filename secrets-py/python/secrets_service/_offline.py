@@ -70,8 +70,8 @@ def render(
 
 
 def scan(text: str, *, path: str = "") -> list[Sighting]:
-    """Finds credentials in a text. ``path`` is the path of the file that contains the text, because
-    some rules apply only to certain files.
+    """Finds credentials in a text. ``path`` is the path of the file that contains the text. It is
+    only copied into the result, because no built-in rule depends on the path.
 
     ``KeyboardInterrupt`` ends the call, also while a long text is scanned.
 

@@ -93,8 +93,8 @@ impl Server {
         Ok(Self { name, address, child: Some(child), folder })
     }
 
-    /// Returns the CPU time that the server process has used; zero for a peer, which is another
-    /// secrets manager that this program did not start.
+    /// Returns the CPU time that the server process has used; zero for a peer, which this program
+    /// did not start.
     pub(crate) fn cpu(&self) -> Result<Duration, Failure> {
         let Some(child) = &self.child else { return Ok(Duration::ZERO) };
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id()))?;
@@ -106,8 +106,8 @@ impl Server {
         Ok(Duration::from_secs_f64(times.iter().sum::<u64>() as f64 / per_second as f64))
     }
 
-    /// Returns the resident memory of the server process in bytes; zero for a peer, which is
-    /// another secrets manager that this program did not start.
+    /// Returns the resident memory of the server process in bytes; zero for a peer, which this
+    /// program did not start.
     pub(crate) fn memory(&self) -> Result<u64, Failure> {
         let Some(child) = &self.child else { return Ok(0) };
         let statm = std::fs::read_to_string(format!("/proc/{}/statm", child.id()))?;

@@ -222,6 +222,7 @@ async fn an_invalid_parameter_is_named(app: App) {
         ("action=", "action"),
         ("project_id=web", "project_id"),
         ("team_id=mine", "team_id"),
+        ("key=KEY&resource_type=project", "resource_type"),
         ("limit=1&limit=2", "limit"),
     ] {
         let reply = alice.get(&format!("/api/v1/audit?{query}")).await;

@@ -5,8 +5,8 @@ use super::principals::{Caller, May, Reach};
 use super::world::Home;
 
 impl Target {
-    /// Returns the team in whose objects the target lies; `None` if no such object exists in any
-    /// team.
+    /// Returns the team that a request with this target is about, even if an object inside the team
+    /// is unknown; `None` if the team or project itself is unknown.
     fn place(self) -> Option<Home> {
         match self {
             Self::Own | Self::UnknownEnvironment | Self::UnknownKey => Some(Home::First),

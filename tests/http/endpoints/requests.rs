@@ -31,8 +31,8 @@ pub(super) struct Names {
 const UNKNOWN_ID: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 impl Names {
-    /// Returns the names of the shared objects for a target. For requests that do not delete or use
-    /// up the object.
+    /// Returns the names for a target, with the same objects in every call. Use them only for
+    /// requests that can be sent any number of times about the same objects.
     pub(super) fn lasting(world: &World, target: Target) -> Self {
         let home = if target == Target::Foreign { Home::Other } else { Home::First };
         let tenant = world.tenant(home);

@@ -1,4 +1,5 @@
-//! Test data: two teams with the objects that requests name, and all callers.
+//! Test data: two teams with the objects that requests name, and the callers that send the
+//! requests.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -41,7 +42,7 @@ pub(super) struct Tenant {
     pub(super) delivery: String,
 }
 
-/// Test data: two teams, and all callers.
+/// Test data: two teams, and the callers that send the requests, such as people and service tokens.
 pub(super) struct World {
     pub(super) first: Tenant,
     pub(super) other: Tenant,

@@ -291,9 +291,9 @@ impl Names {
     }
 }
 
-/// Sends a request to each endpoint. Returns the path templates whose responses show data of the
-/// project. If the project is deleted, also sends writes, and asserts that each request about the
-/// project is refused.
+/// Sends a request to each endpoint that reads, except those that still show deleted projects.
+/// Returns the path templates whose responses show data of the project. If the project is deleted,
+/// also sends writes, and asserts that each request about the project is refused.
 async fn walk(app: &App, alice: &Person, token: &Client, names: &Names) -> BTreeSet<&'static str> {
     let api = app.api();
     let table = routes::table(&api, &Supervisor::new(Vec::new()));

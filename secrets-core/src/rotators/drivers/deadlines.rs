@@ -66,8 +66,8 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Runs an SQL statement that precedes the commit, with a timeout. After a timeout, the server
-    /// undoes the change when the connection is closed.
+    /// Runs an SQL statement that precedes the commit, with a timeout. After a timeout, the change
+    /// does not take effect, because the commit is not sent.
     pub(super) async fn statement<T>(
         &self,
         statement: impl Future<Output = Result<T, TargetError>>,

@@ -87,7 +87,8 @@ impl<'a> Asked<'a> {
         Self { group, identity, ..Self::verify(target, &apply.login, apply.level) }
     }
 
-    /// Creates the payload of a `verify` step.
+    /// Creates the payload of a `verify` step, in which the function logs in with the new
+    /// credential and checks its privileges.
     #[must_use]
     pub fn verify(target: &'a Target, login: &'a Login, level: PermissionLevel) -> Self {
         let password = Some(login.password.reveal());

@@ -18,7 +18,7 @@ use super::{InvokeFault, Invoker};
 
 use crate::model::lock::lock;
 
-/// Timeout of a whole invocation, including the lookup of AWS credentials, in seconds.
+/// Timeout of a whole invocation, including the lookup of AWS credentials.
 const TIMEOUT: Duration = Duration::from_secs(25);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -154,7 +154,8 @@ async fn change(
     Some(name)
 }
 
-/// Test records in addition to those of the test world.
+/// Records that these tests use in addition to those of [`World`]: a child environment, a secret
+/// and a service token.
 struct Fixture {
     child: EnvironmentRecord,
     own: SecretRecord,

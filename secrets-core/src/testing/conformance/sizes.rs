@@ -145,7 +145,8 @@ pub async fn touching_returns_the_sizes(store: &dyn Store) {
     assert_stale(tx.environment_counters(unknown).await, Subject::Environment);
 }
 
-/// One call that replaces secrets in several environments updates the sizes of each of them.
+/// A call that replaces secrets in several environments updates the stored size of the secrets and
+/// the stored size of their previous versions, for each environment.
 pub async fn sizes_follow_several_replacements(store: &dyn Store) {
     let world = World::build(store).await;
     let (here, there) = (world.production.id, world.staging.id);

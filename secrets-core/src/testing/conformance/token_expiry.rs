@@ -17,8 +17,8 @@ pub async fn an_expired_token_is_found(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.token_by_mac(&expired.mac).await.unwrap(), Some(expired));
 }
 
-/// Service tokens that expire before a given time are listed, soonest expiry first, until their
-/// expiry notice is marked as sent.
+/// Service tokens that expire within a period are listed, soonest expiry first, until their expiry
+/// is marked as announced.
 pub async fn expiring_tokens_are_listed_until_they_are_announced(store: &dyn Store) {
     let world = World::build(store).await;
     let expiring = |at| TokenRecord { expires_at: at, ..token(&world.team, &world.owner) };

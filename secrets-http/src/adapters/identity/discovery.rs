@@ -23,7 +23,7 @@ pub(super) struct DiscoveryCache {
 #[derive(Default)]
 struct State {
     last: Option<(Instant, Arc<Discovery>)>,
-    /// Time and reason of the last request, if it failed.
+    /// Time and reason of the last failed request; `None` after a successful request.
     failure: Option<(Instant, String)>,
 }
 

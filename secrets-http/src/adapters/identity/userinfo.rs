@@ -26,7 +26,7 @@ pub(super) struct Userinfo {
 
 #[derive(Default)]
 struct State {
-    /// Time and reason of the last request, if it failed.
+    /// Time and reason of the last failed request.
     failure: Option<(Instant, String)>,
 }
 

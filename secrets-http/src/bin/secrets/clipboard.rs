@@ -27,9 +27,9 @@ const TOOLS: [Tool; 5] = [
     Tool { variable: None, command: &["clip.exe"] },
 ];
 
-/// Copies a text to the clipboard with the first program that is available, or else with a terminal
-/// escape sequence (OSC 52). Over SSH, always uses the escape sequence, because only the terminal
-/// has access to the user's clipboard.
+/// Copies a text to the clipboard with the first program that works, or else with a terminal escape
+/// sequence (OSC 52). Over SSH, always uses the escape sequence, because only the terminal has
+/// access to the user's clipboard.
 pub(crate) fn copy(cx: &Invocation, text: &str) -> Result<(), Failure> {
     if !cx.settings.variables.is_remote() {
         for tool in &TOOLS {

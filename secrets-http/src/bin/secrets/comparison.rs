@@ -33,8 +33,8 @@ pub(crate) struct Environment {
 pub(crate) struct Row {
     /// Secret key.
     pub(crate) key: String,
-    /// States of the key, in the order of the environments. `None` if the environment does not have
-    /// the key.
+    /// States of the key, in the order of the environments. `None` if the environment neither has
+    /// nor inherits the key, or if the caller has no access to it.
     pub(crate) cells: Vec<Option<Cell>>,
 }
 
@@ -43,14 +43,15 @@ pub(crate) struct Row {
 pub(crate) struct Cell {
     /// State of the key in this environment.
     pub(crate) state: State,
-    /// Name of the ancestor from which the value is inherited.
+    /// Name of the ancestor from which the secret is inherited, or whose secret this environment
+    /// overrides or hides.
     pub(crate) from: Option<String>,
-    /// Version of the secret that is effective in this environment.
+    /// Version of the secret, in the environment that holds it.
     pub(crate) version: u32,
     /// Name of the rotation that writes the key, if any.
     pub(crate) rotation: Option<String>,
     /// Number of the group of cells in this row that have equal values. Absent if the service has
-    /// not compared the values.
+    /// not compared the values, if the key is hidden, or if the caller may not read the value.
     pub(crate) group: Option<u64>,
 }
 

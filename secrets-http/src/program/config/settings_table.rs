@@ -29,12 +29,13 @@ pub(super) struct Group {
 pub(super) enum Part {
     /// Logging settings, accepted by all commands that have settings.
     Log,
-    /// Database settings, accepted by `serve`, `check`, `migrate`, `doctor`.
+    /// Database settings, accepted by all commands that use a database, except `dev`.
     Storage,
-    /// Root key settings, accepted by `serve`, `check`, `doctor`.
+    /// Root key settings, accepted by `serve`, `check`, `doctor verify`, `keys rotate-root` and
+    /// `restore`.
     Key,
     /// Settings of the identity provider, of TLS, and for several nodes, accepted by `serve` and
-    /// `check`. `dev` does not accept them, because it uses fixed values or needs none.
+    /// `check`. `dev` does not accept them, because it uses its own values or needs none.
     Trust,
     /// Settings for the behavior of the service, accepted by `serve`, `check` and `dev`.
     Service,

@@ -19,7 +19,7 @@ pub(crate) struct Tmux {
 }
 
 impl Tmux {
-    /// Starts bash in the home folder, in a window of 80 columns and 24 lines. In the shell,
+    /// Starts bash in the working folder, in a window of 80 columns and 24 lines. In the shell,
     /// `secrets` is a function that runs the program under test.
     pub(crate) fn start(home: &Home) -> Self {
         let number = SOCKETS.fetch_add(1, Ordering::Relaxed);

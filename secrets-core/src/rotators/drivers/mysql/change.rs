@@ -144,8 +144,7 @@ fn fence_attribute(session: &Session, fence: Fence) -> String {
 }
 
 /// True if the rotation's user exists; always false on servers without user attributes. Fails if a
-/// later attempt has changed the user, or if a user with this name was not created by this
-/// rotation.
+/// later attempt has changed the user, or if the user was not created by a rotation.
 async fn exists(session: &mut Session, fence: Fence, username: &str) -> Result<bool, TargetError> {
     if !session.server.has_attributes() {
         return Ok(false);

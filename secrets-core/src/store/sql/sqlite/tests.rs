@@ -196,6 +196,30 @@ async fn writing_goes_on_when_there_is_room_again() {
 }
 
 #[tokio::test]
+async fn a_store_closes_although_another_process_reads_it() {
+    use sqlx::Connection as _;
+    let (store, folder) = opened().await;
+    let path = folder.path().join("secrets.db");
+    // Like a backup: a reader that does not take the lock of the service.
+    let options = SqliteConnectOptions::new().filename(&path).read_only(true);
+    let mut reader = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
+    let mut reading = reader.begin().await.unwrap();
+    sqlx::query("SELECT * FROM instance").execute(&mut *reading).await.unwrap();
+    let world = World::build(&store).await;
+    let mut tx = store.begin().await.unwrap();
+    tx.insert_secrets(&[secret(&world.staging, "KEY")]).await.unwrap();
+    tx.commit().await.unwrap();
+
+    store.close().await.unwrap();
+
+    drop(reading);
+    reader.close().await.unwrap();
+    let store = open(&path, StoreOptions::default()).await.unwrap();
+    let mut reads = store.read().await.unwrap();
+    assert_eq!(reads.count_secrets(world.staging.id).await.unwrap(), 1);
+}
+
+#[tokio::test]
 async fn writing_goes_on_when_the_database_ended_a_transaction() {
     let (store, _folder) = opened().await;
     let mut tx = store.pools().writers.begin_with(BEGIN).await.unwrap();

@@ -261,8 +261,13 @@ impl Store for SqlStore {
         if let Some(statement) = BEFORE_CLOSE {
             let mut pooled = Pooled::acquire(pools.writing(), self.timeouts.write).await?;
             let (connection, limit) = pooled.parts();
-            let statement = sqlx::query(statement);
-            limit.apply(async { statement.execute(connection).await.map_err(failed) }).await?;
+            let statement = sqlx::query_scalar::<Db, i64>(statement);
+            let row = async { statement.fetch_optional(connection).await.map_err(failed) };
+            if limit.apply(row).await?.is_some_and(|is_busy| is_busy != 0) {
+                tracing::warn!(
+                    "another process reads the database file, so its -wal file is needed"
+                );
+            }
         }
         pools.writers.close().await;
         Ok(())

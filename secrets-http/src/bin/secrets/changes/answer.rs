@@ -38,7 +38,7 @@ pub(crate) struct AnsweredChange {
     pub(crate) key: String,
     /// Kind of result.
     pub(crate) result: ChangeResult,
-    /// Version of the secret before the change; 0 if there was no secret.
+    /// Version of the environment's own secret before the change; 0 if there was none.
     pub(crate) previous_version: u32,
     /// Version after the change; absent for a deleted secret.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ struct Conflict {
     environment: String,
     key: String,
     expected_version: Option<u32>,
-    /// Current version of the secret; 0 if the environment itself has no such secret.
+    /// Current version of the secret; 0 if the environment has no secret of its own with this key.
     version: u32,
 }
 

@@ -15,7 +15,8 @@ use crate::names;
 /// Name of this program, in the completion script.
 const PROGRAM: &str = "secrets";
 
-/// Environment variable with which the completion script starts this program to get candidates.
+/// Environment variable that the completion script sets when it starts this program to get
+/// candidates.
 const VARIABLE: &str = "_SECRETS_COMPLETE";
 
 /// Options of `completion`.

@@ -178,7 +178,8 @@ fn json_field(text: &str, path: &str) -> Result<Zeroizing<String>, Failure> {
     }
 }
 
-/// Adds the secret key to the message of a failed request. Used when several secrets are requested.
+/// Adds the secret key to the message of a failure if the secret was not found, because several
+/// secrets may be requested.
 fn named(key: &str, mut failure: Failure) -> Failure {
     if failure.exit == Exit::NotFound {
         failure.message = format!("{key}: {}", failure.message);

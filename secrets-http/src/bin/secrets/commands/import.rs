@@ -136,7 +136,8 @@ impl Import {
     }
 }
 
-/// Fails if the key or the value of an entry violates a rule. The message lists all violations.
+/// Fails if an entry has an invalid key or value, or the same key as an earlier entry. The message
+/// lists all violations.
 fn check(entries: &[Entry]) -> Result<(), Failure> {
     let mut lines = Vec::new();
     let mut keys = std::collections::BTreeSet::new();

@@ -75,8 +75,8 @@ impl Init {
     }
 }
 
-/// Returns the server of the settings, or the only server with a stored credential. If there is
-/// neither, asks the user.
+/// Returns the server of the settings, or the only server with a stored credential. If there are
+/// several such servers and `asks` is true, the user chooses one.
 fn server(cx: &Invocation, asks: bool) -> Result<Setting<Server>, Failure> {
     let mut origins = cx.credentials().origins()?;
     if cx.settings.server.is_some() || !asks || origins.len() < 2 {
@@ -95,7 +95,9 @@ fn given(setting: Option<&Setting<String>>, asks: bool) -> Option<&str> {
     setting.filter(is_given).map(|setting| setting.value.as_str())
 }
 
-/// Returns the project of the settings if it exists; otherwise asks the user.
+/// Returns the slug of the project: of the [`given`] project, which must exist, or else of the
+/// project that the user chooses or creates. Fails if there is no given project and `asks` is
+/// false.
 async fn project(cx: &Invocation, service: &Service, asks: bool) -> Result<String, Failure> {
     if let Some(project) = given(cx.settings.project.as_ref(), asks) {
         let project: Project = service.get(&["projects", project]).await?;
@@ -117,7 +119,9 @@ async fn project(cx: &Invocation, service: &Service, asks: bool) -> Result<Strin
     Ok(created.slug)
 }
 
-/// Returns the environment of the settings if it exists; otherwise asks the user.
+/// Returns the name of the environment: of the [`given`] environment, which must exist, or else of
+/// the environment that the user chooses. Fails if there is no given environment and `asks` is
+/// false.
 async fn environment(
     cx: &Invocation,
     service: &Service,
@@ -173,7 +177,7 @@ fn write(path: &Path, server: &Server, place: &Place, replaces: bool) -> Result<
     written.map(drop).map_err(|error| cannot_create(&error.error))
 }
 
-/// Adds the name of the local settings file to `.gitignore`, unless a line contains it already.
+/// Adds the name of the local settings file to `.gitignore`, unless it is already listed there.
 fn ignore_local_file() -> Result<(), Failure> {
     let failed =
         |error: std::io::Error| Failure::new(Exit::CannotCreate, format!("{GIT_IGNORE}: {error}"));

@@ -56,8 +56,8 @@ impl Logout {
     }
 }
 
-/// Revokes the session of a server at the service. A service token is not revoked, because others
-/// may use it.
+/// Revokes the session at the service with this origin. A service token is not revoked, because
+/// others may use it.
 async fn revoke(cx: &Invocation, origin: &str) -> Result<(), Failure> {
     let Some(credential) = cx.credentials().get(origin)? else { return Ok(()) };
     if !credential.token.starts_with(SESSION_PREFIX) {

@@ -174,7 +174,7 @@ impl Scan {
             .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())))
     }
 
-    /// Writes the report or the baseline, and returns the exit code.
+    /// Writes the report and a summary, and returns the exit code.
     fn conclude(&self, cx: &Invocation, scanner: &Scanner<'_>) -> Result<Outcome, Failure> {
         let default =
             if cx.output.format.is_json() { ReportFormat::Json } else { ReportFormat::Text };

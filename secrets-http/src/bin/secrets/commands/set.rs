@@ -142,8 +142,9 @@ fn read_file(path: &Path) -> Result<Zeroizing<String>, Failure> {
     read_to_end(file, &name)
 }
 
-/// Reads a text that is to be the value of a secret. Fails if the text exceeds the maximum size of
-/// a value; at most one byte more than that is read.
+/// Reads a text that is to be the value of a secret. Reads at most three bytes more than the
+/// maximum size of a value, so that a text that is too long is recognized, even without the line
+/// break at its end.
 fn read_to_end(input: impl std::io::Read, name: &str) -> Result<Zeroizing<String>, Failure> {
     let mut text = Zeroizing::new(String::with_capacity(Plaintext::LIMIT + 4));
     let limit = u64::try_from(Plaintext::LIMIT).unwrap_or(u64::MAX);

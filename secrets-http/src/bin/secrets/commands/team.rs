@@ -79,7 +79,7 @@ impl TeamOption {
     }
 
     /// Returns the ID of the team given with `--team`, or else of the project's team, or else of
-    /// the user's only team. Fails if the user has several teams.
+    /// the user's only team. Fails if there is none of these.
     pub(crate) async fn id(&self, cx: &Invocation, service: &Service) -> Result<String, Failure> {
         if let Some(id) = self.named(service).await? {
             return Ok(id);

@@ -122,8 +122,8 @@ mod lock {
     }
 }
 
-/// Substitute on other systems, which unlock the keychain when the user signs in to the desktop.
-/// Nothing is checked.
+/// Substitute for this check on other systems, which unlock the keychain when the user signs in to
+/// the desktop. Nothing is checked.
 #[cfg(not(all(unix, not(target_os = "macos"))))]
 mod lock {
     pub(super) fn check(_origin: &str) -> Result<(), super::KeychainError> {

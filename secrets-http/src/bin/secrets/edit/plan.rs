@@ -5,8 +5,8 @@ use super::document::Entry;
 use crate::changes::{Action, Change};
 use crate::secret_list::Secret;
 
-/// Returns the changes that turn the environment into the entries of the document. Each change
-/// expects the version that the secret had when it was loaded.
+/// Returns the changes that turn the environment into the entries of the document. Each change,
+/// except to a hidden key, expects the version that the secret had when it was loaded.
 pub(crate) fn changes(environment: &Environment, entries: &[Entry]) -> Vec<Change> {
     let change = |key: &str, action: Action, version: u32| Change {
         environment: environment.place.environment.clone(),

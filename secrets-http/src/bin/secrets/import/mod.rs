@@ -95,7 +95,7 @@ pub(crate) struct Found {
 /// Secret in a file.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Name in the file. It may not be a valid secret key.
+    /// Name in the file. It need not be a valid secret key.
     pub(crate) name: String,
     /// Value, or the rule that the value violates.
     pub(crate) value: Result<Plaintext, String>,

@@ -126,7 +126,7 @@ fn max_age(cx: &Invocation, place: &Place) -> Result<Option<Duration>, Failure> 
 }
 
 /// Returns the offline copy that belongs to the stored credential. Returns `None` if the credential
-/// is a token from an environment variable, which has no key pair.
+/// has no key pair, such as a token from an environment variable, or if its user is not known.
 fn copy_file(cx: &Invocation, place: &Place) -> Result<Option<CopyFile>, Failure> {
     let server = cx.server()?;
     let Authentication::Stored(credential) = cx.authentication(&server)? else { return Ok(None) };

@@ -83,7 +83,8 @@ impl Output {
         write(b"\n")
     }
 
-    /// Writes an object to standard output: as unchanged JSON, or as one line for each column.
+    /// Writes an object to standard output: as unchanged JSON, or as one line for each column that
+    /// is not empty. With the output format `name`, only the first column is written.
     pub(crate) fn object(&self, object: &Value, columns: &[Column]) -> Result<(), Failure> {
         match self.format {
             OutputFormat::Json => self.json(object),

@@ -1,4 +1,4 @@
-//! Conversion of text for terminals, which removes characters that control a terminal.
+//! Conversion of text for terminals: characters that control a terminal are replaced or escaped.
 //!
 //! Names, values and messages of a service, and names of files, can contain characters that move
 //! the cursor, change the title of a terminal, or write to the clipboard.

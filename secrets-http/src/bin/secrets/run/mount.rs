@@ -65,8 +65,8 @@ impl Mount {
         Ok(mount)
     }
 
-    /// Replaces the file by a new file with these secrets, by a rename, so that a reader sees
-    /// either the old or the new secrets.
+    /// Replaces the file by a new file with these secrets. The new file is renamed, so that a
+    /// reader sees either the old or the new secrets.
     pub(super) fn replace(&self, secrets: &[(SecretKey, Plaintext)]) -> Result<(), Failure> {
         let text = render(&self.point, secrets)?;
         let folder = self.point.path.parent().filter(|folder| !folder.as_os_str().is_empty());

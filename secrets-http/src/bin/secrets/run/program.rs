@@ -10,7 +10,7 @@ const SHELL: [&str; 2] = ["/bin/sh", "-c"];
 #[cfg(not(unix))]
 const SHELL: [&str; 2] = ["cmd", "/C"];
 
-/// Program with its arguments, as given on the command line.
+/// Program with its arguments, which are passed on unchanged.
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
     /// Name or path of the program.

@@ -325,9 +325,9 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// Ends all processes in the group of the program: sends the configured signal first, and
-    /// SIGKILL after the grace period. Returns the exit code if this process was asked to end
-    /// meanwhile.
+    /// Ends all processes in the group of the program: sends the configured signal first (SIGTERM
+    /// if there is a mounted file), and SIGKILL after the grace period. Returns the exit code if
+    /// this process was asked to end meanwhile.
     async fn stop(&mut self) -> Option<u8> {
         let signal = match self.mount {
             Some(_) => Signal::SIGTERM,

@@ -65,7 +65,7 @@ impl Terminal {
         self.set(&modes);
     }
 
-    /// True if this process group is the foreground group of the terminal.
+    /// True if the process group `group` is the foreground group of the terminal.
     pub(super) fn is_with(&self, group: Pid) -> bool {
         tcgetpgrp(&self.input) == Ok(group)
     }

@@ -32,8 +32,8 @@ const MAX_EVENT: usize = 64 * 1024;
 pub(super) enum Message {
     /// The secrets have new values.
     Changed(Values),
-    /// The connection to the service is lost, so that changes are not noticed. Sent once for each
-    /// outage.
+    /// The service cannot be asked for changes, for example because it is unreachable. Sent once
+    /// for each outage.
     Interrupted(Failure),
     /// The credential may no longer read the environment. Sent once.
     Revoked(Failure),

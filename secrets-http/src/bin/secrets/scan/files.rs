@@ -64,7 +64,7 @@ impl Selection {
 }
 
 /// Returns a source of the files in `paths` and in folders below them, except files that
-/// `.gitignore` names. A file that is itself in `paths` is always scanned.
+/// `.gitignore` names. A file that is itself in `paths` is scanned even if `.gitignore` names it.
 pub(crate) fn walk(paths: &[PathBuf], selection: Selection) -> Result<Source, Failure> {
     let mut walk: Option<WalkBuilder> = None;
     for path in paths {
@@ -104,7 +104,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::new(Exit::NoInput, format!("{}: {error}", path.display())))
 }
 
-/// Reads one file of the folder. Returns `None` for folders, links and excluded files.
+/// Reads a file that the walk has found. Returns `None` for folders, links and excluded files.
 fn piece(entry: &DirEntry, selection: &Selection) -> Option<Piece> {
     let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
     if !is_file || selection.excluded.contains(entry.path()) {

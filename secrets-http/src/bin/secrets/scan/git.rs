@@ -194,7 +194,8 @@ fn header(reader: &mut BufReader<ChildStdout>) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&line).into_owned()))
 }
 
-/// Returns the range of new lines in a hunk header, such as `@@ -1,2 +3,4 @@`.
+/// Returns the range of new lines in a hunk header. The header is given without its first `@@`, for
+/// example `-1,2 +3,4 @@`.
 fn new_lines(hunk: &str) -> Option<RangeInclusive<u32>> {
     let new = hunk.split(' ').find_map(|word| word.strip_prefix('+'))?;
     let (start, count) = new.split_once(',').unwrap_or((new, "1"));

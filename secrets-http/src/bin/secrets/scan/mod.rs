@@ -251,8 +251,8 @@ fn lines(found: &Match<'_>, text: &str) -> RangeInclusive<u32> {
     found.line..=found.line.saturating_add(u32::try_from(newlines).unwrap_or(u32::MAX))
 }
 
-/// Returns the fingerprint of a finding. It is computed only from data that reports show, so that
-/// nobody can use a baseline to guess the credential.
+/// Returns the fingerprint of a finding. It is computed only from the path, the rule, the redacted
+/// form and the entropy of the credential, so that a baseline reveals no more than these.
 fn fingerprint(path: &str, sighting: &Sighting) -> String {
     let entropy = format!("{:.2}", sighting.entropy);
     let parts = [path, &sighting.rule_id, &sighting.redacted, &entropy];

@@ -65,9 +65,9 @@ pub(crate) enum Source {
     Option(&'static str),
     /// Environment variable with this name.
     Variable(&'static str),
-    /// Project file or local file: its path, and the key in the file.
+    /// Project file or local file: its path, and the place in the file.
     ProjectFile(PathBuf, String),
-    /// The user's settings file: its path, and the key in the file.
+    /// The user's settings file: its path, and the place in the file.
     UserFile(PathBuf, &'static str),
     /// The only server with a stored credential.
     OnlySession,

@@ -73,8 +73,7 @@ pub(crate) struct Run {
     /// Keys of secrets that must exist.
     #[serde(default)]
     pub(crate) require: Vec<String>,
-    /// Patterns of the keys that are passed to the command as variables. If there are none, all
-    /// keys are passed.
+    /// Patterns of the keys that are passed to the command. If there are none, all keys are passed.
     #[serde(default)]
     pub(crate) only: Vec<String>,
     /// Patterns of keys that are not passed to the command.
@@ -214,7 +213,7 @@ impl Found {
         })
     }
 
-    /// Returns a setting for the working directory and its key in the file: that of the longest
+    /// Returns a setting for the working directory and its place in the file: that of the longest
     /// path in `paths` that contains the working directory.
     fn by_path(
         &self,
@@ -248,8 +247,9 @@ impl UserFile {
     }
 }
 
-/// Reads a settings file. Returns `None` if it does not exist. Fails if the file does not belong to
-/// the user or is writable by others, because it determines where credentials are sent.
+/// Reads a settings file. Returns `None` if it does not exist. Fails if the file belongs neither to
+/// the user nor to root, or is writable by everybody, because it determines where credentials are
+/// sent.
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Failure> {
     let refuse = |rule: &str| Failure::configuration(format!("{}: {rule}", path.display()));
     match fs::metadata(path) {

@@ -1,4 +1,4 @@
-//! Environment variables of this process. No other module of this program reads them.
+//! Environment variables of this process. Settings are read only by this module.
 
 use std::ffi::OsString;
 
@@ -16,8 +16,7 @@ const SETTINGS: [&str; 6] = [
     "SECRETS_TOKEN_FILE",
 ];
 
-/// Names of the variables with a credential. They are not passed on to programs that this program
-/// starts.
+/// Names of the variables that contain a credential, or the path of a file with it.
 pub(crate) const TOKEN_VARIABLES: [&str; 2] = ["SECRETS_TOKEN", "SECRETS_TOKEN_FILE"];
 
 /// Environment variables of this process.

@@ -25,7 +25,8 @@ struct Me {
     expires_at: Option<DateTime<Utc>>,
 }
 
-/// Reads a token from standard input, and checks that the service accepts it.
+/// Reads a token from standard input, or asks for it on a terminal, and checks that the service
+/// accepts it.
 pub(super) async fn sign_in(cx: &Invocation, server: &Server) -> Result<Credential, Failure> {
     let token = read(cx)?;
     let service = cx.connect(server.clone(), Some(&token))?;

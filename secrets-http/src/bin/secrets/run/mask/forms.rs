@@ -15,7 +15,7 @@ pub(super) const MIN_LENGTH: usize = 6;
 /// Short lines, such as `},`, are common.
 const MIN_LINE_LENGTH: usize = 8;
 
-/// Characters that RFC 3986 requires to be percent-encoded.
+/// Characters that are percent-encoded: all except the unreserved characters of RFC 3986.
 const RFC_3986: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Characters that the function `urllib.parse.quote` of Python percent-encodes. It does not encode

@@ -65,7 +65,7 @@ struct Threads {
 
 impl Masking {
     /// Creates the standard streams for the program, and starts the threads that copy them. Bytes
-    /// that may be the start of a value are held back for at most `delay`.
+    /// that may be the start of a value are held back, until nothing has followed them for `delay`.
     pub(super) fn start(secrets: &[(SecretKey, Plaintext)], delay: Duration) -> io::Result<Self> {
         let (end, end_writer) = pipe()?;
         let (sender, finished) = mpsc::channel(1);
