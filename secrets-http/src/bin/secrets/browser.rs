@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use reqwest::Url;
 
-use crate::settings::{TOKEN_VARIABLES, Variables};
+use crate::settings::{Variables, without_token};
 
 /// Opens a page in the web browser, unless this machine has no desktop or the program runs in a
 /// remote shell. Returns true if a browser was started; the page may still not appear.
@@ -17,9 +17,7 @@ pub(crate) fn open_page(url: &Url, variables: Variables) -> bool {
 /// Starts a program without access to the terminal and without credentials, in a process group that
 /// Ctrl-C does not reach. Returns true if it was started.
 fn starts(mut command: Command) -> bool {
-    for name in TOKEN_VARIABLES {
-        command.env_remove(name);
-    }
+    without_token(&mut command);
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().is_ok()

@@ -9,6 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::failure::{Exit, Failure};
 use crate::invocation::Invocation;
+use crate::settings::without_token;
 
 /// Program that copies its standard input to the clipboard, and the environment variable that must
 /// be set for the program to have a display.
@@ -49,9 +50,10 @@ pub(crate) fn copy(cx: &Invocation, text: &str) -> Result<(), Failure> {
 /// or fails.
 fn run(command: &[&str], text: &str) -> bool {
     let [program, arguments @ ..] = command else { return false };
-    let child = Command::new(program)
+    let mut command = Command::new(program);
+    without_token(&mut command);
+    let child = command
         .args(arguments)
-        .env_remove("SECRETS_TOKEN")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -212,6 +212,7 @@ async fn a_store_closes_although_another_process_reads_it() {
 
     store.close().await.unwrap();
 
+    drop(store);
     drop(reading);
     reader.close().await.unwrap();
     let store = open(&path, StoreOptions::default()).await.unwrap();

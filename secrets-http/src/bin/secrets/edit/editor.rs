@@ -7,7 +7,7 @@ use std::process::Command;
 use tokio::sync::oneshot;
 
 use crate::failure::{Exit, Failure};
-use crate::settings::Variables;
+use crate::settings::{Variables, without_token};
 
 /// Editors that open a window and return immediately, each with the options that make them wait
 /// until the file is closed.
@@ -96,7 +96,8 @@ impl Editor {
         if matches!(self.name(), "vim" | "nvim" | "gvim") {
             command.args(VIM_ARGUMENTS);
         }
-        command.arg(path).env_remove("SECRETS_TOKEN");
+        without_token(&mut command);
+        command.arg(path);
         command
     }
 

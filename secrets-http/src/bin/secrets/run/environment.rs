@@ -14,7 +14,7 @@ use super::Values;
 use crate::failure::{Exit, Failure};
 use crate::invocation::Place;
 use crate::patterns::Patterns;
-use crate::settings;
+use crate::settings::{self, TOKEN_VARIABLES};
 
 /// Names of the variables that `--clean` keeps. `*` at the end of a name stands for any characters.
 #[cfg(unix)]
@@ -68,9 +68,6 @@ const CODE_LOADING: [&str; 18] = [
     "GIT_CONFIG_*",
     "PYTHONHOME",
 ];
-
-/// Variables that contain the credential of this program, or the path of a file with it.
-const CREDENTIALS: [&str; 2] = ["SECRETS_TOKEN", "SECRETS_TOKEN_FILE"];
 
 /// Options for the environment of the command.
 #[derive(Debug, Clone, Args)]
@@ -276,7 +273,7 @@ impl Rules {
     }
 
     fn passes_on(&self, name: &OsStr) -> bool {
-        if CREDENTIALS.iter().any(|credential| name == *credential) {
+        if TOKEN_VARIABLES.iter().any(|credential| name == *credential) {
             return self.options.keep_token;
         }
         let is_kept = || self.options.keep.iter().any(|kept| kept == name);

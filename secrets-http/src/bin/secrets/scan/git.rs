@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 use super::files::Selection;
 use super::{Piece, Skip, Source};
 use crate::failure::{Exit, Failure};
+use crate::settings::without_token;
 
 /// Maximum number of bytes that are kept of a line in a diff. Only headers are needed, and they are
 /// shorter.
@@ -107,6 +108,7 @@ pub(super) fn text(arguments: &[&str]) -> Result<String, Failure> {
 
 fn git(arguments: &[&str]) -> Command {
     let mut command = Command::new("git");
+    without_token(&mut command);
     command.args(arguments).stdin(Stdio::null()).env("GIT_OPTIONAL_LOCKS", "0");
     command
 }

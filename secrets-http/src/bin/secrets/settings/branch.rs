@@ -3,15 +3,13 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::variables::TOKEN_VARIABLES;
+use super::variables::without_token;
 
 /// Returns the name of the current branch. Returns `None` outside of a repository, on a detached
 /// head, or if Git is not installed.
 pub(super) fn current(folder: &Path) -> Option<String> {
     let mut command = Command::new("git");
-    for name in TOKEN_VARIABLES {
-        command.env_remove(name);
-    }
+    without_token(&mut command);
     let output = command
         .args(["symbolic-ref", "--quiet", "--short", "HEAD"])
         .current_dir(folder)

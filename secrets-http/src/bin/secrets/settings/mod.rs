@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(crate) use folders::Folders;
 pub(crate) use project_file::{FILE_NAME, LOCAL_FILE_NAME, ProjectFile, Run, Scan};
 pub(crate) use server::Server;
-pub(crate) use variables::{TOKEN_VARIABLES, Variables};
+pub(crate) use variables::{TOKEN_VARIABLES, Variables, without_token};
 
 use self::project_file::{Found, UserFile};
 use crate::arguments::Global;

@@ -1,6 +1,7 @@
 //! Environment variables of this process. Settings are read only by this module.
 
 use std::ffi::OsString;
+use std::process::Command;
 
 use zeroize::Zeroizing;
 
@@ -18,6 +19,14 @@ const SETTINGS: [&str; 6] = [
 
 /// Names of the variables that contain a credential, or the path of a file with it.
 pub(crate) const TOKEN_VARIABLES: [&str; 2] = ["SECRETS_TOKEN", "SECRETS_TOKEN_FILE"];
+
+/// Removes the variables with a credential from the environment of a program that this program
+/// starts.
+pub(crate) fn without_token(command: &mut Command) {
+    for name in TOKEN_VARIABLES {
+        command.env_remove(name);
+    }
+}
 
 /// Environment variables of this process.
 #[derive(Debug, Clone, Copy)]
