@@ -9,7 +9,7 @@ use chrono::TimeDelta;
 use serde::Serialize;
 
 use crate::crypto::is_same;
-use crate::engine::audit_chain::{self, MAX_SEALED, entry_hash, head_mac};
+use crate::engine::audit_chain::{self, MAX_SEALED, entry_hash, head_mac, seal_batches};
 use crate::engine::{Engine, Failures, Periodic, Schedule, WorkItem, refusals};
 use crate::model::TeamId;
 use crate::store::{AuditHead, StoreError, StoreResult};
@@ -112,13 +112,6 @@ pub async fn seal(engine: &Engine) -> StoreResult<u64> {
         engine.counters().set_sealed(began);
     }
     Ok(sealed)
-}
-
-/// Appends the audit entries of batches to the audit chains of their teams. Returns the number of
-/// entries.
-async fn seal_batches(engine: &Engine) -> StoreResult<u64> {
-    let mut reads = engine.store().read().await?;
-    audit_chain::seal_batches(engine, &mut *reads).await
 }
 
 /// Appends the oldest new audit entries of a team to its audit chain. Returns the number of

@@ -103,7 +103,7 @@ pub struct AuditHead {
 }
 
 /// Selection of audit entries by team or by actor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AuditScope {
     /// Entries of this team.
     Team(TeamId),

@@ -121,6 +121,13 @@ pub trait Store: Send + Sync {
     /// call. A reader takes no lock.
     async fn read(&self) -> StoreResult<Box<dyn Reads>>;
 
+    /// Creates a reader for queries of the audit log, which can read thousands of entries. Its
+    /// connections are not those of [`read`](Self::read), so that reads of secrets do not wait for
+    /// such queries.
+    async fn read_audit_log(&self) -> StoreResult<Box<dyn Reads>> {
+        self.read().await
+    }
+
     /// Begins a transaction. Dropping it without a commit rolls it back.
     async fn begin(&self) -> StoreResult<Box<dyn Tx>>;
 

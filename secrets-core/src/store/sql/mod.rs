@@ -18,6 +18,9 @@ pub mod sqlite;
 #[cfg(all(feature = "postgres", feature = "testing"))]
 pub(crate) use migrations::fingerprint;
 
+/// Number of connections for queries of the audit log.
+const AUDIT_READERS: u32 = 1;
+
 /// Number of connections for health checks.
 const RESERVED: u32 = 2;
 
