@@ -114,6 +114,7 @@ pub trait DeviceLoginWrites: Send {
     /// Deletes the logins that a user approved or denied.
     async fn delete_device_logins(&mut self, user: UserId) -> StoreResult<()>;
 
-    /// Deletes logins that expire at or before `by`.
-    async fn delete_ended_logins(&mut self, by: Time) -> StoreResult<()>;
+    /// Deletes at most `limit` logins that expire at or before `by`. Returns the number of deleted
+    /// logins.
+    async fn delete_ended_logins(&mut self, by: Time, limit: u32) -> StoreResult<u64>;
 }

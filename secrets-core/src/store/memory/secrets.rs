@@ -186,7 +186,7 @@ impl State {
     }
 
     /// Deletes a version of a secret. Returns its size.
-    fn forget_version(
+    pub(super) fn forget_version(
         &mut self,
         environment: EnvironmentId,
         secret: SecretId,
