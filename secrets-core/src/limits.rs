@@ -3,6 +3,7 @@
 mod address;
 mod permits;
 mod shared;
+mod turns;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -16,6 +17,7 @@ pub use self::permits::{Permit, Permits, Place};
 pub use self::shared::{
     NamedWindows, SharedCounter, SharedCounters, SharedKey, SharedState, SharedWindows,
 };
+pub(crate) use self::turns::Turns;
 use crate::model::Time;
 pub use crate::model::Window;
 use crate::model::lock::lock;

@@ -3,10 +3,11 @@
 //!
 //! Audit log entries have their own retention period, which the team's plan sets.
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 
 use crate::engine::{Engine, Periodic, Schedule};
-use crate::model::Time;
 use crate::store::{StoreResult, Tx};
 
 /// Retention period of finished deliveries to webhooks.
@@ -30,33 +31,55 @@ pub const RETENTION: Periodic = Periodic {
     job: |engine| Box::pin(async move { Ok(delete_old(&engine).await?) }),
 };
 
-/// Kind of record that has a retention period.
+/// Time after their end for which device logins and sessions are kept, so that a late poll gets the
+/// error "expired" instead of "unknown".
+const ENDED_LOGINS_KEPT: TimeDelta = TimeDelta::hours(1);
+
+/// Worker that deletes ended device logins and sessions. It runs often, because anyone can start a
+/// device login.
+pub const ENDED_LOGINS: Periodic = Periodic {
+    name: "device logins",
+    schedule: Schedule::every(Duration::from_secs(10)),
+    job: |engine| Box::pin(async move { Ok(delete_ended_logins(&engine).await?) }),
+};
+
+/// Kind of record with a retention.
 #[derive(Clone, Copy)]
 enum RecordKind {
     Deliveries,
     Scans,
     Attempts,
     MailCounts,
+    DeviceLogins,
+    Sessions,
 }
 
 /// Deletes all records that are older than their retention period, in short transactions. If
 /// deleting one kind of record fails, continues with the next kind, and returns the first error at
 /// the end.
 pub async fn delete_old(engine: &Engine) -> StoreResult<()> {
+    use RecordKind::{Attempts, Deliveries, MailCounts, Scans};
+    delete_kinds(engine, &[Deliveries, Scans, Attempts, MailCounts]).await
+}
+
+/// Deletes device logins and sessions that ended more than an hour ago, like [`delete_old`].
+pub async fn delete_ended_logins(engine: &Engine) -> StoreResult<()> {
+    delete_kinds(engine, &[RecordKind::DeviceLogins, RecordKind::Sessions]).await
+}
+
+async fn delete_kinds(engine: &Engine, kinds: &[RecordKind]) -> StoreResult<()> {
     let mut result = Ok(());
-    for kind in RecordKind::ALL {
+    for kind in kinds {
         result = result.and(kind.delete_all(engine).await);
     }
     result
 }
 
 impl RecordKind {
-    const ALL: [Self; 4] = [Self::Deliveries, Self::Scans, Self::Attempts, Self::MailCounts];
-
     async fn delete_all(self, engine: &Engine) -> StoreResult<()> {
         loop {
             let mut tx = engine.store().begin().await?;
-            let (deleted, batch) = self.delete(tx.as_mut(), engine.now()).await?;
+            let (deleted, batch) = self.delete(tx.as_mut(), engine).await?;
             tx.commit().await?;
             if deleted < u64::from(batch) {
                 return Ok(());
@@ -64,9 +87,11 @@ impl RecordKind {
         }
     }
 
-    /// Deletes one batch of old records of this kind. Returns the number of deleted records, and
-    /// the maximum number of records in a batch.
-    async fn delete(self, tx: &mut dyn Tx, now: Time) -> StoreResult<(u64, u32)> {
+    /// Deletes one batch of old records. Returns the number of deleted records, and the maximum
+    /// number in a batch.
+    async fn delete(self, tx: &mut dyn Tx, engine: &Engine) -> StoreResult<(u64, u32)> {
+        let now = engine.now();
+        let ended = now - ENDED_LOGINS_KEPT;
         Ok(match self {
             Self::Deliveries => {
                 (tx.prune_webhook_deliveries(now - DELIVERIES, BATCH).await?, BATCH)
@@ -74,6 +99,11 @@ impl RecordKind {
             Self::Scans => (tx.prune_scans(now - HISTORY, SCAN_BATCH).await?, SCAN_BATCH),
             Self::Attempts => (tx.prune_attempts(now - HISTORY, BATCH).await?, BATCH),
             Self::MailCounts => (tx.prune_mail_counts(now, BATCH).await?, BATCH),
+            Self::DeviceLogins => (tx.delete_ended_logins(ended, BATCH).await?, BATCH),
+            Self::Sessions => {
+                let idle = ended - engine.options().sessions.idle;
+                (tx.delete_ended_sessions(ended, idle, BATCH).await?, BATCH)
+            }
         })
     }
 }

@@ -12,7 +12,7 @@ use crate::outbox::DeliveryWorker;
 use crate::rotations::RotationWorker;
 use crate::rotations::webhooks::WebhookDeliveries;
 use crate::store::StoreResult;
-use crate::{audit, device_login, keys, outbox, projects, retention, rotations, service, tokens};
+use crate::{audit, keys, outbox, projects, retention, rotations, service, tokens};
 
 /// Returns all workers of a service.
 #[must_use]
@@ -22,7 +22,7 @@ pub fn all() -> Vec<Arc<dyn Worker>> {
         Arc::new(audit::SEAL_BATCHES),
         Arc::new(audit::SEAL),
         Arc::new(audit::PRUNE),
-        Arc::new(device_login::CLEAN_UP),
+        Arc::new(retention::ENDED_LOGINS),
         Arc::new(tokens::CREDENTIAL_USES),
         Arc::new(keys::PROJECT_KEYS),
         Arc::new(projects::PURGE),

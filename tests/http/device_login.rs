@@ -4,8 +4,8 @@
 mod page;
 
 use chrono::TimeDelta;
-use secrets_core::device_login;
 use secrets_core::engine::Options;
+use secrets_core::retention;
 use secrets_tests::{App, Build, Client, Kind, Person, Reply, on_every_store, paths};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -235,7 +235,7 @@ async fn a_session_lasts_thirty_days_and_through_a_restart(app: App) {
     let entry = app.entry(&alice.team, "cli.used_denied").await;
     assert_eq!(entry.actor_id.map(|id| id.to_string()), Some(alice.id.clone()));
     assert_eq!(entry.outcome, "denied");
-    device_login::delete_ended(app.service.engine()).await.unwrap();
+    retention::delete_ended_logins(app.service.engine()).await.unwrap();
     app.bearer(&token).get("/api/v1/users/me").await.is(401);
 }
 

@@ -9,7 +9,7 @@ use chrono::TimeDelta;
 use serde::Serialize;
 
 use crate::crypto::is_same;
-use crate::engine::audit_chain::{self, MAX_SEALED, entry_hash, head_mac};
+use crate::engine::audit_chain::{self, MAX_SEALED, entry_hash, head_mac, seal_batches};
 use crate::engine::{Engine, Failures, Periodic, Schedule, WorkItem, refusals};
 use crate::model::{TeamId, Time};
 use crate::store::{AuditHead, StoreError, StoreResult};
@@ -115,15 +115,8 @@ pub async fn seal(engine: &Engine) -> StoreResult<u64> {
     Ok(sealed)
 }
 
-/// Appends the audit entries of reads, which are stored in batches first, to the audit chains of
-/// their teams. Returns the number of entries.
-async fn seal_batches(engine: &Engine) -> StoreResult<u64> {
-    let mut reads = engine.store().read().await?;
-    audit_chain::seal_batches(engine, &mut *reads).await
-}
-
-/// Appends the oldest audit entries of a team that are not in its audit chain yet to the chain, at
-/// most [`MAX_SEALED`] entries. Returns the number of entries.
+/// Appends the oldest new audit entries of a team to its audit chain. Returns the number of
+/// entries.
 async fn seal_batch(engine: &Engine, team: Option<TeamId>) -> StoreResult<usize> {
     let entries = engine.store().read().await?.unsealed_audit(team, MAX_SEALED).await?;
     if entries.is_empty() {

@@ -6,6 +6,7 @@ use super::query::{AuditQuery, cursor};
 use super::{AuditEntry, AuditFormat};
 use crate::access::NOT_A_MEMBER;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::limits::Turns;
 use crate::model::{AuditId, Error, Permission, Result, TeamId, Time};
 use crate::store::{AuditFilter, AuditOrder, AuditRecord, AuditScope};
 
@@ -82,9 +83,11 @@ impl Operation for ListAudit {
     }
 }
 
-/// Reads the next page of audit entries of several teams; each team has its own filter. Also
-/// returns the time and ID of the last entry that was examined in all logs; `None` if only the
-/// limits of the filters end the page.
+/// Reads the next audit entries of several teams (one filter for each team). Also returns the time
+/// and ID up to which the log of all teams was read; `None` if it was read to its end.
+///
+/// The log of a team is read by one query at a time, on a connection of the audit log, so that
+/// neither other teams nor reads of secrets wait for the queries of one team.
 async fn read(
     cx: &mut Context<'_, Read>,
     filters: Vec<AuditFilter>,
@@ -92,13 +95,17 @@ async fn read(
 ) -> Result<(Vec<AuditRecord>, Option<(Time, AuditId)>)> {
     let share = MAX_READ / u32::try_from(filters.len()).unwrap_or(u32::MAX).max(1);
     let (mut found, mut end): (Vec<AuditRecord>, Option<_>) = (Vec::new(), None);
+    let turns = cx.shared::<Turns<AuditScope>>();
     for filter in filters {
+        // First the turn, then the connection: a query that waits for its turn holds no connection.
+        let _turn = turns.acquire(filter.scope).await;
+        let mut reads = cx.audit_reader().await?;
         let mut wanted = AuditFilter { until: end, ..filter };
         if wanted.is_selective() {
-            let own_end = cx.reads().audit_entry_at(&wanted, share.max(MIN_READ)).await?;
+            let own_end = reads.audit_entry_at(&wanted, share.max(MIN_READ)).await?;
             wanted.until = own_end.or(end);
         }
-        found.extend(cx.reads().audit_entries(&wanted).await?);
+        found.extend(reads.audit_entries(&wanted).await?);
         end = wanted.until;
     }
     let compare = |one: (Time, AuditId), other| match order {
@@ -134,5 +141,61 @@ impl AuditTeams {
                 Ok(teams)
             }
         }
+    }
+}
+
+#[cfg(test)]
+#[cfg(all(feature = "testing", feature = "sqlite"))]
+mod tests {
+    use std::pin::pin;
+    use std::sync::Arc;
+
+    use futures_util::FutureExt as _;
+    use tokio::task::yield_now;
+
+    use super::*;
+    use crate::Service;
+    use crate::crypto::Key;
+    use crate::engine::{Caller, Person, Who};
+    use crate::model::{Identity, Origin};
+    use crate::store::sql::sqlite;
+    use crate::store::{Store, StoreOptions, UserRecord};
+    use crate::testing::fixtures::World;
+    use crate::testing::{folder, patient};
+
+    fn caller(user: &UserRecord) -> Caller {
+        let identity = Identity::new(&user.issuer, &user.subject, &user.email);
+        let person = Person { user: user.clone(), identity, session: None };
+        Caller { who: Who::Person(Arc::new(person)), origin: Origin::default() }
+    }
+
+    fn list(team: TeamId) -> ListAudit {
+        ListAudit { whose: AuditTeams::Team(Some(team)), query: AuditQuery::default() }
+    }
+
+    #[tokio::test]
+    async fn lists_of_a_team_run_one_at_a_time_and_hold_no_connection_while_they_wait() {
+        let folder = tempfile::TempDir::new_in(folder()).unwrap();
+        let options = StoreOptions { connections: Some(1), ..patient() };
+        let store = sqlite::open(&folder.path().join("secrets.db"), options).await.unwrap();
+        let store: Arc<dyn Store> = Arc::new(store);
+        let service = Service::builder(Arc::clone(&store)).root_key(&Key::generate());
+        let service = service.build().await.unwrap();
+        let world = World::build(store.as_ref()).await;
+        let (owner, outsider) = (caller(&world.owner), caller(&world.outsider));
+        let (turns, team) = (service.engine().shared::<Turns<AuditScope>>(), world.team.id);
+
+        let turn = turns.acquire(AuditScope::Team(team)).await;
+        let mut waiting = pin!(service.perform(&owner, list(team)));
+        while !turns.is_waited_for(AuditScope::Team(team)) {
+            assert!((&mut waiting).now_or_never().is_none());
+            yield_now().await;
+        }
+
+        service.perform(&outsider, list(world.other_team.id)).await.unwrap();
+        assert!(store.read().await.unwrap().user(world.owner.id).await.unwrap().is_some());
+        assert!((&mut waiting).now_or_never().is_none());
+        drop(turn);
+        waiting.await.unwrap();
     }
 }

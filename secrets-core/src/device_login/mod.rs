@@ -12,7 +12,6 @@ mod poll;
 mod start;
 
 use std::net::IpAddr;
-use std::time::Duration;
 
 use chrono::TimeDelta;
 
@@ -22,10 +21,10 @@ pub use look_up::{DeviceRequest, LookUpDeviceLogin};
 pub use poll::{CliGrant, CliUser, PollDeviceLogin, PollError, PollOutcome};
 pub use start::{DeviceLogin, NewDeviceLogin, StartDeviceLogin};
 
-use crate::engine::{Access, Context, Engine, Periodic, Schedule};
+use crate::engine::{Access, Context, Engine};
 use crate::limits::{AddressLimiter, RateLimiter};
 use crate::model::{Bound, Error, Result, Subject, UserId};
-use crate::store::{DeviceLoginRecord, StoreResult};
+use crate::store::DeviceLoginRecord;
 
 /// Lifetime of a device login, in seconds. The user must decide within this time.
 const LOGIN_SECONDS: u32 = 600;
@@ -76,25 +75,8 @@ async fn login_of<A: Access>(
     })
 }
 
-/// Worker that deletes expired device logins and expired sessions an hour after their end.
-pub const CLEAN_UP: Periodic = Periodic {
-    name: "device logins",
-    schedule: Schedule::every(Duration::from_secs(10)),
-    job: |engine| Box::pin(async move { Ok(delete_ended(&engine).await?) }),
-};
-
-/// Deletes device logins and sessions that ended more than an hour ago. During that hour, a
-/// late poll gets the error "expired" instead of "unknown".
-pub async fn delete_ended(engine: &Engine) -> StoreResult<()> {
-    let by = engine.now() - TimeDelta::hours(1);
-    let mut tx = engine.store().begin().await?;
-    tx.delete_ended_logins(by).await?;
-    tx.delete_ended_sessions(by, by - engine.options().sessions.idle).await?;
-    tx.commit().await
-}
-
-/// Fails if this IP address has submitted too many invalid credentials in the current minute. Used
-/// by web pages on which a user enters a credential.
+/// Fails if this IP address has submitted too many invalid credentials in the current minute. For
+/// web pages on which a user enters a credential.
 pub fn check_attempts(engine: &Engine, address: IpAddr) -> Result<()> {
     let window = engine.shared::<LoginAttempts>().addresses.peek(address, engine.now());
     let bound = Bound::LoginAttempts;

@@ -16,9 +16,7 @@ use uuid::Uuid;
 use super::{Engine, Failures, WorkItem};
 use crate::crypto::{ChainMac, Keyring, is_same};
 use crate::model::{AuditBatchId, EnvironmentId, ProjectId, TeamId};
-use crate::store::{
-    AuditBatch, AuditHead, AuditRecord, AuditSeal, Reads, StoreError, StoreResult, Tx,
-};
+use crate::store::{AuditBatch, AuditHead, AuditRecord, AuditSeal, StoreError, StoreResult, Tx};
 
 /// Maximum number of audit entries in the log that are appended to audit chains in one transaction.
 /// Other writers wait for the transaction.
@@ -35,12 +33,15 @@ struct Moving(Mutex<()>);
 /// Appends the entries of all batches committed before this call to the audit chains of their
 /// teams. Returns the number of entries.
 ///
-/// Several nodes may call this function concurrently: each node handles only the batches that it
-/// deleted.
-pub(crate) async fn seal_batches(engine: &Engine, reads: &mut dyn Reads) -> StoreResult<u64> {
-    let Some(last) = reads.last_audit_batch().await? else { return Ok(0) };
+/// Several nodes may call this function concurrently: each handles the batches that it deleted
+/// itself.
+pub(crate) async fn seal_batches(engine: &Engine) -> StoreResult<u64> {
+    let last = engine.store().read().await?.last_audit_batch().await?;
+    let Some(last) = last else { return Ok(0) };
     let moving = engine.shared::<Moving>();
+    // Callers that wait here hold no connection.
     let _moving = moving.0.lock().await;
+    let mut reads = engine.store().read().await?;
     let failures = engine.shared::<Failures>();
     let (mut count, mut behind) = (0, AuditBatchId::NIL);
     while behind < last {

@@ -131,9 +131,16 @@ impl<'a, A: Access> Context<'a, A> {
 
 impl Context<'_, Read> {
     /// Moves the audit entries of all completed reads from batches to the audit log, so that a
-    /// query of the log finds them.
+    /// query of the log finds them. Returns the connection of the reader first, because this can
+    /// wait for other callers; the next read acquires a connection again.
     pub(crate) async fn complete_audit_log(&mut self) -> StoreResult<()> {
-        audit_chain::seal_batches(self.engine, self.session.as_mut()).await.map(drop)
+        self.session = self.engine.store().read().await?;
+        audit_chain::seal_batches(self.engine).await.map(drop)
+    }
+
+    /// Opens a reader for a query of the audit log.
+    pub(crate) async fn audit_reader(&mut self) -> StoreResult<Box<dyn Reads>> {
+        self.engine.store().read_audit_log().await
     }
 }
 

@@ -107,7 +107,7 @@ pub struct AuditHead {
 }
 
 /// Selection of audit entries by team or by actor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AuditScope {
     /// Entries of actions that belong to this team.
     Team(TeamId),

@@ -115,6 +115,7 @@ pub trait DeviceLoginWrites: Send {
     /// Deletes the device logins that this user approved or denied.
     async fn delete_device_logins(&mut self, user: UserId) -> StoreResult<()>;
 
-    /// Deletes device logins whose expiry time is `by` or earlier.
-    async fn delete_ended_logins(&mut self, by: Time) -> StoreResult<()>;
+    /// Deletes at most `limit` logins that expire at or before `by`. Returns the number of deleted
+    /// logins.
+    async fn delete_ended_logins(&mut self, by: Time, limit: u32) -> StoreResult<u64>;
 }

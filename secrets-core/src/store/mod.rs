@@ -121,7 +121,14 @@ pub trait Store: Send + Sync {
     /// before that call. A reader takes no locks.
     async fn read(&self) -> StoreResult<Box<dyn Reads>>;
 
-    /// Begins a transaction. Dropping the transaction without a commit rolls it back.
+    /// Creates a reader for queries of the audit log, which can read thousands of entries. Its
+    /// connections are not those of [`read`](Self::read), so that reads of secrets do not wait for
+    /// such queries.
+    async fn read_audit_log(&self) -> StoreResult<Box<dyn Reads>> {
+        self.read().await
+    }
+
+    /// Begins a transaction. Dropping it without a commit rolls it back.
     async fn begin(&self) -> StoreResult<Box<dyn Tx>>;
 
     /// Begins a transaction that gets a connection before those that wait in

@@ -32,8 +32,8 @@ pub enum Location {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StoreOptions {
     /// Maximum number of connections for requests. PostgreSQL: 12 by default, at least 2, half of
-    /// them for writes. SQLite: 4 for reads by default, plus one for all writes. The store opens
-    /// two further connections for health checks.
+    /// them for writes. SQLite: 4 for reads by default; all writes share one more. One more
+    /// connection serves queries of the audit log, and two more serve health checks.
     pub connections: Option<u32>,
     /// Size of the cache of encrypted records, in bytes: 24 MiB by default, 0 for no cache. Used by
     /// SQLite only, because other nodes may write to a PostgreSQL database.

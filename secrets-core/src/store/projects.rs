@@ -137,9 +137,9 @@ pub trait ProjectWrites: Send {
         since: Time,
     ) -> StoreResult<()>;
 
-    /// Purges (permanently deletes) a project that was deleted before `before`. Each call deletes
-    /// at most `limit` previous versions and `limit` secrets; when none remain, it deletes
-    /// environments, encryption keys, name and description. After that, only the slug remains. Does
+    /// Purges a project that was deleted before `before`. Each call deletes at most `limit` rows of
+    /// one kind, such as previous versions, secrets, findings or environments; when none remain, it
+    /// deletes the encryption keys, name and description. After that only the slug remains. Does
     /// nothing if the project is not deleted, or was deleted later.
     async fn purge_project(
         &mut self,

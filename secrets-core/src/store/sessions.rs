@@ -72,7 +72,12 @@ pub trait SessionWrites: Send {
         except: Option<SessionId>,
     ) -> StoreResult<u64>;
 
-    /// Deletes sessions whose expiry time is `by` or earlier, and browser sessions whose last
-    /// activity was at `idle_since` or earlier.
-    async fn delete_ended_sessions(&mut self, by: Time, idle_since: Time) -> StoreResult<()>;
+    /// Deletes at most `limit` sessions that expire at or before `by`, or browser sessions whose last
+    /// activity was at or before `idle_since`. Returns the number of deleted sessions.
+    async fn delete_ended_sessions(
+        &mut self,
+        by: Time,
+        idle_since: Time,
+        limit: u32,
+    ) -> StoreResult<u64>;
 }

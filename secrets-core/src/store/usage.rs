@@ -14,7 +14,7 @@ pub struct StoreUsage {
 /// State of one connection pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolUsage {
-    /// Name of the pool: `read`, `write` or `reserved`.
+    /// Name of the pool: `read`, `audit`, `write` or `reserved`.
     pub name: &'static str,
     /// Maximum number of connections in the pool.
     pub max: u32,

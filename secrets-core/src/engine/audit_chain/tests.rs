@@ -42,8 +42,7 @@ impl Log {
     }
 
     async fn seal_batches(&self) -> StoreResult<u64> {
-        let mut reads = self.store.read().await.unwrap();
-        seal_batches(self.service.engine(), &mut *reads).await
+        seal_batches(self.service.engine()).await
     }
 
     /// Returns the actions of the entries in the team's audit chain, in the order of the chain.

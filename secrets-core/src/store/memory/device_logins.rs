@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -62,9 +63,11 @@ impl DeviceLoginWrites for Session<Pending> {
         Ok(())
     }
 
-    async fn delete_ended_logins(&mut self, by: Time) -> StoreResult<()> {
+    async fn delete_ended_logins(&mut self, by: Time, limit: u32) -> StoreResult<u64> {
         let state = self.state_mut();
-        state.device_logins = kept(&state.device_logins, |login| login.expires_at > by);
-        Ok(())
+        let ended = state.device_logins.values().filter(|login| login.expires_at <= by);
+        let ended: BTreeSet<_> = ended.map(|login| login.id).take(limit as usize).collect();
+        state.device_logins = kept(&state.device_logins, |login| !ended.contains(&login.id));
+        Ok(ended.len() as u64)
     }
 }

@@ -1,9 +1,12 @@
-use async_trait::async_trait;
+use std::collections::BTreeSet;
 
-use super::state::{KeyTimes, State, owned, refers};
+use async_trait::async_trait;
+use imbl::OrdMap;
+
+use super::state::{KeyTimes, State, kept, owned, refers};
 use super::{Pending, Session, Snapshot};
 use crate::crypto::ProjectKeyRecord;
-use crate::model::{Principal, ProjectId, ProjectRef, Subject, TeamId, Time};
+use crate::model::{EnvironmentId, Principal, ProjectId, ProjectRef, Subject, TeamId, Time};
 use crate::store::{
     ProjectReads, ProjectRecord, ProjectRelation, ProjectWrites, PurgeProgress, Relation,
     StoreError, StoreResult,
@@ -137,34 +140,16 @@ impl ProjectWrites for Session<Pending> {
         if state.deleted_projects.get(&project).is_none_or(|deleted| deleted.0 >= before) {
             return Ok(PurgeProgress::Nothing);
         }
-        let environments: Vec<_> = state
+        let environments: BTreeSet<_> = state
             .environments
             .values()
             .filter(|environment| environment.project == project)
             .map(|environment| environment.id)
             .collect();
-        let secrets: Vec<_> = environments
-            .iter()
-            .flat_map(|environment| {
-                state.secrets_of(*environment).values().map(|s| s.id).collect::<Vec<_>>()
-            })
-            .take(limit as usize)
-            .collect();
-        for secret in &secrets {
-            state.forget_secret(*secret)?;
-        }
-        if !secrets.is_empty() {
-            return Ok(PurgeProgress::Partial);
-        }
-        state.forget_scans(|scan| scan.project == Some(project));
-        state.forget_permissions(|permission| environments.contains(&permission.environment));
-        state.forget_rotations(|rotation| environments.contains(&rotation.environment));
-        for environment in environments {
-            state.environments.remove(&environment);
-            state.environment_defaults.remove(&environment);
-            state.secrets.remove(&environment);
-            state.sizes.remove(&environment);
-            state.narrow_tokens(|scope| scope.environments.retain(|held| *held != environment));
+        for kind in PURGED {
+            if kind(state, project, &environments, limit as usize)? > 0 {
+                return Ok(PurgeProgress::Partial);
+            }
         }
         state.environment_names.remove(&project);
         state.forget_keys(project);
@@ -179,6 +164,83 @@ impl ProjectWrites for Session<Pending> {
 }
 
 const GONE: StoreError = StoreError::Stale(Subject::Project);
+
+/// Deletes at most the given number of rows of one kind that belong to a project with these
+/// environments. Returns the number of deleted rows.
+type PurgeRows = fn(&mut State, ProjectId, &BTreeSet<EnvironmentId>, usize) -> StoreResult<usize>;
+
+/// Kinds of rows that a purge deletes, in this order. The rows that refer to a row come before it.
+const PURGED: [PurgeRows; 7] = [
+    |state, _, environments, limit| {
+        let places = state.secret_places.iter();
+        let secrets = places.filter(|(_, (of, _))| environments.contains(of));
+        let versions = secrets.flat_map(|(secret, (of, _))| {
+            let versions = state.secret_versions.get(secret).into_iter();
+            versions.flat_map(OrdMap::keys).map(|version| (*of, *secret, *version))
+        });
+        let versions: Vec<_> = versions.take(limit).collect();
+        for (environment, secret, version) in &versions {
+            state.forget_version(*environment, *secret, *version);
+        }
+        Ok(versions.len())
+    },
+    |state, _, environments, limit| {
+        let places = state.secret_places.iter();
+        let secrets = places.filter(|(_, (of, _))| environments.contains(of));
+        let secrets: Vec<_> = secrets.map(|(secret, _)| *secret).take(limit).collect();
+        for secret in &secrets {
+            state.forget_secret(*secret)?;
+        }
+        Ok(secrets.len())
+    },
+    |state, project, _, limit| {
+        let scans = state.scans.values().filter(|scan| scan.project == Some(project));
+        let scans: Vec<_> = scans.map(|scan| scan.id).collect();
+        let findings = scans.iter().flat_map(|scan| {
+            let findings = state.findings.get(scan).into_iter();
+            findings.flat_map(OrdMap::keys).map(|finding| (*scan, *finding))
+        });
+        let findings: Vec<_> = findings.take(limit).collect();
+        for (scan, finding) in &findings {
+            state.findings.entry(*scan).or_default().remove(finding);
+        }
+        Ok(findings.len())
+    },
+    |state, project, _, limit| {
+        let scans = state.scans.values().filter(|scan| scan.project == Some(project));
+        let scans: BTreeSet<_> = scans.map(|scan| scan.id).take(limit).collect();
+        state.forget_scans(|scan| scans.contains(&scan.id));
+        Ok(scans.len())
+    },
+    |state, _, environments, limit| {
+        let rotations = state.rotations.values();
+        let rotations = rotations.filter(|one| environments.contains(&one.environment));
+        let rotations: BTreeSet<_> = rotations.map(|one| one.id).collect();
+        let attempts = state.attempts.values().filter(|one| rotations.contains(&one.rotation));
+        let attempts: BTreeSet<_> = attempts.map(|one| one.id).take(limit).collect();
+        state.attempts = kept(&state.attempts, |one| !attempts.contains(&one.id));
+        Ok(attempts.len())
+    },
+    |state, _, environments, limit| {
+        let rotations = state.rotations.values();
+        let rotations = rotations.filter(|one| environments.contains(&one.environment));
+        let rotations: BTreeSet<_> = rotations.map(|one| one.id).take(limit).collect();
+        state.forget_rotations(|one| rotations.contains(&one.id));
+        Ok(rotations.len())
+    },
+    |state, _, environments, limit| {
+        let environments: Vec<_> = environments.iter().copied().take(limit).collect();
+        state.forget_permissions(|permission| environments.contains(&permission.environment));
+        for environment in &environments {
+            state.environments.remove(environment);
+            state.environment_defaults.remove(environment);
+            state.secrets.remove(environment);
+            state.sizes.remove(environment);
+            state.narrow_tokens(|scope| scope.environments.retain(|held| held != environment));
+        }
+        Ok(environments.len())
+    },
+];
 
 impl State {
     /// Deletes everything that belongs to a project. The project's slug stays reserved.

@@ -186,8 +186,8 @@ impl State {
         versions.filter(|version| Some(version.version) != kept).cloned().collect()
     }
 
-    /// Deletes one previous version of a secret. Returns its size in bytes.
-    fn forget_version(
+    /// Deletes a version of a secret. Returns its size.
+    pub(super) fn forget_version(
         &mut self,
         environment: EnvironmentId,
         secret: SecretId,

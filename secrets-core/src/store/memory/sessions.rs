@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -72,13 +73,21 @@ impl SessionWrites for Session<Pending> {
         Ok((before - state.sessions.len()) as u64)
     }
 
-    async fn delete_ended_sessions(&mut self, by: Time, idle_since: Time) -> StoreResult<()> {
+    async fn delete_ended_sessions(
+        &mut self,
+        by: Time,
+        idle_since: Time,
+        limit: u32,
+    ) -> StoreResult<u64> {
         let state = self.state_mut();
-        state.sessions = kept(&state.sessions, |session| {
+        let is_ended = |session: &SessionRecord| {
             let is_idle =
                 session.kind == SessionKind::Browser && session.last_activity() <= idle_since;
-            session.expires_at > by && !is_idle
-        });
-        Ok(())
+            session.expires_at <= by || is_idle
+        };
+        let ended = state.sessions.values().filter(|session| is_ended(session));
+        let ended: BTreeSet<_> = ended.map(|session| session.id).take(limit as usize).collect();
+        state.sessions = kept(&state.sessions, |session| !ended.contains(&session.id));
+        Ok(ended.len() as u64)
     }
 }

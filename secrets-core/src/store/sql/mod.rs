@@ -18,7 +18,10 @@ pub mod sqlite;
 #[cfg(all(feature = "postgres", feature = "testing"))]
 pub(crate) use migrations::fingerprint;
 
-/// Number of connections that are reserved for health checks.
+/// Number of connections for queries of the audit log.
+const AUDIT_READERS: u32 = 1;
+
+/// Number of connections for health checks.
 const RESERVED: u32 = 2;
 
 /// Returns the text if it can be used as a search value. Returns `None` if it contains NUL:

@@ -6,7 +6,7 @@ use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
-use super::{RESERVED, error, migrations};
+use super::{AUDIT_READERS, RESERVED, error, migrations};
 use crate::store::{SchemaState, StoreOptions, StoreResult};
 
 type Db = sqlx::Postgres;
@@ -105,8 +105,9 @@ fn pools(server: &PgConnectOptions, options: StoreOptions) -> Pools {
     // Reads have connections of their own: writes wait for locks.
     let readers = pool(connections - connections / 2, timeouts.acquire);
     let writers = pool(connections / 2, timeouts.acquire);
+    let audit = pool(AUDIT_READERS, timeouts.acquire);
     let reserved = pool(RESERVED, timeouts.ping);
-    Pools::new(readers, writers, reserved)
+    Pools::new([readers, audit, writers, reserved])
 }
 
 /// Creates a connection pool that sets up each session, checks connections that were idle, and

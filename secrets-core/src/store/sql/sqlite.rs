@@ -10,7 +10,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::cache::{self, Cache};
-use super::{RESERVED, error, migrations};
+use super::{AUDIT_READERS, RESERVED, error, migrations};
 use crate::store::{SchemaState, StoreOptions, StoreResult};
 
 type Db = sqlx::Sqlite;
@@ -109,8 +109,9 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
     let reading = connecting.read_only(true);
     let readers = pool(options.connections.unwrap_or(READERS), timeouts.acquire)
         .connect_lazy_with(reading.clone());
+    let audit = pool(AUDIT_READERS, timeouts.acquire).connect_lazy_with(reading.clone());
     let reserved = pool(RESERVED, timeouts.ping).connect_lazy_with(reading);
-    let pools = Pools::new(readers, writers, reserved);
+    let pools = Pools::new([readers, audit, writers, reserved]);
     Ok(SqlStore::new(CurrentPools::new(pools), timeouts, cache, Some(lock)))
 }
 
@@ -127,8 +128,9 @@ pub fn open_shared(path: &Path, options: StoreOptions) -> SqlStore {
     let writers = pool(1, timeouts.acquire).connect_lazy_with(connecting.clone());
     let reading = connecting.read_only(true);
     let readers = pool(1, timeouts.acquire).connect_lazy_with(reading.clone());
+    let audit = pool(AUDIT_READERS, timeouts.acquire).connect_lazy_with(reading.clone());
     let reserved = pool(RESERVED, timeouts.ping).connect_lazy_with(reading);
-    let pools = Pools::new(readers, writers, reserved);
+    let pools = Pools::new([readers, audit, writers, reserved]);
     SqlStore::new(CurrentPools::new(pools), timeouts, None, None)
 }
 

@@ -227,9 +227,9 @@ pub async fn a_purged_project_has_no_rotations(store: &dyn Store) {
     let kept = elsewhere(&mut tx, &world).await;
     tx.delete_project(world.project.id, at(1)).await.unwrap();
 
-    let purged = tx.purge_project(world.project.id, at(2), 10).await.unwrap();
+    let project = world.project.id;
+    while tx.purge_project(project, at(2), 10).await.unwrap() == PurgeProgress::Partial {}
 
-    assert_eq!(purged, PurgeProgress::Complete);
     let mut seen = committed(store, tx).await;
     gone.assert_gone(seen.as_mut()).await;
     assert_eq!(seen.managed_keys(world.staging.id, &keys(&["KEY"])).await.unwrap(), []);

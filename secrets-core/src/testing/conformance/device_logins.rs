@@ -121,19 +121,22 @@ pub async fn decided_logins_are_deleted_by_user(store: &dyn Store) {
     }
 }
 
-/// `delete_ended_logins` deletes the logins that have expired at a given microsecond, and no
-/// others.
+/// `delete_ended_logins` deletes expired logins, with microsecond precision, up to the limit.
 pub async fn ended_logins_are_removed(store: &dyn Store) {
     let (over, alive) = (
         DeviceLoginRecord { expires_at: at(60), ..login() },
         DeviceLoginRecord { expires_at: at(60) + TimeDelta::microseconds(1), ..login() },
     );
+    let others = [(); 2].map(|()| DeviceLoginRecord { expires_at: at(59), ..login() });
     let mut tx = begin(store).await;
-    for login in [&over, &alive] {
+    for login in others.iter().chain([&over, &alive]) {
         tx.insert_device_login(login).await.unwrap();
     }
 
-    tx.delete_ended_logins(at(60)).await.unwrap();
+    let two = tx.delete_ended_logins(at(60), 2).await.unwrap();
+    let one = tx.delete_ended_logins(at(60), 2).await.unwrap();
+
+    assert_eq!((two, one), (2, 1));
 
     let mut reads = committed(store, tx).await;
     assert_eq!(reads.login_by_user_code(&over.code).await.unwrap(), None);

@@ -150,6 +150,7 @@ macro_rules! store_conformance {
             restoring_a_project_that_is_not_deleted_is_stale
             projects_to_purge_come_in_the_order_of_their_deletion
             a_purge_keeps_only_the_slug
+            a_purge_deletes_few_rows_at_a_time
             a_purge_keeps_other_projects
         }
         resolve_environment() {

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::model::{EnvironmentPath, Principal, Role, Subject};
 use crate::store::{
-    EnvironmentRecord, ProjectRecord, PurgeProgress, Relation, Selection, Store, TokenScope,
+    EnvironmentRecord, ProjectRecord, PurgeProgress, Relation, RotationRecord, ScanRecord,
+    SecretRecord, Selection, Store, TokenScope,
 };
 use crate::testing::fixtures::{
-    World, at, environment, next_version, project, project_key, secret, token,
+    World, at, attempt, concluded, environment, finding, next_version, project, project_key,
+    rotation, scan, secret, token,
 };
 
 /// `deleted_project` finds a project that was deleted after the given time, with the caller's
@@ -135,7 +137,7 @@ pub async fn a_purge_keeps_only_the_slug(store: &dyn Store) {
         assert_eq!(purge, PurgeProgress::Partial);
     }
 
-    assert!((4..=9).contains(&rounds), "{rounds}");
+    assert!((4..=12).contains(&rounds), "{rounds}");
     let mut seen = read(store).await;
     assert_eq!(seen.purgeable_projects(at(99), 9).await.unwrap(), []);
     assert_eq!(seen.secret_range().await.unwrap(), None);
@@ -150,7 +152,79 @@ pub async fn a_purge_keeps_only_the_slug(store: &dyn Store) {
     );
 }
 
-/// A project that is not deleted, or was deleted too recently, is not purged. Other projects stay
+/// Each transaction of a purge deletes at most the given number of rows.
+pub async fn a_purge_deletes_few_rows_at_a_time(store: &dyn Store) {
+    let world = World::build(store).await;
+    let secrets = ["A", "B", "C", "D", "E"].map(|key| secret(&world.staging, key));
+    let next = secrets.each_ref().map(next_version);
+    let scans = [(); 5].map(|()| ScanRecord {
+        project: Some(world.project.id),
+        ..scan(&world.team, &world.owner)
+    });
+    let rotation = rotation(&world.staging, "orders");
+    let mut tx = begin(store).await;
+    tx.insert_secrets(&secrets).await.unwrap();
+    tx.replace_secrets(&next).await.unwrap();
+    for scan in &scans {
+        let findings = [0, 1, 2].map(|position| finding(scan, position));
+        tx.insert_scan(scan, &findings).await.unwrap();
+    }
+    tx.insert_rotation(&rotation, &[]).await.unwrap();
+    for sequence in 1..=5 {
+        let attempt = concluded(&attempt(&rotation, sequence), at(1));
+        tx.insert_attempt(&attempt).await.unwrap();
+    }
+    tx.delete_project(world.project.id, at(60)).await.unwrap();
+    tx.commit().await.unwrap();
+    let mut left = Left::count(store, &world, (&secrets, &scans, &rotation)).await;
+    assert_eq!(left, Left([5, 5, 15, 5, 1, 3]));
+
+    loop {
+        let mut tx = begin(store).await;
+        let purge = tx.purge_project(world.project.id, at(61), 2).await.unwrap();
+        tx.commit().await.unwrap();
+        let now = Left::count(store, &world, (&secrets, &scans, &rotation)).await;
+        let deleted: u64 = left.0.iter().sum::<u64>() - now.0.iter().sum::<u64>();
+        assert!(deleted <= 2, "{left:?} {now:?}");
+        left = now;
+        if purge != PurgeProgress::Partial {
+            break;
+        }
+    }
+
+    assert_eq!(left, Left([0; 6]));
+}
+
+/// Numbers of previous versions, secrets, findings, attempts, rotations and environments.
+#[derive(Debug, PartialEq, Eq)]
+struct Left([u64; 6]);
+
+impl Left {
+    async fn count(
+        store: &dyn Store,
+        world: &World,
+        (secrets, scans, rotation): (&[SecretRecord], &[ScanRecord], &RotationRecord),
+    ) -> Self {
+        let mut seen = read(store).await;
+        let mut left = [0; 6];
+        for secret in secrets {
+            left[0] += seen.secret_versions(secret.id, u32::MAX, 9).await.unwrap().len() as u64;
+            let next = seen.sample(secret.id).await.unwrap();
+            left[1] += u64::from(next.is_some_and(|next| next.secret.id == secret.id));
+        }
+        for scan in scans {
+            left[2] += seen.findings(scan.id).await.unwrap().len() as u64;
+        }
+        left[3] = seen.concluded_attempts(rotation.id, 9).await.unwrap().len() as u64;
+        left[4] = u64::from(seen.next_rotation(rotation.id).await.unwrap().is_some());
+        for environment in [&world.development, &world.staging, &world.production] {
+            left[5] += u64::from(seen.environment_counters(environment.id).await.is_ok());
+        }
+        Self(left)
+    }
+}
+
+/// A project that is not deleted, or was deleted too recently, is not purged; other projects stay
 /// unchanged.
 pub async fn a_purge_keeps_other_projects(store: &dyn Store) {
     let world = World::build(store).await;

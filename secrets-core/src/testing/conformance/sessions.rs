@@ -140,8 +140,8 @@ pub async fn all_sessions_of_a_person_end(store: &dyn Store) {
     assert_eq!(reads.sessions(world.member.id).await.unwrap(), [other]);
 }
 
-/// `delete_ended_sessions` deletes the sessions of both kinds that have expired at a given
-/// microsecond, and no others.
+/// `delete_ended_sessions` deletes expired sessions of both kinds, with microsecond precision, up to
+/// the limit.
 pub async fn ended_sessions_are_removed(store: &dyn Store) {
     let world = World::build(store).await;
     let microsecond = TimeDelta::microseconds(1);
@@ -161,7 +161,10 @@ pub async fn ended_sessions_are_removed(store: &dyn Store) {
         tx.insert_session(alive).await.unwrap();
     }
 
-    tx.delete_ended_sessions(at(60), at(-1)).await.unwrap();
+    let one = tx.delete_ended_sessions(at(60), at(-1), 1).await.unwrap();
+    let rest = tx.delete_ended_sessions(at(60), at(-1), 9).await.unwrap();
+
+    assert_eq!((one, rest), (1, 1));
 
     let found = committed(store, tx).await.sessions(world.owner.id).await.unwrap();
     assert_eq!(found.len(), 2);
@@ -185,7 +188,7 @@ pub async fn idle_browser_sessions_are_removed(store: &dyn Store) {
         tx.insert_session(session).await.unwrap();
     }
 
-    tx.delete_ended_sessions(at(12), at(10)).await.unwrap();
+    tx.delete_ended_sessions(at(12), at(10), 9).await.unwrap();
 
     let found = committed(store, tx).await.sessions(world.owner.id).await.unwrap();
     let [used, unused] = active;

@@ -4,8 +4,9 @@ use tokio::time::{Instant, sleep};
 use super::tables::resolve;
 use super::*;
 use crate::model::{EnvironmentPath, Principal, ProjectRef};
-use crate::store::{Reads, Selection, Store, StoreError};
+use crate::store::{AuditFilter, Reads, Selection, Store, StoreError};
 use crate::testing::fixtures::{World, environment, secret};
+use crate::testing::patient;
 use crate::testing::postgres::TestDatabase;
 
 const LOSE_CONNECTIONS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -232,4 +233,20 @@ async fn nothing_is_found_by_a_text_with_a_nul() {
     assert!(project.is_none());
     assert!(resolve.chain.is_empty());
     assert_eq!(reads.user_by_subject("iss\0uer", "").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn queries_of_the_audit_log_use_no_connection_of_other_reads() {
+    let database = TestDatabase::create().await;
+    let options = StoreOptions { connections: Some(2), ..patient() };
+    let store = open(&database.url(), options).await.unwrap();
+    let world = World::build(&store).await;
+    let newest = AuditFilter::newest(world.team.id, 1);
+    let mut query = store.read_audit_log().await.unwrap();
+    query.audit_entries(&newest).await.unwrap();
+
+    let mut read = store.read().await.unwrap();
+    assert!(read.user(world.owner.id).await.unwrap().is_some());
+    drop(query);
+    store.read_audit_log().await.unwrap().audit_entries(&newest).await.unwrap();
 }

@@ -7,9 +7,9 @@ use tempfile::TempDir;
 use super::tables::{audit, due, resolve, secrets, tokens};
 use super::*;
 use crate::model::{Cause, Principal};
-use crate::store::{SecretRecord, Store, StoreError};
+use crate::store::{AuditFilter, SecretRecord, Store, StoreError};
 use crate::testing::fixtures::{World, next_version, sealed, secret};
-use crate::testing::folder;
+use crate::testing::{folder, patient};
 
 async fn opened() -> (SqlStore, TempDir) {
     let folder = TempDir::new_in(folder()).unwrap();
@@ -251,4 +251,20 @@ async fn an_unreadable_row_is_named_and_not_quoted() {
     let cause = format!("{cause:?} {cause}");
     assert!(cause.contains("secrets.created_at of "), "{cause}");
     assert!(!cause.contains("kvc_"), "{cause}");
+}
+
+#[tokio::test]
+async fn queries_of_the_audit_log_use_no_connection_of_other_reads() {
+    let folder = TempDir::new_in(folder()).unwrap();
+    let options = StoreOptions { connections: Some(1), ..patient() };
+    let store = open(&folder.path().join("secrets.db"), options).await.unwrap();
+    let world = World::build(&store).await;
+    let newest = AuditFilter::newest(world.team.id, 1);
+    let mut query = store.read_audit_log().await.unwrap();
+    query.audit_entries(&newest).await.unwrap();
+
+    let mut read = store.read().await.unwrap();
+    assert!(read.user(world.owner.id).await.unwrap().is_some());
+    drop(query);
+    store.read_audit_log().await.unwrap().audit_entries(&newest).await.unwrap();
 }

@@ -88,9 +88,12 @@ impl DeviceLoginWrites for Session<Transaction> {
         self.write(statement.bind(user.uuid())).await.map(drop)
     }
 
-    async fn delete_ended_logins(&mut self, by: Time) -> StoreResult<()> {
-        let statement = sqlx::query("DELETE FROM device_logins WHERE expires_at <= $1");
-        self.write(statement.bind(by)).await.map(drop)
+    async fn delete_ended_logins(&mut self, by: Time, limit: u32) -> StoreResult<u64> {
+        let statement = sqlx::query(
+            "DELETE FROM device_logins WHERE id IN
+                 (SELECT id FROM device_logins WHERE expires_at <= $1 LIMIT $2)",
+        );
+        self.write(statement.bind(by).bind(i64::from(limit))).await
     }
 }
 

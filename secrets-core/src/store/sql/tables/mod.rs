@@ -169,6 +169,8 @@ pub struct SqlStore {
 /// Connection pools of a store: for reads, for writes, and reserved for health checks.
 pub(super) struct Pools {
     pub(super) readers: Pool<Db>,
+    /// Connection for [`Store::read_audit_log`].
+    pub(super) audit: Pool<Db>,
     pub(super) writers: Pool<Db>,
     /// Permits for the transactions of [`Store::begin`]: one fewer than the connections in the pool
     /// for writes, but at least one. The transactions of [`Store::begin_prioritized`] need no
@@ -176,9 +178,8 @@ pub(super) struct Pools {
     turns: Arc<Semaphore>,
     /// Connections for health checks ([`Store::ping`]), which must not wait for requests.
     pub(super) reserved: Pool<Db>,
-    /// Statistics of the waits for connections: for the pools `readers`, `writers` and `reserved`,
-    /// in this order.
-    waits: [Waits; 3],
+    /// Statistics of the waits for connections of these pools, in the same order.
+    waits: [Waits; 4],
 }
 
 /// Connection pools that a store uses now. All pools are replaced together when another server
@@ -188,22 +189,28 @@ pub(super) struct Pools {
 pub(super) struct CurrentPools(pub(super) Arc<RwLock<Arc<Pools>>>);
 
 impl Pools {
-    pub(super) fn new(readers: Pool<Db>, writers: Pool<Db>, reserved: Pool<Db>) -> Self {
+    /// Creates pools from those for reads, for queries of the audit log, for writes and for health
+    /// checks.
+    pub(super) fn new([readers, audit, writers, reserved]: [Pool<Db>; 4]) -> Self {
         let turns = writers.options().get_max_connections().saturating_sub(1).max(1);
         let turns = Arc::new(Semaphore::new(turns as usize));
-        Self { readers, writers, turns, reserved, waits: Default::default() }
+        Self { readers, audit, writers, turns, reserved, waits: Default::default() }
     }
 
     fn reading(&self) -> (&Pool<Db>, &Waits) {
         (&self.readers, &self.waits[0])
     }
 
+    fn reading_audit_log(&self) -> (&Pool<Db>, &Waits) {
+        (&self.audit, &self.waits[1])
+    }
+
     fn writing(&self) -> (&Pool<Db>, &Waits) {
-        (&self.writers, &self.waits[1])
+        (&self.writers, &self.waits[2])
     }
 
     fn pinging(&self) -> (&Pool<Db>, &Waits) {
-        (&self.reserved, &self.waits[2])
+        (&self.reserved, &self.waits[3])
     }
 }
 
@@ -236,7 +243,12 @@ impl SqlStore {
 #[async_trait]
 impl Store for SqlStore {
     async fn read(&self) -> StoreResult<Box<dyn Reads>> {
-        let reader = Reader::new(self.pools(), self.timeouts.read, self.cache.clone());
+        let reader = Reader::new(self.pools(), Pools::reading, self.timeouts.read);
+        Ok(Box::new(Session(reader.cached(self.cache.clone()))))
+    }
+
+    async fn read_audit_log(&self) -> StoreResult<Box<dyn Reads>> {
+        let reader = Reader::new(self.pools(), Pools::reading_audit_log, self.timeouts.read);
         Ok(Box::new(Session(reader)))
     }
 
@@ -257,6 +269,7 @@ impl Store for SqlStore {
     async fn close(&self) -> StoreResult<()> {
         let pools = self.pools();
         pools.readers.close().await;
+        pools.audit.close().await;
         pools.reserved.close().await;
         if let Some(statement) = BEFORE_CLOSE {
             let mut pooled = Pooled::acquire(pools.writing(), self.timeouts.write).await?;
@@ -288,6 +301,7 @@ impl Store for SqlStore {
         };
         let pools = [
             ("read", current.reading()),
+            ("audit", current.reading_audit_log()),
             ("write", current.writing()),
             ("reserved", current.pinging()),
         ];

@@ -65,6 +65,8 @@ pub(super) struct Waits {
 /// A session that only reads. It acquires a connection for its first SQL statement.
 pub(super) struct Reader {
     pools: Arc<Pools>,
+    /// Function that returns the pool of the connection.
+    pool: fn(&Pools) -> (&Pool<Db>, &Waits),
     timeout: Duration,
     pooled: Option<Pooled>,
     cache: Option<Arc<Cache>>,
@@ -79,9 +81,18 @@ pub(super) struct Transaction {
 }
 
 impl Reader {
-    /// Creates a reader whose SQL statements have this timeout.
-    pub(super) fn new(pools: Arc<Pools>, timeout: Duration, cache: Option<Arc<Cache>>) -> Self {
-        Self { pools, timeout, pooled: None, cache }
+    /// Creates a session on a connection of this pool. Its SQL statements have this timeout.
+    pub(super) fn new(
+        pools: Arc<Pools>,
+        pool: fn(&Pools) -> (&Pool<Db>, &Waits),
+        timeout: Duration,
+    ) -> Self {
+        Self { pools, pool, timeout, pooled: None, cache: None }
+    }
+
+    /// Returns the session with a cache.
+    pub(super) fn cached(self, cache: Option<Arc<Cache>>) -> Self {
+        Self { cache, ..self }
     }
 }
 
@@ -185,7 +196,10 @@ impl Connected for Reader {
     async fn pooled(&mut self) -> StoreResult<&mut Pooled> {
         match &mut self.pooled {
             Some(pooled) => Ok(pooled),
-            none => Ok(none.insert(Pooled::acquire(self.pools.reading(), self.timeout).await?)),
+            none => {
+                let pool = (self.pool)(&self.pools);
+                Ok(none.insert(Pooled::acquire(pool, self.timeout).await?))
+            }
         }
     }
 

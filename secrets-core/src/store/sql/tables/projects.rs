@@ -202,8 +202,6 @@ impl ProjectWrites for Session<Transaction> {
                 return Ok(PurgeProgress::Partial);
             }
         }
-        self.write(sqlx::query(PURGE_SCANS).bind(project.uuid())).await?;
-        self.write(sqlx::query(PURGE_ENVIRONMENTS).bind(project.uuid())).await?;
         let keys = self.write(sqlx::query(PURGE_KEYS).bind(project.uuid())).await?;
         Ok(if keys > 0 { PurgeProgress::Complete } else { PurgeProgress::Nothing })
     }
@@ -216,9 +214,10 @@ impl ProjectWrites for Session<Transaction> {
     }
 }
 
-/// SQL statements that delete the rows of project $1 that can be numerous, at most $2 rows of each
-/// kind.
-const PURGE_BATCHES: [&str; 2] = [
+/// Deletes the rows of project $1 in this order: at most $2 of a kind. The rows that reference a row
+/// come before it, so that no statement deletes more rows by a cascade than a rotation or a token
+/// can have.
+const PURGE_BATCHES: [&str; 11] = [
     "DELETE FROM secret_versions WHERE (secret_id, version) IN
          (SELECT v.secret_id, v.version FROM secret_versions v
           JOIN environments e ON e.id = v.environment_id
@@ -226,14 +225,39 @@ const PURGE_BATCHES: [&str; 2] = [
     "DELETE FROM secrets WHERE id IN
          (SELECT s.id FROM secrets s JOIN environments e ON e.id = s.environment_id
           WHERE e.project_id = $1 LIMIT $2)",
+    "DELETE FROM scan_findings WHERE id IN
+         (SELECT f.id FROM scans s JOIN scan_findings f ON f.scan_id = s.id
+          WHERE s.project_id = $1 LIMIT $2)",
+    "DELETE FROM scans WHERE id IN (SELECT id FROM scans WHERE project_id = $1 LIMIT $2)",
+    "DELETE FROM webhook_deliveries WHERE id IN
+         (SELECT d.id FROM environments e JOIN rotations r ON r.environment_id = e.id
+          JOIN webhooks w ON w.rotation_id = r.id JOIN webhook_deliveries d ON d.webhook_id = w.id
+          WHERE e.project_id = $1 LIMIT $2)",
+    "DELETE FROM rotation_attempts WHERE id IN
+         (SELECT a.id FROM environments e JOIN rotations r ON r.environment_id = e.id
+          JOIN rotation_attempts a ON a.rotation_id = r.id
+          WHERE e.project_id = $1 LIMIT $2)",
+    "DELETE FROM rotations WHERE id IN
+         (SELECT r.id FROM environments e JOIN rotations r ON r.environment_id = e.id
+          WHERE e.project_id = $1 LIMIT $2)",
+    "DELETE FROM permissions WHERE (environment_id, user_id) IN
+         (SELECT m.environment_id, m.user_id FROM environments e
+          JOIN permissions m ON m.environment_id = e.id
+          WHERE e.project_id = $1 LIMIT $2)",
+    "DELETE FROM token_environments WHERE (token_id, environment_id) IN
+         (SELECT x.token_id, x.environment_id FROM environments e
+          JOIN token_environments x ON x.environment_id = e.id
+          WHERE e.project_id = $1 LIMIT $2)",
+    // Before the environments, which are deleted in any order.
+    "UPDATE environments SET inherits_from = NULL WHERE id IN
+         (SELECT id FROM environments
+          WHERE project_id = $1 AND inherits_from IS NOT NULL LIMIT $2)",
+    "DELETE FROM environments WHERE id IN
+         (SELECT id FROM environments WHERE project_id = $1 LIMIT $2)",
 ];
 
-const PURGE_SCANS: &str = "DELETE FROM scans WHERE project_id = $1";
-
-const PURGE_ENVIRONMENTS: &str = "DELETE FROM environments WHERE project_id = $1";
-
-/// SQL statement that deletes the encryption keys of a purged project. Must run last, because a
-/// project is listed for purging as long as it has an encryption key.
+/// Deletes the encryption keys of a purged project. Runs last, because a project is listed for
+/// purging as long as it has an encryption key.
 const PURGE_KEYS: &str = "DELETE FROM project_keys WHERE project_id = $1";
 
 fn record(row: &Row<'_>) -> StoreResult<ProjectRecord> {

@@ -97,16 +97,24 @@ impl SessionWrites for Session<Transaction> {
         self.write(statement).await
     }
 
-    async fn delete_ended_sessions(&mut self, by: Time, idle_since: Time) -> StoreResult<()> {
-        let statement = sqlx::query("DELETE FROM cli_sessions WHERE expires_at <= $1");
-        self.write(statement.bind(by)).await?;
+    async fn delete_ended_sessions(
+        &mut self,
+        by: Time,
+        idle_since: Time,
+        limit: u32,
+    ) -> StoreResult<u64> {
         let statement = sqlx::query(
-            "DELETE FROM cli_sessions
-             WHERE kind = $1 AND COALESCE(last_used_at, created_at) <= $2",
+            "DELETE FROM cli_sessions WHERE id IN
+                 (SELECT id FROM cli_sessions
+                  WHERE expires_at <= $1
+                      OR (kind = $2 AND COALESCE(last_used_at, created_at) <= $3)
+                  LIMIT $4)",
         )
+        .bind(by)
         .bind(SessionKind::Browser.as_str())
-        .bind(idle_since);
-        self.write(statement).await.map(drop)
+        .bind(idle_since)
+        .bind(i64::from(limit));
+        self.write(statement).await
     }
 }
 
