@@ -17,7 +17,7 @@ pub use self::permits::{Permit, Permits, Place};
 pub use self::shared::{
     NamedWindows, SharedCounter, SharedCounters, SharedKey, SharedState, SharedWindows,
 };
-pub(crate) use self::turns::Turns;
+pub use self::turns::{Turn, Turns};
 use crate::model::Time;
 pub use crate::model::Window;
 use crate::model::lock::lock;

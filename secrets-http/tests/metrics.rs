@@ -15,6 +15,7 @@ use secrets_http::serve::accept::AcceptOptions;
 use secrets_http::serve::browser_sign_in::BrowserSignIn;
 use secrets_http::serve::client_address::Networks;
 use secrets_http::serve::gate::Rates;
+use secrets_http::serve::memory::MemoryBudget;
 use secrets_http::serve::metrics::METRICS;
 use secrets_http::serve::reply::Envelope;
 use secrets_http::serve::server::Server;
@@ -61,6 +62,7 @@ async fn start(per_principal: u32, per_address: u32) -> App {
         envelope: Envelope::Named,
         options: AcceptOptions::default(),
         sign_in: BrowserSignIn::Off,
+        memory: Arc::new(MemoryBudget::new(256 << 20)),
         metrics: Some(metrics),
         tls: None,
         workers: secrets_core::workers::all(),

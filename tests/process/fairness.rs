@@ -43,7 +43,7 @@ async fn unread_exports_do_not_delay_other_accounts() {
     let (alice, project, _) = tenant(&program, "alice").await;
     let (bob, _, key) = tenant(&program, "bob").await;
     let secrets = paths::secrets(&project, "production");
-    alice.post(&format!("{secrets}/bulk"), &import("KEY", 65_536)).await.is(200);
+    alice.post(&format!("{secrets}/bulk"), &import("KEY", 40_000)).await.is(200);
     let export = format!("{secrets}/export");
     let request = format!(
         "GET {export} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",

@@ -209,6 +209,7 @@ impl Build {
             webhooks: self.webhooks.clone(),
             rotators: Some(quick(&database, &self.timings)),
             offload: Arc::new(TokioOffload),
+            memory: None,
             timer: None,
             counters: None,
         };
@@ -263,6 +264,7 @@ impl App {
             webhooks: self.webhooks.clone(),
             rotators: Some(quick(&self.database, &self.timings)),
             offload: Arc::new(TokioOffload),
+            memory: None,
             timer: None,
             counters: None,
         }
@@ -291,7 +293,8 @@ impl App {
         self.with(Ports { identity: Some(verifier), ..self.ports() }).await
     }
 
-    async fn with(&self, ports: Ports) -> Self {
+    /// Starts another server with these ports and without rate limits.
+    pub async fn with(&self, ports: Ports) -> Self {
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
         let rates = Rates { per_address: 0, per_principal: 0 };

@@ -10,6 +10,7 @@ use secrets_http::serve::accept::{AcceptOptions, Drained};
 use secrets_http::serve::browser_sign_in::BrowserSignIn;
 use secrets_http::serve::client_address::Networks;
 use secrets_http::serve::gate::Rates;
+use secrets_http::serve::memory::MemoryBudget;
 use secrets_http::serve::reply::Envelope;
 use secrets_http::serve::server::Server;
 use tokio::net::TcpListener;
@@ -48,6 +49,7 @@ pub(crate) async fn serve(
         envelope,
         options: AcceptOptions::default(),
         sign_in,
+        memory: Arc::new(MemoryBudget::new(256 << 20)),
         metrics: None,
         tls: None,
         workers,

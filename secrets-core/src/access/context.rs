@@ -72,12 +72,30 @@ impl Context<'_, Read> {
     /// Resolves an environment for reading, with the selected secrets of the environment and its
     /// ancestors.
     pub async fn view(&mut self, path: &EnvironmentPath, wanted: Selection<'_>) -> Result<View> {
+        let view = self.view_of_any_size(path, wanted).await?;
+        let bytes = size_of(&view.chain);
+        let limit = self.options().max_answer_bytes;
+        if self.output_size() + bytes > limit {
+            return Err(too_large(limit, self.output_size() > 0));
+        }
+        // Before anything is decrypted, which takes several times the size.
+        self.reserve_memory(bytes).await?;
+        Ok(view)
+    }
+
+    async fn view_of_any_size(
+        &mut self,
+        path: &EnvironmentPath,
+        wanted: Selection<'_>,
+    ) -> Result<View> {
         let (view, _) = self.resolve(path, Permission::Read, wanted).await?;
         check_chain(&view.chain)?;
         Ok(view)
     }
 
-    /// Resolves an environment like [`view`](Self::view), but does not change the audit entry.
+    /// Resolves an environment like [`view`](Self::view), but does not change the audit entry, and
+    /// also if the secrets are too large for an answer: the caller of this method holds those of one
+    /// environment at a time.
     /// Returns `None` if the environment is unknown, or if the caller is a user without access to
     /// it.
     pub(crate) async fn view_if_readable(
@@ -86,7 +104,7 @@ impl Context<'_, Read> {
         wanted: Selection<'_>,
     ) -> Result<Option<View>> {
         let context = mem::take(&mut self.audit);
-        let view = self.view(path, wanted).await;
+        let view = self.view_of_any_size(path, wanted).await;
         self.audit = context;
         match (view, &self.caller.who) {
             (Ok(view), _) => Ok(Some(view)),
@@ -463,7 +481,29 @@ async fn authorize_each(
     Ok(scopes)
 }
 
-/// Error for a request whose secrets together are larger than [`ResolvedEnvironment::MAX_BYTES`].
+/// Returns the size of the secrets of an inheritance chain, in bytes.
+fn size_of(chain: &[ChainLink]) -> usize {
+    chain.iter().flat_map(|link| &link.secrets).map(|secret| secret.size()).sum()
+}
+
+/// Error if the secrets of an inheritance chain, or of several, exceed this number of bytes.
+fn too_large(limit: usize, are_several: bool) -> Error {
+    let (limit, unit) =
+        if limit.is_multiple_of(MIB) { (limit / MIB, "MiB") } else { (limit / 1024, "KiB") };
+    let reason = if are_several {
+        format!("the secrets of all environments exceed {limit} {unit}: export each by itself")
+    } else {
+        format!(
+            "the secrets of this environment and of those it inherits from exceed {limit} {unit}: \
+             read them one by one, or let it inherit from fewer environments"
+        )
+    };
+    Error::Refused { code: Code::AnswerTooLarge, reason: reason.into() }
+}
+
+const MIB: usize = 1024 * 1024;
+
+/// Error if the secrets of the requested keys exceed [`ResolvedEnvironment::MAX_BYTES`] in total.
 const TOO_MANY_BYTES: Error = Error::Refused {
     code: Code::AnswerTooLarge,
     reason: std::borrow::Cow::Borrowed("the secrets of these keys exceed 64 MiB: name fewer keys"),

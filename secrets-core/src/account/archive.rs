@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use zeroize::Zeroizing;
 
 use super::export::ExportRate;
-use crate::crypto::{Archive, ArchiveKey, Passphrase};
+use crate::crypto::{Archive, ArchiveKey, Cost, Passphrase};
 use crate::engine::Engine;
 use crate::engine::{Audit, AuditContext, Caller, Callers, Context, Operation, Read, Task};
 use crate::model::{
@@ -100,7 +100,8 @@ impl Task for ExportAccountSecrets {
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<AccountArchive> {
         engine.shared::<ExportRate>().count(caller.person()?.id, engine.now())?;
-        let key = engine.offload(caller, move || ArchiveKey::derive(&self.passphrase)).await?;
+        let derive = move || ArchiveKey::derive(&self.passphrase);
+        let key = engine.offload(caller, Cost::NEW_BYTES, derive).await?;
         engine.perform(caller, SealArchive { key }).await
     }
 }

@@ -25,6 +25,9 @@ impl Cost {
     /// Parameters for new files: the second recommended option of RFC 9106, section 4.
     pub(crate) const NEW: Self = Self { memory: 65_536, passes: 3, lanes: 4 };
 
+    /// Memory that deriving a key for a new file takes, in bytes: 64 MiB.
+    pub(crate) const NEW_BYTES: u64 = Self::NEW.memory as u64 * 1024;
+
     /// True if the parameters are in the accepted range: strong enough for a passphrase, and cheap
     /// enough for a file whose origin is not verified yet.
     pub(crate) fn is_bounded(self) -> bool {

@@ -1,5 +1,6 @@
 //! Context of an operation: its caller, time, store access and audit entry.
 
+use std::mem;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -10,7 +11,11 @@ use crate::crypto::{Keyring, random};
 use crate::limits::SharedWindows;
 use crate::model::{EnvironmentId, Error, ProjectId, Result, RotationId, TeamId, Time, UserId};
 use crate::ports::identity::INVALID_CREDENTIAL;
+use crate::ports::memory::ReservedMemory;
 use crate::store::{EnvironmentCounters, Reads, StoreResult, Tx};
+
+/// Maximum size of secrets for which no memory is reserved: 64 KiB.
+const SMALL: usize = 64 * 1024;
 
 /// Context that an operation runs in: the caller, the time, the store and the audit entry.
 ///
@@ -28,6 +33,19 @@ pub struct Context<'a, A: Access> {
     locked_counters: EnvironmentCounters,
     /// True if the transaction is rolled back after the operation, so that nothing is changed.
     is_dry_run: bool,
+    /// Memory of the secrets that the operation returns.
+    memory: OutputMemory,
+}
+
+/// Memory of the output of an operation.
+#[derive(Default)]
+pub(super) struct OutputMemory {
+    /// Size of the secrets in bytes.
+    total: usize,
+    /// Part of the size for which no memory is reserved yet.
+    unreserved: usize,
+    /// Reserved memory, held until it is dropped.
+    reserved: Vec<ReservedMemory>,
 }
 
 /// Row that a transaction locks until its end. Every transaction locks rows in the order of the
@@ -57,8 +75,18 @@ impl<'a, A: Access> Context<'a, A> {
     pub(crate) async fn open(engine: &'a Engine, caller: &'a Caller) -> Result<Self> {
         let session = A::open(engine.store()).await?;
         let (audit, now) = (AuditContext::default(), engine.now());
-        let (last_lock, locked_counters, is_dry_run) = Default::default();
-        Ok(Self { caller, audit, now, engine, session, last_lock, locked_counters, is_dry_run })
+        let (last_lock, locked_counters, is_dry_run, memory) = Default::default();
+        Ok(Self {
+            caller,
+            audit,
+            now,
+            engine,
+            session,
+            last_lock,
+            locked_counters,
+            is_dry_run,
+            memory,
+        })
     }
 
     /// Returns the time of the operation: the time at which it started or, after it locked a row,
@@ -111,6 +139,30 @@ impl<'a, A: Access> Context<'a, A> {
         self.audit.details.insert(name.to_owned(), detail.into());
     }
 
+    /// Returns the size of the secrets for which [`reserve_memory`](Self::reserve_memory) was
+    /// called, in bytes.
+    pub(crate) fn output_size(&self) -> usize {
+        self.memory.total
+    }
+
+    /// Reserves memory of the caller's account for secrets of this size, until the output of the
+    /// operation was returned. Does not wait in a transaction, and not until the sizes exceed 64
+    /// KiB in total.
+    pub(crate) async fn reserve_memory(&mut self, bytes: usize) -> Result<()> {
+        self.memory.total += bytes;
+        self.memory.unreserved += bytes;
+        if A::IS_WRITE || self.memory.unreserved <= SMALL {
+            return Ok(());
+        }
+        let bytes = mem::take(&mut self.memory.unreserved);
+        // Returns the connection of the reader, which must not be held during the wait; the next
+        // read acquires a connection again.
+        self.session = A::open(self.engine.store()).await?;
+        let reserved = self.engine.reserve_memory(self.caller.account(), bytes as u64).await?;
+        self.memory.reserved.extend(reserved);
+        Ok(())
+    }
+
     /// Consumes the context and returns its reader or its open transaction, which is not committed
     /// yet.
     pub(crate) fn into_session(self) -> Box<A::Session> {
@@ -126,6 +178,11 @@ impl<'a, A: Access> Context<'a, A> {
     /// context and the time.
     pub(super) fn into_parts(self) -> (Box<A::Session>, AuditContext, Time) {
         (self.session, self.audit, self.now)
+    }
+
+    /// Takes the memory that is reserved for the output.
+    pub(super) fn take_memory(&mut self) -> OutputMemory {
+        mem::take(&mut self.memory)
     }
 }
 

@@ -138,7 +138,8 @@ impl Engine {
         };
         let limit = (self.options.time_limit, O::IS_LONG);
         let work = time_limit::run(self.ports.timer.as_deref(), limit, work);
-        let (_admitted, cx, output) = work.await?;
+        let (_admitted, mut cx, output) = work.await?;
+        let _memory = cx.take_memory();
         let is_dry_run = cx.is_dry_run();
         let (mut session, context, now) = cx.into_parts();
         let output = match output {

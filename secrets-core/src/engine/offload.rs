@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::{Caller, Engine};
 use crate::model::lock::lock;
 use crate::model::{Bound, Error, Result, UserId};
+use crate::ports::memory::ReservedMemory;
 
 /// Maximum number of callers that wait for a permit. The input of each is kept in memory.
 const MAX_WAITING: usize = 64;
@@ -131,16 +132,16 @@ impl Drop for Permit {
 
 impl Engine {
     /// Runs CPU-bound work through the [`Offload`](crate::ports::offload::Offload) port, once a
-    /// permit is free. The permit is held until the work ends, even if the returned future is
-    /// dropped earlier. Fails with [`Error::Unavailable`] if too many callers are waiting. If
-    /// another account has more waiting callers than this account would have, the last caller of
-    /// that account fails instead.
+    /// permit and `memory` bytes are free. Both are held until the work ends, even if the returned
+    /// future is dropped earlier. Fails with [`Error::Unavailable`] if too many callers wait, unless another
+    /// account has more waiting callers: then the last caller of that account fails instead.
     pub(crate) async fn offload<T: Send + 'static>(
         &self,
         caller: &Caller,
+        memory: u64,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T> {
-        self.offload_prepared(caller, async { Ok(work) }).await
+        self.offload_prepared(caller, memory, async { Ok(work) }).await
     }
 
     /// Runs CPU-bound work like [`offload`](Self::offload), but prepares the work only once a
@@ -148,20 +149,37 @@ impl Engine {
     pub(crate) async fn offload_prepared<T: Send + 'static, W: FnOnce() -> T + Send + 'static>(
         &self,
         caller: &Caller,
+        memory: u64,
         work: impl Future<Output = Result<W>> + Send,
     ) -> Result<T> {
         let account = caller.account().map(UserId::uuid).unwrap_or_default();
         let permit = self.permits.acquire(account).await;
         let permit = permit.inspect_err(|_| self.refusals().count(Bound::CpuQueue))?;
+        // After the permit, so that callers that wait for a permit reserve nothing.
+        let reserved = self.reserve_memory(None, memory).await?;
         let work = work.await?;
         let (done, result) = oneshot::channel();
         let work = move || {
             // Fails only if the receiving future was dropped.
             drop(done.send(work()));
-            drop(permit);
+            drop((reserved, permit));
         };
         self.ports.offload.run(Box::new(work)).await;
         result.await.map_err(|_| Error::internal("offloaded work panicked"))
+    }
+
+    /// Reserves memory through the [`WorkMemory`](crate::ports::memory::WorkMemory) port, if there
+    /// is one.
+    pub(super) async fn reserve_memory(
+        &self,
+        account: Option<UserId>,
+        bytes: u64,
+    ) -> Result<Option<ReservedMemory>> {
+        let Some(memory) = self.ports.memory.as_ref().filter(|_| bytes > 0) else {
+            return Ok(None);
+        };
+        let reserved = memory.reserve(account, bytes).await;
+        reserved.map(Some).inspect_err(|_| self.refusals().count(Bound::Memory))
     }
 }
 

@@ -11,13 +11,14 @@ use crate::limits::SharedCounters;
 use crate::model::{BaseUrl, Clock, MemberAccess, Plans, SystemClock};
 use crate::ports::identity::IdentityVerifier;
 use crate::ports::mail::Mail;
+use crate::ports::memory::WorkMemory;
 use crate::ports::offload::{Inline, Offload};
 use crate::ports::payments::{NoProvider, PaymentProvider};
 use crate::ports::rotators::{Rotators, Timings};
 use crate::ports::timer::Timer;
 use crate::ports::webhooks::WebhookSender;
 use crate::scanner::Rules;
-use crate::store::Store;
+use crate::store::{ResolvedEnvironment, Store};
 
 /// Implementations of the [`ports`](crate::ports): the store, the root key and the external systems
 /// that the service uses.
@@ -43,7 +44,9 @@ pub struct Ports {
     pub webhooks: Option<Arc<dyn WebhookSender>>,
     /// Runner of CPU-bound work, for example a thread pool.
     pub offload: Arc<dyn Offload>,
-    /// Timer for the time limit of operations. Without it, operations have no time limit.
+    /// Memory budget of CPU-bound work. Without it, only the number of concurrent jobs is limited.
+    pub memory: Option<Arc<dyn WorkMemory>>,
+    /// Timer for the time limit of operations. Without it, they have no limit.
     pub timer: Option<Arc<dyn Timer>>,
     /// Rate-limit counters that the nodes share. Without them, each node counts by itself.
     pub counters: Option<Arc<dyn SharedCounters>>,
@@ -64,6 +67,7 @@ impl Ports {
             rotators: None,
             webhooks: None,
             offload: Arc::new(Inline),
+            memory: None,
             timer: None,
             counters: None,
         }
@@ -102,6 +106,10 @@ pub struct Options {
     /// Time limit of an operation, from its start to its commit, including the waits for a
     /// connection and for other operations of the account. Needs [`Ports::timer`].
     pub time_limit: Duration,
+    /// Maximum size of the encrypted secrets of an environment and its ancestors that are returned
+    /// at once, in bytes; at most [`ResolvedEnvironment::MAX_BYTES`], the default. More is refused as
+    /// [`Code::AnswerTooLarge`](crate::model::Code::AnswerTooLarge).
+    pub max_answer_bytes: usize,
     /// Lifetimes of browser sessions.
     pub sessions: SessionLimits,
     /// Detection rules of scans. `None` stands for the built-in rules.
@@ -139,6 +147,7 @@ impl Default for Options {
             audit_reads: true,
             rate_limit_per_team: 0,
             time_limit: Duration::from_secs(4),
+            max_answer_bytes: ResolvedEnvironment::MAX_BYTES,
             sessions: SessionLimits::default(),
             scan_rules: None,
             egress: EgressPolicy::default(),

@@ -20,7 +20,11 @@ pub trait Task: Send + Sized + 'static {
     /// True if the task can take long ([`Operation::IS_LONG`]). A task of several operations counts
     /// as long.
     const IS_LONG: bool = true;
-    /// Type of the result of a successful run.
+    /// True if an account runs one such task at a time, because the task is CPU-bound and its input
+    /// can be large. A host application should read the input only when the account's previous task
+    /// has ended, so that tasks that wait hold no input.
+    const IS_EXCLUSIVE: bool = false;
+    /// Result of a successful run.
     type Output: Serialize + Send + 'static;
 
     /// Runs the task. The caller must run the future to its end, so that a client that disconnects

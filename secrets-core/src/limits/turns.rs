@@ -10,31 +10,37 @@ use async_lock::{Mutex as AsyncMutex, MutexGuardArc};
 use crate::model::lock::lock;
 
 /// Turns of each resource that is in use.
-pub(crate) struct Turns<K>(Mutex<HashMap<K, Arc<AsyncMutex<()>>>>);
+pub struct Turns<K>(Arc<Mutex<HashMap<K, Arc<AsyncMutex<()>>>>>);
 
 /// Turn of one job. Dropping it lets the next job run.
-pub(crate) struct Turn<'a, K: Copy + Eq + Hash> {
+pub struct Turn<K: Copy + Eq + Hash> {
     // Fields are dropped in this order.
     _guard: MutexGuardArc<()>,
-    _present: Present<'a, K>,
+    _present: Present<K>,
 }
 
 /// A job that runs or waits. Removes the resource when its last job is dropped.
-struct Present<'a, K: Copy + Eq + Hash> {
-    turns: &'a Turns<K>,
+struct Present<K: Copy + Eq + Hash> {
+    turns: Turns<K>,
     key: K,
 }
 
 impl<K> Default for Turns<K> {
     fn default() -> Self {
-        Self(Mutex::default())
+        Self(Arc::default())
+    }
+}
+
+impl<K> Clone for Turns<K> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
     }
 }
 
 impl<K: Copy + Eq + Hash> Turns<K> {
     /// Waits until no other job uses the resource.
-    pub(crate) async fn acquire(&self, key: K) -> Turn<'_, K> {
-        let present = Present { turns: self, key };
+    pub async fn acquire(&self, key: K) -> Turn<K> {
+        let present = Present { turns: self.clone(), key };
         // Cloned under the lock of the map, so that `Present` knows if it is the last.
         let own = Arc::clone(lock(&self.0).entry(key).or_default());
         let guard = own.lock_arc().await;
@@ -42,7 +48,7 @@ impl<K: Copy + Eq + Hash> Turns<K> {
     }
 }
 
-impl<K: Copy + Eq + Hash> Drop for Present<'_, K> {
+impl<K: Copy + Eq + Hash> Drop for Present<K> {
     fn drop(&mut self) {
         let mut turns = lock(&self.turns.0);
         if turns.get(&self.key).is_some_and(|own| Arc::strong_count(own) == 1) {

@@ -4,6 +4,7 @@
 
 pub mod identity;
 pub mod mail;
+pub mod memory;
 pub mod offload;
 pub mod payments;
 pub mod rotator;

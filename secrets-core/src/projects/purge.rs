@@ -1,6 +1,7 @@
 //! Purge: permanently deletes projects whose restore period has ended.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use chrono::TimeDelta;
 
@@ -19,10 +20,11 @@ const MAX_PROJECTS: u32 = 16;
 /// Maximum number of rows deleted in one transaction.
 const MAX_ROWS: u32 = 500;
 
-/// Worker that permanently deletes projects whose restore period has ended.
+/// Worker that purges deleted projects. It runs every minute, because the projects of a deleted
+/// account are due at once.
 pub const PURGE: Periodic = Periodic {
     name: "project purge",
-    schedule: Schedule::hourly(),
+    schedule: Schedule::every(Duration::from_mins(1)),
     job: |engine| Box::pin(async move { purge(&engine).await.map(drop) }),
 };
 

@@ -15,6 +15,7 @@ pub struct CreateScan {
 impl Task for CreateScan {
     const NAME: &'static str = <ConcludeScan as Operation>::NAME;
     const CALLERS: Callers = <ConcludeScan as Operation>::CALLERS;
+    const IS_EXCLUSIVE: bool = true;
     type Output = ScanWithFindings;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<ScanWithFindings> {
@@ -24,7 +25,7 @@ impl Task for CreateScan {
             let begun = engine.perform(caller, PlanScan { scan: self.scan }).await?;
             Ok(move || begun.search())
         };
-        let scan = engine.offload_prepared(caller, Box::pin(plan)).await?;
+        let scan = engine.offload_prepared(caller, 0, Box::pin(plan)).await?;
         engine.perform(caller, ConcludeScan { scan }).await
     }
 }

@@ -15,7 +15,7 @@ use super::sealing::reveal;
 use crate::bundle::{
     self, BundleKey, BundleMetadata, BundledSecret, NewRecipient, Recipients, Signer, SigningKey,
 };
-use crate::crypto::Plaintext;
+use crate::crypto::{Cost, Plaintext};
 use crate::engine::{Audit, Caller, Callers, Context, Engine, Operation, Read, Task};
 use crate::model::object::list;
 use crate::model::whole::Whole;
@@ -111,8 +111,16 @@ pub struct SealedBundle {
 pub struct BundleFile(pub Vec<u8>);
 
 impl NewBundle {
-    /// Derives the encryption keys of the recipients. For a passphrase, this takes 64 MiB of memory
-    /// and up to about a second.
+    /// Returns the memory that [`prepare`](Self::prepare) takes, in bytes, if it is large. Only one
+    /// passphrase is accepted.
+    fn memory(&self) -> u64 {
+        let derives =
+            |recipient: &NewRecipient| matches!(recipient, NewRecipient::Passphrase { .. });
+        if self.recipients.iter().any(derives) { Cost::NEW_BYTES } else { 0 }
+    }
+
+    /// Derives the encryption keys. Deriving an encryption key from a passphrase takes 64 MiB of
+    /// memory and up to about a second.
     fn prepare(self) -> Result<PreparedBundle> {
         let (recipients, key) = Recipients::prepare(self.recipients)?;
         Ok(PreparedBundle { recipients, key, lifetime: self.expires_in_seconds })
@@ -128,7 +136,8 @@ impl Task for ExportBundle {
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<SealedBundle> {
         let Self { at, bundle } = self;
         engine.perform(caller, AuthorizeExport { at: at.clone() }).await?;
-        let bundle = engine.offload(caller, move || bundle.prepare()).await??;
+        let memory = bundle.memory();
+        let bundle = engine.offload(caller, memory, move || bundle.prepare()).await??;
         engine.perform(caller, SealBundle { at, bundle }).await
     }
 }

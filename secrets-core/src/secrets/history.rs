@@ -86,6 +86,9 @@ impl Operation for ReadHistory {
         cx.set_resource("secret", secret.id.uuid(), secret.key.as_str());
         cx.add_detail("versions", versions.iter().map(|old| old.version).collect::<Vec<_>>());
 
+        if with_values {
+            cx.reserve_memory(versions.iter().map(|old| old.sealed.as_bytes().len()).sum()).await?;
+        }
         let mut history = Vec::with_capacity(versions.len());
         for old in versions {
             let value = if with_values {

@@ -8,6 +8,7 @@ use crate::engine::{Options, Ports, StartError};
 use crate::model::{Clock, SystemClock};
 use crate::ports::identity::IdentityVerifier;
 use crate::ports::mail::Mail;
+use crate::ports::memory::WorkMemory;
 use crate::ports::offload::{Inline, Offload};
 use crate::ports::rotators::Rotators;
 use crate::ports::timer::Timer;
@@ -27,6 +28,7 @@ pub struct Builder {
     rotators: Option<Rotators>,
     webhooks: Option<Arc<dyn WebhookSender>>,
     offload: Arc<dyn Offload>,
+    memory: Option<Arc<dyn WorkMemory>>,
     timer: Option<Arc<dyn Timer>>,
     options: Options,
 }
@@ -43,6 +45,7 @@ impl Builder {
             rotators: None,
             webhooks: None,
             offload: Arc::new(Inline),
+            memory: None,
             timer: None,
             options: Options::default(),
         }
@@ -110,8 +113,14 @@ impl Builder {
         self
     }
 
-    /// Sets the timer for the time limit of operations. Without a timer, operations have no time
-    /// limit.
+    /// Sets the memory budget of CPU-bound work; without one, only the number of concurrent jobs is
+    /// limited.
+    pub fn memory(mut self, memory: Arc<dyn WorkMemory>) -> Self {
+        self.memory = Some(memory);
+        self
+    }
+
+    /// Sets the timer for the time limit of operations; without one, they have no limit.
     pub fn timer(mut self, timer: Arc<dyn Timer>) -> Self {
         self.timer = Some(timer);
         self
@@ -133,6 +142,7 @@ impl Builder {
             rotators: self.rotators,
             webhooks: self.webhooks,
             offload: self.offload,
+            memory: self.memory,
             timer: self.timer,
             counters: None,
         };

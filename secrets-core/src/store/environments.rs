@@ -108,7 +108,7 @@ impl ResolvedEnvironment {
     /// Error for secrets whose total size is more than [`MAX_BYTES`](Self::MAX_BYTES).
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub(crate) const TOO_LARGE: super::StoreError = super::StoreError::TooLarge(
-        "the secrets of this environment and of those it inherits from exceed 64 MiB: read them one by one",
+        "the secrets of this environment and of those it inherits from exceed 64 MiB: read them one by one, or let it inherit from fewer environments",
     );
 }
 

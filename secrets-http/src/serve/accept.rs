@@ -69,10 +69,7 @@ pub struct AcceptOptions {
     /// Maximum number of connections per IP address (IPv6: per /64 network). Further connections
     /// are closed.
     pub connections_per_address: usize,
-    /// Total memory for large request and response bodies, in bytes. One account may use at most a
-    /// quarter of it.
-    pub memory_budget: u64,
-    /// Maximum number of open event streams. One team may have at most a quarter of them.
+    /// Maximum number of open event streams. One team may have a quarter of them.
     pub watch_limit: usize,
     /// Networks whose addresses are exempt from `connections_per_address`.
     pub uncounted: Networks,
@@ -94,7 +91,6 @@ impl Default for AcceptOptions {
             head_bytes: 32 * 1024,
             connections: MAX_CONNECTIONS,
             connections_per_address: MAX_CONNECTIONS / 8,
-            memory_budget: 256 * 1024 * 1024,
             watch_limit: DEFAULT_WATCH_LIMIT,
             uncounted: Networks::loopback(),
             refusals: RefusalCounters::default(),

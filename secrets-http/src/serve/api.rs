@@ -144,6 +144,17 @@ impl Api {
     ) -> Result<(T::Output, Option<Reservation>), Fault> {
         self.service.admit::<T>(&caller).await?;
         let account = caller.account();
+        // Before the body is read, so that of the requests that wait only one per account holds its
+        // body. Not the permit of CPU-bound work: the process has only a few, so that two clients
+        // that send slowly could hold them all for as long as a body may take (30 seconds). A slow
+        // client holds this turn for at most that time, and only requests of its own account wait.
+        let turn = match account {
+            Some(account) if T::IS_EXCLUSIVE => {
+                let turn = self.memory.turn(account).await;
+                Some(turn.map_err(|error| self.counted(error.into()))?)
+            }
+            _ => None,
+        };
         let received = match account {
             Some(account) if size > PART as u64 => {
                 let received = self.memory.receive(account, size.min(BULK_LIMIT as u64)).await;
@@ -164,7 +175,7 @@ impl Api {
         let service = Arc::clone(&self.service);
         let work = async move {
             let output = service.run(&caller, task).await;
-            drop(received);
+            drop((received, turn));
             (output, prepared)
         };
         let (output, prepared) = RunToEnd::new(work).await;

@@ -1,6 +1,6 @@
-//! Memory budget for large request and response bodies. It limits the requests that are received or
-//! performed, the responses that are prepared, and the responses that wait for their clients to
-//! read them.
+//! Memory for large bodies. Limits the requests that are received or performed, the responses that
+//! are prepared, the responses that wait for their clients to read them, and work that needs many
+//! megabytes.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -8,16 +8,20 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::{Buf as _, Bytes};
 use hyper::body::{Body, Frame, SizeHint};
+use secrets_core::limits::{Turn, Turns};
 use secrets_core::model::lock::lock;
 use secrets_core::model::{Bound, Error, UserId};
+use secrets_core::ports::memory::{ReservedMemory, WorkMemory};
+use secrets_core::store::ResolvedEnvironment;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use warp::http::Extensions;
 
-/// Maximum number of large responses that are prepared at the same time.
-const MAX_PREPARED: usize = 4;
+/// Maximum number of large responses of an account that are prepared at the same time. There is no
+/// such limit for the process: the operations reserve the size of the secrets that they return.
 const MAX_PREPARED_PER_ACCOUNT: usize = 2;
 
 /// Divisor of the budget for one account: one account may use a quarter of the memory.
@@ -26,8 +30,10 @@ const SHARE: u64 = 4;
 /// Maximum time that a request waits for free memory.
 const WAIT: Duration = Duration::from_secs(3);
 
-/// Size of the parts in which a response is sent, in bytes. Requests up to this size are not
-/// counted in the memory budget.
+/// Maximum time that a request waits for an earlier exclusive task of its account.
+const TURN_WAIT: Duration = Duration::from_secs(30);
+
+/// Size of the parts in which a response is sent, in bytes. Smaller requests are not counted.
 pub const PART: usize = 64 * 1024;
 
 /// Memory budget for large request and response bodies, shared by all requests of the process.
@@ -38,7 +44,12 @@ pub struct MemoryBudget {
     wait: Duration,
     usage: Mutex<Usage>,
     released: Notify,
+    /// Turns of exclusive tasks, by account.
+    turns: Turns<UserId>,
 }
+
+/// Budget from which the service reserves the memory of CPU-bound work.
+pub struct WorkBudget(pub Arc<MemoryBudget>);
 
 #[derive(Default)]
 struct Usage {
@@ -55,7 +66,8 @@ struct Share {
 /// Memory that is reserved for a body. Dropping the reservation releases the memory.
 pub struct Reservation {
     budget: Arc<MemoryBudget>,
-    account: UserId,
+    /// Account whose share contains the memory; `None` if only the whole budget does.
+    account: Option<UserId>,
     share: Share,
 }
 
@@ -63,7 +75,8 @@ impl MemoryBudget {
     /// Creates a budget of this size, in bytes.
     #[must_use]
     pub fn new(budget: u64) -> Self {
-        Self { budget, wait: WAIT, usage: Mutex::default(), released: Notify::new() }
+        let (usage, released, turns) = Default::default();
+        Self { budget, wait: WAIT, usage, released, turns }
     }
 
     /// Returns the size of the budget, in bytes.
@@ -72,7 +85,15 @@ impl MemoryBudget {
         self.budget
     }
 
-    /// Returns the part of the budget that is in use, in bytes.
+    /// Returns the maximum size of the secrets that are returned at once, with a budget of this
+    /// size: the share of an account. Otherwise a response could not be prepared within the budget.
+    #[must_use]
+    pub fn max_answer_bytes(budget: u64) -> usize {
+        let share = usize::try_from(budget / SHARE).unwrap_or(usize::MAX);
+        share.min(ResolvedEnvironment::MAX_BYTES)
+    }
+
+    /// Returns the memory in use, in bytes.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.usage().all.bytes
@@ -81,7 +102,7 @@ impl MemoryBudget {
     /// Reserves the preparation of a large response. Waits until the account may prepare another
     /// one; fails after three seconds.
     pub async fn prepare(self: &Arc<Self>, account: UserId) -> Result<Reservation, Error> {
-        self.reserve(account, Share { prepared: 1, bytes: 0 }).await
+        self.reserve(Some(account), Share { prepared: 1, bytes: 0 }).await
     }
 
     /// Reserves memory for a request body of `bytes` bytes. Waits until the account may use it;
@@ -91,12 +112,19 @@ impl MemoryBudget {
         account: UserId,
         bytes: u64,
     ) -> Result<Reservation, Error> {
-        self.reserve(account, Share { prepared: 0, bytes }).await
+        self.reserve(Some(account), Share { prepared: 0, bytes }).await
+    }
+
+    /// Waits until no other exclusive task of the account is received or performed. Fails after 30
+    /// seconds.
+    pub async fn turn(&self, account: UserId) -> Result<Turn<UserId>, Error> {
+        let turn = timeout(TURN_WAIT, self.turns.acquire(account)).await;
+        turn.map_err(|_| Bound::CpuQueue.reached("an earlier task of the account is not done"))
     }
 
     async fn reserve(
         self: &Arc<Self>,
-        account: UserId,
+        account: Option<UserId>,
         share: Share,
     ) -> Result<Reservation, Error> {
         let reserved = async {
@@ -112,17 +140,17 @@ impl MemoryBudget {
         timeout(self.wait, reserved).await.map_err(too_many)
     }
 
-    fn try_reserve(self: &Arc<Self>, account: UserId, share: Share) -> Option<Reservation> {
+    fn try_reserve(self: &Arc<Self>, account: Option<UserId>, share: Share) -> Option<Reservation> {
         let mut usage = self.usage();
-        let own = usage.accounts.get(&account).copied().unwrap_or_default();
+        let own = account.and_then(|account| usage.accounts.get(&account).copied());
+        let own = own.unwrap_or_default();
         // A body larger than the budget is received only while no other memory is in use.
         let fits = |used: u64, budget: u64| {
             used < budget && (used == 0 || used.saturating_add(share.bytes) <= budget)
         };
         let is_free = fits(own.bytes, self.budget / SHARE)
             && fits(usage.all.bytes, self.budget)
-            && own.prepared + share.prepared <= MAX_PREPARED_PER_ACCOUNT
-            && usage.all.prepared + share.prepared <= MAX_PREPARED;
+            && own.prepared + share.prepared <= MAX_PREPARED_PER_ACCOUNT;
         is_free.then(|| {
             usage.add(account, share);
             Reservation { budget: Arc::clone(self), account, share }
@@ -135,21 +163,29 @@ impl MemoryBudget {
 }
 
 impl Usage {
-    fn add(&mut self, account: UserId, share: Share) {
-        for usage in [&mut self.all, self.accounts.entry(account).or_default()] {
+    fn add(&mut self, account: Option<UserId>, share: Share) {
+        for usage in self.shares(account) {
             usage.prepared += share.prepared;
             usage.bytes += share.bytes;
         }
     }
 
-    fn remove(&mut self, account: UserId, share: Share) {
-        for usage in [&mut self.all, self.accounts.entry(account).or_default()] {
+    fn remove(&mut self, account: Option<UserId>, share: Share) {
+        for usage in self.shares(account) {
             usage.prepared -= share.prepared;
             usage.bytes -= share.bytes;
         }
-        if self.accounts.get(&account) == Some(&Share::default()) {
+        if let Some(account) = account
+            && self.accounts.get(&account) == Some(&Share::default())
+        {
             self.accounts.remove(&account);
         }
+    }
+
+    /// Returns the usage of the whole budget and of the account.
+    fn shares(&mut self, account: Option<UserId>) -> impl Iterator<Item = &mut Share> {
+        let own = account.map(|account| self.accounts.entry(account).or_default());
+        std::iter::once(&mut self.all).chain(own)
     }
 }
 
@@ -183,6 +219,13 @@ impl Drop for Reservation {
     fn drop(&mut self) {
         self.budget.usage().remove(self.account, self.share);
         self.budget.released.notify_waiters();
+    }
+}
+
+#[async_trait]
+impl WorkMemory for WorkBudget {
+    async fn reserve(&self, account: Option<UserId>, bytes: u64) -> Result<ReservedMemory, Error> {
+        Ok(Box::new(self.0.reserve(account, Share { prepared: 0, bytes }).await?))
     }
 }
 
@@ -256,15 +299,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn two_responses_of_an_account_are_prepared_at_once_and_four_in_all() {
+    async fn two_responses_of_an_account_are_prepared_at_once() {
         let budget = Arc::new(MemoryBudget::new(1_000));
 
         let prepared: Vec<_> = [1, 1, 1, 2, 2, 2, 3].map(|number| prepare(&budget, number)).into();
 
         let is_prepared: Vec<_> = prepared.iter().map(Option::is_some).collect();
-        assert_eq!(is_prepared, [true, true, false, true, true, false, false]);
+        assert_eq!(is_prepared, [true, true, false, true, true, false, true]);
         drop(prepared);
-        assert!(prepare(&budget, 3).is_some());
+        assert!(prepare(&budget, 1).is_some());
         assert!(budget.usage().accounts.is_empty());
     }
 
@@ -322,6 +365,52 @@ mod tests {
         assert!(receive(1, 1).is_none());
         assert!(prepare(&budget, 1).is_none());
         assert!(receive(2, 250).is_some());
+    }
+
+    #[tokio::test]
+    async fn work_uses_the_same_budget_and_no_share_of_an_account() {
+        let budget = Arc::new(MemoryBudget::new(1_000));
+        let work = WorkBudget(Arc::clone(&budget));
+        let reserve = |bytes| work.reserve(None, bytes).now_or_never().map(Result::unwrap);
+        let _unread = prepare(&budget, 1).unwrap().hold(250);
+
+        let running = reserve(500).unwrap();
+
+        assert_eq!(budget.used(), 750);
+        assert!(reserve(500).is_none(), "the budget holds one more of 250 bytes");
+        assert!(reserve(250).is_some());
+        drop(running);
+        assert_eq!(budget.used(), 250);
+        assert!(reserve(500).is_some());
+    }
+
+    #[tokio::test]
+    async fn responses_in_preparation_count_with_their_size() {
+        let budget = Arc::new(MemoryBudget::new(1_000));
+        let work = WorkBudget(Arc::clone(&budget));
+        let reserve = |number, bytes| {
+            work.reserve(Some(account(number)), bytes).now_or_never().map(Result::unwrap)
+        };
+
+        let first = reserve(1, 200).unwrap();
+
+        assert!(reserve(1, 100).is_none(), "the share of an account is 250 bytes");
+        assert!(reserve(1, 50).is_some() && reserve(2, 250).is_some());
+        drop(first);
+        assert!(reserve(1, 100).is_some());
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[tokio::test]
+    async fn an_account_has_one_turn_at_a_time() {
+        let budget = Arc::new(MemoryBudget::new(1_000));
+        let turn = |number| budget.turn(account(number)).now_or_never().map(Result::unwrap);
+
+        let first = turn(1);
+
+        assert!(first.is_some() && turn(1).is_none() && turn(2).is_some());
+        drop(first);
+        assert!(turn(1).is_some());
     }
 
     #[tokio::test]

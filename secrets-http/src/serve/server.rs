@@ -54,7 +54,9 @@ pub struct Server {
     pub workers: Vec<Arc<dyn Worker>>,
     /// Configured sign-in method for browsers.
     pub sign_in: BrowserSignIn,
-    /// Listener on which metrics are served; `None` if they are not served.
+    /// Memory for large bodies. One account may use a quarter of it.
+    pub memory: Arc<MemoryBudget>,
+    /// Listener of the metrics, if they are served.
     pub metrics: Option<TcpListener>,
     /// TLS acceptor; `None` if this server itself does not terminate TLS.
     pub tls: Option<TlsAcceptor>,
@@ -73,7 +75,7 @@ impl Server {
         stop: impl Future<Output = ()>,
     ) -> Result<Drained, matchit::InsertError> {
         let (service, clock) = (Arc::clone(&self.service), Arc::clone(&self.clock));
-        let memory = Arc::new(MemoryBudget::new(self.options.memory_budget));
+        let memory = self.memory;
         let (envelope, has_dashboard) = (self.envelope, self.has_dashboard);
         let (watch_limit, sign_in) = (self.options.watch_limit, Arc::new(self.sign_in));
         let watches = WatchRegistry::new(Arc::clone(service.engine()), watch_limit);

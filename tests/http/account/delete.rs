@@ -3,6 +3,7 @@
 use hyper::Method;
 use secrets_core::audit;
 use secrets_core::model::Role;
+use secrets_core::projects::purge;
 use secrets_tests::{App, Client, Person, Reply, on_every_store, paths};
 use serde_json::{Value, json};
 
@@ -60,6 +61,7 @@ async fn the_personal_team_goes_with_everything_in_it(app: App) {
 
     machine.get(&key).await.is(401);
     bob.get(&web).await.is(404);
+    assert_eq!(purge(app.service.engine()).await.unwrap(), 1);
     let (first, last) = reads.secret_range().await.unwrap().unwrap();
     assert_eq!(first, last, "only the other person's secret is left");
     bob.get(&paths::secret(&theirs, "staging", "KEY")).await.is(200);

@@ -3,6 +3,7 @@
 mod addresses;
 mod bytes;
 mod failures;
+mod memory;
 mod plans;
 mod principals;
 mod refusals;

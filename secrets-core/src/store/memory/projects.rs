@@ -243,22 +243,6 @@ const PURGED: [PurgeRows; 7] = [
 ];
 
 impl State {
-    /// Deletes everything that belongs to a project. The project's slug stays reserved.
-    pub(super) fn erase_project(&mut self, project: ProjectId) {
-        self.projects.remove(&project);
-        self.deleted_projects.remove(&project);
-        self.forget_keys(project);
-        self.environment_names.remove(&project);
-        let of_project = self.environments.values().filter(|of| of.project == project);
-        let environments: Vec<_> = of_project.map(|environment| environment.id).collect();
-        self.forget_rotations(|rotation| environments.contains(&rotation.environment));
-        for environment in environments {
-            self.environments.remove(&environment);
-            self.environment_defaults.remove(&environment);
-            self.erase_secrets(environment);
-        }
-    }
-
     pub(super) fn project_relation(
         &self,
         project: &ProjectRef,

@@ -5,10 +5,10 @@ use async_trait::async_trait;
 
 use super::state::{State, kept, owned, refers};
 use super::{Pending, Session, Snapshot};
-use crate::model::{PlanName, Subject, TeamId, Time, UserId, Violation};
+use crate::model::{DisplayName, PlanName, Subject, TeamId, Time, UserId, Violation};
 use crate::store::{
-    DELETED, MemberRecord, Membership, StoreError, StoreResult, TeamReads, TeamRecord, TeamUsage,
-    TeamWrites, UserRecord,
+    DELETED, MemberRecord, Membership, ProjectRecord, StoreError, StoreResult, TeamReads,
+    TeamRecord, TeamUsage, TeamWrites, UserRecord,
 };
 
 #[async_trait]
@@ -140,7 +140,7 @@ impl TeamWrites for Session<Pending> {
         state.members = kept(&state.members, |member| member.team != team);
         state.invitations = kept(&state.invitations, |invitation| invitation.team != team);
         state.forget_permissions(|permission| permission.team == team);
-        state.forget_scans(|scan| scan.team == team);
+        state.forget_scans(|scan| scan.team == team && scan.project.is_none());
         state.finding_marks = state
             .finding_marks
             .iter()
@@ -158,9 +158,18 @@ impl TeamWrites for Session<Pending> {
         let living = state.projects.values().map(Arc::as_ref);
         let deleted = state.deleted_projects.values().map(|deleted| &deleted.1);
         let of_team = living.chain(deleted).filter(|project| project.team == team);
-        let projects: Vec<_> = of_team.map(|project| project.id).collect();
-        for project in projects {
-            state.erase_project(project);
+        let name: DisplayName = DELETED.parse().map_err(unexpected)?;
+        let of_team = of_team.map(|project| ProjectRecord {
+            name: name.clone(),
+            description: None,
+            ..project.clone()
+        });
+        for project in of_team.collect::<Vec<_>>() {
+            state.projects.remove(&project.id);
+            let of_project = state.environments.values().filter(|of| of.project == project.id);
+            let environments: Vec<_> = of_project.map(|environment| environment.id).collect();
+            state.forget_rotations(|rotation| environments.contains(&rotation.environment));
+            state.deleted_projects.insert(project.id, (Time::UNIX_EPOCH, project).into());
         }
         if let Some(old) = state.teams.get(&team).map(owned) {
             let slug = TeamRecord::deleted_slug(team);

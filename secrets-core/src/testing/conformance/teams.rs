@@ -4,10 +4,10 @@ use std::slice::from_ref;
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::crypto::TokenMac;
-use crate::model::{Principal, Role, Subject};
+use crate::model::{EnvironmentPath, Principal, Role, Subject};
 use crate::store::{
-    EnvironmentRecord, MemberRecord, Membership, PreviousToken, PurgeProgress, Store, StoreError,
-    TeamRecord, TeamUsage, TokenRecord, TokenScope, UserRecord,
+    EnvironmentRecord, MemberRecord, Membership, PreviousToken, PurgeProgress, Selection, Store,
+    StoreError, TeamRecord, TeamUsage, TokenRecord, TokenScope, UserRecord,
 };
 use crate::testing::fixtures::{
     World, at, environment, finding, invitation, member, next_version, project, project_key, scan,
@@ -264,8 +264,8 @@ pub async fn a_member_can_be_removed(store: &dyn Store) {
     assert_eq!(teams.iter().map(|of| of.team.id).collect::<Vec<_>>(), [world.other_team.id]);
 }
 
-/// Deleting a team deletes everything in it, and nothing of other teams. The slugs of its projects
-/// stay reserved.
+/// Deleting a team and purging its projects deletes everything in it and nothing of other teams; the
+/// slugs of the projects stay taken. Before the purge, nobody sees the projects.
 pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     let world = World::build(store).await;
     let secret = secret(&world.staging, "KEY");
@@ -288,6 +288,10 @@ pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
 
     let mut seen = committed(store, tx).await;
     let principal = Principal::User(world.owner.id);
+    let key = EnvironmentPath::new(world.project.id, world.staging.id);
+    assert!(seen.resolve_environment(&key, principal, Selection::All).await.unwrap().is_none());
+    assert!(seen.deleted_project(world.project.id, at(0), principal).await.unwrap().is_none());
+    purge(store, &world).await;
     assert_eq!(seen.memberships(world.owner.id).await.unwrap(), []);
     assert_eq!(seen.projects(principal).await.unwrap(), []);
     assert_eq!(seen.environments(world.project.id, principal).await.unwrap(), []);
@@ -306,8 +310,18 @@ pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     tx.commit().await.unwrap();
 }
 
-/// Deleting a team also removes its projects that were already deleted, and the previous MACs of
-/// its service tokens.
+/// Purges the first project of the world, which a deletion of its team made due at once.
+async fn purge(store: &dyn Store, world: &World) {
+    let mut progress = PurgeProgress::Partial;
+    while progress == PurgeProgress::Partial {
+        let mut tx = begin(store).await;
+        progress = tx.purge_project(world.project.id, at(0), 2).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+    assert_eq!(progress, PurgeProgress::Complete);
+}
+
+/// Deleting a team also deletes its already deleted projects and the previous MACs of its tokens.
 pub async fn deleting_a_team_deletes_its_deleted_projects_and_old_hashes(store: &dyn Store) {
     let world = World::build(store).await;
     let previous = PreviousToken { mac: TokenMac([7; 32]), until: at(99) };
@@ -322,6 +336,8 @@ pub async fn deleting_a_team_deletes_its_deleted_projects_and_old_hashes(store: 
 
     let mut seen = committed(store, tx).await;
     assert_eq!(seen.token_by_mac(&previous.mac).await.unwrap(), None);
+    assert_eq!(seen.purgeable_projects(at(0), 9).await.unwrap().len(), 1);
+    purge(store, &world).await;
     assert_eq!(seen.secret_range().await.unwrap(), None);
     assert_eq!(seen.purgeable_projects(at(99), 9).await.unwrap(), []);
     let mut tx = begin(store).await;

@@ -32,6 +32,7 @@ use crate::program::config::{
     DEV_USER, DatabaseSettings, Dev, DevToken, Exit, Failure, ServiceSettings,
 };
 use crate::serve::browser_sign_in::BrowserSignIn;
+use crate::serve::memory::{MemoryBudget, WorkBudget};
 
 /// Destinations to which webhooks and rotations may connect by default: this machine.
 const LOOPBACK_DESTINATIONS: &str = "127.0.0.0/8, ::1, localhost";
@@ -73,6 +74,7 @@ pub(super) async fn run(
     }
     let verifier = FixedVerifier::new(signer.keys(), DevKey::expectations(), Arc::clone(&clock));
     let store = open::store(&DatabaseSettings::of(Location::Sqlite(path))).await?;
+    let memory = Arc::new(MemoryBudget::new(dev.service.memory_budget));
     let ports = Ports {
         clock: Arc::clone(&clock),
         identity: Some(Arc::new(verifier)),
@@ -80,9 +82,11 @@ pub(super) async fn run(
         rotators: Some(open::rotators(&dev.service.options, &clock)),
         webhooks: Some(open::webhooks(&dev.service.options.egress)?),
         offload: Arc::new(TokioOffload),
+        memory: Some(Arc::new(WorkBudget(Arc::clone(&memory)))),
         timer: Some(Arc::new(TokioTimer)),
         ..Ports::new(Arc::clone(&store), open::root_key(root))
     };
+    dev.service.options.max_answer_bytes = MemoryBudget::max_answer_bytes(memory.size());
     let service = open::only_service(ports, dev.service.options.clone()).await?;
     let token = sign(&signer, DEV_USER, clock.as_ref())?;
     sign_in(&service, &token).await?;
@@ -94,7 +98,8 @@ pub(super) async fn run(
     let link = link_to(&base, &signer.code(DEV_USER, started));
     say(&greeting(&base, &link, &token));
     let links = BrowserSignIn::Dev(DevLinks::new(signer, started));
-    serve::until_stopped((service, store, links), listener, None, dev.service, clock).await
+    let served = (service, store, memory, links);
+    serve::until_stopped(served, listener, None, dev.service, clock).await
 }
 
 /// Returns the base URL of links: the configured URL, or else the address of the listener, which is

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use secrets_core::Service;
-use secrets_core::engine::Ports;
+use secrets_core::engine::{Options, Ports};
 use secrets_core::model::Clock;
 use secrets_core::runtime::{TokioOffload, TokioTimer};
 use secrets_core::store::Store;
@@ -22,6 +22,7 @@ use crate::serve::accept::AcceptOptions;
 use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::client_address::Networks;
 use crate::serve::descriptors;
+use crate::serve::memory::{MemoryBudget, WorkBudget};
 use crate::serve::server::Server;
 
 pub(super) async fn run(
@@ -35,6 +36,7 @@ pub(super) async fn run(
     let sign_in = verifier.browser_sign_in(settings.sign_in);
     let store = open::store(&settings.database).await?;
     let is_only_node = settings.database.location.is_exclusive();
+    let memory = Arc::new(MemoryBudget::new(settings.service.memory_budget));
     let ports = Ports {
         clock: Arc::clone(&clock),
         identity: Some(verifier.port()),
@@ -42,11 +44,13 @@ pub(super) async fn run(
         rotators: Some(open::rotators(&settings.service.options, &clock)),
         webhooks: Some(open::webhooks(&settings.service.options.egress)?),
         offload: Arc::new(TokioOffload),
+        memory: Some(Arc::new(WorkBudget(Arc::clone(&memory)))),
         timer: Some(Arc::new(TokioTimer)),
         counters: open::counters(settings.redis, is_only_node).await,
         ..open::ports(Arc::clone(&store), settings.root_keys)
     };
-    let options = settings.service.options.clone();
+    let max_answer_bytes = MemoryBudget::max_answer_bytes(memory.size());
+    let options = Options { max_answer_bytes, ..settings.service.options.clone() };
     let service = if is_only_node {
         open::only_service(ports, options).await?
     } else {
@@ -64,15 +68,18 @@ pub(super) async fn run(
             "credentials and secrets are sent unencrypted: use a TLS proxy, or set SECRETS_TLS_CERT"
         );
     }
-    until_stopped((service, store, sign_in), listener, tls, settings.service, clock).await
+    until_stopped((service, store, memory, sign_in), listener, tls, settings.service, clock).await
 }
 
 /// Timeout for closing the database after the last request has ended.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Service to serve, its store, its memory budget, and the sign-in of browsers.
+pub(super) type Served = (Arc<Service>, Arc<dyn Store>, Arc<MemoryBudget>, BrowserSignIn);
+
 /// Serves requests until the process receives a signal to stop, and then closes the store.
 pub(super) async fn until_stopped(
-    (service, store, sign_in): (Arc<Service>, Arc<dyn Store>, BrowserSignIn),
+    (service, store, memory, sign_in): Served,
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     settings: ServiceSettings,
@@ -88,6 +95,7 @@ pub(super) async fn until_stopped(
     }
     let server = Server {
         metrics,
+        memory,
         service,
         clock,
         rates: settings.rates,
@@ -97,7 +105,6 @@ pub(super) async fn until_stopped(
         has_dashboard: settings.has_dashboard,
         options: AcceptOptions {
             uncounted,
-            memory_budget: settings.memory_budget,
             watch_limit: settings.watch_limit,
             ..AcceptOptions::default()
         }

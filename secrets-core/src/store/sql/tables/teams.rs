@@ -8,20 +8,19 @@ use crate::store::{
     DELETED, MemberRecord, Membership, StoreResult, TeamReads, TeamRecord, TeamUsage, TeamWrites,
 };
 
-/// SQL statements that delete the contents of a team, in this order. Secrets, their versions and
-/// rotations are deleted together with their environments.
-const DELETE_CONTENTS: [&str; 9] = [
+/// Deletes the contents of a team, in this order, except what a purge of its projects deletes.
+/// Rotations are deleted here, because the service would continue them.
+const DELETE_CONTENTS: [&str; 8] = [
     "DELETE FROM permission_defaults
      WHERE project_id IN (SELECT id FROM projects WHERE team_id = $1)",
-    "DELETE FROM scans WHERE team_id = $1",
+    "DELETE FROM scans WHERE team_id = $1 AND project_id IS NULL",
     "DELETE FROM finding_marks WHERE team_id = $1",
     "DELETE FROM tokens WHERE team_id = $1",
     "DELETE FROM invitations WHERE team_id = $1",
     "DELETE FROM members WHERE team_id = $1",
-    "DELETE FROM environments
-     WHERE project_id IN (SELECT id FROM projects WHERE team_id = $1)",
-    "DELETE FROM project_keys
-     WHERE project_id IN (SELECT id FROM projects WHERE team_id = $1)",
+    "DELETE FROM rotations WHERE environment_id IN
+         (SELECT e.id FROM projects p JOIN environments e ON e.project_id = p.id
+          WHERE p.team_id = $1)",
     "DELETE FROM team_sizes WHERE team_id = $1",
 ];
 
@@ -188,13 +187,11 @@ impl TeamWrites for Session<Transaction> {
         // First, to keep the lock order: other transactions lock a project's row before any row in
         // it.
         let projects = sqlx::query(
-            "UPDATE projects
-             SET name = $2, description = NULL, deleted_at = COALESCE(deleted_at, $3)
-             WHERE team_id = $1",
+            "UPDATE projects SET name = $2, description = NULL, deleted_at = $3 WHERE team_id = $1",
         )
         .bind(team.uuid())
         .bind(DELETED)
-        .bind(now);
+        .bind(Time::UNIX_EPOCH);
         self.write(projects).await?;
         for text in DELETE_CONTENTS {
             self.write(sqlx::query(text).bind(team.uuid())).await?;

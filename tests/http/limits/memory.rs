@@ -1,0 +1,169 @@
+//! Memory of large bodies and of CPU-bound work.
+
+use std::future::pending;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use async_trait::async_trait;
+use secrets_core::engine::{Options, Ports};
+use secrets_core::model::{Bound, Error, Origin, UserId};
+use secrets_core::ports::memory::{ReservedMemory, WorkMemory};
+use secrets_core::scans::CreateScan;
+use secrets_tests::{App, Build, Kind, Person, on_every_store, paths};
+use serde_json::{Value, json};
+
+/// Memory budget that remembers how much was reserved.
+#[derive(Default)]
+struct Recorded {
+    /// Reservations of the whole budget.
+    bytes: Mutex<Vec<u64>>,
+    /// Sum of the reservations of accounts.
+    of_accounts: AtomicU64,
+    is_used_up: AtomicBool,
+}
+
+#[async_trait]
+impl WorkMemory for Recorded {
+    async fn reserve(&self, account: Option<UserId>, bytes: u64) -> Result<ReservedMemory, Error> {
+        if self.is_used_up.load(Ordering::SeqCst) {
+            return Err(Bound::Memory.reached("no memory"));
+        }
+        match account {
+            Some(_) => drop(self.of_accounts.fetch_add(bytes, Ordering::SeqCst)),
+            None => self.bytes.lock().unwrap().push(bytes),
+        }
+        Ok(Box::new(()))
+    }
+}
+
+/// Returns the request body of a bundle for one recipient.
+fn bundle_for(recipient: &Value) -> Value {
+    json!({ "recipients": [recipient] })
+}
+
+fn passphrase() -> Value {
+    json!({ "type": "passphrase", "passphrase": "kvc_correct horse" })
+}
+
+async fn bundle_path(person: &Person) -> String {
+    let web = person.project("Web").await;
+    paths::secret(&web, "staging", "bundle")
+}
+
+async fn deriving_a_key_from_a_passphrase_reserves_64_mebibytes(app: App) {
+    let memory = Arc::new(Recorded::default());
+    let app = app.with(Ports { memory: Some(memory.clone()), ..app.ports() }).await;
+    let alice = app.person("alice").await;
+    let path = bundle_path(&alice).await;
+    let archive = json!({ "include_secrets": true, "passphrase": "kvc_correct horse" });
+
+    alice.post(&path, &bundle_for(&json!({ "type": "raw" }))).await.is(200);
+    assert!(memory.bytes.lock().unwrap().is_empty());
+    alice.post(&path, &bundle_for(&passphrase())).await.is(200);
+    alice.post("/api/v1/account/data-export", &archive).await.is(200);
+
+    assert_eq!(*memory.bytes.lock().unwrap(), [64 << 20, 64 << 20]);
+}
+
+async fn deriving_a_key_without_free_memory_is_503(app: App) {
+    let memory = Arc::new(Recorded::default());
+    let app = app.with(Ports { memory: Some(memory.clone()), ..app.ports() }).await;
+    let alice = app.person("alice").await;
+    let path = bundle_path(&alice).await;
+
+    memory.is_used_up.store(true, Ordering::SeqCst);
+    alice.post(&path, &bundle_for(&passphrase())).await.is(503).code("unavailable");
+    memory.is_used_up.store(false, Ordering::SeqCst);
+
+    alice.post(&path, &bundle_for(&passphrase())).await.is(200);
+}
+
+fn poll_once<F: Future + Unpin>(work: &mut F) -> Poll<F::Output> {
+    Pin::new(work).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+async fn a_scan_that_waits_for_a_scan_of_its_account_has_not_read_its_body(app: App) {
+    let (_alice, _bob) = (app.person("alice").await, app.person("bob").await);
+    let authenticate =
+        async |name| app.service.authenticate(&app.jwt(name), Origin::default()).await.unwrap();
+    let (alice, bob) = (authenticate("alice").await, authenticate("bob").await);
+    let (api, is_read) = (app.api(), AtomicBool::new(false));
+    let body = || async {
+        is_read.store(true, Ordering::SeqCst);
+        Err::<CreateScan, _>(Error::invalid("body", "must be complete").into())
+    };
+
+    let mut slow = Box::pin(api.perform::<CreateScan>(pending(), alice.clone()));
+    assert!(poll_once(&mut slow).is_pending());
+    let mut waiting = Box::pin(api.perform(body(), alice));
+    assert!(poll_once(&mut waiting).is_pending());
+    assert!(!is_read.load(Ordering::SeqCst));
+    assert!(poll_once(&mut Box::pin(api.perform(body(), bob))).is_ready());
+    assert!(is_read.swap(false, Ordering::SeqCst), "another account does not wait");
+
+    drop(slow);
+
+    assert!(waiting.await.is_err());
+    assert!(is_read.load(Ordering::SeqCst));
+}
+
+async fn secrets_are_reserved_with_their_size_before_they_are_decrypted(app: App) {
+    let memory = Arc::new(Recorded::default());
+    let app = app.with(Ports { memory: Some(memory.clone()), ..app.ports() }).await;
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.environment(&web, "child", Some("staging")).await;
+    let list = paths::secrets(&web, "child");
+    alice.secret(&web, "staging", "ONE", &"v".repeat(50_000)).await;
+    alice.get(&list).await.is(200);
+    assert_eq!(memory.of_accounts.load(Ordering::SeqCst), 0, "up to 64 KiB are not counted");
+    alice.secret(&web, "child", "TWO", &"v".repeat(50_000)).await;
+
+    memory.is_used_up.store(true, Ordering::SeqCst);
+    alice.get(&list).await.is(503).code("unavailable");
+    alice.get(&paths::secret(&web, "child", "TWO")).await.is(200);
+    memory.is_used_up.store(false, Ordering::SeqCst);
+    alice.get(&list).await.is(200);
+
+    let reserved = memory.of_accounts.load(Ordering::SeqCst);
+    assert!((100_000..110_000).contains(&reserved), "{reserved}");
+}
+
+async fn an_answer_that_is_too_large_is_413_and_names_the_limit(kind: Kind) {
+    let options = Options { max_answer_bytes: 4_096, ..Options::default() };
+    let app = Build::on(kind).options(options).start().await;
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.environment(&web, "child", Some("staging")).await;
+    alice.secret(&web, "staging", "ONE", &"v".repeat(3_500)).await;
+    let list = paths::secrets(&web, "child");
+    alice.get(&list).await.is(200);
+    alice.secret(&web, "child", "TWO", &"v".repeat(1_000)).await;
+
+    let error = "the secrets of this environment and of those it inherits from exceed 4 KiB: read \
+                 them one by one, or let it inherit from fewer environments";
+    let expected = json!({ "error": error, "code": "answer_too_large" });
+    let raw = bundle_for(&json!({ "type": "raw" }));
+    for refused in [
+        alice.get(&list).await,
+        alice.get(&format!("{list}/export")).await,
+        alice.post(&format!("{list}/bundle"), &raw).await,
+    ] {
+        assert_eq!(refused.is(413).json(), expected);
+    }
+    for key in ["ONE", "TWO"] {
+        alice.get(&paths::secret(&web, "child", key)).await.is(200);
+    }
+    alice.get(&paths::secrets(&web, "staging")).await.is(200);
+}
+
+on_every_store![
+    deriving_a_key_from_a_passphrase_reserves_64_mebibytes,
+    deriving_a_key_without_free_memory_is_503,
+    a_scan_that_waits_for_a_scan_of_its_account_has_not_read_its_body,
+    secrets_are_reserved_with_their_size_before_they_are_decrypted,
+    ;
+    an_answer_that_is_too_large_is_413_and_names_the_limit,
+];
