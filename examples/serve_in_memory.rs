@@ -17,6 +17,7 @@ use secrets_http::serve::accept::AcceptOptions;
 use secrets_http::serve::browser_sign_in::BrowserSignIn;
 use secrets_http::serve::client_address::Networks;
 use secrets_http::serve::gate::Rates;
+use secrets_http::serve::memory::MemoryBudget;
 use secrets_http::serve::reply::Envelope;
 use secrets_http::serve::server::Server;
 use tokio::net::TcpListener;
@@ -46,6 +47,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         sign_in: BrowserSignIn::Off,
         metrics: None,
         tls: None,
+        memory: Arc::new(MemoryBudget::new(256 << 20)),
         workers: secrets_core::workers::all(),
     };
     let listener = TcpListener::bind("127.0.0.1:0").await?;

@@ -27,6 +27,7 @@ use secrets_http::serve::accept::{self, AcceptOptions};
 use secrets_http::serve::browser_sign_in::BrowserSignIn;
 use secrets_http::serve::client_address::Networks;
 use secrets_http::serve::gate::Rates;
+use secrets_http::serve::memory::MemoryBudget;
 use secrets_http::serve::reply::Envelope;
 use secrets_http::serve::server::Server;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -111,6 +112,7 @@ async fn service(name: &'static str, store: Arc<dyn Store>) -> Result<Case, Fail
         sign_in: BrowserSignIn::Off,
         metrics: None,
         tls: None,
+        memory: Arc::new(MemoryBudget::new(256 << 20)),
         workers: secrets_core::workers::all(),
     };
     tokio::spawn(server.run(listener, pending()));
