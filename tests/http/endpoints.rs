@@ -5,6 +5,7 @@
 mod coverage;
 mod expected;
 mod foreign;
+mod frozen;
 mod locks;
 mod order;
 mod policy;

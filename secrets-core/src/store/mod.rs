@@ -124,6 +124,12 @@ pub trait Store: Send + Sync {
     /// Begins a transaction. Dropping it without a commit rolls it back.
     async fn begin(&self) -> StoreResult<Box<dyn Tx>>;
 
+    /// Begins a transaction of a request. Its SQL statements, and the wait for the transaction, have
+    /// the shorter timeout of reads, so that a request is answered soon if the store stalls.
+    async fn begin_for_request(&self) -> StoreResult<Box<dyn Tx>> {
+        self.begin().await
+    }
+
     /// Begins a transaction before those that wait in [`begin`](Self::begin). For the audit entries
     /// of reads, so that reads do not wait for the writes of others.
     async fn begin_prioritized(&self) -> StoreResult<Box<dyn Tx>> {
@@ -136,7 +142,13 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// Checks that the store can be read. Returns the current time of the database server, or
+    /// True if calls wait for the store and none has been answered for some seconds. Does not access
+    /// the database.
+    fn is_stalled(&self) -> bool {
+        false
+    }
+
+    /// Checks that the store can be read, and that calls which wait for it are answered. Returns the current time of the database server, or
     /// `None` if the store has no clock of its own.
     async fn ping(&self) -> StoreResult<Option<Time>>;
 
