@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use crate::model::lock::lock;
 use crate::model::{AuditBatchId, ProjectId, RotationId, TeamId, Time, WebhookId};
+use crate::store::StoreError;
 
 /// Maximum number of items in the list. Items beyond it are logged, and tried again without a
 /// delay.
@@ -21,6 +22,10 @@ const MAX_ITEMS: usize = 1_000;
 
 /// Delay after the first failure. It doubles with each further failure.
 const FIRST_DELAY: TimeDelta = TimeDelta::minutes(1);
+
+/// The same delays if the store was unavailable, which is no fault of the item.
+const FIRST_DELAY_OF_STORE: TimeDelta = TimeDelta::seconds(5);
+const MAX_DELAY_OF_STORE: TimeDelta = TimeDelta::minutes(1);
 
 /// Maximum delay before an item is tried again.
 const MAX_DELAY: TimeDelta = TimeDelta::hours(1);
@@ -109,7 +114,7 @@ impl Failures {
         let new = FailingItem { item, since: now, failures: 0, retry_at: now };
         let mut failing = items.get(&item).copied().unwrap_or(new);
         failing.failures = failing.failures.saturating_add(1);
-        let delay = delay(failing.failures);
+        let delay = delay(failing.failures, delays_of(error));
         failing.retry_at = now + delay;
         if items.len() < MAX_ITEMS || items.contains_key(&item) {
             items.insert(item, failing);
@@ -140,9 +145,21 @@ impl Failures {
     }
 }
 
-fn delay(failures: u32) -> TimeDelta {
+/// Returns the delays after the first failure and after many failures with this error.
+fn delays_of(error: &(dyn Error + 'static)) -> (TimeDelta, TimeDelta) {
+    let operation = error.downcast_ref::<crate::model::Error>();
+    let is_unavailable = matches!(operation, Some(crate::model::Error::Unavailable(_)))
+        || matches!(error.downcast_ref::<StoreError>(), Some(StoreError::Unavailable(_)));
+    if is_unavailable {
+        (FIRST_DELAY_OF_STORE, MAX_DELAY_OF_STORE)
+    } else {
+        (FIRST_DELAY, MAX_DELAY)
+    }
+}
+
+fn delay(failures: u32, (first, max): (TimeDelta, TimeDelta)) -> TimeDelta {
     let factor = 1_i32.checked_shl(failures.saturating_sub(1)).filter(|factor| *factor > 0);
-    factor.and_then(|factor| FIRST_DELAY.checked_mul(factor)).unwrap_or(MAX_DELAY).min(MAX_DELAY)
+    factor.and_then(|factor| first.checked_mul(factor)).unwrap_or(max).min(max)
 }
 
 #[cfg(test)]
@@ -154,10 +171,21 @@ mod tests {
 
     #[test]
     fn delays_double_up_to_an_hour() {
-        let delays =
-            [1, 2, 3, 6, 7, 32, 33, u32::MAX].map(|failures| delay(failures).num_minutes());
+        let delays = [1, 2, 3, 6, 7, 32, 33, u32::MAX]
+            .map(|failures| delay(failures, delays_of(&Error::internal("test"))).num_minutes());
 
         assert_eq!(delays, [1, 2, 4, 32, 60, 60, 60, 60]);
+    }
+
+    #[test]
+    fn an_unavailable_store_delays_an_item_by_a_minute_at_most() {
+        let operation = Error::Unavailable("test".into());
+        let store = StoreError::Unavailable("test".into());
+        for unavailable in [delays_of(&operation), delays_of(&store)] {
+            let delays = [1, 2, 4, 5, u32::MAX].map(|count| delay(count, unavailable));
+
+            assert_eq!(delays.map(|delay| delay.num_seconds()), [5, 10, 40, 60, 60]);
+        }
     }
 
     #[test]
