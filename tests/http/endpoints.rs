@@ -10,6 +10,7 @@ mod locks;
 mod order;
 mod policy;
 mod principals;
+mod profile;
 mod readings;
 mod requests;
 mod revoked;
