@@ -84,7 +84,8 @@ pub use invitations::{InvitationReads, InvitationRecord, InvitationWrites};
 pub use keys::{KeyReads, KeyWrites, ProjectKeyCounts, ReplacedKey, SealedColumn, SealedRow};
 pub use memory::MemoryStore;
 pub use open::{
-    Location, SchemaState, StoreOptions, Timeouts, backup, inspect, open, open_shared, open_with,
+    Location, SchemaState, StoreOptions, Timeouts, backup, inspect, is_in_use, open,
+    open_read_only, open_shared, open_with,
 };
 pub use outbox::{DeliveryRecord, OutboxReads, OutboxWrites};
 pub use permissions::{
