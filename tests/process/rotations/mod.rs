@@ -1,5 +1,6 @@
 //! Rotations of real databases by the server program, which is killed at every step.
 
+mod full_disk;
 mod kill;
 mod kill_proxied;
 mod sampler;
