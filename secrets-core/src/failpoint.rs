@@ -15,12 +15,15 @@ mod armed {
     use std::future::pending;
     use std::sync::{Mutex, PoisonError};
 
-    /// Instruction that the hook of a failpoint returns to the stopped operation.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    use futures_util::future::BoxFuture;
+
+    /// Action that the hook of a failpoint returns.
     pub enum After {
         /// Wait forever, so that the operation never continues.
         Stay,
-        /// Continue with the operation.
+        /// Wait for this future, then continue.
+        Wait(BoxFuture<'static, ()>),
+        /// Continue.
         GoOn,
     }
 
@@ -46,8 +49,10 @@ mod armed {
             let armed = ARMED.lock().unwrap_or_else(PoisonError::into_inner);
             armed.as_ref().filter(|armed| armed.name == name).map(|armed| armed.hook)
         };
-        if hook.is_some_and(|hook| hook(name) == After::Stay) {
-            pending::<()>().await;
+        match hook.map(|hook| hook(name)) {
+            Some(After::Stay) => pending().await,
+            Some(After::Wait(released)) => released.await,
+            Some(After::GoOn) | None => {}
         }
     }
 }

@@ -6,10 +6,12 @@
 mod coverage;
 mod expected;
 mod foreign;
+mod frozen;
 mod locks;
 mod order;
 mod policy;
 mod principals;
+mod profile;
 mod readings;
 mod requests;
 mod revoked;

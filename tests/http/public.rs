@@ -98,6 +98,8 @@ async fn health_is_503_degraded_when_a_worker_has_stopped() {
     assert_eq!(health["checks"]["scheduler"], "fail");
     let hanging = json!({ "name": "hanging", "status": "fail", "age_seconds": 0 });
     assert_eq!(health["workers"], json!([hanging]));
+    // A restart would not help.
+    app.anonymous().get("/health/live").await.is(200);
 }
 
 async fn the_greeting_has_a_message_the_version_of_the_interface_and_the_signer_of_bundles(

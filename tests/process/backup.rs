@@ -1,19 +1,28 @@
 //! Tests of the commands that back up a database in use and restore a backup, of the database file
 //! after the service was stopped, and of commands that must not create a database.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use secrets_tests::targets::Target;
 use secrets_tests::{Person, canary, paths};
 use serde_json::json;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{Connection as _, PgConnection, SqliteConnection};
+use tokio::task::JoinSet;
 
-use crate::program::{Ended, Program, folder, jwt, root_key};
+use crate::program::{Ended, Program, Running, folder, jwt, root_key};
+use crate::rotations::world::until;
 
-/// Number of backups that the test takes while the service is running.
-const ROUNDS: u64 = 8;
+/// Number of backups taken of a running service.
+const ROUNDS: usize = 20;
+
+/// Number of writers beside the backups, each with its own key.
+const WRITERS: usize = 3;
 
 fn with_database(name: &str, arguments: &[&str], database: &Path) -> Program {
     Program::new(name, arguments)
@@ -41,6 +50,39 @@ async fn started(alice: &Person) -> String {
     project
 }
 
+/// Last acknowledged version of each key.
+type Acknowledged = Arc<Mutex<BTreeMap<String, i64>>>;
+
+/// Writes versions of several keys, one writer for each key, until the result is dropped.
+fn write(alice: &Person, project: &str, acknowledged: &Acknowledged) -> JoinSet<()> {
+    let mut writers = JoinSet::new();
+    for number in 0..WRITERS {
+        let (alice, acknowledged) = (alice.clone(), Arc::clone(acknowledged));
+        let (key, project) = (format!("KEY_{number}"), project.to_owned());
+        writers.spawn(async move {
+            alice.secret(&project, "development", &key, &canary("backup")).await;
+            let path = paths::secret(&project, "development", &key);
+            loop {
+                let body = json!({ "value": canary("backup") });
+                let reply = alice.put(&path, &body).await.is(200).json();
+                let version = reply["secret"]["version"].as_i64().unwrap();
+                acknowledged.lock().unwrap().insert(key.clone(), version);
+            }
+        });
+    }
+    writers
+}
+
+/// Returns the versions of the secrets in a database that no program has open.
+async fn versions(database: &Path) -> BTreeMap<String, i64> {
+    let options = SqliteConnectOptions::new().filename(database);
+    let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
+    let rows = sqlx::query_as("SELECT key, version FROM secrets").fetch_all(&mut connection).await;
+    let versions: Vec<(String, i64)> = rows.unwrap();
+    connection.close().await.unwrap();
+    versions.into_iter().collect()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_backup_under_load_contains_all_acknowledged_writes() {
     let folder = folder("backup_load");
@@ -48,36 +90,41 @@ async fn a_backup_under_load_contains_all_acknowledged_writes() {
     let mut program = Program::serve("backup_load", &database).start();
     let alice = program.person("alice").await;
     let project = started(&alice).await;
-    let acknowledged = Arc::new(AtomicU64::new(1));
-    let (writer, path, counter) =
-        (alice.clone(), paths::secret(&project, "development", "KEY"), Arc::clone(&acknowledged));
-    let writing = tokio::spawn(async move {
-        loop {
-            let reply =
-                writer.put(&path, &json!({ "value": canary("backup") })).await.is(200).json();
-            counter.store(reply["secret"]["version"].as_u64().unwrap(), Ordering::SeqCst);
-        }
-    });
+    let acknowledged = Acknowledged::default();
+    let mut writers = write(&alice, &project, &acknowledged);
+    until("every key was written", async || acknowledged.lock().unwrap().len() == WRITERS).await;
 
     let mut taken = Vec::new();
     for round in 0..ROUNDS {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        let before = acknowledged.load(Ordering::SeqCst);
+        let before = acknowledged.lock().unwrap().clone();
         let copy = folder.join(format!("copy-{round}.db"));
         let ended =
             with_database("backup_copy", &["backup", copy.to_str().unwrap()], &database).run();
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         taken.push((copy, before));
+        // The next backup is another one.
+        let last = taken[taken.len() - 1].1.clone();
+        until("writes go on", async || {
+            let now = acknowledged.lock().unwrap();
+            last.iter().all(|(key, version)| now[key] > *version)
+        })
+        .await;
     }
-    writing.abort();
+    writers.shutdown().await;
     program.terminate(Duration::from_secs(10));
 
-    for (copy, before) in taken {
-        let ended = verified("backup_verify", &copy);
+    for (round, (copy, before)) in taken.iter().enumerate() {
+        let place = folder.join(format!("restored-{round}.db"));
+        // `restore` verifies every record.
+        let ended = restored("backup_restored", &place, copy);
         assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
-        let held = value_in("backup_restored", &copy, &project).await["version"].as_u64().unwrap();
-        assert!(held >= before, "{held} of {before} acknowledged versions");
+        let held = versions(&place).await;
+        for (key, version) in before {
+            assert!(held[key] >= *version, "{key}: {held:?} of {before:?}");
+        }
     }
+    let last = folder.join(format!("restored-{}.db", ROUNDS - 1));
+    assert_eq!(value_in("backup_restored", &last, &project).await["value"], "kvc_0");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -125,6 +172,104 @@ fn read_only_commands_create_nothing() {
     assert!(check.stdout.contains("will create the database"), "{}", check.stdout);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     assert!(!Path::new("copy.db").exists());
+}
+
+/// Returns every file of a folder with its content, except the shared memory of SQLite, in which
+/// readers take locks.
+fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let named = paths.map(|path| {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let content = if name.ends_with("-shm") { Vec::new() } else { fs::read(&path).unwrap() };
+        (name, content)
+    });
+    named.collect()
+}
+
+/// Runs the commands that change nothing, and compares the files.
+fn must_change_nothing(name: &str, database: &Path) -> [Ended; 3] {
+    let folder = database.parent().unwrap();
+    let before = contents(folder);
+    let ended = [
+        Program::configured(name, "check", database).run(),
+        verified(name, database),
+        with_database(name, &["doctor", "sizes"], database).run(),
+    ];
+    let after = contents(folder);
+    assert!(before.keys().eq(after.keys()), "{:?} {:?}", before.keys(), after.keys());
+    assert!(before == after, "a file has changed");
+    for ended in &ended {
+        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    }
+    ended
+}
+
+fn signal(program: &Running, name: &str) {
+    let id = program.id().to_string();
+    assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn read_only_commands_change_nothing_beside_a_running_service() {
+    let database = folder("backup_beside").join("secrets.db");
+    let program = Program::serve("backup_beside", &database).start();
+    started(&program.person("alice").await).await;
+
+    // A stopped process holds its locks and writes nothing itself.
+    signal(&program, "-STOP");
+    let [check, verify, _] = must_change_nothing("backup_beside", &database);
+    signal(&program, "-CONT");
+
+    let warning = "another process uses the database";
+    assert!(check.stdout.contains(warning), "{}", check.stdout);
+    assert!(check.stdout.contains("are valid"), "{}", check.stdout);
+    assert!(verify.stderr.contains(warning), "{}", verify.stderr);
+    assert!(verify.stdout.contains("1 secrets with 1 records decrypted"), "{}", verify.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn read_only_commands_change_nothing_after_a_stop() {
+    let database = folder("backup_after").join("secrets.db");
+    let mut program = Program::serve("backup_after", &database).start();
+    started(&program.person("alice").await).await;
+    program.terminate(Duration::from_secs(10));
+
+    let [check, verify, _] = must_change_nothing("backup_after", &database);
+    // A copy has no lock file, and gets none.
+    let copy = folder("backup_after_copy").join("copy.db");
+    fs::copy(&database, &copy).unwrap();
+    must_change_nothing("backup_after_copy", &copy);
+
+    assert!(!check.stdout.contains("another process"), "{}", check.stdout);
+    assert!(!verify.stderr.contains("another process"), "{}", verify.stderr);
+    // Nor does a command keep a lock.
+    Program::serve("backup_after", &database).start();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn read_only_commands_create_nothing_in_an_empty_postgresql_database() {
+    let store = Target::postgres().database().await;
+    let Target { user, password, host, port, .. } = &store.target;
+    let url = format!("postgres://{user}:{password}@{host}:{port}/{}", store.name);
+    let with_store = |program: Program| program.with("SECRETS_DATABASE_URL", &url).run();
+    let before = relations(&url).await;
+
+    let check = with_store(Program::configured("backup_empty", "check", "unused".as_ref()));
+    let doctor = with_store(
+        Program::new("backup_empty", &["doctor", "verify"]).with("SECRETS_ROOT_KEY", &root_key(7)),
+    );
+
+    assert_eq!((check.code, doctor.code), (Some(0), Some(69)), "{}", check.stderr);
+    assert!(check.stdout.contains("will create the database"), "{}", check.stdout);
+    assert!(doctor.stderr.contains("the database is empty"), "{}", doctor.stderr);
+    assert_eq!(relations(&url).await, before);
+}
+
+/// Returns the number of tables, views, indexes and sequences of a PostgreSQL database.
+async fn relations(url: &str) -> i64 {
+    let mut connection = PgConnection::connect(url).await.unwrap();
+    let count = "SELECT COUNT(*) FROM pg_class";
+    sqlx::query_scalar(count).fetch_one(&mut connection).await.unwrap()
 }
 
 fn restored(name: &str, database: &Path, backup: &Path) -> Ended {

@@ -118,6 +118,21 @@ impl Program {
             .with("SECRETS_LOG", "debug")
     }
 
+    /// Lets the program ignore the signal SIGXFSZ, so that a write beyond the limit of the file size
+    /// fails like a write to a full disk, see [`Running::fill_disk`].
+    pub(crate) fn ignoring_full_disk(self) -> Self {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).env_clear();
+        command.arg(self.command.get_program()).args(self.command.get_args());
+        for (variable, value) in self.command.get_envs() {
+            if let Some(value) = value {
+                command.env(variable, value);
+            }
+        }
+        command.stdin(Stdio::null());
+        Self { command, name: self.name }
+    }
+
     /// Sets an environment variable.
     pub(crate) fn with(mut self, variable: &str, value: &str) -> Self {
         self.command.env(variable, value);
@@ -185,6 +200,14 @@ impl Running {
     /// Returns the process ID.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Lets every write of the program to a file fail, as on a full disk, or succeed again. The
+    /// program must have been started by [`Program::ignoring_full_disk`].
+    pub(crate) fn fill_disk(&self, is_full: bool) {
+        let size = if is_full { "--fsize=0:" } else { "--fsize=unlimited:" };
+        let id = self.child.id().to_string();
+        assert!(Command::new("prlimit").args(["--pid", &id, size]).status().unwrap().success());
     }
 
     /// Kills the program with SIGKILL.

@@ -13,8 +13,9 @@ use secrets_core::jwt::{DevKey, FixedVerifier};
 use secrets_core::model::{BaseUrl, Clock, ManualClock, Role, ids};
 use secrets_core::ports::identity::IdentityVerifier;
 use secrets_core::ports::rotators::Timings;
+use secrets_core::ports::timer::Timer;
 use secrets_core::ports::webhooks::WebhookSender;
-use secrets_core::runtime::{DEFAULT_WATCH_LIMIT, TokioOffload, WatchRegistry};
+use secrets_core::runtime::{DEFAULT_WATCH_LIMIT, TokioOffload, TokioTimer, WatchRegistry};
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::testing::rotator::MemoryDatabase;
 use secrets_core::workers;
@@ -287,8 +288,14 @@ impl App {
         self.with(Ports { store, ..self.ports() }).await
     }
 
-    /// Starts another server with the same records and without rate limits. The new server verifies
-    /// identity tokens with this verifier.
+    /// Like [`over`](Self::over), with the time limits of the server program.
+    pub async fn with_time_limits_over(&self, store: Arc<dyn Store>) -> Self {
+        let timer: Option<Arc<dyn Timer>> = Some(Arc::new(TokioTimer));
+        self.with(Ports { store, timer, ..self.ports() }).await
+    }
+
+    /// Starts another server with the same records and without rate limits. The server verifies
+    /// credentials with this verifier.
     pub async fn verified_by(&self, verifier: Arc<dyn IdentityVerifier>) -> Self {
         self.with(Ports { identity: Some(verifier), ..self.ports() }).await
     }

@@ -5,6 +5,7 @@
 mod app;
 mod audit;
 mod browser;
+mod database_proxy;
 mod dump;
 mod forged;
 mod identity_provider;
@@ -27,6 +28,7 @@ mod wire;
 
 pub use app::{App, Build};
 pub use browser::Browser;
+pub use database_proxy::DatabaseProxy;
 pub use dump::Dump;
 pub use identity_provider::{CLIENT, IdentityProvider, TokenAnswer};
 pub use lambda_endpoint::{LambdaEndpoint, SHARED_SECRET};

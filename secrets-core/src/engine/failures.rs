@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use crate::model::lock::lock;
 use crate::model::{AuditBatchId, ProjectId, RotationId, TeamId, Time, WebhookId};
+use crate::store::StoreError;
 
 /// Maximum number of failing work items in each list. If the list is full, the failure of another
 /// item is not listed, and the item is tried again without a delay.
@@ -22,6 +23,10 @@ const MAX_ITEMS: usize = 1_000;
 /// Delay before the retry after an item's first failure. The delay doubles with each further
 /// failure.
 const FIRST_DELAY: TimeDelta = TimeDelta::minutes(1);
+
+/// The same delays if the store was unavailable, which is no fault of the item.
+const FIRST_DELAY_OF_STORE: TimeDelta = TimeDelta::seconds(5);
+const MAX_DELAY_OF_STORE: TimeDelta = TimeDelta::minutes(1);
 
 /// Maximum delay before a failing item is tried again.
 const MAX_DELAY: TimeDelta = TimeDelta::hours(1);
@@ -115,8 +120,9 @@ impl Failures {
         error: &(dyn Error + 'static),
         now: Time,
     ) -> TimeDelta {
-        let failing = count(&self.delayed, item, now);
-        let delay = delay(failing.failures);
+        let delays = delays_of(error);
+        let failing = count(&self.delayed, item, now, delays);
+        let delay = delay(failing.failures, delays);
         let (id, failures) = (item.id().map(tracing::field::display), failing.failures);
         tracing::error!(work = item.kind(), id, failures, error, "background work failed");
         delay
@@ -125,7 +131,7 @@ impl Failures {
     /// Counts a failure of an item whose next try is scheduled by its own record in the store. The
     /// item is listed, and does not have to wait.
     pub(crate) fn report_scheduled(&self, item: WorkItem, now: Time) {
-        count(&self.scheduled, item, now);
+        count(&self.scheduled, item, now, (FIRST_DELAY, MAX_DELAY));
     }
 
     /// Removes an item from the list, after a success.
@@ -160,21 +166,38 @@ impl Failures {
 }
 
 /// Counts a failure of an item, in a map with at most [`MAX_ITEMS`].
-fn count(items: &Mutex<BTreeMap<WorkItem, FailingItem>>, item: WorkItem, now: Time) -> FailingItem {
+fn count(
+    items: &Mutex<BTreeMap<WorkItem, FailingItem>>,
+    item: WorkItem,
+    now: Time,
+    delays: (TimeDelta, TimeDelta),
+) -> FailingItem {
     let mut items = lock(items);
     let new = FailingItem { item, since: now, failures: 0, retry_at: now };
     let mut failing = items.get(&item).copied().unwrap_or(new);
     failing.failures = failing.failures.saturating_add(1);
-    failing.retry_at = now + delay(failing.failures);
+    failing.retry_at = now + delay(failing.failures, delays);
     if items.len() < MAX_ITEMS || items.contains_key(&item) {
         items.insert(item, failing);
     }
     failing
 }
 
-fn delay(failures: u32) -> TimeDelta {
+/// Returns the delays after the first failure and after many failures with this error.
+fn delays_of(error: &(dyn Error + 'static)) -> (TimeDelta, TimeDelta) {
+    let operation = error.downcast_ref::<crate::model::Error>();
+    let is_unavailable = matches!(operation, Some(crate::model::Error::Unavailable(_)))
+        || matches!(error.downcast_ref::<StoreError>(), Some(StoreError::Unavailable(_)));
+    if is_unavailable {
+        (FIRST_DELAY_OF_STORE, MAX_DELAY_OF_STORE)
+    } else {
+        (FIRST_DELAY, MAX_DELAY)
+    }
+}
+
+fn delay(failures: u32, (first, max): (TimeDelta, TimeDelta)) -> TimeDelta {
     let factor = 1_i32.checked_shl(failures.saturating_sub(1)).filter(|factor| *factor > 0);
-    factor.and_then(|factor| FIRST_DELAY.checked_mul(factor)).unwrap_or(MAX_DELAY).min(MAX_DELAY)
+    factor.and_then(|factor| first.checked_mul(factor)).unwrap_or(max).min(max)
 }
 
 #[cfg(test)]
@@ -186,10 +209,21 @@ mod tests {
 
     #[test]
     fn delays_double_up_to_an_hour() {
-        let delays =
-            [1, 2, 3, 6, 7, 32, 33, u32::MAX].map(|failures| delay(failures).num_minutes());
+        let delays = [1, 2, 3, 6, 7, 32, 33, u32::MAX]
+            .map(|failures| delay(failures, delays_of(&Error::internal("test"))).num_minutes());
 
         assert_eq!(delays, [1, 2, 4, 32, 60, 60, 60, 60]);
+    }
+
+    #[test]
+    fn an_unavailable_store_delays_an_item_by_a_minute_at_most() {
+        let operation = Error::Unavailable("test".into());
+        let store = StoreError::Unavailable("test".into());
+        for unavailable in [delays_of(&operation), delays_of(&store)] {
+            let delays = [1, 2, 4, 5, u32::MAX].map(|count| delay(count, unavailable));
+
+            assert_eq!(delays.map(|delay| delay.num_seconds()), [5, 10, 40, 60, 60]);
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ mod shared;
 mod start;
 mod task;
 pub(crate) mod team_rate;
-mod time_limit;
+pub(crate) mod time_limit;
 mod worker;
 
 pub(crate) use audit_context::AuditContext;
@@ -47,6 +47,7 @@ use self::admission::Admission;
 use self::audit_queue::AuditQueue;
 use self::offload::CpuPermits;
 use self::shared::Shared;
+use self::time_limit::TimeLimit;
 use crate::crypto::Keyring;
 use crate::limits::SharedWindows;
 use crate::model::{Error, Result, Time};
@@ -130,26 +131,43 @@ impl Engine {
 
     async fn run_recorded<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
         O::CALLERS.admit(caller)?;
-        let work = async {
-            let admitted = self.admission.admit(caller, O::Access::IS_WRITE).await?;
+        let limit = TimeLimit::of_operation(self, &caller.origin.time_used, O::IS_LONG);
+        // In a box, because each function that awaits a future holds it twice.
+        let work = Box::pin(async {
+            let turn = self.admission.admit(caller, O::Access::IS_WRITE);
+            let admitted = limit.wait(self.store(), turn).await?;
             let mut cx = Context::<O::Access>::open(self, caller).await?;
             let output = operation.run(&mut cx).await;
             Ok((admitted, cx, output))
-        };
-        let limit = (self.options.time_limit, O::IS_LONG);
-        let work = time_limit::run(self.ports.timer.as_deref(), limit, work);
-        let (_admitted, mut cx, output) = work.await?;
+        });
+        let (_admitted, mut cx, output) = limit.run(work).await?;
         let _memory = cx.take_memory();
+        match output {
+            Ok(output) => {
+                limit.finish(self.finish::<O>(caller, cx)).await?;
+                Ok(output)
+            }
+            Err(error) => {
+                let (session, context, _) = cx.into_parts();
+                drop(session);
+                let recorded = async {
+                    refusals::record_denied::<O>(self, caller, context, &error).await;
+                    Ok(())
+                };
+                limit.finish(recorded).await.ok();
+                Err(error)
+            }
+        }
+    }
+
+    /// Commits an operation that has run, and records it in the audit log.
+    async fn finish<O: Operation>(
+        &self,
+        caller: &Caller,
+        cx: Context<'_, O::Access>,
+    ) -> Result<()> {
         let is_dry_run = cx.is_dry_run();
         let (mut session, context, now) = cx.into_parts();
-        let output = match output {
-            Ok(output) => output,
-            Err(error) => {
-                drop(session);
-                refusals::record_denied::<O>(self, caller, context, &error).await;
-                return Err(error);
-            }
-        };
         match O::AUDIT {
             _ if is_dry_run => drop(session),
             Audit::Nothing => O::Access::finish(session).await?,
@@ -168,7 +186,7 @@ impl Engine {
                 try_join_all(entries.map(|entry| self.record(entry))).await?;
             }
         }
-        Ok(output)
+        Ok(())
     }
 
     /// Stores an audit entry with the next batch of entries. Fails if the batch cannot be

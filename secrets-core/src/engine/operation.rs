@@ -109,7 +109,7 @@ impl Access for Write {
     type Session = dyn Tx;
 
     async fn open(store: &dyn Store) -> StoreResult<Box<dyn Tx>> {
-        store.begin().await
+        store.begin_for_request().await
     }
 
     fn reads(session: &mut Self::Session) -> &mut dyn Reads {

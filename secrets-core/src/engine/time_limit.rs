@@ -1,32 +1,120 @@
-//! Time limit of operations.
+//! Time limit of requests: one limit for authentication, operation and commit.
 
 use std::future::Future;
 use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::{Either, select};
 
-use crate::model::{Bound, Result};
+use super::Engine;
+use crate::model::{Bound, Error, Result, TimeUsed};
 use crate::ports::timer::Timer;
+use crate::store::Store;
 
 /// Factor by which the time limit is multiplied for operations that can take long
 /// ([`Operation::IS_LONG`](super::Operation)).
 const LONG_FACTOR: u32 = 8;
 
-/// Runs an operation, but not its commit, until the time limit. At the limit, the operation is
-/// cancelled and its transaction rolled back, so that nothing is changed.
-pub(super) async fn run<T>(
-    timer: Option<&dyn Timer>,
-    (limit, is_long): (Duration, bool),
-    work: impl Future<Output = Result<T>>,
-) -> Result<T> {
-    let Some(timer) = timer else { return work.await };
-    let limit = if is_long { limit * LONG_FACTOR } else { limit };
-    match select(pin!(work), timer.sleep(limit)).await {
-        Either::Left((output, _)) => output,
-        Either::Right(_) => {
-            Err(Bound::OperationTime.reached("the operation reached its time limit"))
+/// Time beyond the time limit in which an operation that has run commits, or writes its audit
+/// entries. So an operation that just succeeded is not undone.
+const COMMIT_TIME: Duration = Duration::from_millis(500);
+
+/// Interval of the checks whether the store still responds.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Time limit of a request.
+///
+/// A long operation has a longer limit, as long as the store responds: each of its SQL statements
+/// and its commit have the usual limit.
+pub(crate) struct TimeLimit<'a> {
+    /// Absent if the host application has no timer: then there is no limit.
+    timer: Option<(&'a dyn Timer, Instant)>,
+    /// Usual limit.
+    limit: Duration,
+    /// Time that the request has used before.
+    used: Duration,
+    is_long: bool,
+}
+
+impl<'a> TimeLimit<'a> {
+    /// Starts the limit of an operation. The time that the request has used before is deducted.
+    pub(super) fn of_operation(engine: &'a Engine, used: &TimeUsed, is_long: bool) -> Self {
+        Self { is_long, ..Self::new(engine, used.take()) }
+    }
+
+    fn new(engine: &'a Engine, used: Duration) -> Self {
+        let timer = engine.ports.timer.as_deref().map(|timer| (timer, Instant::now()));
+        Self { timer, limit: engine.options.time_limit, used, is_long: false }
+    }
+
+    /// Runs an operation, without its commit. At the limit, the operation is dropped and its
+    /// transaction rolled back, so that nothing is changed.
+    pub(super) async fn run<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let factor = if self.is_long { LONG_FACTOR } else { 1 };
+        let reached = "the operation reached its time limit";
+        self.within((self.limit * factor).saturating_sub(self.used), reached, work).await
+    }
+
+    /// Commits an operation that has run, or writes its audit entries. At the limit, it is unknown
+    /// whether the operation was committed.
+    pub(super) async fn finish<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let elapsed = self.timer.map_or(Duration::ZERO, |(_, began)| began.elapsed());
+        let rest = self.limit.saturating_sub(self.used + elapsed);
+        let limit = if self.is_long { self.limit } else { rest + COMMIT_TIME };
+        self.within(limit, "the commit reached its time limit", work).await
+    }
+
+    /// Waits for the turn of an operation. A long operation waits only while the store responds.
+    pub(super) async fn wait<T>(
+        &self,
+        store: &dyn Store,
+        turn: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let Some((timer, _)) = self.timer.filter(|_| self.is_long) else { return turn.await };
+        let stalls = async {
+            loop {
+                timer.sleep(CHECK_INTERVAL).await;
+                if store.is_stalled() {
+                    return;
+                }
+            }
+        };
+        match select(pin!(turn), pin!(stalls)).await {
+            Either::Left((turn, _)) => turn,
+            Either::Right(_) => Err(Error::Unavailable("the store does not respond".into())),
         }
+    }
+
+    async fn within<T>(
+        &self,
+        limit: Duration,
+        reached: &'static str,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let Some((timer, _)) = self.timer else { return work.await };
+        match select(pin!(work), timer.sleep(limit)).await {
+            Either::Left((output, _)) => output,
+            Either::Right(_) => Err(Bound::OperationTime.reached(reached)),
+        }
+    }
+}
+
+/// Runs a part of a request before its operation, such as the authentication, until the time limit
+/// of the request. The operation gets the rest of the limit.
+pub(crate) fn run_before<'a, T: 'a>(
+    engine: &'a Engine,
+    used: &'a TimeUsed,
+    work: impl Future<Output = Result<T>> + 'a,
+) -> impl Future<Output = Result<T>> {
+    // In a box, because each function that awaits a future holds it twice.
+    let work = Box::pin(work);
+    async move {
+        let limit = TimeLimit::new(engine, used.get());
+        let result = limit.run(work).await;
+        if let Some((_, began)) = limit.timer {
+            used.add(began.elapsed());
+        }
+        result
     }
 }
 

@@ -3,7 +3,9 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use uuid::Uuid;
 use zeroize::Zeroizing;
@@ -93,6 +95,32 @@ pub struct Origin {
     /// Rate-limit window of the team that the request is for, once known. All clones of an origin
     /// share this value.
     pub team_window: TeamWindow,
+    /// Time that the request has used of its time limit before its operation. All clones of an
+    /// origin share this time.
+    pub time_used: TimeUsed,
+}
+
+/// Time that a request has used of its time limit before its operation: for authentication, and for
+/// other waits of the host application. The first operation of the request gets the rest.
+#[derive(Debug, Clone, Default)]
+pub struct TimeUsed(Arc<AtomicU64>);
+
+impl TimeUsed {
+    /// Adds the duration of a wait.
+    pub fn add(&self, duration: Duration) {
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        self.0.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// Returns the time used.
+    pub(crate) fn get(&self) -> Duration {
+        Duration::from_micros(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Returns the time used, and resets it for the next operation of the same caller.
+    pub(crate) fn take(&self) -> Duration {
+        Duration::from_micros(self.0.swap(0, Ordering::Relaxed))
+    }
 }
 
 /// Rate-limit window of the team that a request was counted for. Empty until then: each request is

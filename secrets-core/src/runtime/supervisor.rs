@@ -10,8 +10,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 use crate::engine::{Engine, Schedule, Worker};
 use crate::model::lock::lock;
 
-/// Maximum time in which a worker must find the jobs of a round (run).
-const ROUND_TIMEOUT: Duration = Duration::from_secs(30);
+/// Timeout for a round to find its jobs. Two rounds that time out, with their delays, take less than
+/// a minute.
+const ROUND_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Maximum delay before a worker whose last round failed runs again. Shorter than the time after
 /// which the worker would count as stopped.

@@ -6,6 +6,7 @@ use serde_json::Map;
 
 use super::Service;
 use crate::crypto::{TokenMac, TokenText};
+use crate::engine::time_limit::run_before;
 use crate::engine::{AuditContext, Caller, Person, Task, Who, refusals};
 use crate::model::{
     Error, Identity, IdentityToken, Origin, Result, SessionId, SessionKind, TeamId, Time,
@@ -20,11 +21,13 @@ impl Service {
     /// of the identity provider. Browser sessions are refused: see
     /// [`authenticate_browser`](Self::authenticate_browser).
     pub async fn authenticate(&self, credential: &str, origin: Origin) -> Result<Caller> {
+        let used = origin.time_used.clone();
         if credential.starts_with("env_") {
-            return self.token(credential, origin).await;
+            return run_before(&self.engine, &used, self.token(credential, origin)).await;
         }
         if credential.starts_with("cli_") {
-            return self.session(credential, SessionKind::Cli, origin).await;
+            let session = self.session(credential, SessionKind::Cli, origin);
+            return run_before(&self.engine, &used, session).await;
         }
         if credential.starts_with("web_") {
             return Err(INVALID_CREDENTIAL);
@@ -44,13 +47,16 @@ impl Service {
         if !credential.starts_with("web_") {
             return Err(INVALID_CREDENTIAL);
         }
-        self.session(credential, SessionKind::Browser, origin).await
+        let used = origin.time_used.clone();
+        let session = self.session(credential, SessionKind::Browser, origin);
+        run_before(&self.engine, &used, session).await
     }
 
     /// Loads the caller for an identity that the host application has verified. Does not create an
     /// account.
     pub async fn identify(&self, identity: Identity, origin: Origin) -> Result<Caller> {
-        identify(&self.engine, identity, origin).await
+        let used = origin.time_used.clone();
+        run_before(&self.engine, &used, identify(&self.engine, identity, origin)).await
     }
 
     /// Signs in a user whose identity the host application has verified. Creates the account and a
@@ -104,7 +110,12 @@ impl Service {
         let admitted = T::CALLERS.admit(caller);
         if let (Err(Error::Forbidden(_)), Who::Token(token)) = (&admitted, &caller.who) {
             let details = [("reason", "credential"), ("operation", T::NAME)];
-            self.record_denied_use(caller, token, details).await;
+            let record = async {
+                self.record_denied_use(caller, token, details).await;
+                Ok(())
+            };
+            // The request is refused, even if the refusal cannot be recorded in time.
+            run_before(&self.engine, &caller.origin.time_used, record).await.ok();
         }
         admitted
     }

@@ -84,7 +84,8 @@ pub use invitations::{InvitationReads, InvitationRecord, InvitationWrites};
 pub use keys::{KeyReads, KeyWrites, ProjectKeyCounts, ReplacedKey, SealedColumn, SealedRow};
 pub use memory::MemoryStore;
 pub use open::{
-    Location, SchemaState, StoreOptions, Timeouts, backup, inspect, open, open_shared, open_with,
+    Location, SchemaState, StoreOptions, Timeouts, backup, inspect, is_in_use, open,
+    open_read_only, open_shared, open_with,
 };
 pub use outbox::{DeliveryRecord, OutboxReads, OutboxWrites};
 pub use permissions::{
@@ -131,9 +132,14 @@ pub trait Store: Send + Sync {
     /// Begins a transaction. Dropping it without a commit rolls it back.
     async fn begin(&self) -> StoreResult<Box<dyn Tx>>;
 
-    /// Begins a transaction that gets a connection before those that wait in
-    /// [`begin`](Self::begin). Used for the audit entries of reads, so that reads do not wait for
-    /// other writes.
+    /// Begins a transaction of a request. Its SQL statements, and the wait for the transaction, have
+    /// the shorter timeout of reads, so that a request is answered soon if the store stalls.
+    async fn begin_for_request(&self) -> StoreResult<Box<dyn Tx>> {
+        self.begin().await
+    }
+
+    /// Begins a transaction before those that wait in [`begin`](Self::begin). For the audit entries
+    /// of reads, so that reads do not wait for the writes of others.
     async fn begin_prioritized(&self) -> StoreResult<Box<dyn Tx>> {
         self.begin().await
     }
@@ -145,8 +151,14 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// Checks that the store can be read. Returns the current time of the database server; `None`
-    /// if the store has no server.
+    /// True if calls wait for the store and none has been answered for some seconds. Does not access
+    /// the database.
+    fn is_stalled(&self) -> bool {
+        false
+    }
+
+    /// Checks that the store can be read, and that calls which wait for it are answered. Returns the current time of the database server, or
+    /// `None` if the store has no clock of its own.
     async fn ping(&self) -> StoreResult<Option<Time>>;
 
     /// Returns the state of the store's connections and cache, for metrics. Does not access the

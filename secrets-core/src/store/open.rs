@@ -144,6 +144,31 @@ pub async fn open_shared(location: &Location) -> StoreResult<Arc<dyn Store>> {
     }
 }
 
+/// Opens the store at a location for reading, while another process may be using it. Creates and
+/// changes nothing, not even a file: the tables must have the schema of this version. Writes to an
+/// SQLite database fail.
+pub async fn open_read_only(location: &Location) -> StoreResult<Arc<dyn Store>> {
+    let options = StoreOptions::default();
+    Ok(match location {
+        Location::Memory => Arc::new(MemoryStore::new()),
+        #[cfg(feature = "sqlite")]
+        Location::Sqlite(path) => Arc::new(super::sql::sqlite::open_read_only(path, options)?),
+        #[cfg(feature = "postgres")]
+        Location::Postgres(url) => {
+            Arc::new(super::sql::postgres::open_migrated(url, options).await?)
+        }
+    })
+}
+
+/// True if another process uses the store, and no further process can. Creates nothing.
+pub fn is_in_use(location: &Location) -> StoreResult<bool> {
+    match location {
+        #[cfg(feature = "sqlite")]
+        Location::Sqlite(path) => super::sql::sqlite::is_in_use(path),
+        _ => Ok(false),
+    }
+}
+
 impl Location {
     /// True if only one process can use the store at a time. Then all claims and leases found at
     /// startup belong to a process that has ended.

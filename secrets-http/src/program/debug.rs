@@ -18,6 +18,7 @@ pub fn arm() {}
 #[cfg(debug_assertions)]
 mod asked {
     use std::io::Write as _;
+    use std::path::PathBuf;
     use std::time::Duration;
 
     use secrets_core::failpoint::{self, After};
@@ -26,9 +27,13 @@ mod asked {
     /// Environment variable with timings in milliseconds, such as `lease=2000,grace=500`.
     const TIMINGS: &str = "SECRETS_DEBUG_TIMINGS";
 
-    /// Environment variable with the failpoint at which the process stops, such as `after-apply`.
-    /// With the suffix `:pause`, the process waits there for a second and then continues.
+    /// Variable with the failpoint to stop at, such as `after-apply`. With `after-apply:pause`, the
+    /// process continues after a second. With `after-apply:wait`, the operation waits until the
+    /// file named by [`RELEASE`] exists, and the rest of the process continues.
     const FAILPOINT: &str = "SECRETS_DEBUG_FAILPOINT";
+
+    /// Variable with the path of the file that ends the wait at a failpoint.
+    const RELEASE: &str = "SECRETS_DEBUG_RELEASE";
 
     #[expect(clippy::disallowed_methods, reason = "a test hook of debug builds, not a setting")]
     fn asked(variable: &str) -> String {
@@ -66,6 +71,7 @@ mod asked {
     pub fn arm() {
         let asked = asked(FAILPOINT);
         match asked.split_once(':') {
+            Some((name, "wait")) => failpoint::arm(name, wait),
             Some((name, _)) => failpoint::arm(name, pause),
             None if !asked.is_empty() => failpoint::arm(&asked, stay),
             None => {}
@@ -82,6 +88,17 @@ mod asked {
         print_failpoint(name);
         std::thread::sleep(Duration::from_secs(1));
         After::GoOn
+    }
+
+    /// Waits until the file of the variable `SECRETS_DEBUG_RELEASE` exists, then continues.
+    fn wait(name: &str) -> After {
+        print_failpoint(name);
+        let file = PathBuf::from(asked(RELEASE));
+        After::Wait(Box::pin(async move {
+            while !file.exists() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }))
     }
 
     fn print_failpoint(name: &str) {

@@ -2,6 +2,7 @@
 //! into a response.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use secrets_core::Service;
 use secrets_core::engine::{Caller, Task};
@@ -167,7 +168,9 @@ impl Api {
         // the few permits.
         let prepared = match account {
             Some(account) if T::HAS_LARGE_OUTPUT => {
+                let began = Instant::now();
                 let prepared = self.memory.prepare(account).await;
+                caller.origin.time_used.add(began.elapsed());
                 Some(prepared.map_err(|error| self.counted(error.into()))?)
             }
             _ => None,

@@ -14,9 +14,7 @@ use futures_util::FutureExt as _;
 use hyper::body::Body;
 use secrets_core::engine::{Caller, Who};
 use secrets_core::limits::Window;
-use secrets_core::model::{
-    Bound, Cause, Clock, Code, Error, Origin, RequestId, Subject, TeamWindow,
-};
+use secrets_core::model::{Bound, Cause, Clock, Code, Error, Origin, RequestId, Subject};
 use tower_service::Service as _;
 use warp::http::header::{self, HeaderName, USER_AGENT};
 use warp::http::{HeaderValue, Method, Request, StatusCode};
@@ -288,7 +286,7 @@ fn origin<B>(request: &Request<B>, address: IpAddr, id: RequestId) -> Origin {
         address: Some(address),
         agent: agent.map(|agent| agent.chars().take(128).collect()),
         request: Some(id.uuid()),
-        team_window: TeamWindow::default(),
+        ..Origin::default()
     }
 }
 

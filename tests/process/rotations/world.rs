@@ -100,10 +100,21 @@ impl World {
         self.settings.retain(|(known, _)| known != variable);
     }
 
-    /// Starts the program and signs in the owners of the rotations.
+    /// Returns the path of a file in the folder of the program.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Returns the log of the program.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(log_path(&self.name)).unwrap_or_default()
+    }
+
+    /// Starts the program.
     pub(crate) async fn open(&self) -> Open {
-        let mut program = Program::serve(&self.name, &self.folder.join("secrets.db"))
-            .with("SECRETS_EGRESS_ALLOW", LOOPBACK);
+        let mut program = Program::serve(&self.name, &self.file("secrets.db"))
+            .with("SECRETS_EGRESS_ALLOW", LOOPBACK)
+            .ignoring_full_disk();
         for (variable, value) in &self.settings {
             program = program.with(variable, value);
         }
@@ -124,8 +135,7 @@ impl World {
 
     /// Returns the number of times that the program has reached this failpoint, counted in its log.
     pub(crate) fn reached(&self, place: &str) -> usize {
-        let log = std::fs::read_to_string(log_path(&self.name)).unwrap_or_default();
-        log.lines().filter(|line| *line == format!("failpoint {place}")).count()
+        self.log().lines().filter(|line| *line == format!("failpoint {place}")).count()
     }
 
     /// Waits until the program has reached a failpoint this many times.
@@ -165,7 +175,8 @@ impl Rotated {
         owner.post(&paths::rotations(&self.project(), "production"), &self.body()).await.is(201);
     }
 
-    fn project(&self) -> String {
+    /// Returns the path of the project.
+    pub(crate) fn project(&self) -> String {
         format!("/api/v1/projects/{}", self.name)
     }
 

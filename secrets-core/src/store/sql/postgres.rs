@@ -95,7 +95,15 @@ pub async fn open(url: &str, options: StoreOptions) -> StoreResult<SqlStore> {
     Ok(SqlStore::new(current, options.timeouts, None, watch))
 }
 
-/// Creates the connection pools for a server. The pools connect when they are first used.
+/// Opens the database without migrating it. The tables must have the schema of this version.
+pub async fn open_migrated(url: &str, options: StoreOptions) -> StoreResult<SqlStore> {
+    let primary = Servers::parse(url)?.primary().await?;
+    pooler::refuse_transaction_mode(&primary.options).await?;
+    let current = CurrentPools::new(pools(&primary.options, options));
+    Ok(SqlStore::new(current, options.timeouts, None, None))
+}
+
+/// Creates pools of connections to a server. They connect at their first use.
 fn pools(server: &PgConnectOptions, options: StoreOptions) -> Pools {
     let timeouts = options.timeouts;
     let connections = options.connections.unwrap_or(CONNECTIONS);

@@ -1,6 +1,7 @@
 //! Store in an SQLite file that only one process may use at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 use std::time::Duration;
@@ -134,6 +135,49 @@ pub fn open_shared(path: &Path, options: StoreOptions) -> SqlStore {
     SqlStore::new(CurrentPools::new(pools), timeouts, None, None)
 }
 
+/// Opens a database file for reading, without a cache, while another process may own it. The tables
+/// must have the schema of this version. Creates and changes no file: see [`read_only`].
+pub fn open_read_only(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
+    let timeouts = options.timeouts;
+    let (connecting, held) = read_only(path)?;
+    let pool =
+        |connections, acquire| pool(connections, acquire).connect_lazy_with(connecting.clone());
+    let pools = Pools::new([
+        pool(READERS, timeouts.acquire),
+        pool(AUDIT_READERS, timeouts.acquire),
+        // Every write fails.
+        pool(1, timeouts.acquire),
+        pool(RESERVED, timeouts.ping),
+    ]);
+    Ok(SqlStore::new(CurrentPools::new(pools), timeouts, None, held))
+}
+
+/// True if another process uses the database file.
+pub fn is_in_use(path: &Path) -> StoreResult<bool> {
+    let path = &absolute(path).map_err(|cause| cannot("find", path, &cause))?;
+    Ok(matches!(lock_existing(path)?, Existing::Busy))
+}
+
+/// Returns options to connect to a database file for reading, and its lock if no other process
+/// holds it.
+///
+/// Even a reader creates the files `-wal` and `-shm` if they are missing, and leaves them behind.
+/// Without a `-wal` file, no process uses the database and the main file is complete: such a file
+/// is opened as immutable, and the lock keeps a service from starting meanwhile.
+fn read_only(path: &Path) -> StoreResult<(SqliteConnectOptions, StoreGuard)> {
+    let path = &absolute(path).map_err(|cause| cannot("find", path, &cause))?;
+    let lock = lock_existing(path)?;
+    let is_complete = !beside(path, "-wal").exists() && !matches!(lock, Existing::Busy);
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .read_only(true)
+        .immutable(is_complete)
+        .foreign_keys(true)
+        .busy_timeout(BUSY_TIMEOUT);
+    let held = if let Existing::Held(lock) = lock { Some(lock) } else { None };
+    Ok((options, held))
+}
+
 async fn migrate_schema(options: &SqliteConnectOptions) -> StoreResult<()> {
     let opening = |error| error::not_opened(error, passes);
     let mut connection = options.connect().await.map_err(opening)?;
@@ -149,7 +193,7 @@ pub async fn inspect(path: &Path) -> StoreResult<SchemaState> {
     if !path.exists() {
         return Ok(SchemaState::Missing);
     }
-    let options = SqliteConnectOptions::new().filename(path).read_only(true);
+    let (options, _held) = read_only(path)?;
     let connection = options.connect().await.map_err(opening)?;
     tables::schema_state(connection).await
 }
@@ -170,10 +214,40 @@ fn pool(connections: u32, acquire: Duration) -> PoolOptions<Db> {
         .max_lifetime(None)
 }
 
+/// Lock file of a database, if it exists.
+enum Existing {
+    /// No process has opened the database for writing.
+    Missing,
+    /// This process holds the lock now.
+    Held(File),
+    /// Another process holds the lock.
+    Busy,
+}
+
+/// Locks a database for this process, unless the lock file does not exist.
+fn lock_existing(path: &Path) -> StoreResult<Existing> {
+    let lock_path = beside(path, ".lock");
+    let lock = match File::open(&lock_path) {
+        Ok(lock) => lock,
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Existing::Missing),
+        Err(cause) => return Err(cannot("open", &lock_path, &cause)),
+    };
+    match lock.try_lock() {
+        Ok(()) => Ok(Existing::Held(lock)),
+        Err(TryLockError::WouldBlock) => Ok(Existing::Busy),
+        Err(TryLockError::Error(cause)) => Err(cannot("lock", &lock_path, &cause)),
+    }
+}
+
+/// Returns the path of a file beside the database file, with this end.
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(end);
+    PathBuf::from(path)
+}
+
 fn lock(path: &Path) -> StoreResult<File> {
-    let mut lock_path = path.as_os_str().to_owned();
-    lock_path.push(".lock");
-    let lock_path = PathBuf::from(lock_path);
+    let lock_path = beside(path, ".lock");
     let lock = private()
         .truncate(false)
         .open(&lock_path)

@@ -32,7 +32,11 @@ pub(super) async fn run(
             return Ok(());
         }
     }
-    let store = open::store(&settings.database).await?;
+    // No failure: the service that is checked may be running.
+    if open::is_in_use(&settings.database)? {
+        say("`serve` would not start now: another process uses the database");
+    }
+    let store = open::read_only_store(&settings.database).await?;
     if !open::has_keys(&store).await? {
         say("the configuration is valid; `serve` will create the keys of the database");
         return Ok(());

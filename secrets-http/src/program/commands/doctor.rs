@@ -15,7 +15,7 @@ use crate::program::config::{DatabaseAndKeys, Exit, Failure, RootKeySettings, Si
 /// Prints the sizes of the data in the configured database, which may be in use.
 pub(super) async fn sizes(report: &SizeReport, unknown: Vec<String>) -> Result<(), Failure> {
     open::log(&report.logs, &unknown)?;
-    let store = open::shared_store(&report.database).await?;
+    let store = open::used_read_only_store(&report.database).await?;
     let sizes = service::sizes(store.as_ref(), &report.plans).await;
     let sizes = sizes.map_err(|error| open::unusable(&error))?;
     if report.is_json {
@@ -43,7 +43,10 @@ pub(super) async fn verify(
     clock: Arc<dyn Clock>,
 ) -> Result<(), Failure> {
     open::log(&settings.logs, &unknown)?;
-    let store = open::existing_store(&settings.database).await?;
+    if open::is_in_use(&settings.database)? {
+        tracing::warn!("another process uses the database: records may change meanwhile");
+    }
+    let store = open::used_read_only_store(&settings.database).await?;
     verify_store(store, settings.root_keys, clock).await
 }
 

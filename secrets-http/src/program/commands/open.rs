@@ -76,8 +76,29 @@ pub(super) async fn existing_store(database: &DatabaseSettings) -> Result<Arc<dy
     used(store(database).await?).await
 }
 
-/// Opens a database that a service of this version has used and may still use. Creates and migrates
-/// nothing.
+/// Opens a database of this version for reading, while a service may be using it. Changes and
+/// creates nothing.
+pub(super) async fn read_only_store(
+    database: &DatabaseSettings,
+) -> Result<Arc<dyn Store>, Failure> {
+    must_be_current(database).await?;
+    let store = secrets_core::store::open_read_only(&database.location).await;
+    store.map_err(|error| unusable(&error))
+}
+
+/// Opens a database that a service of this version uses or has used, like [`read_only_store`].
+pub(super) async fn used_read_only_store(
+    database: &DatabaseSettings,
+) -> Result<Arc<dyn Store>, Failure> {
+    used(read_only_store(database).await?).await
+}
+
+/// True if another process uses the database, so that `serve` would not start.
+pub(super) fn is_in_use(database: &DatabaseSettings) -> Result<bool, Failure> {
+    secrets_core::store::is_in_use(&database.location).map_err(|error| unusable(&error))
+}
+
+/// Opens a database that a service of this version uses or has used. Creates and migrates nothing.
 pub(super) async fn shared_store(database: &DatabaseSettings) -> Result<Arc<dyn Store>, Failure> {
     must_be_current(database).await?;
     let store = secrets_core::store::open_shared(&database.location).await;

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use sqlx::Row;
 use tokio::time::{Instant, sleep};
 
@@ -179,6 +181,40 @@ async fn a_statement_at_its_timeout_closes_its_connection() {
     held.rollback().await.unwrap();
     let found = store.read().await.unwrap().team(world.team.id).await;
     assert_eq!(found.unwrap(), Some(world.team));
+}
+
+#[tokio::test]
+async fn a_pool_whose_calls_are_not_answered_fails_the_health_check() {
+    let database = TestDatabase::create().await;
+    // Statements wait for the lock, as on a connection that fell silent.
+    let url = format!("{}&options[lock_timeout]=0", database.url());
+    let options = StoreOptions { connections: Some(2), ..StoreOptions::default() };
+    let store = Arc::new(open(&url, options).await.unwrap());
+    let world = World::build(store.as_ref()).await;
+    let mut blocker = PgConnection::connect(&database.url()).await.unwrap();
+    let mut held = blocker.begin().await.unwrap();
+    sqlx::raw_sql("LOCK TABLE teams").execute(&mut *held).await.unwrap();
+    let (reader, team) = (Arc::clone(&store), world.team.id);
+    let reading = tokio::spawn(async move {
+        loop {
+            if let Ok(found) = reader.read().await.unwrap().team(team).await {
+                return found;
+            }
+        }
+    });
+    store.ping().await.unwrap();
+
+    while !store.is_stalled() {
+        sleep(Duration::from_millis(20)).await;
+    }
+    let refused = store.ping().await;
+
+    assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+    assert!(store.is_stalled());
+    held.rollback().await.unwrap();
+    assert_eq!(reading.await.unwrap(), Some(world.team));
+    store.ping().await.unwrap();
+    assert!(!store.is_stalled());
 }
 
 #[tokio::test]

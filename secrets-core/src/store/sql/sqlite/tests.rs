@@ -268,3 +268,43 @@ async fn queries_of_the_audit_log_use_no_connection_of_other_reads() {
     drop(query);
     store.read_audit_log().await.unwrap().audit_entries(&newest).await.unwrap();
 }
+
+#[tokio::test]
+async fn waiting_for_a_connection_has_a_timeout() {
+    let folder = TempDir::new_in(folder()).unwrap();
+    let mut options =
+        StoreOptions { connections: Some(1), cache_bytes: Some(0), ..StoreOptions::default() };
+    options.timeouts.acquire = Duration::from_millis(200);
+    let store = open(&folder.path().join("secrets.db"), options).await.unwrap();
+    let world = World::build(&store).await;
+    let mut reading = store.read().await.unwrap();
+    reading.team(world.team.id).await.unwrap();
+    let writing = store.begin().await.unwrap();
+
+    unavailable(store.read().await.unwrap().team(world.team.id).await);
+    unavailable(store.begin().await);
+    unavailable(store.begin_for_request().await);
+    unavailable(store.begin_prioritized().await);
+
+    drop((reading, writing));
+    let found = store.read().await.unwrap().team(world.team.id).await;
+    assert_eq!(found.unwrap(), Some(world.team));
+}
+
+#[tokio::test]
+async fn a_statement_at_its_timeout_closes_its_connection() {
+    let folder = TempDir::new_in(folder()).unwrap();
+    let path = folder.path().join("secrets.db");
+    let mut options = StoreOptions::default();
+    options.timeouts.write = Duration::from_millis(200);
+    let store = open(&path, options).await.unwrap();
+    let connecting = SqliteConnectOptions::new().filename(&path);
+    let mut other = connecting.connect().await.unwrap();
+    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
+
+    unavailable(store.begin().await);
+
+    sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+    // The connection that waited was closed, and another takes its place.
+    while store.begin().await.is_err() {}
+}

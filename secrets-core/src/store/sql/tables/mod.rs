@@ -2,9 +2,11 @@
 //! defines the type `Db`.
 
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::TryStreamExt;
+use futures_util::future::{try_join, try_join_all};
 use sqlx::pool::Pool;
 use sqlx::query::Query;
 use sqlx::{Connection as _, Database, QueryBuilder};
@@ -124,6 +126,7 @@ macro_rules! relation {
     };
 }
 
+mod answers;
 mod attempts;
 pub(super) mod audit;
 mod audit_filter;
@@ -151,6 +154,9 @@ mod webhooks;
 
 /// Maximum number of rows or values in one SQL statement. (SQLite allows 32,766 parameters.)
 const BATCH: usize = 1_000;
+
+/// Error of a call that reached its timeout.
+const NO_ANSWER: &str = "timeout while waiting for the database";
 
 type Connection = <Db as Database>::Connection;
 type Statement<'q> = Query<'q, Db, <Db as Database>::Arguments>;
@@ -234,7 +240,18 @@ impl SqlStore {
         Self { pools, timeouts, cache, _held: held }
     }
 
-    /// Returns the connection pools that are in use now.
+    /// Begins a transaction whose SQL statements have this timeout, after the transactions that
+    /// began to wait before.
+    async fn begin_in_turn(&self, limit: Duration) -> StoreResult<Box<dyn Tx>> {
+        let pools = self.pools();
+        let turn = timeout(self.timeouts.acquire, Arc::clone(&pools.turns).acquire_owned());
+        let turn = turn.await.ok().and_then(Result::ok);
+        let turn = turn.ok_or_else(|| error::unavailable("too many writes are waiting"))?;
+        let pooled = Pooled::acquire_in_turn(pools.writing(), limit, turn).await?;
+        Ok(Box::new(Session(Transaction::begin(pooled, self.cache.clone()).await?)))
+    }
+
+    /// Returns the pools in use.
     pub(super) fn pools(&self) -> Arc<Pools> {
         self.pools.get()
     }
@@ -253,12 +270,13 @@ impl Store for SqlStore {
     }
 
     async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
-        let pools = self.pools();
-        let turn = timeout(self.timeouts.acquire, Arc::clone(&pools.turns).acquire_owned());
-        let turn = turn.await.ok().and_then(Result::ok);
-        let turn = turn.ok_or_else(|| error::unavailable("too many writes are waiting"))?;
-        let pooled = Pooled::acquire_in_turn(pools.writing(), self.timeouts.write, turn).await?;
-        Ok(Box::new(Session(Transaction::begin(pooled, self.cache.clone()).await?)))
+        self.begin_in_turn(self.timeouts.write).await
+    }
+
+    async fn begin_for_request(&self) -> StoreResult<Box<dyn Tx>> {
+        let limit = self.timeouts.read.min(self.timeouts.write);
+        let begun = timeout(limit, self.begin_in_turn(limit)).await;
+        begun.unwrap_or_else(|_| Err(error::unavailable(NO_ANSWER)))
     }
 
     async fn begin_prioritized(&self) -> StoreResult<Box<dyn Tx>> {
@@ -309,12 +327,30 @@ impl Store for SqlStore {
         StoreUsage { pools, cache: self.cache.as_ref().map(|cache| cache.usage()) }
     }
 
-    async fn ping(&self) -> StoreResult<Option<Time>> {
-        let mut pooled = Pooled::acquire(self.pools().pinging(), self.timeouts.ping).await?;
-        let (connection, limit) = pooled.parts();
-        let clock = sqlx::query_scalar(CLOCK);
-        limit.apply(async { clock.fetch_one(connection).await.map_err(failed) }).await
+    fn is_stalled(&self) -> bool {
+        let pools = self.pools();
+        pools.reading().1.answers.is_stalled() || pools.writing().1.answers.is_stalled()
     }
+
+    async fn ping(&self) -> StoreResult<Option<Time>> {
+        let pools = self.pools();
+        let probes = [pools.reading(), pools.writing()];
+        let probes = probes.into_iter().filter(|(_, waits)| waits.answers.is_stalled());
+        // A pool that was stalled is used, so that its state does not depend on the requests of
+        // clients, which stay away from an unhealthy node.
+        let probes = probes.map(|pool| clock(pool, self.timeouts.ping));
+        let pinged = try_join(clock(pools.pinging(), self.timeouts.ping), try_join_all(probes));
+        let pinged = timeout(self.timeouts.ping, pinged).await;
+        pinged.map_err(|_| error::unavailable(NO_ANSWER))?.map(|(time, _)| time)
+    }
+}
+
+/// Returns the time of the database server, through a connection of this pool.
+async fn clock(pool: (&Pool<Db>, &Waits), limit: Duration) -> StoreResult<Option<Time>> {
+    let mut pooled = Pooled::acquire(pool, limit).await?;
+    let (connection, limit) = pooled.parts();
+    let clock = sqlx::query_scalar(CLOCK);
+    limit.apply(async { clock.fetch_one(connection).await.map_err(failed) }).await
 }
 
 /// Returns the state of the database tables. Changes nothing.

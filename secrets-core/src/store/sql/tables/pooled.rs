@@ -13,7 +13,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::super::super::cache::{Cache, RunningCommit};
-use super::{BEGIN, Connection, Db, Pools, error, failed};
+use super::answers::Answers;
+use super::{BEGIN, Connection, Db, NO_ANSWER, Pools, error, failed};
 use crate::store::StoreResult;
 
 type Manager = <Db as Database>::TransactionManager;
@@ -40,7 +41,11 @@ pub(super) struct Pooled {
 /// Timeout with which the SQL statements on a connection are run.
 pub(super) struct StatementLimit {
     timeout: Duration,
-    /// True while an SQL statement runs, and after it if the statement was cancelled or timed out.
+    /// Time that was spent waiting for the connection, which is deducted from the timeout of the
+    /// first SQL statement.
+    waited: Duration,
+    answers: Arc<Answers>,
+    /// True while an SQL statement runs, and after an SQL statement that did not end.
     is_busy: bool,
 }
 
@@ -54,10 +59,11 @@ pub(super) trait Connected: Send {
     fn cache(&self) -> Option<&Arc<Cache>>;
 }
 
-/// Statistics of a connection pool: total time of the waits for a connection, and number of waits
-/// that failed.
+/// Total duration and number of failures of the waits for a connection of a pool, and the answers
+/// to its calls.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
+    pub(super) answers: Arc<Answers>,
     microseconds: AtomicU64,
     failures: AtomicU64,
 }
@@ -97,15 +103,18 @@ impl Reader {
 }
 
 impl Waits {
-    /// Acquires a connection of a pool, and adds the time of the wait to the statistics.
-    async fn acquire(&self, pool: &Pool<Db>) -> StoreResult<PoolConnection<Db>> {
-        let began = Instant::now();
+    /// Acquires a connection of a pool, and records the wait. Returns the duration of the wait, too.
+    async fn acquire(&self, pool: &Pool<Db>) -> StoreResult<(PoolConnection<Db>, Duration)> {
+        let (began, call) = (Instant::now(), self.answers.begin());
         let acquired = pool.acquire().await;
-        let waited = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.microseconds.fetch_add(waited, Ordering::Relaxed);
-        acquired.map_err(failed).inspect_err(|_| {
+        drop(call);
+        let waited = began.elapsed();
+        let microseconds = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
+        self.microseconds.fetch_add(microseconds, Ordering::Relaxed);
+        let connection = acquired.map_err(failed).inspect_err(|_| {
             self.failures.fetch_add(1, Ordering::Relaxed);
-        })
+        })?;
+        Ok((connection, waited))
     }
 
     /// Returns the total time of all waits, and the number of waits that failed.
@@ -121,9 +130,10 @@ impl Pooled {
         (pool, waits): (&Pool<Db>, &Waits),
         timeout: Duration,
     ) -> StoreResult<Self> {
-        let connection = Some(waits.acquire(pool).await?);
-        let limit = StatementLimit { timeout, is_busy: false };
-        Ok(Self { connection, limit, turn: None, commit: None })
+        let (connection, waited) = waits.acquire(pool).await?;
+        let answers = Arc::clone(&waits.answers);
+        let limit = StatementLimit { timeout, waited, answers, is_busy: false };
+        Ok(Self { connection: Some(connection), limit, turn: None, commit: None })
     }
 
     /// Acquires a connection like [`acquire`](Self::acquire), and holds the permit `turn` as long
@@ -153,9 +163,11 @@ impl StatementLimit {
         statement: impl Future<Output = StoreResult<T>>,
     ) -> StoreResult<T> {
         self.is_busy = true;
-        let result = timeout(self.timeout, statement)
-            .await
-            .map_err(|_| error::unavailable("timeout while waiting for the database"))?;
+        let call = self.answers.begin();
+        let limit = self.timeout.saturating_sub(self.waited).max(self.timeout / 2);
+        let result = timeout(limit, statement).await.map_err(|_| error::unavailable(NO_ANSWER))?;
+        call.answered();
+        self.waited = Duration::ZERO;
         self.is_busy = false;
         result
     }

@@ -1,0 +1,96 @@
+//! The disk of an SQLite database is full at a step of a rotation: nothing is half-written, logins
+//! with the served credential succeed, and the attempt is completed once there is room.
+
+use std::fs;
+use std::time::Duration;
+
+use secrets_tests::targets::Target;
+use secrets_tests::{canary, paths};
+use serde_json::json;
+
+use super::kill::{begin, recover};
+use super::world::{Open, Rotated, World, until};
+use crate::program::sql;
+
+/// Makes all rotations due.
+const DUE: &str = "UPDATE rotations SET next_rotation_at = created_at, work_at = created_at";
+
+/// True if the work on a rotation has failed.
+fn has_failed(log: &str) -> bool {
+    let mut lines = log.lines();
+    lines.any(|line| line.contains("background work failed") && line.contains("rotation"))
+}
+
+/// Fills the disk when a due rotation reaches a step, and makes room later.
+async fn full_at(place: &str) {
+    let mut world = World::new(&format!("full_disk_{place}"), &[Target::postgres()]).await;
+    let release = world.file("release");
+    let mut open = world.open().await;
+    let samplers = begin(&world, &open).await;
+    open.program.terminate(Duration::from_secs(20));
+    sql(&world.file("secrets.db"), DUE).await;
+    world.set("SECRETS_DEBUG_FAILPOINT", &format!("{place}:wait"));
+    world.set("SECRETS_DEBUG_RELEASE", release.to_str().unwrap());
+    world.set("SECRETS_DEBUG_TIMINGS", "lease=10000,heartbeat=1000,margin=1000,grace=3600000");
+    let open = world.open().await;
+    world.until_reached(place, 1).await;
+
+    open.program.fill_disk(true);
+    must_refuse_writes(&open, &world.rotated[0]).await;
+    // The attempt continues on the full disk, and fails.
+    fs::write(&release, "").unwrap();
+    until("the work fails", async || has_failed(&world.log())).await;
+    must_refuse_writes(&open, &world.rotated[0]).await;
+    open.program.fill_disk(false);
+
+    completed(&open, &world.rotated[0]).await;
+    open.program.kill();
+    world.unset("SECRETS_DEBUG_FAILPOINT");
+    recover(&world, &samplers, 1).await;
+    for sampler in samplers {
+        sampler.end().await;
+    }
+}
+
+/// Path of a secret of the served credential.
+fn served(rotated: &Rotated) -> String {
+    format!("{}/{}_USERNAME", rotated.secrets(), rotated.name.to_uppercase())
+}
+
+/// Asserts that nothing can be written, and that the health report says so.
+async fn must_refuse_writes(open: &Open, rotated: &Rotated) {
+    let owner = open.owner(rotated);
+    let secret = json!({ "key": "WHILE_FULL", "value": canary("full_disk") });
+    owner.post(&rotated.secrets(), &secret).await.is(503);
+    // The audit entry of a read is written, too.
+    owner.get(&served(rotated)).await.is(503);
+    owner.get("/health").await.is(503);
+}
+
+/// Waits until the program has completed the attempt, which is the only one.
+async fn completed(open: &Open, rotated: &Rotated) {
+    let owner = open.owner(rotated);
+    until("the attempt is completed", async || rotated.history(owner).await.len() == 2).await;
+    // The health report has the result of the last audit entry of a read.
+    owner.get(&served(rotated)).await.is(200);
+    owner.get("/health").await.is(200);
+    let lost = paths::secret(&rotated.project(), "production", "WHILE_FULL");
+    owner.get(&lost).await.is(404);
+}
+
+macro_rules! full {
+    ($($name:ident: $place:literal;)*) => {$(
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $name() {
+            full_at($place).await;
+        }
+    )*};
+}
+
+full! {
+    a_full_disk_before_the_plan_loses_nothing: "before-plan";
+    a_full_disk_after_the_plan_loses_nothing: "after-plan";
+    a_full_disk_after_the_target_has_answered_loses_nothing: "after-apply";
+    a_full_disk_after_the_login_loses_nothing: "after-login";
+    a_full_disk_in_the_swap_loses_nothing: "in-swap";
+}
