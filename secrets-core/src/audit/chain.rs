@@ -10,7 +10,9 @@ use serde::Serialize;
 
 use crate::crypto::is_same;
 use crate::engine::audit_chain::{self, MAX_SEALED, entry_hash, head_mac, seal_batches};
-use crate::engine::{Engine, Failures, Periodic, Schedule, WorkItem, refusals};
+use crate::engine::{
+    AuditContext, Caller, Engine, Failures, Periodic, Schedule, WorkItem, refusals,
+};
 use crate::model::{TeamId, Time};
 use crate::store::{AuditHead, StoreError, StoreResult};
 
@@ -63,8 +65,27 @@ pub const SEAL: Periodic = Periodic {
 pub const SEAL_BATCHES: Periodic = Periodic {
     name: "audit batches",
     schedule: Schedule::every(Duration::from_secs(1)),
-    job: |engine| Box::pin(async move { Ok(seal_batches(&engine).await.map(drop)?) }),
+    job: |engine| {
+        Box::pin(async move {
+            probe(&engine).await;
+            Ok(seal_batches(&engine).await.map(drop)?)
+        })
+    },
 };
+
+/// Stores the audit entry `audit.resumed` if the last batch of audit entries could not be stored.
+/// So the health report recovers without requests of clients, which may stay away from an unhealthy
+/// node.
+pub async fn probe(engine: &Engine) {
+    if engine.records() {
+        return;
+    }
+    let context =
+        AuditContext { resource: Some(("audit_log", None, None)), ..AuditContext::default() };
+    let entry = context.into_entry(&Caller::system(), "audit.resumed", engine.now());
+    // The queue logs the error.
+    engine.record(entry).await.ok();
+}
 
 /// Worker that deletes audit entries whose retention period has ended.
 pub const PRUNE: Periodic = Periodic {

@@ -12,7 +12,9 @@ mod format;
 mod list;
 mod query;
 
-pub use chain::{BrokenChain, PRUNE, SEAL, SEAL_BATCHES, VerifiedAudit, prune, seal, verify};
+pub use chain::{
+    BrokenChain, PRUNE, SEAL, SEAL_BATCHES, VerifiedAudit, probe, prune, seal, verify,
+};
 pub use entry::AuditEntry;
 pub use format::AuditFormat;
 pub use list::{AuditPage, AuditTeams, ListAudit};

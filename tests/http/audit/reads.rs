@@ -2,6 +2,7 @@
 //! response is sent.
 
 use chrono::TimeDelta;
+use secrets_core::audit;
 use secrets_core::engine::Options;
 use secrets_tests::{App, Build, Failing, Kind, Outage, Person, on_every_store, paths};
 use serde_json::json;
@@ -137,10 +138,13 @@ async fn a_value_is_not_returned_if_its_read_cannot_be_recorded(app: App) {
     }
     let health = server.anonymous().get("/health").await.is(503).json();
     assert_eq!(health["checks"]["audit"], "fail");
+    audit::probe(server.service.engine()).await;
+    server.anonymous().get("/health").await.is(503);
 
     outage.begin(Failing::Nothing);
-    token.get(&paths::secret(&web, "production", "KEY")).await.is(200);
+    audit::probe(server.service.engine()).await;
     server.anonymous().get("/health").await.is(200);
+    token.get(&paths::secret(&web, "production", "KEY")).await.is(200);
 }
 
 async fn single_reads_may_be_left_out_and_exports_never(kind: Kind) {

@@ -71,9 +71,9 @@ async fn must_refuse_writes(open: &Open, rotated: &Rotated) {
 async fn completed(open: &Open, rotated: &Rotated) {
     let owner = open.owner(rotated);
     until("the attempt is completed", async || rotated.history(owner).await.len() == 2).await;
-    // The health report has the result of the last audit entry of a read.
+    until("the health report has recovered", async || owner.get("/health").await.status == 200)
+        .await;
     owner.get(&served(rotated)).await.is(200);
-    owner.get("/health").await.is(200);
     let lost = paths::secret(&rotated.project(), "production", "WHILE_FULL");
     owner.get(&lost).await.is(404);
 }
