@@ -75,8 +75,8 @@ impl Context<'_, Read> {
         let view = self.view_of_any_size(path, wanted).await?;
         let bytes = size_of(&view.chain);
         let limit = self.options().max_answer_bytes;
-        if self.output_size() + bytes > limit {
-            return Err(too_large(limit, self.output_size() > 0));
+        if self.memory.total + bytes > limit {
+            return Err(too_large(limit, self.memory.total > 0));
         }
         // Before anything is decrypted, which takes several times the size.
         self.reserve_memory(bytes).await?;

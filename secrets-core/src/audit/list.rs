@@ -7,7 +7,7 @@ use super::{AuditEntry, AuditFormat};
 use crate::access::NOT_A_MEMBER;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::limits::Turns;
-use crate::model::{AuditId, Error, Permission, Result, TeamId, Time};
+use crate::model::{AuditId, Error, Permission, Result, TeamId, Time, UserId};
 use crate::store::{AuditFilter, AuditOrder, AuditRecord, AuditScope};
 
 /// Maximum number of teams in one query.
@@ -96,10 +96,16 @@ async fn read(
     let share = MAX_READ / u32::try_from(filters.len()).unwrap_or(u32::MAX).max(1);
     let (mut found, mut end): (Vec<AuditRecord>, Option<_>) = (Vec::new(), None);
     let turns = cx.shared::<Turns<AuditScope>>();
+    // One list per account, so that an account with many teams does not use all connections.
+    let lists = cx.shared::<Turns<UserId>>();
+    let _list = match cx.caller.account() {
+        Some(account) => Some(lists.acquire(account).await),
+        None => None,
+    };
     for filter in filters {
         // First the turn, then the connection: a query that waits for its turn holds no connection.
         let _turn = turns.acquire(filter.scope).await;
-        let mut reads = cx.audit_reader().await?;
+        let mut reads = cx.engine.store().read_audit_log().await?;
         let mut wanted = AuditFilter { until: end, ..filter };
         if wanted.is_selective() {
             let own_end = reads.audit_entry_at(&wanted, share.max(MIN_READ)).await?;

@@ -20,6 +20,10 @@ use crate::store::{AuditRecord, Store, StoreResult};
 /// Maximum number of audit entries in one transaction.
 const MAX_BATCH: usize = 256;
 
+/// Maximum number of audit entries that wait. Further entries are refused, and with them the reads
+/// that they record.
+const MAX_WAITING: usize = 8_192;
+
 #[derive(Default)]
 pub(crate) struct AuditQueue {
     waiting: Mutex<VecDeque<Waiting>>,
@@ -30,6 +34,15 @@ pub(crate) struct AuditQueue {
 struct Waiting {
     entry: AuditRecord,
     stored: oneshot::Sender<bool>,
+}
+
+/// A batch that is being written. Dropping this value marks the queue as failing.
+struct Unfinished<'a>(&'a AtomicBool);
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Error: the audit entry could not be stored.
@@ -44,7 +57,13 @@ impl AuditQueue {
         entry: AuditRecord,
     ) -> Result<(), NotRecorded> {
         let (stored, mut answer) = oneshot::channel();
-        self.waiting().push_back(Waiting { entry, stored });
+        {
+            let mut waiting = self.waiting();
+            if waiting.len() >= MAX_WAITING {
+                return Err(NotRecorded);
+            }
+            waiting.push_back(Waiting { entry, stored });
+        }
         loop {
             let _leader = match select(&mut answer, self.writing.lock()).await {
                 Either::Left((stored, _)) => return outcome(stored.unwrap_or(false)),
@@ -71,7 +90,11 @@ impl AuditQueue {
     async fn write_batch(&self, store: &dyn Store, counters: &Counters) {
         let batch: Vec<_> =
             self.waiting().iter().take(MAX_BATCH).map(|waiting| waiting.entry.clone()).collect();
+        // If the leader is cancelled, for example by the time limit of its request while the store
+        // does not answer, the state is failing until a batch is stored.
+        let unfinished = Unfinished(&self.failing);
         let result = insert(store, &batch).await;
+        std::mem::forget(unfinished);
         match &result {
             Ok(()) => {
                 counters.audit_batches.add(1);
@@ -105,4 +128,63 @@ async fn insert(store: &dyn Store, batch: &[AuditRecord]) -> StoreResult<()> {
     let mut tx = store.begin_prioritized().await?;
     tx.insert_audit_batch(batch).await?;
     tx.commit().await
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use async_trait::async_trait;
+    use futures_util::FutureExt as _;
+
+    use super::*;
+    use crate::model::Time;
+    use crate::store::{MemoryStore, Reads, Tx};
+    use crate::testing::fixtures::{at, entry, team, user};
+
+    fn audit_entry() -> AuditRecord {
+        entry(&team(&user("alice"), "team"), "secret.read", at(0))
+    }
+
+    /// Store that never begins a transaction.
+    struct Silent;
+
+    #[async_trait]
+    impl Store for Silent {
+        async fn read(&self) -> StoreResult<Box<dyn Reads>> {
+            std::future::pending().await
+        }
+
+        async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
+            std::future::pending().await
+        }
+
+        async fn ping(&self) -> StoreResult<Option<Time>> {
+            Ok(None)
+        }
+    }
+
+    #[test]
+    fn a_batch_that_was_cut_is_a_failure_until_one_is_stored() {
+        let (queue, counters) = (AuditQueue::default(), Counters::default());
+
+        let cut = queue.record(&Silent, &counters, audit_entry()).now_or_never();
+
+        assert!(cut.is_none() && queue.is_failing());
+        let store = MemoryStore::new();
+        let stored = queue.record(&store, &counters, audit_entry()).now_or_never();
+        assert!(stored.is_some_and(|stored| stored.is_ok()) && !queue.is_failing());
+        assert_eq!(queue.waiting_entries(), 0);
+    }
+
+    #[test]
+    fn the_number_of_waiting_entries_is_bounded() {
+        let (queue, counters) = (AuditQueue::default(), Counters::default());
+        let waiting = || Waiting { entry: audit_entry(), stored: oneshot::channel().0 };
+        queue.waiting().extend(std::iter::repeat_with(waiting).take(MAX_WAITING));
+
+        let refused = queue.record(&Silent, &counters, audit_entry()).now_or_never();
+
+        assert!(refused.is_some_and(|refused| refused.is_err()));
+        assert_eq!(queue.waiting_entries(), MAX_WAITING);
+    }
 }

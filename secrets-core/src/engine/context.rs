@@ -25,23 +25,23 @@ pub struct Context<'a, A: Access> {
     pub(crate) caller: &'a Caller,
     pub(crate) audit: AuditContext,
     now: Time,
-    engine: &'a Engine,
+    pub(crate) engine: &'a Engine,
     session: Box<A::Session>,
     last_lock: Option<Lock>,
     /// Counters of the environment that [`Lock::Secrets`] locked, as they were when the lock was
     /// acquired.
-    locked_counters: EnvironmentCounters,
+    pub(crate) locked_counters: EnvironmentCounters,
     /// True if the transaction is rolled back after the operation, so that nothing is changed.
-    is_dry_run: bool,
+    pub(super) is_dry_run: bool,
     /// Memory of the secrets that the operation returns.
-    memory: OutputMemory,
+    pub(crate) memory: OutputMemory,
 }
 
 /// Memory of the output of an operation.
 #[derive(Default)]
-pub(super) struct OutputMemory {
-    /// Size of the secrets in bytes.
-    total: usize,
+pub(crate) struct OutputMemory {
+    /// Size of the secrets for which memory was requested, in bytes.
+    pub(crate) total: usize,
     /// Part of the size for which no memory is reserved yet.
     unreserved: usize,
     /// Reserved memory, held until it is dropped.
@@ -139,12 +139,6 @@ impl<'a, A: Access> Context<'a, A> {
         self.audit.details.insert(name.to_owned(), detail.into());
     }
 
-    /// Returns the size of the secrets for which [`reserve_memory`](Self::reserve_memory) was
-    /// called, in bytes.
-    pub(crate) fn output_size(&self) -> usize {
-        self.memory.total
-    }
-
     /// Reserves memory of the caller's account for secrets of this size, until the output of the
     /// operation was returned. Does not wait in a transaction, and not until the sizes exceed 64
     /// KiB in total.
@@ -169,20 +163,10 @@ impl<'a, A: Access> Context<'a, A> {
         self.session
     }
 
-    /// True if the operation was a dry run: it succeeded, but its transaction must be rolled back.
-    pub(super) fn is_dry_run(&self) -> bool {
-        self.is_dry_run
-    }
-
     /// Splits the context after the operation has run: into the reader or transaction, the audit
     /// context and the time.
     pub(super) fn into_parts(self) -> (Box<A::Session>, AuditContext, Time) {
         (self.session, self.audit, self.now)
-    }
-
-    /// Takes the memory that is reserved for the output.
-    pub(super) fn take_memory(&mut self) -> OutputMemory {
-        mem::take(&mut self.memory)
     }
 }
 
@@ -193,11 +177,6 @@ impl Context<'_, Read> {
     pub(crate) async fn complete_audit_log(&mut self) -> StoreResult<()> {
         self.session = self.engine.store().read().await?;
         audit_chain::seal_batches(self.engine).await.map(drop)
-    }
-
-    /// Opens a reader for a query of the audit log.
-    pub(crate) async fn audit_reader(&mut self) -> StoreResult<Box<dyn Reads>> {
-        self.engine.store().read_audit_log().await
     }
 }
 
@@ -218,11 +197,6 @@ impl Context<'_, Write> {
     /// Returns the open transaction, for reads and writes.
     pub fn tx(&mut self) -> &mut dyn Tx {
         self.session.as_mut()
-    }
-
-    /// Returns the counters of the locked environment before the changes of this transaction.
-    pub(crate) fn locked_counters(&self) -> EnvironmentCounters {
-        self.locked_counters
     }
 
     /// Locks a row until the end of the transaction, then reads the clock again, so that changes

@@ -68,6 +68,10 @@ pub struct FailingItem {
     pub since: Time,
     /// Number of consecutive failures.
     pub failures: u32,
+    /// Number of the last failures in a row with the same delays.
+    with_delays: u32,
+    /// Delays after the first failure and after many failures.
+    delays: (TimeDelta, TimeDelta),
     /// Time of the next try of the item.
     retry_at: Time,
 }
@@ -122,7 +126,7 @@ impl Failures {
     ) -> TimeDelta {
         let delays = delays_of(error);
         let failing = count(&self.delayed, item, now, delays);
-        let delay = delay(failing.failures, delays);
+        let delay = delay(failing.with_delays, delays);
         let (id, failures) = (item.id().map(tracing::field::display), failing.failures);
         tracing::error!(work = item.kind(), id, failures, error, "background work failed");
         delay
@@ -173,11 +177,19 @@ fn count(
     delays: (TimeDelta, TimeDelta),
 ) -> FailingItem {
     let mut items = lock(items);
-    let new = FailingItem { item, since: now, failures: 0, retry_at: now };
+    let new = FailingItem { item, since: now, failures: 0, with_delays: 0, delays, retry_at: now };
     let mut failing = items.get(&item).copied().unwrap_or(new);
+    // An outage of the store does not lengthen the delay after a failure of the item itself.
+    if failing.delays != delays {
+        (failing.delays, failing.with_delays) = (delays, 0);
+    }
     failing.failures = failing.failures.saturating_add(1);
-    failing.retry_at = now + delay(failing.failures, delays);
-    if items.len() < MAX_ITEMS || items.contains_key(&item) {
+    failing.with_delays = failing.with_delays.saturating_add(1);
+    failing.retry_at = now + delay(failing.with_delays, delays);
+    // Receivers belong to tenants, who can have many: they leave room for other items.
+    let is_receiver = matches!(item, WorkItem::WebhookReceiver(_));
+    let max = if is_receiver { MAX_ITEMS / 2 } else { MAX_ITEMS };
+    if items.len() < max || items.contains_key(&item) {
         items.insert(item, failing);
     }
     failing
@@ -224,6 +236,20 @@ mod tests {
 
             assert_eq!(delays.map(|delay| delay.num_seconds()), [5, 10, 40, 60, 60]);
         }
+    }
+
+    #[test]
+    fn an_outage_of_the_store_does_not_lengthen_the_delay_of_an_item() {
+        let failures = Failures::default();
+        let item = WorkItem::AuditSeal(None);
+        for second in 0..20 {
+            failures.report(item, &Error::Unavailable("test".into()), at(second));
+        }
+
+        let delay = failures.report(item, &Error::internal("test"), at(20));
+
+        assert_eq!(delay, FIRST_DELAY);
+        assert_eq!(failures.list(at(20))[0].failures, 21);
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub use start::StartError;
 pub use task::Task;
 pub use worker::{Job, Periodic, Schedule, Worker};
 
+use std::mem;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
@@ -141,11 +142,15 @@ impl Engine {
             Ok((admitted, cx, output))
         });
         let (_admitted, mut cx, output) = limit.run(work).await?;
-        let _memory = cx.take_memory();
+        let _memory = mem::take(&mut cx.memory);
         match output {
             Ok(output) => {
-                limit.finish(self.finish::<O>(caller, cx)).await?;
-                Ok(output)
+                let finished = limit.finish(self.finish::<O>(caller, cx)).await;
+                match finished {
+                    Ok(()) => Ok(output),
+                    Err(error) if O::Access::IS_WRITE => Err(error.unconfirmed()),
+                    Err(error) => Err(error),
+                }
             }
             Err(error) => {
                 let (session, context, _) = cx.into_parts();
@@ -166,7 +171,7 @@ impl Engine {
         caller: &Caller,
         cx: Context<'_, O::Access>,
     ) -> Result<()> {
-        let is_dry_run = cx.is_dry_run();
+        let is_dry_run = cx.is_dry_run;
         let (mut session, context, now) = cx.into_parts();
         match O::AUDIT {
             _ if is_dry_run => drop(session),

@@ -18,6 +18,18 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Cause of a failure that is not the caller's fault. It is logged and never sent to the caller.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
+/// Cause of an [`Error::Unavailable`] for a commit whose result is unknown.
+#[derive(Debug)]
+struct Unconfirmed(Cause);
+
+impl fmt::Display for Unconfirmed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the result of the commit is unknown: {}", self.0)
+    }
+}
+
+impl std::error::Error for Unconfirmed {}
+
 /// Error of an operation. The `Display` text is for the caller; `source()` is for the log.
 #[derive(Debug)]
 pub enum Error {
@@ -302,10 +314,28 @@ impl Error {
             Self::PlanLimit(_) => Some(Bound::PlanQuota),
             Self::Refused { code: Code::AnswerTooLarge, .. } => Some(Bound::ResponseSize),
             Self::Unavailable(cause) => {
+                let cause = cause.downcast_ref::<Unconfirmed>().map_or(cause, |of| &of.0);
                 cause.downcast_ref::<BoundReached>().map(|reached| reached.bound)
             }
             _ => None,
         }
+    }
+
+    /// Converts an "unavailable" error of a commit to one with an unknown result: the change may
+    /// have been made. Other errors stay the same.
+    #[must_use]
+    pub(crate) fn unconfirmed(self) -> Self {
+        match self {
+            Self::Unavailable(cause) => Self::Unavailable(Box::new(Unconfirmed(cause))),
+            other => other,
+        }
+    }
+
+    /// True if the operation may have been performed although it failed, so that it must not be
+    /// repeated without a check.
+    #[must_use]
+    pub fn is_unconfirmed(&self) -> bool {
+        matches!(self, Self::Unavailable(cause) if cause.is::<Unconfirmed>())
     }
 
     /// Returns the error code for programs.

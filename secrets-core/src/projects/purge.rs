@@ -20,11 +20,20 @@ const MAX_PROJECTS: u32 = 16;
 /// Maximum number of rows deleted in one transaction.
 const MAX_ROWS: u32 = 500;
 
+/// Interval of the purges.
+const INTERVAL: Duration = Duration::from_mins(1);
+
+/// Maximum duration of a purge of all deleted projects.
+const MAX_TIME: Duration = Duration::from_mins(30);
+
+/// Time without a completed purge after which the health report shows the worker as stopped.
+const STALE_AFTER: Duration = Duration::from_mins(95);
+
 /// Worker that purges deleted projects. It runs every minute, because the projects of a deleted
 /// account are due at once.
 pub const PURGE: Periodic = Periodic {
     name: "project purge",
-    schedule: Schedule::every(Duration::from_mins(1)),
+    schedule: Schedule { timeout: MAX_TIME, stale_after: STALE_AFTER, ..Schedule::every(INTERVAL) },
     job: |engine| Box::pin(async move { purge(&engine).await.map(drop) }),
 };
 

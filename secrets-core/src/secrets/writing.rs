@@ -40,7 +40,7 @@ pub(super) async fn check_environment_size(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
 ) -> Result<i128> {
-    let before = cx.locked_counters();
+    let before = cx.locked_counters;
     let after = limit_history(cx, scope).await?;
     if let Some(more @ 1..) = after.size.checked_sub(before.size) {
         scope.plan.admit(Quota::Bytes, before.size, more)?;

@@ -111,7 +111,8 @@ fn operation_response(error: Error, now: Time) -> Response {
             let seconds = (until.timestamp() - now.timestamp()).max(1);
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
-        Error::Unavailable(_) => {
+        // Without the header, clients do not repeat a change that may have been made.
+        Error::Unavailable(_) if !error.is_unconfirmed() => {
             headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
         }
         _ => {}

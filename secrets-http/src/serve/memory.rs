@@ -54,6 +54,8 @@ pub struct WorkBudget(pub Arc<MemoryBudget>);
 #[derive(Default)]
 struct Usage {
     all: Share,
+    /// Work that is in no share of an account.
+    work: Share,
     accounts: HashMap<UserId, Share>,
 }
 
@@ -142,14 +144,19 @@ impl MemoryBudget {
 
     fn try_reserve(self: &Arc<Self>, account: Option<UserId>, share: Share) -> Option<Reservation> {
         let mut usage = self.usage();
-        let own = account.and_then(|account| usage.accounts.get(&account).copied());
-        let own = own.unwrap_or_default();
+        let (own, max) = match account {
+            Some(account) => {
+                (usage.accounts.get(&account).copied().unwrap_or_default(), self.budget / SHARE)
+            }
+            // Work of all accounts leaves half of the budget to bodies.
+            None => (usage.work, self.budget / 2),
+        };
         // A body larger than the budget is received only while no other memory is in use.
         let fits = |used: u64, budget: u64| {
             used < budget && (used == 0 || used.saturating_add(share.bytes) <= budget)
         };
-        let is_free = fits(own.bytes, self.budget / SHARE)
-            && fits(usage.all.bytes, self.budget)
+        let is_free = fits(own.bytes, max)
+            && (share.bytes == 0 || fits(usage.all.bytes, self.budget))
             && own.prepared + share.prepared <= MAX_PREPARED_PER_ACCOUNT;
         is_free.then(|| {
             usage.add(account, share);
@@ -182,10 +189,13 @@ impl Usage {
         }
     }
 
-    /// Returns the usage of the whole budget and of the account.
-    fn shares(&mut self, account: Option<UserId>) -> impl Iterator<Item = &mut Share> {
-        let own = account.map(|account| self.accounts.entry(account).or_default());
-        std::iter::once(&mut self.all).chain(own)
+    /// Returns the usage of the whole budget, and of the account or of work without an account.
+    fn shares(&mut self, account: Option<UserId>) -> [&mut Share; 2] {
+        let own = match account {
+            Some(account) => self.accounts.entry(account).or_default(),
+            None => &mut self.work,
+        };
+        [&mut self.all, own]
     }
 }
 
@@ -377,8 +387,7 @@ mod tests {
         let running = reserve(500).unwrap();
 
         assert_eq!(budget.used(), 750);
-        assert!(reserve(500).is_none(), "the budget holds one more of 250 bytes");
-        assert!(reserve(250).is_some());
+        assert!(reserve(1).is_none(), "work uses half of the budget");
         drop(running);
         assert_eq!(budget.used(), 250);
         assert!(reserve(500).is_some());

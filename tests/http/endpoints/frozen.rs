@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use secrets_core::store::StoreOptions;
 use secrets_core::store::sql::postgres;
-use secrets_tests::{App, Client, DatabaseProxy, Kind, paths};
+use secrets_tests::{App, Client, DatabaseProxy, Kind, Reply, paths};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
@@ -13,8 +13,9 @@ use super::policy::{POLICY, Rule, Target, Who};
 use super::requests::Names;
 use super::world::World;
 
-/// Time within which a request must be answered.
-const LIMIT: Duration = Duration::from_secs(5);
+/// Time within which a request must be answered: 5 s, and 3 s more because other tests use the
+/// processors at the same time.
+const LIMIT: Duration = Duration::from_secs(8);
 
 /// Endpoints that do not use the database.
 const WITHOUT_DATABASE: [&str; 17] = [
@@ -142,8 +143,8 @@ async fn healthy(frozen: &Frozen) {
     timeout(Duration::from_mins(1), works).await.unwrap();
 }
 
-/// Freezes the database at an SQL statement of a request. Returns the status of the response.
-async fn frozen_at(frozen: &Frozen, method: &str, template: &str, text: &'static str) -> u16 {
+/// Freezes the database at an SQL statement of a request. Returns the response.
+async fn frozen_at(frozen: &Frozen, method: &str, template: &str, text: &'static str) -> Reply {
     let rule =
         POLICY.iter().find(|rule| rule.method == method && rule.template.ends_with(template));
     let rule = rule.unwrap();
@@ -156,7 +157,7 @@ async fn frozen_at(frozen: &Frozen, method: &str, template: &str, text: &'static
     assert!(time < LIMIT, "{method} {template} at {text}: {time:?}");
     frozen.proxy.freeze(false);
     healthy(frozen).await;
-    reply.unwrap().status
+    reply.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -174,6 +175,11 @@ async fn a_freeze_at_each_step_of_a_request_is_noticed() {
         ("POST", "/secrets/bulk", "COMMIT"),
         ("GET", "/secrets/export", "COMMIT"),
     ] {
-        assert_eq!(frozen_at(&frozen, method, template, text).await, 503, "{method} {text}");
+        let reply = frozen_at(&frozen, method, template, text).await;
+
+        assert_eq!(reply.status, 503, "{method} {text}");
+        // Clients repeat a request only if the response has the header.
+        let is_unconfirmed = method != "GET" && text == "COMMIT";
+        assert_eq!(reply.header("retry-after").is_none(), is_unconfirmed, "{method} {text}");
     }
 }

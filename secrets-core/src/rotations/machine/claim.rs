@@ -90,7 +90,12 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     let permits = permits(engine);
     let node = [RotationPlace::Node(PermitKind::Schedule)];
-    if engine.ports().rotators.is_none() || !permits.are_free(&node) {
+    if engine.ports().rotators.is_none() {
+        return Ok(claims);
+    }
+    if !permits.are_free(&node) {
+        let oldest = engine.store().read().await?.due_rotations(engine.now(), None, 1).await?;
+        set_waiting(engine, &oldest, &claims);
         return Ok(claims);
     }
     let position = engine.shared::<Position>();
@@ -130,12 +135,16 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     *lock(&position.0) = last;
     // The first page has the oldest work.
     if after.is_none() {
-        let is_claimed =
-            |due: &&DueRotation| claims.iter().any(|claim: &Claim| claim.lease.rotation == due.id);
-        let waiting = work.iter().find(|due| !is_claimed(due)).map(|due| due.work_at);
-        engine.counters().set_waiting_since(WORKER, waiting);
+        set_waiting(engine, &work, &claims);
     }
     Ok(claims)
+}
+
+/// Stores the time since which the oldest due rotation waits that was not claimed.
+fn set_waiting(engine: &Engine, due: &[DueRotation], claims: &[Claim]) {
+    let is_claimed = |due: &DueRotation| claims.iter().any(|claim| claim.lease.rotation == due.id);
+    let waiting = due.iter().find(|due| !is_claimed(due)).map(|due| due.work_at);
+    engine.counters().set_waiting_since(WORKER, waiting);
 }
 
 /// Ends the leases of all rotations. Call this function only while no other process uses the store.
@@ -159,7 +168,8 @@ pub(in crate::rotations) async fn claim_rotation(
     };
     let Some(permit) = permit else { return Ok(None) };
     let now = engine.now();
-    let mut tx = engine.store().begin().await?;
+    // With short timeouts, so that the claims before this one are worked on in time.
+    let mut tx = engine.store().begin_for_request().await?;
     let lease = tx.acquire_lease(rotation, now, now + span(rotators.timings.lease)).await?;
     tx.commit().await?;
     Ok(lease.map(|lease| Claim { lease, _permit: permit }))
@@ -207,9 +217,11 @@ async fn work_once(engine: &Engine, rotators: &Rotators, lease: Lease) -> WorkRe
     let Some(mut work) = Work::open(engine, rotators, lease).await? else { return Ok(()) };
     let done = work.next_step().await;
     let (failures, item) = (engine.shared::<Failures>(), WorkItem::Rotation(lease.rotation));
-    let mut tx = engine.store().begin().await?;
-    let done = if let Err(WorkError::Failed(error)) = done {
+    if let Err(WorkError::Failed(_)) = done {
         engine.shared::<Interrupted>().insert(lease.rotation);
+    }
+    let mut tx = engine.store().begin_for_request().await?;
+    let done = if let Err(WorkError::Failed(error)) = done {
         // The lease is the delay before the next try: no node works on the rotation until it ends.
         let until = engine.now() + failures.report(item, &error, engine.now());
         tx.extend_lease(&Lease { until, ..work.lease }).await?;

@@ -188,7 +188,9 @@ async fn a_pool_whose_calls_are_not_answered_fails_the_health_check() {
     let database = TestDatabase::create().await;
     // Statements wait for the lock, as on a connection that fell silent.
     let url = format!("{}&options[lock_timeout]=0", database.url());
-    let options = StoreOptions { connections: Some(2), ..StoreOptions::default() };
+    let mut options = StoreOptions { connections: Some(2), ..StoreOptions::default() };
+    // The only connection for reads is not free before the health check ends.
+    options.timeouts.read = Duration::from_secs(30);
     let store = Arc::new(open(&url, options).await.unwrap());
     let world = World::build(store.as_ref()).await;
     let mut blocker = PgConnection::connect(&database.url()).await.unwrap();

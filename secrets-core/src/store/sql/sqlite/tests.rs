@@ -274,7 +274,7 @@ async fn waiting_for_a_connection_has_a_timeout() {
     let folder = TempDir::new_in(folder()).unwrap();
     let mut options =
         StoreOptions { connections: Some(1), cache_bytes: Some(0), ..StoreOptions::default() };
-    options.timeouts.acquire = Duration::from_millis(200);
+    options.timeouts.acquire = Duration::from_secs(1);
     let store = open(&folder.path().join("secrets.db"), options).await.unwrap();
     let world = World::build(&store).await;
     let mut reading = store.read().await.unwrap();

@@ -55,7 +55,13 @@ impl Call<'_> {
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        self.0.state().waiting -= 1;
+        let mut state = self.0.state();
+        state.waiting -= 1;
+        // A call that was dropped soon shows nothing: its caller did not want the answer.
+        let is_young = |since: &Instant| since.elapsed() < STALLED_AFTER;
+        if state.waiting == 0 && state.since.as_ref().is_some_and(is_young) {
+            state.since = None;
+        }
     }
 }
 

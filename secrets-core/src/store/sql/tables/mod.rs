@@ -329,12 +329,13 @@ impl Store for SqlStore {
 
     fn is_stalled(&self) -> bool {
         let pools = self.pools();
-        pools.reading().1.answers.is_stalled() || pools.writing().1.answers.is_stalled()
+        let used = [pools.reading(), pools.reading_audit_log(), pools.writing()];
+        used.into_iter().any(|(_, waits)| waits.answers.is_stalled())
     }
 
     async fn ping(&self) -> StoreResult<Option<Time>> {
         let pools = self.pools();
-        let probes = [pools.reading(), pools.writing()];
+        let probes = [pools.reading(), pools.reading_audit_log(), pools.writing()];
         let probes = probes.into_iter().filter(|(_, waits)| waits.answers.is_stalled());
         // A pool that was stalled is used, so that its state does not depend on the requests of
         // clients, which stay away from an unhealthy node.
