@@ -55,7 +55,11 @@ async fn the_document_describes_the_envelope_in_force(kind: Kind) {
         response["content"]["application/json"]["schema"].clone()
     };
     assert_eq!(schema("/api/v1/projects")["required"], json!(["projects", "data"]));
-    let kinds = [("User", "A user."), ("TokenSelf", "A service token.")].map(|(name, text)| {
+    let kinds = [
+        ("User", "Caller that is a user."),
+        ("TokenSelf", "Caller that is a service token."),
+    ]
+    .map(|(name, text)| {
         let reference = format!("#/components/schemas/{name}");
         let kind = json!({ "$ref": reference, "description": text });
         let twin =
