@@ -156,7 +156,7 @@ impl MemoryBudget {
             used < budget && (used == 0 || used.saturating_add(share.bytes) <= budget)
         };
         let is_free = fits(own.bytes, max)
-            && (share.bytes == 0 || fits(usage.all.bytes, self.budget))
+            && fits(usage.all.bytes, self.budget)
             && own.prepared + share.prepared <= MAX_PREPARED_PER_ACCOUNT;
         is_free.then(|| {
             usage.add(account, share);
