@@ -131,8 +131,8 @@ mod tests {
     use crate::Service;
     use crate::crypto::Key;
     use crate::engine::{Audit, Caller, Callers, Context, Operation, Write};
-    use crate::model::{Error, Origin};
-    use crate::store::{MemoryStore, Store};
+    use crate::model::{Error, Origin, Time};
+    use crate::store::{MemoryStore, Reads, Store, StoreResult, Tx};
     use crate::testing::fixtures::user;
 
     /// Timer whose waits end immediately, and that records the requested durations.
@@ -161,6 +161,62 @@ mod tests {
             cx.tx().insert_user(&user("alice")).await?;
             pending().await
         }
+    }
+
+    /// Store that does not respond.
+    struct Stalled;
+
+    #[async_trait]
+    impl Store for Stalled {
+        async fn read(&self) -> StoreResult<Box<dyn Reads>> {
+            pending().await
+        }
+
+        async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
+            pending().await
+        }
+
+        async fn ping(&self) -> StoreResult<Option<Time>> {
+            pending().await
+        }
+
+        fn is_stalled(&self) -> bool {
+            true
+        }
+    }
+
+    fn limit(timer: &Hurried, is_long: bool) -> TimeLimit<'_> {
+        let (limit, used) = (Duration::from_secs(4), Duration::from_secs(1));
+        TimeLimit { timer: Some((timer, Instant::now())), limit, used, is_long }
+    }
+
+    #[test]
+    fn a_commit_has_the_rest_of_the_limit_and_half_a_second() {
+        let timer = Hurried::default();
+
+        let reached = [false, true]
+            .map(|is_long| block_on(limit(&timer, is_long).finish(pending::<Result<()>>())));
+
+        assert!(reached.iter().all(|reached| matches!(reached, Err(Error::Unavailable(_)))));
+        let [short, long] = timer.0.lock().unwrap()[..] else { panic!("two waits") };
+        // Some of the limit passes before the commit.
+        let most = Duration::from_millis(3_500);
+        assert!(short <= most && short > most / 2, "{short:?}");
+        assert_eq!(long, Duration::from_secs(4));
+    }
+
+    #[test]
+    fn only_a_long_operation_gives_up_its_turn_if_the_store_stalls() {
+        let timer = Hurried::default();
+        let turn = || async { Ok(()) };
+
+        let stalled = block_on(limit(&timer, true).wait(&Stalled, pending::<Result<()>>()));
+        let healthy = MemoryStore::new();
+        let granted = block_on(limit(&timer, true).wait(&healthy, turn()));
+        let short = block_on(limit(&timer, false).wait(&Stalled, turn()));
+
+        assert!(matches!(stalled, Err(Error::Unavailable(_))), "{stalled:?}");
+        assert!(granted.is_ok() && short.is_ok());
     }
 
     #[test]

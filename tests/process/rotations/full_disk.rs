@@ -15,10 +15,11 @@ use crate::program::sql;
 /// Makes all rotations due.
 const DUE: &str = "UPDATE rotations SET next_rotation_at = created_at, work_at = created_at";
 
-/// True if the work on a rotation has failed.
-fn has_failed(log: &str) -> bool {
-    let mut lines = log.lines();
-    lines.any(|line| line.contains("background work failed") && line.contains("rotation"))
+/// Returns the number of log lines that report failed work on a rotation.
+fn failures(log: &str) -> usize {
+    let is_failure =
+        |line: &&str| line.contains("background work failed") && line.contains("rotation");
+    log.lines().filter(is_failure).count()
 }
 
 /// Fills the disk when a due rotation reaches a step, and makes room later.
@@ -35,11 +36,12 @@ async fn full_at(place: &str) {
     let open = world.open().await;
     world.until_reached(place, 1).await;
 
+    let before = failures(&world.log());
     open.program.fill_disk(true);
     must_refuse_writes(&open, &world.rotated[0]).await;
     // The attempt continues on the full disk, and fails.
     fs::write(&release, "").unwrap();
-    until("the work fails", async || has_failed(&world.log())).await;
+    until("the work fails", async || failures(&world.log()) > before).await;
     must_refuse_writes(&open, &world.rotated[0]).await;
     open.program.fill_disk(false);
 

@@ -19,6 +19,14 @@ const COLUMNS: &str = "id, team_id, project_id, project_name, environment_id, en
 /// with exactly this number of entries, are kept prepared.
 const ROWS: usize = 64;
 
+/// Removes the name and e-mail address of user $1 from $2 audit entries.
+const ANONYMIZE: &str = "UPDATE audit_log SET actor_name = NULL, actor_email = NULL WHERE id IN
+     (SELECT id FROM audit_log WHERE actor_id = $1 AND actor_type = 'user'
+          AND (actor_name IS NOT NULL OR actor_email IS NOT NULL) LIMIT $2)";
+
+/// Maximum number of audit entries that [`ANONYMIZE`] changes in one statement.
+const MAX_ANONYMIZED: u32 = 10_000;
+
 const HEAD: &str = "SELECT team_id, base, base_hash, position, hash, mac FROM audit_heads";
 
 /// Query for the teams with audit entries that are not in an audit chain. The query takes one step
@@ -189,12 +197,7 @@ impl AuditWrites for Session<Transaction> {
     }
 
     async fn anonymize_actor(&mut self, user: Uuid) -> StoreResult<()> {
-        let statement = sqlx::query(
-            "UPDATE audit_log SET actor_name = NULL, actor_email = NULL
-             WHERE actor_id = $1 AND actor_type = 'user'
-                 AND (actor_name IS NOT NULL OR actor_email IS NOT NULL)",
-        );
-        self.write(statement.bind(user)).await.map(drop)
+        self.write_in_batches(ANONYMIZE, user, MAX_ANONYMIZED).await
     }
 
     async fn seal_audit(

@@ -10,6 +10,17 @@ use crate::store::{
     ResolvedEnvironment, Selection, StoreError, StoreResult,
 };
 
+/// Deletes the numerous rows of an environment, in this order: at most $2 in a statement.
+const DELETE_IN_BATCHES: [&str; 2] = [
+    "DELETE FROM secret_versions WHERE (secret_id, version) IN
+         (SELECT secret_id, version FROM secret_versions WHERE environment_id = $1 LIMIT $2)",
+    "DELETE FROM secrets WHERE id IN
+         (SELECT id FROM secrets WHERE environment_id = $1 LIMIT $2)",
+];
+
+/// Maximum number of rows that a statement of [`DELETE_IN_BATCHES`] deletes.
+const MAX_DELETED: u32 = 500;
+
 #[async_trait]
 impl<C: Connected> EnvironmentReads for Session<C> {
     async fn resolve_environment(
@@ -151,7 +162,10 @@ impl EnvironmentWrites for Session<Transaction> {
     }
 
     async fn delete_environment(&mut self, environment: EnvironmentId) -> StoreResult<()> {
-        // The foreign keys cascade to secrets, versions, rotations and scopes.
+        for text in DELETE_IN_BATCHES {
+            self.write_in_batches(text, environment.uuid(), MAX_DELETED).await?;
+        }
+        // The foreign keys cascade to rotations and scopes.
         let statement =
             sqlx::query("DELETE FROM environments WHERE id = $1").bind(environment.uuid());
         self.change(Subject::Environment, statement).await

@@ -439,6 +439,19 @@ impl Session<Transaction> {
         Ok(limit.apply(done).await?.rows_affected())
     }
 
+    /// Runs an SQL statement that writes at most $2 rows of the object $1, until none are left. So
+    /// each statement ends well within its timeout, however many rows there are.
+    async fn write_in_batches(
+        &mut self,
+        text: &'static str,
+        id: Uuid,
+        limit: u32,
+    ) -> StoreResult<()> {
+        let statement = || sqlx::query(text).bind(id).bind(i64::from(limit));
+        while self.write(statement()).await? >= u64::from(limit) {}
+        Ok(())
+    }
+
     /// Runs an SQL statement that inserts a row. Fails with `Duplicate` if the row conflicts with
     /// an existing one. The statement must contain `ON CONFLICT DO NOTHING`, because a violated
     /// constraint would abort the transaction in PostgreSQL.

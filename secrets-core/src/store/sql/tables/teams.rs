@@ -10,19 +10,29 @@ use crate::store::{
 
 /// Deletes the contents of a team, in this order, except what a purge of its projects deletes.
 /// Rotations are deleted here, because the service would continue them.
-const DELETE_CONTENTS: [&str; 8] = [
+const DELETE_CONTENTS: [&str; 6] = [
     "DELETE FROM permission_defaults
      WHERE project_id IN (SELECT id FROM projects WHERE team_id = $1)",
-    "DELETE FROM scans WHERE team_id = $1 AND project_id IS NULL",
     "DELETE FROM finding_marks WHERE team_id = $1",
     "DELETE FROM tokens WHERE team_id = $1",
     "DELETE FROM invitations WHERE team_id = $1",
     "DELETE FROM members WHERE team_id = $1",
-    "DELETE FROM rotations WHERE environment_id IN
-         (SELECT e.id FROM projects p JOIN environments e ON e.project_id = p.id
-          WHERE p.team_id = $1)",
     "DELETE FROM team_sizes WHERE team_id = $1",
 ];
+
+/// Deletes the contents of a team whose rows have many others that the foreign keys delete with
+/// them: at most $2 in a statement.
+const DELETE_IN_BATCHES: [&str; 2] = [
+    "DELETE FROM scans WHERE id IN
+         (SELECT id FROM scans WHERE team_id = $1 AND project_id IS NULL LIMIT $2)",
+    "DELETE FROM rotations WHERE id IN
+         (SELECT r.id FROM projects p JOIN environments e ON e.project_id = p.id
+          JOIN rotations r ON r.environment_id = e.id
+          WHERE p.team_id = $1 LIMIT $2)",
+];
+
+/// Maximum number of rows that a statement of [`DELETE_IN_BATCHES`] deletes itself.
+const MAX_DELETED: u32 = 50;
 
 #[async_trait]
 impl<C: Connected> TeamReads for Session<C> {
@@ -193,6 +203,9 @@ impl TeamWrites for Session<Transaction> {
         .bind(DELETED)
         .bind(Time::UNIX_EPOCH);
         self.write(projects).await?;
+        for text in DELETE_IN_BATCHES {
+            self.write_in_batches(text, team.uuid(), MAX_DELETED).await?;
+        }
         for text in DELETE_CONTENTS {
             self.write(sqlx::query(text).bind(team.uuid())).await?;
         }
