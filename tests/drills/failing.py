@@ -84,7 +84,7 @@ def poisoned(drill):
             "the other chain was sealed": lambda: _unsealed(database, alice.team) == 0,
             "the other project was purged": lambda: not _exists(database, kept),
             "/health names the chain, the project and the rotation": lambda: _named(node) >= {
-                ("audit seal", mallory.team), ("project purge", str(poison)), ("rotation", bad["id"])},
+                ("audit seal", mallory.team), ("project purge", str(poison)), ("rotation record", bad["id"])},
             "the damaged rotation says so": lambda: "cannot be decrypted" in _error(mallory, damaged),
         }
         for what, condition in waits.items():

@@ -16,8 +16,8 @@ use crate::model::lock::lock;
 use crate::model::{AuditBatchId, ProjectId, RotationId, TeamId, Time, WebhookId};
 use crate::store::StoreError;
 
-/// Maximum number of failing work items in each list. If the list is full, the failure of another
-/// item is not listed, and the item is tried again without a delay.
+/// Maximum number of failing work items of each kind in the list. If it is reached, the failure of
+/// another item is not listed, and the item is tried again without a delay.
 const MAX_ITEMS: usize = 1_000;
 
 /// Delay before the retry after an item's first failure. The delay doubles with each further
@@ -53,6 +53,8 @@ pub enum WorkItem {
     ProjectPurge(ProjectId),
     /// Work on a rotation, such as rotating its credential.
     Rotation(RotationId),
+    /// Decryption of the records of a rotation, which fails. The rotation has the status `error`.
+    RotationRecord(RotationId),
     /// Reading the stored settings of a webhook.
     Webhook(WebhookId),
     /// Sending deliveries to the receiver of a webhook, which does not accept them.
@@ -78,13 +80,7 @@ pub struct FailingItem {
 
 /// Items of background work whose last try on this node failed.
 #[derive(Default)]
-pub(crate) struct Failures {
-    /// Items that wait here for their next try.
-    delayed: Mutex<BTreeMap<WorkItem, FailingItem>>,
-    /// Items whose next try is scheduled by their own record in the store. Separate, so that many
-    /// failing receivers of one tenant leave room for the items that need a delay.
-    scheduled: Mutex<BTreeMap<WorkItem, FailingItem>>,
-}
+pub(crate) struct Failures(Mutex<BTreeMap<WorkItem, FailingItem>>);
 
 impl WorkItem {
     /// Returns the name of the kind of work, for logs and the health report.
@@ -97,6 +93,7 @@ impl WorkItem {
             Self::ProjectKey(_) => "project keys",
             Self::ProjectPurge(_) => "project purge",
             Self::Rotation(_) => "rotation",
+            Self::RotationRecord(_) => "rotation record",
             Self::Webhook(_) => "webhook",
             Self::WebhookReceiver(_) => "webhook receiver",
         }
@@ -110,7 +107,7 @@ impl WorkItem {
             Self::AuditBatch(batch) => Some(batch.uuid()),
             Self::AuditSeal(team) | Self::AuditPrune(team) => team.map(TeamId::uuid),
             Self::ProjectKey(project) | Self::ProjectPurge(project) => Some(project.uuid()),
-            Self::Rotation(rotation) => Some(rotation.uuid()),
+            Self::Rotation(rotation) | Self::RotationRecord(rotation) => Some(rotation.uuid()),
             Self::Webhook(webhook) | Self::WebhookReceiver(webhook) => Some(webhook.uuid()),
         }
     }
@@ -125,7 +122,7 @@ impl Failures {
         now: Time,
     ) -> TimeDelta {
         let delays = delays_of(error);
-        let failing = count(&self.delayed, item, now, delays);
+        let failing = self.count(item, now, delays);
         let delay = delay(failing.with_delays, delays);
         let (id, failures) = (item.id().map(tracing::field::display), failing.failures);
         tracing::error!(work = item.kind(), id, failures, error, "background work failed");
@@ -133,66 +130,51 @@ impl Failures {
     }
 
     /// Counts a failure of an item whose next try is scheduled by its own record in the store. The
-    /// item is listed, and does not have to wait.
+    /// caller logs the failure.
     pub(crate) fn report_scheduled(&self, item: WorkItem, now: Time) {
-        count(&self.scheduled, item, now, (FIRST_DELAY, MAX_DELAY));
+        self.count(item, now, (FIRST_DELAY, MAX_DELAY));
     }
 
     /// Removes an item from the list, after a success.
     pub(crate) fn clear(&self, item: WorkItem) {
-        lock(&self.delayed).remove(&item);
-    }
-
-    /// Removes an item whose next try is scheduled by its own record, after a success.
-    pub(crate) fn clear_scheduled(&self, item: WorkItem) {
-        lock(&self.scheduled).remove(&item);
+        lock(&self.0).remove(&item);
     }
 
     /// True if the last try of an item failed and the delay before the next try has not ended.
     pub(crate) fn must_wait(&self, item: WorkItem, now: Time) -> bool {
-        lock(&self.delayed).get(&item).is_some_and(|failing| now < failing.retry_at)
+        lock(&self.0).get(&item).is_some_and(|failing| now < failing.retry_at)
     }
 
-    /// Returns the failing items, at most 2,000: first the items that wait here for their next try,
-    /// then the items whose next try is scheduled by their own record, each ordered by the times of
-    /// their first failures.
+    /// Returns the failing items, at most 1,000 of each kind, ordered by the times of their first
+    /// failures. Receivers of webhooks come last, because they belong to tenants, who can have many.
     pub(crate) fn list(&self, now: Time) -> Vec<FailingItem> {
-        let mut listed = Vec::new();
-        for items in [&self.delayed, &self.scheduled] {
-            let mut items = lock(items);
-            items.retain(|_, failing| now < failing.retry_at + FORGOTTEN_AFTER);
-            let begin = listed.len();
-            listed.extend(items.values().copied());
-            listed[begin..].sort_by_key(|failing: &FailingItem| failing.since);
-        }
-        listed
+        let mut items = lock(&self.0);
+        items.retain(|_, failing| now < failing.retry_at + FORGOTTEN_AFTER);
+        let mut items: Vec<_> = items.values().copied().collect();
+        let is_receiver = |item| matches!(item, WorkItem::WebhookReceiver(_));
+        items.sort_by_key(|failing| (is_receiver(failing.item), failing.since));
+        items
     }
-}
 
-/// Counts a failure of an item, in a map with at most [`MAX_ITEMS`].
-fn count(
-    items: &Mutex<BTreeMap<WorkItem, FailingItem>>,
-    item: WorkItem,
-    now: Time,
-    delays: (TimeDelta, TimeDelta),
-) -> FailingItem {
-    let mut items = lock(items);
-    let new = FailingItem { item, since: now, failures: 0, with_delays: 0, delays, retry_at: now };
-    let mut failing = items.get(&item).copied().unwrap_or(new);
-    // An outage of the store does not lengthen the delay after a failure of the item itself.
-    if failing.delays != delays {
-        (failing.delays, failing.with_delays) = (delays, 0);
+    fn count(&self, item: WorkItem, now: Time, delays: (TimeDelta, TimeDelta)) -> FailingItem {
+        let mut items = lock(&self.0);
+        let new =
+            FailingItem { item, since: now, failures: 0, with_delays: 0, delays, retry_at: now };
+        let known = items.get(&item).copied();
+        let mut failing = known.unwrap_or(new);
+        // An outage of the store does not lengthen the delay after a failure of the item itself.
+        if failing.delays != delays {
+            (failing.delays, failing.with_delays) = (delays, 0);
+        }
+        failing.failures = failing.failures.saturating_add(1);
+        failing.with_delays = failing.with_delays.saturating_add(1);
+        failing.retry_at = now + delay(failing.with_delays, delays);
+        let of_kind = |other: &&WorkItem| other.kind() == item.kind();
+        if known.is_some() || items.keys().filter(of_kind).count() < MAX_ITEMS {
+            items.insert(item, failing);
+        }
+        failing
     }
-    failing.failures = failing.failures.saturating_add(1);
-    failing.with_delays = failing.with_delays.saturating_add(1);
-    failing.retry_at = now + delay(failing.with_delays, delays);
-    // Receivers belong to tenants, who can have many: they leave room for other items.
-    let is_receiver = matches!(item, WorkItem::WebhookReceiver(_));
-    let max = if is_receiver { MAX_ITEMS / 2 } else { MAX_ITEMS };
-    if items.len() < max || items.contains_key(&item) {
-        items.insert(item, failing);
-    }
-    failing
 }
 
 /// Returns the delays after the first failure and after many failures with this error.
@@ -271,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_its_record_schedules_is_listed_last_and_does_not_wait() {
+    fn receivers_are_listed_last() {
         let failures = Failures::default();
         let receiver = WorkItem::WebhookReceiver(Uuid::from_u128(1).into());
         failures.report_scheduled(receiver, at(0));
@@ -282,8 +264,7 @@ mod tests {
             failures.list(at(3)).iter().map(|failing| (failing.item, failing.failures)).collect();
 
         assert_eq!(listed, [(WorkItem::AuditSeal(None), 1), (receiver, 2)]);
-        assert!(!failures.must_wait(receiver, at(1)));
-        failures.clear_scheduled(receiver);
+        failures.clear(receiver);
         assert_eq!(failures.list(at(3)).len(), 1);
     }
 

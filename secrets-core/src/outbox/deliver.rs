@@ -127,17 +127,15 @@ async fn admit_due(
     let (mut admitted, mut waiting_since) = (Vec::new(), None);
     for delivery in due {
         if admitted.len() >= limit {
-            waiting_since = waiting_since.or(Some(delivery.next_attempt_at));
+            waiting_since = Some(delivery.next_attempt_at);
             break;
         }
         if is_full {
             let position = (delivery.next_attempt_at, delivery.id);
             lock(&positions.0).insert(channel.kind(), position);
         }
-        match channel.admit(engine, &delivery).await? {
-            Some(permit) => admitted.push((delivery, permit)),
-            None => waiting_since = waiting_since.or(Some(delivery.next_attempt_at)),
-        }
+        let permit = channel.admit(engine, &delivery).await?;
+        admitted.extend(permit.map(|permit| (delivery, permit)));
     }
     // The first page has the oldest deliveries.
     if after.is_none() {

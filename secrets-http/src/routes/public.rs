@@ -58,7 +58,7 @@ struct WorkerResponse {
 #[derive(Debug, Serialize, ToSchema)]
 struct FailingResponse {
     /// Kind of work: `audit batches`, `audit seal`, `audit prune`, `project keys`, `project purge`,
-    /// `rotation`, `webhook`, or `webhook receiver` for a receiver that does not accept deliveries.
+    /// `rotation`, `rotation record`, `webhook`, or `webhook receiver` for a receiver that does not accept deliveries.
     work: &'static str,
     /// ID of the batch, team, project, rotation or webhook. Absent for audit entries that belong to
     /// no team.

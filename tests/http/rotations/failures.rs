@@ -334,7 +334,7 @@ async fn a_record_that_cannot_be_decrypted_is_an_error(app: App) {
     assert_eq!([&entry["status"], &entry["error_message"]], ["failed", message]);
     assert_eq!(main.shown().await["status"], "error");
     main.works(&app).await;
-    let item = ("rotation".to_owned(), record.id.uuid().to_string(), 1);
+    let item = ("rotation record".to_owned(), record.id.uuid().to_string(), 1);
     assert_eq!(app.failing().await, [item]);
 }
 

@@ -47,10 +47,33 @@ async fn a_team_leaves_permits_to_others(kind: Kind) {
     let claims = rotations::claim_rotations(engine).await.unwrap();
 
     assert_eq!(claims.len(), 3, "two of one team, one of the other");
+    assert_eq!(engine.lags(), [("rotations", Duration::ZERO)], "a limit of a team is no lag");
+}
+
+async fn rotations_that_wait_for_others_to_end_are_a_lag(kind: Kind) {
+    let app = Build::on(kind).without_workers().start().await;
+    for name in ["alice", "bob", "carol"] {
+        let person = app.person(name).await;
+        let project = person.project("Web").await;
+        for number in 0..2 {
+            let mut rotation = postgresql(&format!("db-{number}"));
+            rotation["connection"]["host"] = format!("{name}-{number}.example.com").into();
+            person.post(&paths::rotations(&project, "staging"), &rotation).await.is(201);
+        }
+    }
+    app.wait(TimeDelta::days(31));
+    let engine = app.service.engine();
+
+    let claims = rotations::claim_rotations(engine).await.unwrap();
     let [(worker, waiting)] = engine.lags()[..] else { panic!("no lag of one worker") };
+
+    assert_eq!(claims.len(), 4, "the maximum of a node");
     assert!(worker == "rotations" && waiting > Duration::ZERO, "{worker} {waiting:?}");
     app.wait(TimeDelta::hours(1));
     assert_eq!(engine.lags(), [("rotations", waiting + Duration::from_hours(1))]);
+    rotations::claim_rotations(engine).await.unwrap();
+    let later = engine.lags();
+    assert!(later[0].1 >= waiting + Duration::from_hours(1), "{later:?}");
 }
 
 /// Checks a team with 4,200 due rotations, which are more than one call of the worker reads. The
@@ -83,5 +106,6 @@ async fn thousands_of_rotations_of_one_team_do_not_delay_others(kind: Kind) {
 on_every_store!(;
     many_rotations_at_one_host_do_not_delay_others,
     a_team_leaves_permits_to_others,
+    rotations_that_wait_for_others_to_end_are_a_lag,
     thousands_of_rotations_of_one_team_do_not_delay_others,
 );

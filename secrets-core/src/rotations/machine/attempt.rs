@@ -118,7 +118,7 @@ impl<'w, 'a> Attempt<'w, 'a> {
             Err(crate::model::Error::Internal(_)) => {
                 let message = "the stored records of this rotation cannot be decrypted";
                 let reason = Reason::new("undecryptable", message, Effect::Error);
-                let item = WorkItem::Rotation(record.rotation);
+                let item = WorkItem::RotationRecord(record.rotation);
                 work.engine.shared::<Failures>().report_scheduled(item, work.engine.now());
                 return work.conclude_failed(record, reason).await;
             }

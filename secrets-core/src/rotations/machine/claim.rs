@@ -95,7 +95,7 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     }
     if !permits.are_free(&node) {
         let oldest = engine.store().read().await?.due_rotations(engine.now(), None, 1).await?;
-        set_waiting(engine, &oldest, &claims);
+        engine.counters().set_waiting_since(WORKER, oldest.first().map(|due| due.work_at));
         return Ok(claims);
     }
     let position = engine.shared::<Position>();
@@ -108,14 +108,15 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     if after.is_none() && !is_full {
         permits.forget_others(work.iter().map(|due| due.id));
     }
-    let mut last = None;
+    let (mut last, mut waiting_since) = (None, None);
     let mut refused = HashMap::<_, usize>::new();
     let failures = engine.shared::<Failures>();
-    for due in &work {
+    for due in work {
         if !permits.are_free(&node) {
+            waiting_since = Some(due.work_at);
             break;
         }
-        last = Some(*due).filter(|_| is_full);
+        last = Some(due).filter(|_| is_full);
         let item = WorkItem::Rotation(due.id);
         let is_refused = refused.get(&due.team).is_some_and(|count| *count >= MAX_REFUSED);
         if is_refused || permits.must_wait(&due.id) || failures.must_wait(item, engine.now()) {
@@ -135,16 +136,9 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     *lock(&position.0) = last;
     // The first page has the oldest work.
     if after.is_none() {
-        set_waiting(engine, &work, &claims);
+        engine.counters().set_waiting_since(WORKER, waiting_since);
     }
     Ok(claims)
-}
-
-/// Stores the time since which the oldest due rotation waits that was not claimed.
-fn set_waiting(engine: &Engine, due: &[DueRotation], claims: &[Claim]) {
-    let is_claimed = |due: &DueRotation| claims.iter().any(|claim| claim.lease.rotation == due.id);
-    let waiting = due.iter().find(|due| !is_claimed(due)).map(|due| due.work_at);
-    engine.counters().set_waiting_since(WORKER, waiting);
 }
 
 /// Ends the leases of all rotations. Call this function only while no other process uses the store.
@@ -220,7 +214,7 @@ async fn work_once(engine: &Engine, rotators: &Rotators, lease: Lease) -> WorkRe
     if let Err(WorkError::Failed(_)) = done {
         engine.shared::<Interrupted>().insert(lease.rotation);
     }
-    let mut tx = engine.store().begin_for_request().await?;
+    let mut tx = engine.store().begin().await?;
     let done = if let Err(WorkError::Failed(error)) = done {
         // The lease is the delay before the next try: no node works on the rotation until it ends.
         let until = engine.now() + failures.report(item, &error, engine.now());

@@ -45,8 +45,8 @@ impl Attempt<'_, '_> {
                 failpoint::reached("in-swap").await;
                 commit(cx).await?;
                 engine.counters().count_rotation(Outcome::Success);
-                let item = WorkItem::Rotation(self.record.rotation);
-                engine.shared::<Failures>().clear_scheduled(item);
+                let item = WorkItem::RotationRecord(self.record.rotation);
+                engine.shared::<Failures>().clear(item);
                 failpoint::reached("after-swap").await;
                 Ok(())
             }

@@ -249,7 +249,7 @@ fn report(engine: &Engine, outcome: &Outcome, delivery: &WebhookDeliveryRecord) 
         tracing::warn!(delivery = %id, %webhook, attempts, status, reason, "webhook not delivered");
         failures.report_scheduled(item, engine.now());
     } else {
-        failures.clear_scheduled(item);
+        failures.clear(item);
     }
 }
 
