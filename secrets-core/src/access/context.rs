@@ -11,37 +11,25 @@ use std::collections::BTreeSet;
 use std::mem;
 use std::sync::Arc;
 
+use super::lock::{LockedRow, lock};
+use super::memberships::{audited_teams, default_team, managed_teams, personal_team};
+use super::operator::is_operator;
 use super::permission::{
     MANAGERS_ONLY, NO_ACCESS, NOT_A_MEMBER, OUT_OF_SCOPE, allow, allow_in, check_chain,
+    restricted_ancestors,
 };
+use super::restore::deleted_project;
 use super::scope::{EnvironmentScope, ProjectScope, TeamScope, View};
-use crate::access::RESTORE_PERIOD;
+use super::size::{TOO_MANY_BYTES, chain_size, too_large};
 use crate::engine::{Access, Context, Lock, Read, Who, Write, team_rate};
 use crate::model::{
-    Code, EnvironmentId, EnvironmentPath, Error, Permission, ProjectRef, Quota, Result, Role,
-    SecretKey, Subject, TeamId,
+    EnvironmentId, EnvironmentPath, Error, Permission, ProjectRef, Quota, Result, SecretKey,
+    Subject, TeamId,
 };
 use crate::store::{
-    ChainLink, EnvironmentRecord, Membership, ProjectRecord, ProjectRelation, Relation,
-    ResolvedEnvironment, RotationLocation, SecretRecord, Selection, TeamRecord,
+    ChainLink, EnvironmentRecord, ProjectRelation, Relation, ResolvedEnvironment, RotationLocation,
+    SecretRecord, Selection, TeamRecord,
 };
-
-/// Rows that a change of an environment can lock. A change must lock every row that it writes, so
-/// that it does not wait for another transaction after the caller was authorized.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LockedRow {
-    /// Row of the team. While the row is locked, the members of the team do not change.
-    Team,
-    /// Row of the project. While the row is locked, the permissions, names and parents of the
-    /// project's environments do not change.
-    Project,
-    /// Row of the environment.
-    Environment,
-    /// Row of the environment, for a change of the environment's secrets. Also increments the
-    /// revision of the environment and, if the plan limits the total size of the team's secrets,
-    /// locks the stored size.
-    Secrets,
-}
 
 impl Context<'_, Read> {
     /// Loads a team by its ID and authorizes the caller. `unknown` is the error for an unknown
@@ -73,7 +61,7 @@ impl Context<'_, Read> {
     /// ancestors.
     pub async fn view(&mut self, path: &EnvironmentPath, wanted: Selection<'_>) -> Result<View> {
         let view = self.view_of_any_size(path, wanted).await?;
-        let bytes = size_of(&view.chain);
+        let bytes = chain_size(&view.chain);
         let limit = self.options().max_answer_bytes;
         if self.memory.total + bytes > limit {
             return Err(too_large(limit, self.memory.total > 0));
@@ -117,7 +105,7 @@ impl Context<'_, Read> {
     pub async fn managed_teams(&mut self) -> Result<Vec<TeamId>> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
-        Ok(managed(&memberships).map(|membership| membership.team.id).collect())
+        Ok(managed_teams(&memberships))
     }
 
     /// Loads the teams whose audit log is returned if a request names no team: the teams that the
@@ -126,10 +114,7 @@ impl Context<'_, Read> {
     pub async fn audited_teams(&mut self) -> Result<Vec<TeamId>> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
-        let is_regular = managed(&memberships).count() < memberships.len()
-            && managed(&memberships).all(|membership| membership.is_personal_of(user));
-        let audited = managed(&memberships).filter(|_| !is_regular);
-        Ok(audited.map(|membership| membership.team.id).collect())
+        Ok(audited_teams(&memberships, user))
     }
 }
 
@@ -148,16 +133,9 @@ impl Context<'_, Write> {
     }
 
     /// Resolves and locks any team for an operator of this service, who need not be a member of the
-    /// team. The caller is an operator if the verified e-mail address in the identity provider's
-    /// token is on the list of operators. A session is not accepted, because it is valid longer
-    /// than such a token.
+    /// team.
     pub async fn locked_team_as_operator(&mut self, team: Option<TeamId>) -> Result<TeamRecord> {
-        let caller = self.caller.as_person()?;
-        let email = caller.verified_email().filter(|_| caller.session.is_none());
-        let is_email = |operator: &String| {
-            email.as_ref().is_some_and(|email| operator.eq_ignore_ascii_case(email.as_str()))
-        };
-        if !self.options().operators.iter().any(is_email) {
+        if !is_operator(self.caller.as_person()?, &self.options().operators) {
             return Err(Error::forbidden("only the operator of this service may do this"));
         }
         let team = team.ok_or(Error::NotFound(Subject::Team))?;
@@ -197,27 +175,12 @@ impl Context<'_, Write> {
         rows: &[LockedRow],
     ) -> Result<EnvironmentScope> {
         let (View { scope, .. }, _) = self.resolve(path, wanted, Selection::None).await?;
-        let (project, environment) = (scope.project, scope.environment.id);
-        let is_limited = scope.plan.limit(Quota::StoredBytes).is_some();
         for row in rows {
-            let (locks, subject): (&[_], _) = match row {
-                LockedRow::Team => (&[Lock::Team(project.team)], Subject::Project),
-                LockedRow::Project => (&[Lock::Project(project.id)], Subject::Project),
-                LockedRow::Environment => (&[Lock::Environment(environment)], Subject::Environment),
-                LockedRow::Secrets if is_limited => (
-                    &[
-                        Lock::Environment(environment),
-                        Lock::TeamSize(project.team),
-                        Lock::Secrets(environment),
-                    ],
-                    Subject::Environment,
-                ),
-                LockedRow::Secrets => (&[Lock::Secrets(environment)], Subject::Environment),
-            };
-            self.lock_all(locks).await.map_err(|error| error.or_not_found(subject))?;
+            let locked = self.lock_all(&row.locks(&scope)).await;
+            locked.map_err(|error| error.or_not_found(row.subject()))?;
         }
         // Resolve by ID, because another environment may have taken the name since then.
-        let path = EnvironmentPath::new(ProjectRef::Id(project.id), environment);
+        let path = EnvironmentPath::new(ProjectRef::Id(scope.project.id), scope.environment.id);
         Ok(self.resolve(&path, wanted, Selection::None).await?.0.scope)
     }
 
@@ -261,19 +224,15 @@ impl<A: Access> Context<'_, A> {
     pub async fn default_team(&mut self) -> Result<TeamId> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
-        let only = (memberships.len() == 1).then(|| memberships.first()).flatten();
-        let own = only.or_else(|| {
-            memberships.iter().find(|m| m.is_personal_of(user) && m.role == Some(Role::Owner))
-        });
-        own.map(|membership| membership.team.id)
-            .ok_or_else(|| Error::invalid("team_id", "must name one of your teams"))
+        let team = default_team(&memberships, user);
+        team.ok_or_else(|| Error::invalid("team_id", "must name one of your teams"))
     }
 
     /// Returns the caller's personal team, which was created at the first sign-in.
     pub(crate) async fn personal_team(&mut self) -> Result<Option<TeamId>> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
-        Ok(memberships.iter().find(|own| own.is_personal_of(user)).map(|own| own.team.id))
+        Ok(personal_team(&memberships, user))
     }
 
     /// Resolves an environment and authorizes the caller, without a lock. Returns the environment's
@@ -360,7 +319,7 @@ impl<A: Access> Context<'_, A> {
         wanted: Permission,
     ) -> Result<ProjectScope> {
         let found = found.ok_or(Error::NotFound(Subject::Project))?;
-        set_audit_project(self, &found.project, found.relation);
+        self.audit.set_project(&found.project, &self.caller.who, found.relation);
         allow(&self.caller.who, found.relation, wanted)?;
         team_rate::count(self, found.project.team).await?;
         let plan = self.options().plans.of_team(&found.plan);
@@ -379,7 +338,7 @@ impl<A: Access> Context<'_, A> {
         let resolved = self.reads().resolve_environment(path, principal, wanted).await?;
         let ResolvedEnvironment { project, plan, relation, key, chain } =
             resolved.ok_or(Error::NotFound(Subject::Project))?;
-        set_audit_project(self, &project, relation);
+        self.audit.set_project(&project, &self.caller.who, relation);
         allow(&self.caller.who, relation, Permission::See)?;
         let first = chain.first().ok_or(Error::NotFound(Subject::Environment))?;
         let environment = first.environment.clone();
@@ -397,14 +356,8 @@ impl<A: Access> Context<'_, A> {
         let plan = self.options().plans.of_team(&plan);
         let scope =
             EnvironmentScope { project, plan, environment, may_read, may_write, may_grant, key };
-        // A service token may read the whole chain, because an admin chose the token's
-        // environments.
-        let is_restricted = |link: &&ChainLink| {
-            matches!(relation, Relation::Member(_))
-                && self.allow_in(link, relation, Permission::Read).is_err()
-        };
-        let ancestors = chain.iter().skip(1).filter(is_restricted);
-        let restricted = ancestors.map(|link| link.environment.id).collect();
+        let otherwise = self.options().member_access;
+        let restricted = restricted_ancestors(&self.caller.who, relation, &chain, otherwise);
         Ok((View { scope, chain, restricted }, relation))
     }
 
@@ -430,42 +383,6 @@ impl<A: Access> Context<'_, A> {
     }
 }
 
-/// Returns the memberships in which the user has the role owner or admin.
-fn managed(memberships: &[Membership]) -> impl Iterator<Item = &Membership> {
-    memberships.iter().filter(|membership| membership.role.is_some_and(Role::manages))
-}
-
-/// Stores the team and the project for the audit entry, so that the entry of a refused request has
-/// them too. The entry does not include the name and e-mail address of a caller who is not a member
-/// of the team.
-fn set_audit_project<A: Access>(
-    cx: &mut Context<'_, A>,
-    project: &ProjectRecord,
-    relation: Relation,
-) {
-    cx.audit.team = Some(project.team);
-    cx.audit.project = Some((project.id, project.name.to_string()));
-    let is_own_token = matches!(&cx.caller.who, Who::Token(token) if token.team == project.team);
-    cx.audit.is_anonymized = matches!(relation, Relation::None) && !is_own_token;
-}
-
-/// Loads a deleted project that can still be restored.
-async fn deleted_project(
-    cx: &mut Context<'_, Write>,
-    path: &ProjectRef,
-) -> Result<Option<ProjectRelation>> {
-    let Some(id) = path.id() else { return Ok(None) };
-    let principal = cx.caller.principal()?;
-    let since = cx.now() - RESTORE_PERIOD;
-    Ok(cx.reads().deleted_project(id, since, principal).await?)
-}
-
-/// Locks a row. If the row does not exist, fails with the "not found" error of the given kind of
-/// resource.
-async fn lock(cx: &mut Context<'_, Write>, row: Lock, subject: Subject) -> Result<()> {
-    cx.lock(row).await.map_err(|error| error.or_not_found(subject))
-}
-
 /// Authorizes the caller in each of the given environments and returns their scopes.
 async fn authorize_each(
     cx: &mut Context<'_, Write>,
@@ -480,31 +397,3 @@ async fn authorize_each(
     }
     Ok(scopes)
 }
-
-/// Returns the size of the secrets of an inheritance chain, in bytes.
-fn size_of(chain: &[ChainLink]) -> usize {
-    chain.iter().flat_map(|link| &link.secrets).map(|secret| secret.size()).sum()
-}
-
-/// Error if the secrets of an inheritance chain, or of several, exceed this number of bytes.
-fn too_large(limit: usize, are_several: bool) -> Error {
-    let (limit, unit) =
-        if limit.is_multiple_of(MIB) { (limit / MIB, "MiB") } else { (limit / 1024, "KiB") };
-    let reason = if are_several {
-        format!("the secrets of all environments exceed {limit} {unit}: export each by itself")
-    } else {
-        format!(
-            "the secrets of this environment and of those it inherits from exceed {limit} {unit}: \
-             read them one by one, or let it inherit from fewer environments"
-        )
-    };
-    Error::Refused { code: Code::AnswerTooLarge, reason: reason.into() }
-}
-
-const MIB: usize = 1024 * 1024;
-
-/// Error if the secrets of the requested keys exceed [`ResolvedEnvironment::MAX_BYTES`] in total.
-const TOO_MANY_BYTES: Error = Error::Refused {
-    code: Code::AnswerTooLarge,
-    reason: std::borrow::Cow::Borrowed("the secrets of these keys exceed 64 MiB: name fewer keys"),
-};

@@ -8,18 +8,19 @@
 //! has locked them.
 
 mod context;
+mod lock;
+mod memberships;
+mod operator;
 mod permission;
+mod restore;
 mod scope;
+mod size;
 #[cfg(test)]
 #[cfg(feature = "testing")]
 mod tests;
 
-use chrono::TimeDelta;
-
-pub use context::LockedRow;
+pub use lock::LockedRow;
 pub use permission::MAX_CHAIN_LENGTH;
 pub(crate) use permission::{CHAIN_TOO_LONG, NOT_A_MEMBER};
+pub(crate) use restore::RESTORE_PERIOD;
 pub use scope::{EnvironmentScope, ProjectScope, TeamScope, View};
-
-/// Time during which a deleted project can be restored.
-pub(crate) const RESTORE_PERIOD: TimeDelta = TimeDelta::days(30);

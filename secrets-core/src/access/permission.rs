@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::engine::Who;
-use crate::model::{Code, Error, MemberAccess, Permission, Result};
+use crate::model::{Code, EnvironmentId, Error, MemberAccess, Permission, Result};
 use crate::store::{ChainLink, Relation};
 
 /// Maximum length of an inheritance chain, including the environment itself.
@@ -52,6 +52,22 @@ pub(super) fn allow(who: &Who, relation: Relation, wanted: Permission) -> Result
         (Relation::None, Who::Token(_)) => Err(OUT_OF_SCOPE),
         (Relation::None | Relation::Token, _) => Err(NOT_A_MEMBER),
     }
+}
+
+/// Returns the ancestors of a chain that a member may not read. A service token may read the whole
+/// chain, because an admin chose the token's environments.
+pub(super) fn restricted_ancestors(
+    who: &Who,
+    relation: Relation,
+    chain: &[ChainLink],
+    otherwise: MemberAccess,
+) -> BTreeSet<EnvironmentId> {
+    let is_restricted = |link: &&ChainLink| {
+        matches!(relation, Relation::Member(_))
+            && allow_in(who, relation, (link.granted, otherwise), Permission::Read).is_err()
+    };
+    let ancestors = chain.iter().skip(1).filter(is_restricted);
+    ancestors.map(|link| link.environment.id).collect()
 }
 
 /// Fails if the inheritance chain is circular or too long. The service never stores such a chain,

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::engine::{Caller, Who};
 use crate::model::{AuditId, EnvironmentId, ProjectId, TeamId, Time};
-use crate::store::AuditRecord;
+use crate::store::{AuditRecord, ProjectRecord, Relation};
 
 /// Data for the audit entry of one operation. Filled in by path resolution and by the operation
 /// itself.
@@ -30,6 +30,16 @@ pub(crate) struct AuditContext {
 }
 
 impl AuditContext {
+    /// Stores the team and the project, so that the entry of a refused request has them too. The
+    /// entry does not include the name and e-mail address of a caller who is not a member of the
+    /// team.
+    pub(crate) fn set_project(&mut self, project: &ProjectRecord, who: &Who, relation: Relation) {
+        self.team = Some(project.team);
+        self.project = Some((project.id, project.name.to_string()));
+        let is_own_token = matches!(who, Who::Token(token) if token.team == project.team);
+        self.is_anonymized = matches!(relation, Relation::None) && !is_own_token;
+    }
+
     /// Builds the audit entries of an operation performed by `caller`: its own entry and the
     /// additional entries.
     pub(crate) fn into_entries(

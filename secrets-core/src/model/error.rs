@@ -1,6 +1,8 @@
 //! Errors of operations.
 
 mod body;
+mod code;
+mod subject;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,6 +13,8 @@ use super::bound::BoundReached;
 use crate::model::{Bound, EnvironmentName, PlanName, Quota, SecretKey, Time};
 
 pub use body::{Details, ErrorBody, FieldBody, LimitBody};
+pub use code::Code;
+pub use subject::Subject;
 
 /// Result of an operation.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -121,129 +125,6 @@ pub struct PlanLimit {
     pub limit: u64,
     /// Current usage: a number of resources, or a size in bytes.
     pub current: u64,
-}
-
-/// Kind of resource that an error is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Subject {
-    /// Account of a person, created by the first sign-in.
-    Account,
-    /// Audit log of a team.
-    Audit,
-    /// Device login of a command-line client.
-    DeviceLogin,
-    /// Environment of a project.
-    Environment,
-    /// Invitation to a team.
-    Invitation,
-    /// Finding of a scan.
-    Finding,
-    /// Permission that was explicitly set for a user in an environment.
-    Permission,
-    /// Project.
-    Project,
-    /// Unknown resource: the request path matches no resource of the API.
-    Resource,
-    /// Rotation of database credentials.
-    Rotation,
-    /// Scan for leaked credentials.
-    Scan,
-    /// Secret. Also used if the secret is hidden.
-    Secret,
-    /// Session of a command-line client or a browser.
-    Session,
-    /// Team.
-    Team,
-    /// Service token.
-    Token,
-    /// User.
-    User,
-    /// Previous version of a secret.
-    Version,
-    /// Webhook of a rotation.
-    Webhook,
-    /// Delivery of an event to a webhook.
-    WebhookDelivery,
-}
-
-/// Error code for programs: the `code` in the body of an error response. The codes never change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Code {
-    /// A resource with this name already exists.
-    AlreadyExists,
-    /// The response would be larger than the maximum size.
-    AnswerTooLarge,
-    /// The operation requires a session that the user approved recently.
-    ApprovalRequired,
-    /// Environments would inherit from each other in a cycle.
-    CircularInheritance,
-    /// Attempt to delete or rename a default environment.
-    DefaultEnvironment,
-    /// Attempt to delete an environment that another environment inherits from.
-    EnvironmentInUse,
-    /// The caller lacks permission.
-    Forbidden,
-    /// An internal error occurred.
-    Internal,
-    /// The credential may not be used from the client's network address.
-    IpNotAllowed,
-    /// The secret key is invalid.
-    InvalidKey,
-    /// The request is invalid.
-    InvalidRequest,
-    /// The resource does not exist, or the caller must not learn that it exists.
-    NotFound,
-    /// A limit of the team's plan is exceeded.
-    PlanLimitExceeded,
-    /// The rate limit is exceeded.
-    RateLimited,
-    /// The secret key is reserved, because it is also a path of the API.
-    ReservedKey,
-    /// The team would be left without an owner.
-    SoleOwner,
-    /// The request has no valid credential.
-    Unauthorized,
-    /// The credential has expired.
-    TokenExpired,
-    /// The service is unavailable; retry later.
-    Unavailable,
-    /// Secret value larger than 64 KiB.
-    ValueTooLarge,
-    /// The record is not at the expected version.
-    VersionConflict,
-    /// Attempt to change a secret that a rotation manages.
-    ManagedKey,
-}
-
-impl Code {
-    /// Returns the code as text, as sent in responses.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AlreadyExists => "already_exists",
-            Self::AnswerTooLarge => "answer_too_large",
-            Self::ApprovalRequired => "approval_required",
-            Self::CircularInheritance => "circular_inheritance",
-            Self::DefaultEnvironment => "default_environment",
-            Self::EnvironmentInUse => "environment_in_use",
-            Self::Forbidden => "forbidden",
-            Self::Internal => "internal",
-            Self::IpNotAllowed => "ip_not_allowed",
-            Self::InvalidKey => "invalid_key",
-            Self::InvalidRequest => "invalid_request",
-            Self::NotFound => "not_found",
-            Self::PlanLimitExceeded => "plan_limit_exceeded",
-            Self::RateLimited => "rate_limited",
-            Self::ReservedKey => "reserved_key",
-            Self::SoleOwner => "sole_owner",
-            Self::TokenExpired => "token_expired",
-            Self::Unauthorized => "unauthorized",
-            Self::Unavailable => "unavailable",
-            Self::ValueTooLarge => "value_too_large",
-            Self::VersionConflict => "version_conflict",
-            Self::ManagedKey => "managed_key",
-        }
-    }
 }
 
 impl Error {
@@ -425,31 +306,5 @@ impl std::error::Error for Error {
             Self::Unavailable(cause) | Self::Internal(cause) => Some(cause.as_ref()),
             _ => None,
         }
-    }
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Account => "account",
-            Self::Audit => "audit log",
-            Self::DeviceLogin => "login",
-            Self::Environment => "environment",
-            Self::Invitation => "invitation",
-            Self::Finding => "finding",
-            Self::Permission => "permission",
-            Self::Project => "project",
-            Self::Resource => "resource",
-            Self::Rotation => "rotation",
-            Self::Scan => "scan",
-            Self::Secret => "secret",
-            Self::Session => "session",
-            Self::Team => "team",
-            Self::Token => "token",
-            Self::User => "user",
-            Self::Version => "version",
-            Self::Webhook => "webhook",
-            Self::WebhookDelivery => "delivery",
-        })
     }
 }

@@ -2,15 +2,15 @@
 //! are prepared, the responses that wait for their clients to read them, and work that needs many
 //! megabytes.
 
+mod parts;
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::{Buf as _, Bytes};
-use hyper::body::{Body, Frame, SizeHint};
 use secrets_core::limits::{Turn, Turns};
 use secrets_core::model::lock::lock;
 use secrets_core::model::{Bound, Error, UserId};
@@ -19,6 +19,8 @@ use secrets_core::store::ResolvedEnvironment;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use warp::http::Extensions;
+
+pub use parts::{PART, Parts};
 
 /// Maximum number of large responses of an account that are prepared at the same time. There is no
 /// such limit for the process: the operations reserve the size of the secrets that they return.
@@ -32,9 +34,6 @@ const WAIT: Duration = Duration::from_secs(3);
 
 /// Maximum time that a request waits for an earlier exclusive task of its account.
 const TURN_WAIT: Duration = Duration::from_secs(30);
-
-/// Size of the parts in which a response is sent, in bytes. Smaller requests are not counted.
-pub const PART: usize = 64 * 1024;
 
 /// Memory budget for large request and response bodies, shared by all requests of the process.
 pub struct MemoryBudget {
@@ -236,212 +235,5 @@ impl Drop for Reservation {
 impl WorkMemory for WorkBudget {
     async fn reserve(&self, account: Option<UserId>, bytes: u64) -> Result<ReservedMemory, Error> {
         Ok(Box::new(self.0.reserve(account, Share { prepared: 0, bytes }).await?))
-    }
-}
-
-/// Body of a response that is sent in parts. Each part is a copy, so that the connection never
-/// holds the whole body. The reserved memory is released when the whole body was sent.
-pub struct Parts<B> {
-    body: B,
-    rest: Bytes,
-    _memory: Option<Reservation>,
-}
-
-impl<B: Body> Parts<B> {
-    /// Wraps the body of a response, with the memory reserved for it.
-    pub fn new(body: B, memory: Option<Reservation>) -> Self {
-        let size = body.size_hint().lower();
-        let memory = memory.map(|memory| memory.hold(size));
-        Self { body, rest: Bytes::new(), _memory: memory }
-    }
-}
-
-impl<B: Body<Data = Bytes> + Unpin> Body for Parts<B> {
-    type Data = Bytes;
-    type Error = B::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        if self.rest.is_empty() {
-            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
-                Some(Ok(frame)) if frame.data_ref().is_some_and(|data| data.len() > PART) => {
-                    self.rest = frame.into_data().unwrap_or_default();
-                }
-                next => return Poll::Ready(next),
-            }
-        }
-        let part = Bytes::copy_from_slice(&self.rest[..self.rest.len().min(PART)]);
-        self.rest.advance(part.len());
-        Poll::Ready(Some(Ok(Frame::data(part))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.rest.is_empty() && self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        let (rest, hint) = (self.rest.len() as u64, self.body.size_hint());
-        let mut whole = SizeHint::new();
-        whole.set_lower(hint.lower() + rest);
-        if let Some(upper) = hint.upper() {
-            whole.set_upper(upper + rest);
-        }
-        whole
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use futures_util::FutureExt as _;
-    use http_body_util::{BodyExt as _, Full};
-    use uuid::Uuid;
-
-    use super::*;
-
-    fn account(number: u128) -> UserId {
-        Uuid::from_u128(number).into()
-    }
-
-    fn prepare(budget: &Arc<MemoryBudget>, number: u128) -> Option<Reservation> {
-        budget.prepare(account(number)).now_or_never().map(Result::unwrap)
-    }
-
-    #[tokio::test]
-    async fn two_responses_of_an_account_are_prepared_at_once() {
-        let budget = Arc::new(MemoryBudget::new(1_000));
-
-        let prepared: Vec<_> = [1, 1, 1, 2, 2, 2, 3].map(|number| prepare(&budget, number)).into();
-
-        let is_prepared: Vec<_> = prepared.iter().map(Option::is_some).collect();
-        assert_eq!(is_prepared, [true, true, false, true, true, false, true]);
-        drop(prepared);
-        assert!(prepare(&budget, 1).is_some());
-        assert!(budget.usage().accounts.is_empty());
-    }
-
-    #[tokio::test]
-    async fn an_account_that_does_not_read_waits_for_itself_only() {
-        let budget = Arc::new(MemoryBudget::new(1_000));
-        let unread = prepare(&budget, 1).unwrap().hold(250);
-
-        assert!(prepare(&budget, 1).is_none());
-        assert!(prepare(&budget, 2).is_some());
-        drop(unread);
-        assert!(prepare(&budget, 1).is_some());
-    }
-
-    #[tokio::test]
-    async fn all_responses_share_the_budget() {
-        let budget = Arc::new(MemoryBudget::new(1_000));
-        let unread: Vec<_> =
-            (1..=4).map(|number| prepare(&budget, number).unwrap().hold(250)).collect();
-
-        assert!(prepare(&budget, 5).is_none());
-        drop(unread);
-        assert!(prepare(&budget, 5).is_some());
-    }
-
-    #[tokio::test]
-    async fn the_wait_ends_when_memory_is_released_or_after_a_time() {
-        let wait = Duration::from_millis(10);
-        let budget = Arc::new(MemoryBudget { wait, ..MemoryBudget::new(1_000) });
-        let _unread = prepare(&budget, 1).unwrap().hold(250);
-        assert!(matches!(budget.prepare(account(1)).await, Err(Error::Unavailable(_))));
-
-        let budget = Arc::new(MemoryBudget::new(1_000));
-        let unread = prepare(&budget, 1).unwrap().hold(250);
-        let mut waiting = Box::pin(budget.prepare(account(1)));
-        assert!((&mut waiting).now_or_never().is_none());
-        drop(unread);
-
-        assert!(waiting.now_or_never().unwrap().is_ok());
-    }
-
-    #[tokio::test]
-    async fn requests_use_the_same_budget() {
-        let budget = Arc::new(MemoryBudget::new(1_000));
-        let receive = |number, bytes| {
-            budget.receive(account(number), bytes).now_or_never().map(Result::unwrap)
-        };
-
-        let large = receive(1, 5_000);
-        assert!(large.is_some(), "a body larger than the budget is received alone");
-        assert!(receive(1, 1).is_none() && receive(2, 1).is_none());
-        assert!(prepare(&budget, 2).is_none());
-        drop(large);
-        let _shares = [receive(1, 100).unwrap(), receive(1, 150).unwrap()];
-        assert!(receive(1, 1).is_none());
-        assert!(prepare(&budget, 1).is_none());
-        assert!(receive(2, 250).is_some());
-    }
-
-    #[tokio::test]
-    async fn work_uses_the_same_budget_and_no_share_of_an_account() {
-        let budget = Arc::new(MemoryBudget::new(1_000));
-        let work = WorkBudget(Arc::clone(&budget));
-        let reserve = |bytes| work.reserve(None, bytes).now_or_never().map(Result::unwrap);
-        let _unread = prepare(&budget, 1).unwrap().hold(250);
-
-        let running = reserve(500).unwrap();
-
-        assert_eq!(budget.used(), 750);
-        assert!(reserve(1).is_none(), "work uses half of the budget");
-        drop(running);
-        assert_eq!(budget.used(), 250);
-        assert!(reserve(500).is_some());
-    }
-
-    #[tokio::test]
-    async fn responses_in_preparation_count_with_their_size() {
-        let budget = Arc::new(MemoryBudget::new(1_000));
-        let work = WorkBudget(Arc::clone(&budget));
-        let reserve = |number, bytes| {
-            work.reserve(Some(account(number)), bytes).now_or_never().map(Result::unwrap)
-        };
-
-        let first = reserve(1, 200).unwrap();
-
-        assert!(reserve(1, 100).is_none(), "the share of an account is 250 bytes");
-        assert!(reserve(1, 50).is_some() && reserve(2, 250).is_some());
-        drop(first);
-        assert!(reserve(1, 100).is_some());
-        assert_eq!(budget.used(), 0);
-    }
-
-    #[tokio::test]
-    async fn an_account_has_one_turn_at_a_time() {
-        let budget = Arc::new(MemoryBudget::new(1_000));
-        let turn = |number| budget.turn(account(number)).now_or_never().map(Result::unwrap);
-
-        let first = turn(1);
-
-        assert!(first.is_some() && turn(1).is_none() && turn(2).is_some());
-        drop(first);
-        assert!(turn(1).is_some());
-    }
-
-    #[tokio::test]
-    async fn a_body_is_sent_in_parts_and_its_memory_is_held_until_the_end() {
-        let budget = Arc::new(MemoryBudget::new(1_000_000));
-        let text: Vec<u8> = (0..200_000_u32).map(|number| number.to_le_bytes()[0]).collect();
-        let answer = prepare(&budget, 1);
-        let mut body = Parts::new(Full::new(Bytes::from(text.clone())), answer);
-        assert_eq!(body.size_hint().exact(), Some(200_000));
-        assert_eq!(budget.usage().all, Share { prepared: 0, bytes: 200_000 });
-
-        let mut sent = Vec::new();
-        while let Some(part) = body.frame().await {
-            let part = part.unwrap().into_data().unwrap();
-            assert!(part.len() <= PART);
-            sent.extend_from_slice(&part);
-            assert_eq!(body.size_hint().exact(), Some((200_000 - sent.len()) as u64));
-        }
-
-        assert!(sent == text);
-        assert!(body.is_end_stream());
-        drop(body);
-        assert_eq!(budget.usage().all, Share::default());
     }
 }

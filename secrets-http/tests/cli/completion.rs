@@ -7,8 +7,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::home::Home;
-use crate::login::until;
+use crate::home::{Home, until};
 use crate::screen::Screen;
 use crate::server::Server;
 

@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::home::{Ended, Home, ended};
-use crate::login::until;
+use crate::home::{Ended, Home, ended, until};
 use crate::service::Scripted;
 
 const TOKEN: &str = "kvc_token_of_the_test";

@@ -174,3 +174,12 @@ pub(crate) fn wait(child: &mut Child) -> Option<i32> {
         thread::sleep(Duration::from_millis(5));
     }
 }
+
+/// Waits until a condition is true.
+pub(crate) fn until(condition: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(20);
+    while !condition() {
+        assert!(Instant::now() < end, "the condition does not hold");
+        thread::sleep(Duration::from_millis(10));
+    }
+}

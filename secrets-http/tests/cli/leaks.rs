@@ -14,8 +14,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde_json::json;
 
+use crate::device_login::Waiting;
 use crate::home::{Ended, Home, wait};
-use crate::login::Waiting;
 use crate::server::Server;
 
 /// Secret values that the test searches for. They occur in no other test and in no file of the

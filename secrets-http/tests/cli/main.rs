@@ -8,6 +8,7 @@ mod check;
 mod completion;
 mod copy;
 mod credentials;
+mod device_login;
 mod diff;
 mod edit;
 mod export;

@@ -122,16 +122,8 @@ pub(super) async fn recover(world: &World, samplers: &[Sampler], round: usize) {
     open.program.kill();
 }
 
-macro_rules! killed {
-    ($($name:ident: $place:literal, $way:expr;)*) => {$(
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn $name() {
-            killed_at($place, $way).await;
-        }
-    )*};
-}
-
 killed! {
+    killed_at;
     a_kill_before_the_plan_loses_nothing: "before-plan", Way::Due;
     a_kill_after_the_plan_loses_nothing: "after-plan", Way::Due;
     a_kill_before_the_target_is_told_loses_nothing: "before-apply", Way::Asked;

@@ -1,6 +1,17 @@
 //! Tests of rotations of real databases by the server program, which is killed at every step of a
 //! rotation.
 
+/// Defines tests that kill the program at a step of a rotation. `$kill` is the function that takes
+/// the step (the name of a failpoint) and the reason why the rotation starts.
+macro_rules! killed {
+    ($kill:ident; $($name:ident: $place:literal, $way:expr;)*) => {$(
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $name() {
+            $kill($place, $way).await;
+        }
+    )*};
+}
+
 mod full_disk;
 mod kill;
 mod kill_proxied;

@@ -62,8 +62,8 @@ pub async fn the_newest_key_is_found_by_its_age(store: &dyn Store) {
 }
 
 /// A project key is listed as replaced after the next version was inserted and until it is retired.
-/// It is listed together with the newest key of the project. Versions are unique within a project
-/// and independent of other projects.
+/// A replaced key is listed together with the newest key of the project. Versions are unique within
+/// a project and independent of other projects.
 pub async fn a_replaced_key_is_listed_until_it_is_retired(store: &dyn Store) {
     let world = World::build(store).await;
     let (first, id) = (&world.key, world.project.id);

@@ -1,7 +1,7 @@
 //! Implementation of the store traits for both databases. The module that includes this code
 //! defines the type `Db`.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,7 +10,6 @@ use futures_util::future::{try_join, try_join_all};
 use sqlx::pool::Pool;
 use sqlx::query::Query;
 use sqlx::{Connection as _, Database, QueryBuilder};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -25,106 +24,10 @@ use crate::store::{
     PoolUsage, Reads, SchemaState, Store, StoreError, StoreResult, StoreUsage, Timeouts, Tx,
 };
 
-/// List of the columns of a table. A macro, because SQL statements are string literals.
-macro_rules! columns {
-    (users) => {
-        "u.id, u.issuer, u.subject, u.email, u.email_verified, u.name, u.name_chosen, u.first_name,
-         u.last_name, u.avatar_url, u.created_at, u.updated_at, u.last_login_at"
-    };
-    (teams) => {
-        "t.id, t.name, t.slug, t.is_personal, t.plan, t.created_by, t.created_at, t.updated_at"
-    };
-    (projects) => {
-        "p.id, p.team_id, p.name, p.slug, p.description, p.created_by, p.created_at, p.updated_at"
-    };
-    (environments) => {
-        "e.id, e.project_id, e.name, e.inherits_from, e.description, e.is_default, e.position,
-         e.revision, e.created_by, e.created_at, e.updated_at"
-    };
-    (secrets) => {
-        "s.id, s.environment_id, s.key, s.sealed, s.hidden, s.sealed_description,
-         s.version, s.change, s.changed_by, s.changed_at, s.created_by, s.updated_by, s.created_at,
-         s.updated_at"
-    };
-    (rotations) => {
-        "r.id, r.environment_id, r.name, r.integration, r.method, r.level, r.connection, r.proxy,
-         r.keys, r.interval_days, r.status, r.error_code, r.error_message, r.error_since,
-         r.failures, r.active_slot, r.retire_at, r.check_at, r.checks, r.next_rotation_at,
-         r.remaining, r.last_rotation_at, r.identity, r.sequence, r.work_at, r.created_by,
-         r.created_at, r.updated_at, r.announced_at"
-    };
-    (attempts) => {
-        "a.id, a.rotation_id, a.sequence, a.slot, a.pending, a.state, a.trigger_type,
-         a.triggered_by, a.tries, a.resumed, a.outcome, a.error_code, a.error_message,
-         a.started_at, a.completed_at"
-    };
-    (webhooks) => {
-        "w.id, w.rotation_id, w.sealed, w.events, w.enabled, w.failing_since, w.created_by,
-         w.created_at"
-    };
-    (webhook_deliveries) => {
-        "d.id, d.webhook_id, d.event, d.body, d.status, d.attempts, d.response_status,
-         d.next_attempt_at, d.created_at"
-    };
-    (scans) => {
-        "s.id, s.team_id, s.project_id, s.source, s.source_name, s.source_commit, s.high, s.medium,
-         s.low, s.is_truncated, s.secrets_compared, s.created_by, s.created_at, s.completed_at"
-    };
-    (findings) => {
-        "f.id, f.scan_id, f.position, f.rule_id, f.description, f.severity, f.path, f.line,
-         f.column_number, f.commit_name, f.fingerprint, f.redacted, f.entropy, f.secret_project,
-         f.secret_environment, f.secret_key, f.status, f.comment, f.created_at, f.updated_at,
-         f.updated_by"
-    };
-    (tokens) => {
-        "k.id, k.team_id, k.name, k.mac, k.prefix, k.can_read, k.can_write, k.all_projects,
-         k.all_environments, k.created_by, k.created_at, k.updated_at, k.expires_at,
-         k.previous_mac, k.previous_until, k.rotated_at, k.ip_allowlist, k.last_used_at,
-         k.last_used_ip, k.expiry_announced, k.outlives_session"
-    };
-}
-
-/// `FROM` clause for scans, without the scans of deleted projects.
-macro_rules! shown_scans {
-    () => {
-        " FROM scans s LEFT JOIN projects p ON p.id = s.project_id
-          WHERE (s.project_id IS NULL OR p.deleted_at IS NULL)"
-    };
-}
-
-/// SQL condition that is true if the scope of a service token includes a project.
-macro_rules! token_holds_project {
-    () => {
-        "k.team_id = p.team_id AND (k.all_projects OR EXISTS (SELECT 1 FROM token_projects x
-             WHERE x.token_id = k.id AND x.project_id = p.id))"
-    };
-}
-
-/// `FROM` clause for projects, with the relation of a user ($3) or service token ($4) to each
-/// project.
-macro_rules! project_relations {
-    () => {
-        concat!(
-            "FROM projects p
-             JOIN teams t ON t.id = p.team_id
-             LEFT JOIN members m ON m.team_id = p.team_id AND m.user_id = $3
-             LEFT JOIN tokens k ON k.id = $4 AND ",
-            token_holds_project!()
-        )
-    };
-}
-
-/// `FROM` clause for a project by ID ($1) or slug ($2), with the relation of a user ($3) or service
-/// token ($4) to it.
-macro_rules! relation {
-    () => {
-        concat!(
-            project_relations!(),
-            " WHERE p.id = COALESCE($1, (SELECT id FROM projects WHERE slug = $2))
-                  AND p.deleted_at IS NULL"
-        )
-    };
-}
+#[macro_use]
+mod clauses;
+#[macro_use]
+mod columns;
 
 mod answers;
 mod attempts;
@@ -139,6 +42,7 @@ mod keys;
 mod outbox;
 mod permissions;
 mod pooled;
+mod pools;
 mod projects;
 pub(super) mod resolve;
 mod rotation_writes;
@@ -151,6 +55,8 @@ mod teams;
 pub(super) mod tokens;
 mod users;
 mod webhooks;
+
+pub(super) use pools::{CurrentPools, Pools};
 
 /// Maximum number of rows or values in one SQL statement. (SQLite allows 32,766 parameters.)
 const BATCH: usize = 1_000;
@@ -170,64 +76,6 @@ pub struct SqlStore {
     cache: Option<Arc<Cache>>,
     /// Resource that is held while the store is in use, such as a lock file.
     _held: StoreGuard,
-}
-
-/// Connection pools of a store: for reads, for writes, and reserved for health checks.
-pub(super) struct Pools {
-    pub(super) readers: Pool<Db>,
-    /// Connection for [`Store::read_audit_log`].
-    pub(super) audit: Pool<Db>,
-    pub(super) writers: Pool<Db>,
-    /// Permits for the transactions of [`Store::begin`]: one fewer than the connections in the pool
-    /// for writes, but at least one. The transactions of [`Store::begin_prioritized`] need no
-    /// permit, only a connection.
-    turns: Arc<Semaphore>,
-    /// Connections for health checks ([`Store::ping`]), which must not wait for requests.
-    pub(super) reserved: Pool<Db>,
-    /// Statistics of the waits for connections of these pools, in the same order.
-    waits: [Waits; 4],
-}
-
-/// Connection pools that a store uses now. All pools are replaced together when another server
-/// becomes the primary, so that statements that wait for the old server use no connections to the
-/// new one.
-#[derive(Clone)]
-pub(super) struct CurrentPools(pub(super) Arc<RwLock<Arc<Pools>>>);
-
-impl Pools {
-    /// Creates pools from those for reads, for queries of the audit log, for writes and for health
-    /// checks.
-    pub(super) fn new([readers, audit, writers, reserved]: [Pool<Db>; 4]) -> Self {
-        let turns = writers.options().get_max_connections().saturating_sub(1).max(1);
-        let turns = Arc::new(Semaphore::new(turns as usize));
-        Self { readers, audit, writers, turns, reserved, waits: Default::default() }
-    }
-
-    fn reading(&self) -> (&Pool<Db>, &Waits) {
-        (&self.readers, &self.waits[0])
-    }
-
-    fn reading_audit_log(&self) -> (&Pool<Db>, &Waits) {
-        (&self.audit, &self.waits[1])
-    }
-
-    fn writing(&self) -> (&Pool<Db>, &Waits) {
-        (&self.writers, &self.waits[2])
-    }
-
-    fn pinging(&self) -> (&Pool<Db>, &Waits) {
-        (&self.reserved, &self.waits[3])
-    }
-}
-
-impl CurrentPools {
-    pub(super) fn new(pools: Pools) -> Self {
-        Self(Arc::new(RwLock::new(Arc::new(pools))))
-    }
-
-    fn get(&self) -> Arc<Pools> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
-    }
 }
 
 impl SqlStore {

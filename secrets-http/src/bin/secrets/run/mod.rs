@@ -27,6 +27,8 @@ mod session;
 #[cfg(unix)]
 mod signals;
 #[cfg(unix)]
+mod start;
+#[cfg(unix)]
 mod supervise;
 #[cfg(unix)]
 mod supervision;

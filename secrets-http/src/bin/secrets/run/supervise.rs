@@ -12,18 +12,17 @@ use tokio::time::Instant;
 
 use super::child::{self, Change, Child};
 use super::environment::{Environment, Rules};
-use super::launch::{self, launcher};
 use super::mask::Masking;
 use super::mount::Mount;
 use super::pty::Pty;
-use super::session::Report;
 use super::signals::Signals;
+use super::start::start;
 use super::supervision::{OnRevoked, SupervisionOptions};
 use super::terminal::Terminal;
 use super::values::Values;
 use super::watch::{Message, Watch};
 use super::{Program, environment};
-use crate::failure::{Exit, Failure, Outcome, cannot_start};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Place;
 use crate::output::Output;
 use crate::service::Service;
@@ -387,37 +386,6 @@ struct Ending {
 
 /// Signals that ask a program to end.
 const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
-
-/// Starts the program. It runs in the foreground if this process is in the foreground.
-fn start(
-    program: &Program,
-    environment: &Environment,
-    terminal: Option<&Terminal>,
-    masking: Option<&Masking>,
-) -> Result<Child, Failure> {
-    let has_pty = masking.is_some_and(|masking| masking.pty.is_some());
-    let is_foreground = terminal.is_some_and(Terminal::is_ours);
-    let failed = |error: &_| {
-        let message = format!("{}: {error}", program.name.display());
-        Failure::new(Exit::Run, message)
-    };
-    let report = has_pty.then(Report::create).transpose().map_err(|error| failed(&error))?;
-    let place = match &report {
-        Some(report) => report.place(),
-        None if is_foreground => launch::Place::Foreground,
-        None => launch::Place::Background,
-    };
-    let mut command = launcher(program, place);
-    environment.apply_to(&mut command);
-    if let Some(masking) = masking {
-        masking.attach(&mut command).map_err(|error| failed(&error))?;
-    }
-    let child = match report {
-        Some(report) => report.start(&mut command),
-        None => Child::start(&mut command),
-    };
-    child.map_err(|error| cannot_start(&command, &program.name, &error))
-}
 
 /// Waits for the next message from the watch. Waits forever if there is no watch or if it has
 /// ended.

@@ -1,0 +1,36 @@
+//! Size limits of the secrets in an answer.
+
+use std::borrow::Cow;
+
+use crate::model::{Code, Error};
+use crate::store::ChainLink;
+
+/// Returns the size of the secrets of an inheritance chain, in bytes.
+pub(super) fn chain_size(chain: &[ChainLink]) -> usize {
+    chain.iter().flat_map(|link| &link.secrets).map(|secret| secret.size()).sum()
+}
+
+/// Error if the secrets of an inheritance chain, or of several, exceed this number of bytes.
+pub(super) fn too_large(limit: usize, are_several: bool) -> Error {
+    let (limit, unit) =
+        if limit.is_multiple_of(MIB) { (limit / MIB, "MiB") } else { (limit / 1024, "KiB") };
+    let reason = if are_several {
+        format!("the secrets of all environments exceed {limit} {unit}: export each by itself")
+    } else {
+        format!(
+            "the secrets of this environment and of those it inherits from exceed {limit} {unit}: \
+             read them one by one, or let it inherit from fewer environments"
+        )
+    };
+    Error::Refused { code: Code::AnswerTooLarge, reason: reason.into() }
+}
+
+const MIB: usize = 1024 * 1024;
+
+/// Error if the secrets of the requested keys exceed [`ResolvedEnvironment::MAX_BYTES`] in total.
+///
+/// [`ResolvedEnvironment::MAX_BYTES`]: crate::store::ResolvedEnvironment::MAX_BYTES
+pub(super) const TOO_MANY_BYTES: Error = Error::Refused {
+    code: Code::AnswerTooLarge,
+    reason: Cow::Borrowed("the secrets of these keys exceed 64 MiB: name fewer keys"),
+};

@@ -1,0 +1,71 @@
+//! Connection pools of a store.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use sqlx::pool::Pool;
+use tokio::sync::Semaphore;
+
+use super::Db;
+use super::pooled::Waits;
+
+/// Connection pools of a store: for reads, for writes, and reserved for health checks.
+pub(in super::super) struct Pools {
+    pub(in super::super) readers: Pool<Db>,
+    /// Connection for [`Store::read_audit_log`](crate::store::Store::read_audit_log).
+    pub(in super::super) audit: Pool<Db>,
+    pub(in super::super) writers: Pool<Db>,
+    /// Permits for the transactions of [`Store::begin`]: one fewer than the connections in the pool
+    /// for writes, but at least one. The transactions of [`Store::begin_prioritized`] need no
+    /// permit, only a connection.
+    ///
+    /// [`Store::begin`]: crate::store::Store::begin
+    /// [`Store::begin_prioritized`]: crate::store::Store::begin_prioritized
+    pub(super) turns: Arc<Semaphore>,
+    /// Connections for health checks ([`Store::ping`](crate::store::Store::ping)), which must not
+    /// wait for requests.
+    pub(in super::super) reserved: Pool<Db>,
+    /// Statistics of the waits for connections of these pools, in the same order.
+    waits: [Waits; 4],
+}
+
+/// Connection pools that a store uses now. All pools are replaced together when another server
+/// becomes the primary, so that statements that wait for the old server use no connections to the
+/// new one.
+#[derive(Clone)]
+pub(in super::super) struct CurrentPools(pub(in super::super) Arc<RwLock<Arc<Pools>>>);
+
+impl Pools {
+    /// Creates pools from those for reads, for queries of the audit log, for writes and for health
+    /// checks.
+    pub(in super::super) fn new([readers, audit, writers, reserved]: [Pool<Db>; 4]) -> Self {
+        let turns = writers.options().get_max_connections().saturating_sub(1).max(1);
+        let turns = Arc::new(Semaphore::new(turns as usize));
+        Self { readers, audit, writers, turns, reserved, waits: Default::default() }
+    }
+
+    pub(super) fn reading(&self) -> (&Pool<Db>, &Waits) {
+        (&self.readers, &self.waits[0])
+    }
+
+    pub(super) fn reading_audit_log(&self) -> (&Pool<Db>, &Waits) {
+        (&self.audit, &self.waits[1])
+    }
+
+    pub(super) fn writing(&self) -> (&Pool<Db>, &Waits) {
+        (&self.writers, &self.waits[2])
+    }
+
+    pub(super) fn pinging(&self) -> (&Pool<Db>, &Waits) {
+        (&self.reserved, &self.waits[3])
+    }
+}
+
+impl CurrentPools {
+    pub(in super::super) fn new(pools: Pools) -> Self {
+        Self(Arc::new(RwLock::new(Arc::new(pools))))
+    }
+
+    pub(super) fn get(&self) -> Arc<Pools> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
