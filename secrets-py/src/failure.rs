@@ -8,12 +8,7 @@ use secrets_core::model::{Error, ErrorBody};
 /// Creates the exception for a failed operation. `now` is the current time in seconds since 1970;
 /// the exception for a rate limit gets the number of seconds from `now` to the end of the limit.
 pub(crate) fn refused(py: Python<'_>, error: &Error, now: i64) -> PyErr {
-    let retry_after = match error {
-        // At least a second: a retry that comes too early would be refused again.
-        Error::RateLimited { until, .. } => Some((until.timestamp() - now).max(1)),
-        Error::Unavailable(_) => Some(5),
-        _ => None,
-    };
+    let retry_after = error.retry_after(now);
     let answer = match serde_json::to_string(&ErrorBody::of(error)) {
         Ok(answer) => answer,
         Err(error) => return crate::invalid(&error.to_string()),

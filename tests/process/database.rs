@@ -330,7 +330,7 @@ async fn silent_connections_are_replaced_under_load() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_frozen_database_gives_an_answer_within_five_seconds() {
+async fn a_frozen_database_gives_an_answer_soon() {
     let store = TestDatabase::create().await;
     let (proxy, url) = DatabaseProxy::start(&store.url()).await;
     let program = node("database_frozen", &url).start();

@@ -87,7 +87,9 @@ impl Operation for ExportAccount {
         };
         let projects = cx.reads().projects(principal).await?;
         let actions = AuditFilter::newest(AuditScope::Actor(user.id.uuid()), MAX_ENTRIES);
-        let actions = cx.reads().audit_entries(&actions).await?;
+        let mut log = cx.engine.store().read_audit_log().await?;
+        let actions = log.audit_entries(&actions).await?;
+        drop(log);
         let service_tokens = tokens_of(cx, &memberships, user.id).await?;
         let pending = invitations.into_iter().filter(|invitation| invitation.is_pending(now));
         Ok(AccountData {

@@ -96,7 +96,7 @@ async fn read(
     let share = MAX_READ / u32::try_from(filters.len()).unwrap_or(u32::MAX).max(1);
     let (mut found, mut end): (Vec<AuditRecord>, Option<_>) = (Vec::new(), None);
     let turns = cx.shared::<Turns<AuditScope>>();
-    // One list per account, so that an account with many teams does not use all connections.
+    // One list per account, so that an account with many teams has one turn for the connection.
     let lists = cx.shared::<Turns<UserId>>();
     let _list = match cx.caller.account() {
         Some(account) => Some(lists.acquire(account).await),

@@ -109,7 +109,7 @@ impl Counters {
     /// limit of the service was reached. Does nothing for other errors.
     pub(crate) fn count_failure(&self, error: &Error) {
         match error {
-            Error::Unavailable(_) => self.unavailable.add(1),
+            Error::Unavailable(_) | Error::Unconfirmed(_) => self.unavailable.add(1),
             Error::Internal(_) => self.internal.add(1),
             _ => {}
         }

@@ -145,12 +145,8 @@ impl Engine {
         let _memory = mem::take(&mut cx.memory);
         match output {
             Ok(output) => {
-                let finished = limit.finish(self.finish::<O>(caller, cx)).await;
-                match finished {
-                    Ok(()) => Ok(output),
-                    Err(error) if O::Access::IS_WRITE => Err(error.unconfirmed()),
-                    Err(error) => Err(error),
-                }
+                limit.finish(O::Access::IS_WRITE, self.finish::<O>(caller, cx)).await?;
+                Ok(output)
             }
             Err(error) => {
                 let (session, context, _) = cx.into_parts();
@@ -159,7 +155,7 @@ impl Engine {
                     refusals::record_denied::<O>(self, caller, context, &error).await;
                     Ok(())
                 };
-                limit.finish(recorded).await.ok();
+                limit.finish(false, recorded).await.ok();
                 Err(error)
             }
         }
@@ -175,11 +171,11 @@ impl Engine {
         let (mut session, context, now) = cx.into_parts();
         match O::AUDIT {
             _ if is_dry_run => drop(session),
-            Audit::Nothing => O::Access::finish(session).await?,
+            Audit::Nothing => commit::<O>(session).await?,
             Audit::Change(action) => {
                 let entries = context.into_entries(caller, action, now);
                 O::Access::record(&mut session, &entries).await?;
-                O::Access::finish(session).await?;
+                commit::<O>(session).await?;
             }
             Audit::Read(_) if !self.options.audit_reads => {}
             Audit::Read(_) | Audit::Export(_) if context.skips_audit => {}
@@ -235,4 +231,9 @@ impl Engine {
     pub(crate) fn shared<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         self.shared.get()
     }
+}
+
+/// Commits a write; closes the reader of a read.
+async fn commit<O: Operation>(session: Box<<O::Access as Access>::Session>) -> Result<()> {
+    O::Access::finish(session).await.map_err(|error| Error::from(error).unconfirmed())
 }

@@ -51,17 +51,26 @@ impl<'a> TimeLimit<'a> {
     /// transaction rolled back, so that nothing is changed.
     pub(super) async fn run<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let factor = if self.is_long { LONG_FACTOR } else { 1 };
-        let reached = "the operation reached its time limit";
-        self.within((self.limit * factor).saturating_sub(self.used), reached, work).await
+        let limit = (self.limit * factor).saturating_sub(self.used);
+        let reached = || Err(Bound::OperationTime.reached("the operation reached its time limit"));
+        timed(self.timer, limit, work).await.unwrap_or_else(reached)
     }
 
     /// Commits an operation that has run, or writes its audit entries. At the limit, it is unknown
-    /// whether the operation was committed.
-    pub(super) async fn finish<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+    /// whether a write was committed.
+    pub(super) async fn finish<T>(
+        &self,
+        is_write: bool,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let elapsed = self.timer.map_or(Duration::ZERO, |(_, began)| began.elapsed());
         let rest = self.limit.saturating_sub(self.used + elapsed);
         let limit = if self.is_long { self.limit } else { rest + COMMIT_TIME };
-        self.within(limit, "the commit reached its time limit", work).await
+        let finished = timed(self.timer, limit, work).await;
+        finished.unwrap_or_else(|| {
+            let reached = Bound::OperationTime.reached("the commit reached its time limit");
+            Err(if is_write { reached.unconfirmed() } else { reached })
+        })
     }
 
     /// Waits for the turn of an operation. A long operation waits only while the store responds.
@@ -84,18 +93,18 @@ impl<'a> TimeLimit<'a> {
             Either::Right(_) => Err(Error::Unavailable("the store does not respond".into())),
         }
     }
+}
 
-    async fn within<T>(
-        &self,
-        limit: Duration,
-        reached: &'static str,
-        work: impl Future<Output = Result<T>>,
-    ) -> Result<T> {
-        let Some((timer, _)) = self.timer else { return work.await };
-        match select(pin!(work), timer.sleep(limit)).await {
-            Either::Left((output, _)) => output,
-            Either::Right(_) => Err(Bound::OperationTime.reached(reached)),
-        }
+/// Runs work until a time limit. Returns `None` at the limit. Without a timer, there is no limit.
+async fn timed<T>(
+    timer: Option<(&dyn Timer, Instant)>,
+    limit: Duration,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let Some((timer, _)) = timer else { return Some(work.await) };
+    match select(pin!(work), timer.sleep(limit)).await {
+        Either::Left((output, _)) => Some(output),
+        Either::Right(_) => None,
     }
 }
 
@@ -195,9 +204,9 @@ mod tests {
         let timer = Hurried::default();
 
         let reached = [false, true]
-            .map(|is_long| block_on(limit(&timer, is_long).finish(pending::<Result<()>>())));
+            .map(|is_long| block_on(limit(&timer, is_long).finish(true, pending::<Result<()>>())));
 
-        assert!(reached.iter().all(|reached| matches!(reached, Err(Error::Unavailable(_)))));
+        assert!(reached.iter().all(|reached| matches!(reached, Err(Error::Unconfirmed(_)))));
         let [short, long] = timer.0.lock().unwrap()[..] else { panic!("two waits") };
         // Some of the limit passes before the commit.
         let most = Duration::from_millis(3_500);

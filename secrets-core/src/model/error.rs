@@ -22,17 +22,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Cause of a failure that is not the caller's fault. It is logged and never sent to the caller.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Cause of an [`Error::Unavailable`] for a commit whose result is unknown.
-#[derive(Debug)]
-struct Unconfirmed(Cause);
-
-impl fmt::Display for Unconfirmed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the result of the commit is unknown: {}", self.0)
-    }
-}
-
-impl std::error::Error for Unconfirmed {}
+/// Seconds after which a caller may repeat an operation that was not available.
+const RETRY_AFTER: i64 = 5;
 
 /// Error of an operation. The `Display` text is for the caller; `source()` is for the log.
 #[derive(Debug)]
@@ -78,6 +69,9 @@ pub enum Error {
     },
     /// A system that the service depends on cannot be reached now; a later retry may succeed.
     Unavailable(Cause),
+    /// The commit of a change failed or reached its time limit, so it is unknown whether the change
+    /// was made.
+    Unconfirmed(Cause),
     /// An internal error occurred, or stored data cannot be decrypted.
     Internal(Cause),
 }
@@ -175,7 +169,7 @@ impl Error {
             Self::Stale(_) | Self::Outdated(_) => "stale",
             Self::PlanLimit(_) => "plan_limit",
             Self::RateLimited { .. } => "rate_limited",
-            Self::Unavailable(_) => "unavailable",
+            Self::Unavailable(_) | Self::Unconfirmed(_) => "unavailable",
             Self::Internal(_) => "internal",
         }
     }
@@ -194,29 +188,33 @@ impl Error {
             Self::RateLimited { bound, .. } => Some(*bound),
             Self::PlanLimit(_) => Some(Bound::PlanQuota),
             Self::Refused { code: Code::AnswerTooLarge, .. } => Some(Bound::ResponseSize),
-            Self::Unavailable(cause) => {
-                let cause = cause.downcast_ref::<Unconfirmed>().map_or(cause, |of| &of.0);
+            Self::Unavailable(cause) | Self::Unconfirmed(cause) => {
                 cause.downcast_ref::<BoundReached>().map(|reached| reached.bound)
             }
             _ => None,
         }
     }
 
-    /// Converts an "unavailable" error of a commit to one with an unknown result: the change may
-    /// have been made. Other errors stay the same.
+    /// Converts an "unavailable" error of a commit: the change may have been made. Other errors stay
+    /// the same.
     #[must_use]
     pub(crate) fn unconfirmed(self) -> Self {
         match self {
-            Self::Unavailable(cause) => Self::Unavailable(Box::new(Unconfirmed(cause))),
+            Self::Unavailable(cause) => Self::Unconfirmed(cause),
             other => other,
         }
     }
 
-    /// True if the operation may have been performed although it failed, so that it must not be
-    /// repeated without a check.
+    /// Returns the seconds after which a caller may repeat the operation. `None` if a repetition
+    /// fails again, or could make a change twice. `now` is in seconds since 1970.
     #[must_use]
-    pub fn is_unconfirmed(&self) -> bool {
-        matches!(self, Self::Unavailable(cause) if cause.is::<Unconfirmed>())
+    pub fn retry_after(&self, now: i64) -> Option<i64> {
+        match self {
+            // At least 1: a request that comes too early would be refused again.
+            Self::RateLimited { until, .. } => Some((until.timestamp() - now).max(1)),
+            Self::Unavailable(_) => Some(RETRY_AFTER),
+            _ => None,
+        }
     }
 
     /// Returns the error code for programs.
@@ -237,7 +235,7 @@ impl Error {
             Self::Stale(_) | Self::Outdated(_) => Code::VersionConflict,
             Self::PlanLimit(_) => Code::PlanLimitExceeded,
             Self::RateLimited { .. } => Code::RateLimited,
-            Self::Unavailable(_) => Code::Unavailable,
+            Self::Unavailable(_) | Self::Unconfirmed(_) => Code::Unavailable,
             Self::Internal(_) => Code::Internal,
         }
     }
@@ -292,6 +290,9 @@ impl fmt::Display for Error {
             Self::Unavailable(_) => {
                 f.write_str("the service is not available now, try again later")
             }
+            Self::Unconfirmed(_) => {
+                f.write_str("the change may have been made: read before you repeat it")
+            }
             Self::Internal(_) => f.write_str("internal error"),
         }
     }
@@ -303,7 +304,9 @@ pub(crate) const NO_ACCOUNT: &str = "no account yet: call POST /api/v1/auth/sync
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Unavailable(cause) | Self::Internal(cause) => Some(cause.as_ref()),
+            Self::Unavailable(cause) | Self::Unconfirmed(cause) | Self::Internal(cause) => {
+                Some(cause.as_ref())
+            }
             _ => None,
         }
     }

@@ -132,8 +132,9 @@ pub trait Store: Send + Sync {
     /// Begins a transaction. Dropping it without a commit rolls it back.
     async fn begin(&self) -> StoreResult<Box<dyn Tx>>;
 
-    /// Begins a transaction of a request. Its SQL statements, and the wait for the transaction, have
-    /// the shorter timeout of reads, so that a request is answered soon if the store stalls.
+    /// Begins a transaction of a request, or of a worker that must not wait long. Its SQL statements,
+    /// and the wait for the transaction, have the shorter timeout of reads, so that a request is
+    /// answered soon if the store stalls.
     async fn begin_for_request(&self) -> StoreResult<Box<dyn Tx>> {
         self.begin().await
     }
@@ -157,8 +158,8 @@ pub trait Store: Send + Sync {
         false
     }
 
-    /// Checks that the store can be read, and that calls which wait for it are answered. Returns the current time of the database server, or
-    /// `None` if the store has no clock of its own.
+    /// Checks that the store can be read, and that the calls that wait for it are answered. Returns
+    /// the current time of the database server; `None` if the store has no server.
     async fn ping(&self) -> StoreResult<Option<Time>>;
 
     /// Returns the state of the store's connections and cache, for metrics. Does not access the

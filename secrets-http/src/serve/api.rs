@@ -158,7 +158,9 @@ impl Api {
         };
         let received = match account {
             Some(account) if size > PART as u64 => {
+                let began = Instant::now();
                 let received = self.memory.receive(account, size.min(BULK_LIMIT as u64)).await;
+                caller.origin.time_used.add(began.elapsed());
                 Some(received.map_err(|error| self.counted(error.into()))?)
             }
             _ => None,

@@ -93,7 +93,7 @@ fn status(error: &Error) -> StatusCode {
         Error::NotFound(_) => StatusCode::NOT_FOUND,
         Error::Conflict(_) | Error::Stale(_) | Error::Outdated(_) => StatusCode::CONFLICT,
         Error::PlanLimit(_) | Error::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
-        Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        Error::Unavailable(_) | Error::Unconfirmed(_) => StatusCode::SERVICE_UNAVAILABLE,
         Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
@@ -102,20 +102,11 @@ fn operation_response(error: Error, now: Time) -> Response {
     let status = status(&error);
     let mut response = reply::json(status, &ErrorBody::of(&error));
     let headers = response.headers_mut();
-    match &error {
-        Error::Unauthenticated(_) | Error::Expired => {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        Error::RateLimited { until, .. } => {
-            // At least 1: a request that comes too early would be refused again.
-            let seconds = (until.timestamp() - now.timestamp()).max(1);
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
-        }
-        // Without the header, clients do not repeat a change that may have been made.
-        Error::Unavailable(_) if !error.is_unconfirmed() => {
-            headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
-        }
-        _ => {}
+    if matches!(error, Error::Unauthenticated(_) | Error::Expired) {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if let Some(seconds) = error.retry_after(now.timestamp()) {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     if status.is_server_error() {
         response.extensions_mut().insert(Logged(Arc::new(error)));

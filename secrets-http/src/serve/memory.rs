@@ -120,7 +120,9 @@ impl MemoryBudget {
     /// seconds.
     pub async fn turn(&self, account: UserId) -> Result<Turn<UserId>, Error> {
         let turn = timeout(TURN_WAIT, self.turns.acquire(account)).await;
-        turn.map_err(|_| Bound::CpuQueue.reached("an earlier task of the account is not done"))
+        turn.map_err(|_| {
+            Bound::CpuQueue.reached("timeout while waiting for an earlier scan of the account")
+        })
     }
 
     async fn reserve(
@@ -137,7 +139,7 @@ impl MemoryBudget {
                 released.await;
             }
         };
-        let too_many = |_| Bound::Memory.reached("too many large bodies are in progress");
+        let too_many = |_| Bound::Memory.reached("not enough free memory");
         timeout(self.wait, reserved).await.map_err(too_many)
     }
 

@@ -94,9 +94,7 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
         return Ok(claims);
     }
     if !permits.are_free(&node) {
-        let oldest = engine.store().read().await?.due_rotations(engine.now(), None, 1).await?;
-        engine.counters().set_waiting_since(WORKER, oldest.first().map(|due| due.work_at));
-        return Ok(claims);
+        return oldest_waits(engine).await.map(|()| claims);
     }
     let position = engine.shared::<Position>();
     let after = *lock(&position.0);
@@ -139,6 +137,13 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
         engine.counters().set_waiting_since(WORKER, waiting_since);
     }
     Ok(claims)
+}
+
+/// Stores the time since which the oldest due rotation waits for a node that is busy.
+async fn oldest_waits(engine: &Engine) -> Result<()> {
+    let oldest = engine.store().read().await?.due_rotations(engine.now(), None, 1).await?;
+    engine.counters().set_waiting_since(WORKER, oldest.first().map(|due| due.work_at));
+    Ok(())
 }
 
 /// Ends the leases of all rotations. Call this function only while no other process uses the store.
