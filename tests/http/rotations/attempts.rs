@@ -1,4 +1,4 @@
-//! Tests of rotation attempts that take long, and of requests that wait for them.
+//! Tests of rotation attempts that take a long time, and of requests that wait for them.
 
 use std::time::{Duration, Instant};
 
@@ -7,14 +7,15 @@ use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Build, Kind, Rotated, on_every_store};
 use serde_json::{Value, json};
 
-/// Starts a server on which a request waits at most this number of seconds for a rotation. The time
-/// in rotations runs a thousand times faster in tests, so these are milliseconds.
+/// Starts a server on which a request waits at most this number of seconds for a rotation.
+/// Rotations run a thousand times faster in tests, so the real limit is this number of
+/// milliseconds.
 async fn waiting(kind: Kind, seconds: u64) -> App {
     let timings = Timings { budget: Duration::from_secs(seconds), ..Timings::default() };
     Build::on(kind).timings(timings).start().await
 }
 
-/// Waits until the service has called this function of the fake database, such as `apply`.
+/// Waits until the service has called the function `call` of the fake database, such as `apply`.
 async fn called(app: &App, call: &str) {
     while !app.database.calls().contains(&call) {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -55,25 +56,27 @@ async fn the_served_credential_works_after_a_timeout_and_the_next_attempt_succee
     }
 }
 
-async fn two_concurrent_requests_share_an_attempt(kind: Kind) {
+async fn concurrent_requests_share_an_attempt(kind: Kind) {
     let app = waiting(kind, 2_000).await;
     let main = Rotated::create(&app, "alice").await;
     app.database.script("apply", [Script::Hang]);
+    // They reach the time limit at the same time.
     let later = async {
         called(&app, "apply").await;
-        main.rotate().await
+        let others = (main.rotate(), main.rotate(), main.rotate(), main.rotate());
+        <[Value; 4]>::from(tokio::join!(others.0, others.1, others.2, others.3))
     };
 
-    let (first, second) = tokio::join!(main.rotate(), later);
+    let (first, others) = tokio::join!(main.rotate(), later);
 
-    assert_eq!(first, second);
+    assert!(others.iter().all(|other| *other == first), "{first} {others:#?}");
     assert_eq!(first["status"], "failed");
     assert_eq!(main.history().await, [first]);
     let entries = app.audit(&main.person.team).await;
     let begun = entries.iter().filter(|entry| entry.action == "rotation.started");
     let joined: Vec<Value> = begun.map(|e| serde_json::from_str(&e.metadata).unwrap()).collect();
-    assert_eq!(joined.len(), 2);
-    assert_eq!(joined.iter().filter(|details| details["joined"] == json!(true)).count(), 1);
+    assert_eq!(joined.len(), 5);
+    assert_eq!(joined.iter().filter(|details| details["joined"] == json!(true)).count(), 4);
 }
 
 async fn a_client_that_hangs_up_stops_nothing(kind: Kind) {
@@ -98,6 +101,6 @@ async fn a_client_that_hangs_up_stops_nothing(kind: Kind) {
 on_every_store![;
     a_database_that_never_answers_is_waited_for_45_seconds,
     the_served_credential_works_after_a_timeout_and_the_next_attempt_succeeds,
-    two_concurrent_requests_share_an_attempt,
+    concurrent_requests_share_an_attempt,
     a_client_that_hangs_up_stops_nothing,
 ];

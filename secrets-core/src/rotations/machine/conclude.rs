@@ -87,6 +87,22 @@ impl Work<'_> {
         outcome: Outcome,
         reason: Reason,
     ) -> WorkResult<AttemptRecord> {
+        let mut tx = self.begin().await?;
+        let attempt = self.conclude_in(tx.as_mut(), attempt, outcome, reason).await?;
+        tx.commit().await?;
+        self.engine.counters().count_rotation(outcome);
+        Ok(attempt)
+    }
+
+    /// Ends an unsuccessful attempt like [`conclude`](Self::conclude), in a transaction in which the
+    /// rotation's row is locked. The caller counts the rotation after the commit.
+    pub(super) async fn conclude_in(
+        &mut self,
+        tx: &mut dyn Tx,
+        attempt: AttemptRecord,
+        outcome: Outcome,
+        reason: Reason,
+    ) -> WorkResult<AttemptRecord> {
         let now = self.engine.now();
         // The slot's user still has a password that is no longer stored, so its login must be
         // disabled later.
@@ -104,28 +120,25 @@ impl Work<'_> {
             completed_at: Some(now),
             ..attempt
         };
-        let mut tx = self.begin().await?;
         tx.update_attempt(&attempt).await?;
         let before = self.rotation.status;
         record_failure(&mut self.rotation, &reason, &self.rotators.timings, now);
         if has_begun_to_fail(before, self.rotation.status) {
             let rotation = &mut self.rotation;
-            notices::announce_failure(self.engine, tx.as_mut(), rotation, attempt.id).await?;
+            notices::announce_failure(self.engine, tx, rotation, attempt.id).await?;
         }
         if is_left_open {
             self.rotation.slots.retire_at = Some(now + span(self.rotators.timings.retire));
         }
-        self.write(tx.as_mut(), false).await?;
-        self.enqueue_event(tx.as_mut(), &attempt, WebhookEvent::Failed).await?;
+        self.write(tx, false).await?;
+        self.enqueue_event(tx, &attempt, WebhookEvent::Failed).await?;
         let action = match outcome {
             Outcome::RolledBack => "rotation.rolled_back",
             Outcome::Success | Outcome::Failed => "rotation.failed",
         };
         let mut details = attempt_details(&attempt);
         details.push(("code", reason.code.into()));
-        self.record_failed(tx.as_mut(), action, &details).await?;
-        tx.commit().await?;
-        self.engine.counters().count_rotation(outcome);
+        self.record_failed(tx, action, &details).await?;
         Ok(attempt)
     }
 

@@ -4,52 +4,81 @@ use super::super::ConcludedAttempt;
 use super::super::rotate::{PlannedRotation, no_rotators};
 use super::super::schedule::span;
 use super::policy::{Effect, FAILURES, Reason};
-use super::work::{Work, WorkError};
+use super::work::{Work, WorkError, WorkResult};
 use crate::engine::Engine;
-use crate::model::{Error, Result, RotationId, Subject};
+use crate::model::rotations::Outcome;
+use crate::model::{Error, Result, RotationId};
+use crate::ports::rotators::Rotators;
 use crate::rotations::rotate::history_entry;
-use crate::store::Lease;
+use crate::store::{Lease, Tx};
 
 /// Ends an attempt that took too long as failed. The password at the target database may already be
 /// changed, but only for the database user whose credential is not in the secrets; the next attempt
 /// sets this password again.
+///
+/// Takes over the lease and ends the attempt in one transaction. Requests that reach the time limit
+/// together thus wait for each other, and the first one ends the attempt.
 pub(in crate::rotations) async fn time_out(
     engine: &Engine,
     begun: PlannedRotation,
 ) -> Result<ConcludedAttempt> {
     let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
-    if let Some(lease) = force_lease(engine, begun.rotation).await?
+    let mut tx = engine.store().begin().await?;
+    if let Some(lease) = take_over_lease(engine, rotators, tx.as_mut(), begun.rotation).await?
         && let Some(mut work) = Work::open(engine, rotators, lease).await?
     {
-        let open = engine.store().read().await?.open_attempt(begun.rotation).await?;
-        if let Some(attempt) = open.filter(|attempt| attempt.id == begun.attempt) {
-            let message = "the database took longer than 45 seconds, so the attempt was stopped";
-            let reason = Reason::new("timed_out", message, Effect::BackOff(FAILURES));
-            match work.conclude_failed(attempt, reason).await {
-                Ok(()) | Err(WorkError::Lost) => {}
-                Err(WorkError::Failed(error)) => return Err(error),
+        let ended = end(&mut work, tx.as_mut(), begun).await;
+        match ended {
+            Ok(has_ended) => {
+                tx.release_lease(&work.lease).await?;
+                tx.commit().await?;
+                if has_ended {
+                    engine.counters().count_rotation(Outcome::Failed);
+                }
             }
+            // The rotation was deleted.
+            Err(WorkError::Lost) => drop(tx),
+            Err(WorkError::Failed(error)) => return Err(error),
         }
-        let mut tx = engine.store().begin().await?;
-        tx.release_lease(&work.lease).await?;
-        tx.commit().await?;
     }
     let entry = history_entry(engine, begun.attempt).await?;
-    entry.ok_or(Error::NotFound(Subject::Rotation))
+    entry.ok_or_else(|| Error::Unavailable("the attempt was not ended in time".into()))
 }
 
-/// Takes over the lease of a rotation even if another worker holds it. The other worker notices the
-/// loss at its next step and stops.
+/// Ends the attempt as failed if it is still in progress. Returns true if it was.
+async fn end(work: &mut Work<'_>, tx: &mut dyn Tx, begun: PlannedRotation) -> WorkResult<bool> {
+    work.lock_row(tx).await?;
+    let open = tx.open_attempt(begun.rotation).await?;
+    let Some(attempt) = open.filter(|attempt| attempt.id == begun.attempt) else {
+        return Ok(false);
+    };
+    let message = "the database took longer than 45 seconds, so the attempt was stopped";
+    let reason = Reason::new("timed_out", message, Effect::BackOff(FAILURES));
+    work.conclude_in(tx, attempt, Outcome::Failed, reason).await?;
+    Ok(true)
+}
+
+/// Takes over the lease of a rotation (the exclusive right to work on it) even if another worker
+/// holds it. The other worker notices the loss at its next step and stops.
 pub(in crate::rotations) async fn force_lease(
     engine: &Engine,
     id: RotationId,
 ) -> Result<Option<Lease>> {
     let Some(rotators) = engine.ports().rotators.as_ref() else { return Ok(None) };
-    let length = span(rotators.timings.lease);
-    let now = engine.now();
     let mut tx = engine.store().begin().await?;
-    // Every lease ends before this time, so any existing lease counts as expired.
-    let lease = tx.acquire_lease(id, now + length * 2, now + length).await?;
+    let lease = take_over_lease(engine, rotators, tx.as_mut(), id).await?;
     tx.commit().await?;
     Ok(lease)
+}
+
+/// Takes over the lease like [`force_lease`], in a transaction. Locks the rotation's row.
+async fn take_over_lease(
+    engine: &Engine,
+    rotators: &Rotators,
+    tx: &mut dyn Tx,
+    id: RotationId,
+) -> Result<Option<Lease>> {
+    let (length, now) = (span(rotators.timings.lease), engine.now());
+    // Every lease ends before this time, so any existing lease counts as expired.
+    Ok(tx.acquire_lease(id, now + length * 2, now + length).await?)
 }
