@@ -12,7 +12,7 @@ use crate::outbox::DeliveryWorker;
 use crate::rotations::RotationWorker;
 use crate::rotations::webhooks::WebhookDeliveries;
 use crate::store::StoreResult;
-use crate::{audit, keys, outbox, projects, retention, rotations, service, tokens};
+use crate::{account, audit, keys, outbox, projects, retention, rotations, service, tokens};
 
 /// Returns all workers of a service.
 #[must_use]
@@ -26,6 +26,7 @@ pub fn all() -> Vec<Arc<dyn Worker>> {
         Arc::new(tokens::CREDENTIAL_USES),
         Arc::new(keys::PROJECT_KEYS),
         Arc::new(projects::PURGE),
+        Arc::new(account::ANONYMIZATION),
         Arc::new(retention::RETENTION),
         Arc::new(notices::EXPIRING_TOKENS),
         Arc::new(DeliveryWorker(InvitationMail)),
@@ -35,9 +36,9 @@ pub fn all() -> Vec<Arc<dyn Worker>> {
     ]
 }
 
-/// Ends all claims of deliveries and all leases of rotations that an earlier process has left, so
-/// that its unfinished work continues immediately. Call this function at startup, and only if no
-/// other process uses the store.
+/// Releases the deliveries (e-mails and webhooks) and rotations that an earlier process had
+/// reserved for itself and did not finish, so that the workers continue with them immediately. Call
+/// this function at startup, and only if no other process uses the store.
 pub async fn take_over(engine: &Engine) -> StoreResult<()> {
     outbox::end_claims(engine).await?;
     rotations::end_rotation_leases(engine).await

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::anonymize::MAX_ENTRIES;
 use crate::engine::refusals::Refusals;
 use crate::engine::{Audit, Callers, Context, Lock, Operation, Write};
 use crate::members::revoke_invitations;
@@ -60,11 +61,10 @@ impl Operation for DeleteAccount {
         cx.tx().delete_device_logins(user.id).await?;
         cx.tx().delete_sessions(user.id, None).await?;
         cx.tx().erase_user(user.id, now).await?;
-        cx.tx().anonymize_actor(user.id.uuid()).await?;
-        // Called near the end, because the call locks the batches of all teams. The second
-        // anonymization is for the entries that this call added to the log.
+        // Called near the end, because the call locks the batches of all teams.
         cx.complete_audit_log().await?;
-        cx.tx().anonymize_actor(user.id.uuid()).await?;
+        // The worker `anonymization` continues.
+        cx.tx().anonymize_actor(user.id, MAX_ENTRIES).await?;
         cx.shared::<Refusals>().forget(user.id);
         cx.audit.is_anonymized = true;
         cx.audit.resource = Some(("account", Some(user.id.uuid()), None));

@@ -1,5 +1,6 @@
 //! The caller's own account: reading, changing, exporting and deleting it.
 
+mod anonymize;
 mod archive;
 mod delete;
 mod export;
@@ -8,6 +9,7 @@ mod update;
 
 use serde::Serialize;
 
+pub use anonymize::{ANONYMIZATION, anonymize};
 pub use archive::{AccountArchive, ExportAccountSecrets, NewArchive};
 pub use delete::{Confirmation, DeleteAccount};
 pub use export::{AccountData, ExportAccount};

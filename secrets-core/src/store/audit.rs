@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::StoreResult;
-use crate::model::{AuditBatchId, AuditId, EnvironmentId, ProjectId, TeamId, Time};
+use crate::model::{AuditBatchId, AuditId, EnvironmentId, ProjectId, TeamId, Time, UserId};
 
 /// An audit log entry. An entry contains names as well as IDs, so that it can be read after the
 /// resources are deleted. No field contains a secret value.
@@ -279,6 +279,10 @@ pub trait AuditReads: Send {
         limit: u32,
     ) -> StoreResult<Vec<AuditRecord>>;
 
+    /// Lists the users whose anonymization has begun and is not complete (see
+    /// [`AuditWrites::anonymize_actor`]), at most `limit`.
+    async fn unfinished_anonymizations(&mut self, limit: u32) -> StoreResult<Vec<UserId>>;
+
     /// Returns the position of the first entry in an audit chain that was created at or after the
     /// time `from`.
     async fn audit_position(
@@ -310,9 +314,11 @@ pub trait AuditWrites: Send {
     /// entries already exists; the caller must then drop the transaction.
     async fn insert_sealed_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
-    /// Removes the name and e-mail address of a user from all audit entries whose actor is the
-    /// user. The entries keep the user's ID.
-    async fn anonymize_actor(&mut self, user: Uuid) -> StoreResult<()>;
+    /// Removes the name and e-mail address of a user from the oldest audit entries whose actor is
+    /// the user, at most `limit` entries in each call: a call continues where the previous one has
+    /// stopped. The entries keep the user's ID. Returns true if no entries are left. Otherwise,
+    /// [`unfinished_anonymizations`](AuditReads::unfinished_anonymizations) lists the user.
+    async fn anonymize_actor(&mut self, user: UserId, limit: u32) -> StoreResult<bool>;
 
     /// Appends audit entries to an audit chain. `end` is the last position of the stored chain that
     /// the caller expects (0 for a new chain); `head` is the new head. Fails with `Stale` if the

@@ -1,9 +1,12 @@
 //! Tests of deleting the caller's own account.
 
+use chrono::TimeDelta;
 use hyper::Method;
+use secrets_core::account::anonymize;
 use secrets_core::audit;
-use secrets_core::model::Role;
+use secrets_core::model::{AuditId, Role};
 use secrets_core::projects::purge;
+use secrets_core::store::{AuditFilter, AuditRecord, AuditScope};
 use secrets_tests::{App, Client, Person, Reply, on_every_store, paths};
 use serde_json::{Value, json};
 
@@ -13,8 +16,8 @@ async fn delete(client: &Client, confirm: &Value) -> Reply {
     client.json(Method::DELETE, ACCOUNT, &json!({ "confirm": confirm })).await
 }
 
-/// Deletes the account of a person. The request contains the person's e-mail address as the
-/// required confirmation.
+/// Deletes the account of the user `person`, whose name is `name`. The request contains the user's
+/// e-mail address as the required confirmation.
 async fn delete_own_account(person: &Person, name: &str) -> Reply {
     delete(person, &json!(format!("{name}@example.com"))).await
 }
@@ -181,6 +184,37 @@ async fn the_log_keeps_the_entries_without_the_name(app: App) {
     assert_eq!(verified.broken, []);
 }
 
+async fn a_long_log_loses_the_name_in_batches(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    app.join(&bob.team, &alice.id, Role::Admin).await;
+    let body = json!({ "name": "Shared", "team_id": bob.team });
+    alice.post("/api/v1/projects", &body).await.is(201);
+    let first = app.entry(&bob.team, "project.created").await;
+    let copies = (0..2_500).map(|number| AuditRecord {
+        id: AuditId::draw(first.created_at - TimeDelta::milliseconds(number)),
+        created_at: first.created_at - TimeDelta::milliseconds(number),
+        seal: None,
+        ..first.clone()
+    });
+    let mut tx = app.store.begin().await.unwrap();
+    tx.insert_audit(&copies.collect::<Vec<_>>()).await.unwrap();
+    tx.commit().await.unwrap();
+
+    delete_own_account(&alice, "alice").await.is(204);
+
+    let all = AuditFilter::newest(AuditScope::Actor(first.actor_id.unwrap()), 5_000);
+    let entries = app.store.read().await.unwrap().audit_entries(&all).await.unwrap();
+    let oldest = entries.last().unwrap();
+    assert!(entries.len() > 2_500 && oldest.actor_name.is_none(), "{}", entries.len());
+    let deletion = entries.iter().find(|entry| entry.action == "account.deleted").unwrap();
+    assert_eq!(deletion.actor_name, None);
+    anonymize(app.service.engine()).await.unwrap();
+    let entries = app.store.read().await.unwrap().audit_entries(&all).await.unwrap();
+    let names =
+        entries.iter().filter(|entry| entry.actor_name.is_some() || entry.actor_email.is_some());
+    assert_eq!((names.count(), entries.len() > 2_500), (0, true));
+}
+
 async fn a_deleted_person_accepts_nothing(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let members = format!("/api/v1/teams/{}/members", alice.team);
@@ -236,6 +270,7 @@ on_every_store![
     a_team_without_other_members_is_deleted_too,
     objects_created_for_other_teams_stay,
     the_log_keeps_the_entries_without_the_name,
+    a_long_log_loses_the_name_in_batches,
     a_deleted_person_accepts_nothing,
     sessions_of_command_lines_end_with_the_account,
     an_account_stays_deleted_after_a_restart,

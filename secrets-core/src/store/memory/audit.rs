@@ -3,11 +3,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use imbl::OrdSet;
-use uuid::Uuid;
 
 use super::state::{State, Table, owned};
 use super::{Pending, Session, Snapshot};
-use crate::model::{AuditBatchId, AuditId, Subject, TeamId, Time};
+use crate::model::{AuditBatchId, AuditId, Subject, TeamId, Time, UserId};
 use crate::store::{
     ActionFilter, AuditBatch, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord,
     AuditScope, AuditSeal, AuditWrites, StoreError, StoreResult,
@@ -97,6 +96,10 @@ impl<S: Snapshot> AuditReads for Session<S> {
         Ok(places.filter_map(|(_, place)| entries.get(place)).map(owned).collect())
     }
 
+    async fn unfinished_anonymizations(&mut self, limit: u32) -> StoreResult<Vec<UserId>> {
+        Ok(self.state().anonymizations.keys().take(limit as usize).copied().collect())
+    }
+
     async fn audit_position(
         &mut self,
         team: Option<TeamId>,
@@ -106,12 +109,6 @@ impl<S: Snapshot> AuditReads for Session<S> {
         let young = entries.values().filter(|entry| entry.created_at >= from);
         Ok(young.filter_map(|entry| entry.seal).map(|seal| seal.position).min())
     }
-}
-
-/// True if the user is the entry's actor. Also compares the type of the actor, because the actor
-/// may be a service token.
-fn is_by(entry: &AuditRecord, user: Uuid) -> bool {
-    entry.actor_id == Some(user) && entry.actor_type == "user"
 }
 
 /// Returns the audit entries of a team or an actor.
@@ -220,17 +217,24 @@ impl AuditWrites for Session<Pending> {
         Ok(())
     }
 
-    async fn anonymize_actor(&mut self, user: Uuid) -> StoreResult<()> {
+    async fn anonymize_actor(&mut self, user: UserId, limit: u32) -> StoreResult<bool> {
         let state = self.state_mut();
-        for (team, entries) in state.audit.clone() {
-            let theirs = entries.values().filter(|entry| is_by(entry, user));
-            for entry in theirs {
-                let nameless = AuditRecord { actor_name: None, actor_email: None, ..owned(entry) };
-                let place = (nameless.created_at, nameless.id);
-                state.audit.entry(team).or_default().insert(place, nameless.into());
-            }
+        let entries = of_scope(state, AuditScope::Actor(user.uuid()));
+        let theirs = |(_, entry): &(_, &Arc<AuditRecord>)| entry.actor_type == "user";
+        let done = state.anonymizations.get(&user).copied();
+        let rest = entries.range((done.map_or(Unbounded, Excluded), Unbounded));
+        let (mut count, mut last) = (0, None);
+        for (place, entry) in rest.filter(theirs).take(limit as usize) {
+            let nameless = AuditRecord { actor_name: None, actor_email: None, ..owned(entry) };
+            let of_team = state.audit.entry(nameless.team).or_default();
+            of_team.insert(*place, nameless.into());
+            (count, last) = (count + 1, Some(*place));
         }
-        Ok(())
+        match last {
+            Some(place) if count == limit => state.anonymizations.insert(user, place),
+            _ => state.anonymizations.remove(&user),
+        };
+        Ok(count < limit)
     }
 
     async fn seal_audit(

@@ -101,6 +101,9 @@ pub(super) struct State {
     /// Key of the map `audit` for the audit entry at each position of an audit chain.
     pub(super) audit_chain: OrdMap<(Option<TeamId>, u64), (Time, AuditId)>,
     pub(super) audit_heads: OrdMap<Option<TeamId>, AuditHead>,
+    /// Time and ID of the last anonymized audit entry of each user whose anonymization is not
+    /// complete.
+    pub(super) anonymizations: OrdMap<UserId, (Time, AuditId)>,
 }
 
 /// Times of the creation, replacement and retirement of a project key.

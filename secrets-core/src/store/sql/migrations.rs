@@ -40,6 +40,7 @@ const HISTORY: &[(&str, &str)] = &[
     ("team sizes", include_str!("../../../migrations/0024_team_sizes.sql")),
     ("project key versions", include_str!("../../../migrations/0025_project_key_versions.sql")),
     ("token approval", include_str!("../../../migrations/0026_token_approval.sql")),
+    ("anonymizations", include_str!("../../../migrations/0027_anonymizations.sql")),
 ];
 
 /// Name of the table that lists the migrations that have run.

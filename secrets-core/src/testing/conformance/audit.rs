@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{begin, committed, read};
 use crate::model::{EnvironmentId, ProjectId, TeamId, UserId};
-use crate::store::{AuditFilter, AuditRecord, AuditScope, Store};
+use crate::store::{AuditFilter, AuditOrder, AuditRecord, AuditScope, Store, UserRecord};
 use crate::testing::fixtures::{World, at, entry, team, user};
 
 /// All fields of an audit log entry are stored, with an IPv4 or an IPv6 address.
@@ -195,7 +195,7 @@ pub async fn hundreds_of_entries_are_inserted_at_once(store: &dyn Store) {
     );
 }
 
-/// An audit log entry is kept when the resource that the entry describes is deleted.
+/// An audit log entry is kept after the resource that it describes is deleted.
 pub async fn an_entry_outlives_the_resource_it_describes(store: &dyn Store) {
     let world = World::build(store).await;
     let of_deleted = AuditRecord {
@@ -277,7 +277,7 @@ pub async fn a_forgotten_actor_loses_name_and_address(store: &dyn Store) {
     let mut tx = begin(store).await;
     tx.insert_audit(&all).await.unwrap();
 
-    tx.anonymize_actor(world.owner.id.uuid()).await.unwrap();
+    assert!(tx.anonymize_actor(world.owner.id, 3).await.unwrap());
 
     let mut seen = committed(store, tx).await;
     let of_team = seen.audit_entries(&AuditFilter::newest(world.team.id, 10)).await.unwrap();
@@ -287,4 +287,52 @@ pub async fn a_forgotten_actor_loses_name_and_address(store: &dyn Store) {
     let of_actor = seen.audit_entries(&AuditFilter::newest(of_actor, 10)).await.unwrap();
     let named = of_actor.iter().filter(|entry| entry.actor_name.is_some());
     assert_eq!(named.map(|entry| entry.actor_type.as_str()).collect::<Vec<_>>(), ["service_token"]);
+}
+
+/// `anonymize_actor` changes the oldest entries first, up to the limit, and a later call continues
+/// with the next ones. `unfinished_anonymizations` lists the user until all entries are changed.
+pub async fn an_actor_is_anonymized_in_batches(store: &dyn Store) {
+    let world = World::build(store).await;
+    let by = |actor: &UserRecord, second: i64| AuditRecord {
+        actor_type: "user".to_owned(),
+        actor_id: Some(actor.id.uuid()),
+        actor_name: Some(second.to_string()),
+        ..entry(&world.team, "secret.read", at(second))
+    };
+    // Two of the entries have the same time.
+    let (owner, member) = (&world.owner, &world.member);
+    let of_owner = [1, 2, 2, 3, 4].map(|second| by(owner, second));
+    let of_member = [1, 2].map(|second| by(member, second));
+    let mut tx = begin(store).await;
+    tx.insert_audit(&[&of_owner[..], &of_member].concat()).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let no_names = Vec::<&str>::new();
+    for (user, is_complete, unfinished, names) in [
+        (owner, false, vec![owner.id], vec!["2", "3", "4"]),
+        (member, false, vec![owner.id, member.id], vec!["2", "3", "4"]),
+        (owner, false, vec![owner.id, member.id], vec!["4"]),
+        (owner, true, vec![member.id], no_names.clone()),
+        (member, true, Vec::new(), no_names.clone()),
+        (member, false, vec![member.id], no_names),
+    ] {
+        let mut tx = begin(store).await;
+        assert_eq!(tx.anonymize_actor(user.id, 2).await.unwrap(), is_complete);
+
+        let mut seen = committed(store, tx).await;
+        let mut listed = seen.unfinished_anonymizations(10).await.unwrap();
+        let mut expected = unfinished;
+        listed.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(listed, expected);
+        let one = seen.unfinished_anonymizations(1).await.unwrap();
+        assert_eq!(one.len(), listed.len().min(1));
+        let oldest = AuditFilter {
+            order: AuditOrder::Oldest,
+            ..AuditFilter::newest(AuditScope::Actor(owner.id.uuid()), 10)
+        };
+        let entries = seen.audit_entries(&oldest).await.unwrap();
+        let named = entries.iter().filter_map(|entry| entry.actor_name.as_deref());
+        assert_eq!(named.collect::<Vec<_>>(), names);
+    }
 }

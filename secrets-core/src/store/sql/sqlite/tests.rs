@@ -4,7 +4,7 @@ use std::slice::from_ref;
 use sqlx::{AssertSqlSafe, Row};
 use tempfile::TempDir;
 
-use super::tables::{audit, due, resolve, secrets, tokens};
+use super::tables::{anonymizations, audit, due, resolve, secrets, tokens};
 use super::*;
 use crate::model::{Cause, Principal};
 use crate::store::{AuditFilter, SecretRecord, Store, StoreError};
@@ -68,6 +68,7 @@ async fn due_rows_are_found_along_their_index() {
         (due::WORK, "SEARCH r USING INDEX rotations_work"),
         (due::WORK_AFTER, "SEARCH r USING INDEX rotations_work"),
         (tokens::EXPIRING_TOKENS, "SEARCH k USING INDEX tokens_expiry"),
+        (anonymizations::ENTRIES, "SEARCH audit_log USING INDEX audit_log_actor"),
     ] {
         let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
         let rows = explained.fetch_all(&store.pools().readers).await.unwrap();

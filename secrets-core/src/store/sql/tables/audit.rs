@@ -3,8 +3,10 @@ use sqlx::QueryBuilder;
 use uuid::Uuid;
 
 use super::audit_filter::{push_conditions, push_order, push_range};
-use super::{BATCH, Connected, Db, Row, Session, Transaction, bigint, push_ids};
-use crate::model::{AuditBatchId, AuditId, EnvironmentId, ProjectId, Subject, TeamId, Time};
+use super::{BATCH, Connected, Db, Row, Session, Transaction, anonymizations, bigint, push_ids};
+use crate::model::{
+    AuditBatchId, AuditId, EnvironmentId, ProjectId, Subject, TeamId, Time, UserId,
+};
 use crate::store::{
     AuditBatch, AuditFilter, AuditHead, AuditReads, AuditRecord, AuditSeal, AuditWrites,
     StoreError, StoreResult,
@@ -18,14 +20,6 @@ const COLUMNS: &str = "id, team_id, project_id, project_name, environment_id, en
 /// Maximum number of audit entries that one SQL statement inserts. Statements with one entry, or
 /// with exactly this number of entries, are kept prepared.
 const ROWS: usize = 64;
-
-/// Removes the name and e-mail address of user $1 from $2 audit entries.
-const ANONYMIZE: &str = "UPDATE audit_log SET actor_name = NULL, actor_email = NULL WHERE id IN
-     (SELECT id FROM audit_log WHERE actor_id = $1 AND actor_type = 'user'
-          AND (actor_name IS NOT NULL OR actor_email IS NOT NULL) LIMIT $2)";
-
-/// Maximum number of audit entries that [`ANONYMIZE`] changes in one statement.
-const MAX_ANONYMIZED: u32 = 10_000;
 
 const HEAD: &str = "SELECT team_id, base, base_hash, position, hash, mac FROM audit_heads";
 
@@ -71,7 +65,7 @@ impl<C: Connected> AuditReads for Session<C> {
         push_order(&mut statement, filter.order);
         statement.push(format!(" LIMIT 1 OFFSET {before}"));
         let statement = statement.build().persistent(false);
-        self.one("audit_log", statement, |row| Ok((row.get("created_at")?, row.id("id")?))).await
+        self.one("audit_log", statement, anonymizations::place).await
     }
 
     async fn unsealed_teams(&mut self) -> StoreResult<Vec<Option<TeamId>>> {
@@ -135,6 +129,11 @@ impl<C: Connected> AuditReads for Session<C> {
         self.all("audit_log", statement.build(), record).await
     }
 
+    async fn unfinished_anonymizations(&mut self, limit: u32) -> StoreResult<Vec<UserId>> {
+        let statement = sqlx::query("SELECT user_id FROM anonymizations ORDER BY user_id LIMIT $1");
+        self.all("anonymizations", statement.bind(i64::from(limit)), |row| row.id("user_id")).await
+    }
+
     async fn audit_position(
         &mut self,
         team: Option<TeamId>,
@@ -196,8 +195,8 @@ impl AuditWrites for Session<Transaction> {
         Ok(deleted)
     }
 
-    async fn anonymize_actor(&mut self, user: Uuid) -> StoreResult<()> {
-        self.write_in_batches(ANONYMIZE, user, MAX_ANONYMIZED).await
+    async fn anonymize_actor(&mut self, user: UserId, limit: u32) -> StoreResult<bool> {
+        anonymizations::anonymize(self, user, limit).await
     }
 
     async fn seal_audit(
@@ -268,7 +267,8 @@ impl AuditWrites for Session<Transaction> {
     }
 }
 
-/// Builds the SQL statement that inserts audit entries, and skips those whose ID already exists.
+/// Builds the SQL statement that inserts audit entries. The statement skips entries whose ID
+/// already exists.
 fn insert(
     entries: &[AuditRecord],
     seal: fn(&AuditRecord) -> Option<AuditSeal>,

@@ -14,8 +14,8 @@ macro_rules! counts {
 
 /// All tables of the schema, each with the query that counts its rows.
 const COUNTS: &[(&str, &str)] = counts! {
-    audit_batches audit_heads audit_log cli_sessions device_logins
-    environment_defaults environments finding_marks instance instance_keys
+    anonymizations audit_batches audit_heads audit_log cli_sessions
+    device_logins environment_defaults environments finding_marks instance instance_keys
     invitations mail_counts members outbox permission_defaults
     permissions project_key_requests project_keys projects rotation_attempts
     rotation_keys rotations scan_findings scans secret_versions

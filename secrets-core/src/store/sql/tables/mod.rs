@@ -29,6 +29,7 @@ mod clauses;
 #[macro_use]
 mod columns;
 
+pub(super) mod anonymizations;
 mod answers;
 mod attempts;
 pub(super) mod audit;
