@@ -1,4 +1,4 @@
-//! Tests of starting the program, and of errors at the start.
+//! Tests of starting the server program, and of errors at the start.
 
 use std::fs;
 use std::net::TcpListener;
@@ -193,6 +193,33 @@ fn check_and_migrate_report_the_state_of_the_database() {
 }
 
 #[test]
+fn check_prints_the_limits_in_effect() {
+    let limits = [
+        ("SECRETS_RATE_LIMIT_PER_IP", "100", "7"),
+        ("SECRETS_RATE_LIMIT_PER_PRINCIPAL", "60", "8"),
+        ("SECRETS_RATE_LIMIT_PER_TEAM", "600", "9"),
+        ("SECRETS_REQUEST_TIMEOUT", "4", "5"),
+        ("SECRETS_MEMORY_BUDGET", "256", "128"),
+        ("SECRETS_WATCH_LIMIT", "100", "12"),
+        ("SECRETS_DATABASE_CONNECTIONS", "4", "6"),
+        ("SECRETS_DATABASE_CACHE", "24", "0"),
+        ("SECRETS_SESSION_HOURS", "12", "3"),
+        ("SECRETS_SESSION_IDLE_MINUTES", "60", "31"),
+    ];
+    let database = folder("limits").join("secrets.db");
+    let checked = || Program::configured("limits", "check", &database);
+
+    let unset = limits.iter().fold(checked(), |program, (name, ..)| program.without(name)).run();
+    let set =
+        limits.iter().fold(checked(), |program, (name, _, set)| program.with(name, set)).run();
+
+    for (name, default, value) in limits {
+        assert!(unset.stdout.contains(&format!("  {name}={default}\n")), "{}", unset.stdout);
+        assert!(set.stdout.contains(&format!("  {name}={value}\n")), "{}", set.stdout);
+    }
+}
+
+#[test]
 fn an_address_of_the_metrics_that_is_in_use_is_reported() {
     let database = folder("metrics_in_use").join("secrets.db");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -283,8 +310,8 @@ async fn dev_keeps_its_files_to_its_owner_and_signs_tokens() {
     }
 }
 
-/// Returns the bytes of an SQLite database file, after a checkpoint: a killed process can leave
-/// some of its writes in the write-ahead log.
+/// Returns the bytes of an SQLite database file after a checkpoint, because a killed process can
+/// leave some of its writes in the write-ahead log.
 async fn contents(database: &Path) -> Vec<u8> {
     sql(database, "PRAGMA wal_checkpoint(TRUNCATE)").await;
     fs::read(database).unwrap()

@@ -11,6 +11,8 @@ use std::time::Duration;
 #[cfg(feature = "postgres")]
 use zeroize::Zeroizing;
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+use super::sql;
 use super::{MemoryStore, Store, StoreError, StoreResult};
 
 /// Location of a store, parsed from a URL: `memory:`, `sqlite://PATH` or
@@ -40,6 +42,25 @@ pub struct StoreOptions {
     pub cache_bytes: Option<u64>,
     /// Timeouts of waits and SQL statements.
     pub timeouts: Timeouts,
+}
+
+impl StoreOptions {
+    /// Returns these options; those that are not set have the default for a store at this location.
+    #[must_use]
+    pub fn or_defaults(self, location: &Location) -> Self {
+        let (connections, cache_bytes) = match location {
+            Location::Memory => (0, 0),
+            #[cfg(feature = "sqlite")]
+            Location::Sqlite(_) => (sql::sqlite::READERS, sql::sqlite::CACHE_BYTES),
+            #[cfg(feature = "postgres")]
+            Location::Postgres(_) => (sql::postgres::CONNECTIONS, 0),
+        };
+        Self {
+            connections: self.connections.or(Some(connections)),
+            cache_bytes: self.cache_bytes.or(Some(cache_bytes)),
+            ..self
+        }
+    }
 }
 
 /// Timeouts of a store on an SQL database. A call that reaches a timeout fails with `Unavailable`,
@@ -89,9 +110,9 @@ pub async fn inspect(location: &Location) -> StoreResult<SchemaState> {
     match location {
         Location::Memory => Ok(SchemaState::Missing),
         #[cfg(feature = "sqlite")]
-        Location::Sqlite(path) => super::sql::sqlite::inspect(path).await,
+        Location::Sqlite(path) => sql::sqlite::inspect(path).await,
         #[cfg(feature = "postgres")]
-        Location::Postgres(url) => super::sql::postgres::inspect(url).await,
+        Location::Postgres(url) => sql::postgres::inspect(url).await,
     }
 }
 
@@ -101,7 +122,7 @@ pub async fn inspect(location: &Location) -> StoreResult<SchemaState> {
 pub async fn backup(location: &Location, copy: &Path) -> StoreResult<()> {
     match location {
         #[cfg(feature = "sqlite")]
-        Location::Sqlite(path) => super::sql::sqlite::backup(path, copy).await,
+        Location::Sqlite(path) => sql::sqlite::backup(path, copy).await,
         _ => Err(StoreError::Unavailable(
             "only SQLite databases can be copied: use pg_dump for PostgreSQL".into(),
         )),
@@ -124,9 +145,9 @@ pub async fn open_with(location: &Location, options: StoreOptions) -> StoreResul
     Ok(match location {
         Location::Memory => Arc::new(MemoryStore::new()),
         #[cfg(feature = "sqlite")]
-        Location::Sqlite(path) => Arc::new(super::sql::sqlite::open(path, options).await?),
+        Location::Sqlite(path) => Arc::new(sql::sqlite::open(path, options).await?),
         #[cfg(feature = "postgres")]
-        Location::Postgres(url) => Arc::new(super::sql::postgres::open(url, options).await?),
+        Location::Postgres(url) => Arc::new(sql::postgres::open(url, options).await?),
     })
 }
 
@@ -138,7 +159,7 @@ pub async fn open_shared(location: &Location) -> StoreResult<Arc<dyn Store>> {
     match location {
         #[cfg(feature = "sqlite")]
         Location::Sqlite(path) => {
-            Ok(Arc::new(super::sql::sqlite::open_shared(path, StoreOptions::default())))
+            Ok(Arc::new(sql::sqlite::open_shared(path, StoreOptions::default())))
         }
         _ => open(location).await,
     }
@@ -152,26 +173,25 @@ pub async fn open_read_only(location: &Location) -> StoreResult<Arc<dyn Store>> 
     Ok(match location {
         Location::Memory => Arc::new(MemoryStore::new()),
         #[cfg(feature = "sqlite")]
-        Location::Sqlite(path) => Arc::new(super::sql::sqlite::open_read_only(path, options)?),
+        Location::Sqlite(path) => Arc::new(sql::sqlite::open_read_only(path, options)?),
         #[cfg(feature = "postgres")]
-        Location::Postgres(url) => {
-            Arc::new(super::sql::postgres::open_migrated(url, options).await?)
-        }
+        Location::Postgres(url) => Arc::new(sql::postgres::open_migrated(url, options).await?),
     })
 }
 
-/// True if another process uses the store, and no further process can. Creates nothing.
+/// True if the store can be used by only one process at a time, and another process is using it.
+/// Creates nothing.
 pub fn is_in_use(location: &Location) -> StoreResult<bool> {
     match location {
         #[cfg(feature = "sqlite")]
-        Location::Sqlite(path) => super::sql::sqlite::is_in_use(path),
+        Location::Sqlite(path) => sql::sqlite::is_in_use(path),
         _ => Ok(false),
     }
 }
 
 impl Location {
-    /// True if only one process can use the store at a time. Then all claims and leases found at
-    /// startup belong to a process that has ended.
+    /// True if only one process can use the store at a time. Then all deliveries and rotations that
+    /// are reserved for a process at startup were reserved by a process that has ended.
     #[must_use]
     pub fn is_exclusive(&self) -> bool {
         match self {
@@ -200,7 +220,7 @@ impl FromStr for Location {
             Some(("memory", "")) => Ok(Self::Memory),
             #[cfg(feature = "postgres")]
             Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
-                super::sql::postgres::url::split(url)?;
+                sql::postgres::url::split(url)?;
                 Ok(Self::Postgres(Zeroizing::new(url.to_owned())))
             }
             _ => Err("must be sqlite://PATH, postgres://USER:PASSWORD@HOST/DATABASE or memory:"),

@@ -29,7 +29,7 @@ const CLOCK: &str = "SELECT clock_timestamp()";
 const DATABASE_SIZE: &str = "SELECT pg_database_size(current_database()) AS count";
 
 /// Default maximum number of connections for requests.
-const CONNECTIONS: u32 = 12;
+pub(in super::super) const CONNECTIONS: u32 = 12;
 
 /// Settings of every session, unless the URL sets them.
 ///

@@ -10,7 +10,7 @@ use sqlx::pool::PoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _};
 
-use super::cache::{self, Cache};
+use super::cache::Cache;
 use super::{AUDIT_READERS, RESERVED, error, migrations};
 use crate::store::{SchemaState, StoreOptions, StoreResult};
 
@@ -41,7 +41,10 @@ const DATABASE_SIZE: &str =
     "SELECT page_count * page_size AS count FROM pragma_page_count(), pragma_page_size()";
 
 /// Default number of connections for reads. There is one more connection, for writes.
-const READERS: u32 = 4;
+pub(in super::super) const READERS: u32 = 4;
+
+/// Default size of the cache of encrypted records, in bytes.
+pub(in super::super) const CACHE_BYTES: u64 = 24 << 20;
 
 /// Maximum time to wait for locks of other processes, such as a backup.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -88,7 +91,7 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
         // Keeps the temporary table of `changes` in memory, so that it needs no file.
         .pragma("temp_store", "memory");
     migrate_schema(&writing).await?;
-    let cache_bytes = options.cache_bytes.unwrap_or(cache::DEFAULT_BYTES);
+    let cache_bytes = options.cache_bytes.unwrap_or(CACHE_BYTES);
     let cache = (cache_bytes > 0).then(|| Arc::new(Cache::new(cache_bytes)));
     let changes = cache.as_ref().map(|cache| Arc::clone(cache.changes()));
     let writers = pool(1, timeouts.acquire)
@@ -239,7 +242,7 @@ fn lock_existing(path: &Path) -> StoreResult<Existing> {
     }
 }
 
-/// Returns the path of a file beside the database file, with this end.
+/// Returns the path of a file beside the database file, with this suffix.
 fn beside(path: &Path, end: &str) -> PathBuf {
     let mut path = path.as_os_str().to_owned();
     path.push(end);

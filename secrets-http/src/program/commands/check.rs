@@ -8,7 +8,7 @@ use secrets_core::store::SchemaState;
 
 use super::{open, say};
 use crate::adapters;
-use crate::program::config::{Failure, Hidden, ServiceSettings, Settings};
+use crate::program::config::{DatabaseSettings, Failure, Hidden, ServiceSettings, Settings};
 
 pub(super) async fn run(
     settings: Settings,
@@ -16,20 +16,26 @@ pub(super) async fn run(
     clock: Arc<dyn Clock>,
 ) -> Result<(), Failure> {
     open::log(&settings.logs, &unknown)?;
+    let limits = limits(&settings);
+    say(&inspect(settings, clock).await?);
+    say(&limits);
+    Ok(())
+}
+
+/// Checks the settings and the database. Returns a message about the state of the database.
+async fn inspect(settings: Settings, clock: Arc<dyn Clock>) -> Result<String, Failure> {
     open::tls(settings.tls.as_ref())?;
     let verifier = open::identity(settings.issuer, Arc::clone(&clock))?;
     report_problems(&settings.service, settings.redis.as_ref(), &verifier).await;
     match open::inspect(&settings.database).await? {
         SchemaState::Current => {}
         SchemaState::Missing | SchemaState::Empty => {
-            say("the configuration is valid; `serve` will create the database");
-            return Ok(());
+            return Ok("the configuration is valid; `serve` will create the database".to_owned());
         }
         SchemaState::Older { version } => {
-            say(&format!(
+            return Ok(format!(
                 "the configuration is valid; `serve` will migrate the database from version {version}"
             ));
-            return Ok(());
         }
     }
     // No failure: the service that is checked may be running.
@@ -38,8 +44,8 @@ pub(super) async fn run(
     }
     let store = open::read_only_store(&settings.database).await?;
     if !open::has_keys(&store).await? {
-        say("the configuration is valid; `serve` will create the keys of the database");
-        return Ok(());
+        let message = "the configuration is valid; `serve` will create the keys of the database";
+        return Ok(message.to_owned());
     }
     let ports = Ports {
         clock: Arc::clone(&clock),
@@ -55,8 +61,28 @@ pub(super) async fn run(
             "the database or the encryption does not work: see the log above for the cause";
         return Err(Failure::new(crate::program::config::Exit::Database, message));
     }
-    say("the configuration, the keys and the database are valid");
-    Ok(())
+    Ok("the configuration, the keys and the database are valid".to_owned())
+}
+
+/// Returns the limits that are in effect, one setting in each line.
+fn limits(settings: &Settings) -> String {
+    let ServiceSettings { rates, options, memory_budget, watch_limit, .. } = &settings.service;
+    let DatabaseSettings { location, options: store } = &settings.database;
+    let store = store.or_defaults(location);
+    let limits = [
+        ("RATE_LIMIT_PER_IP", rates.per_address.to_string()),
+        ("RATE_LIMIT_PER_PRINCIPAL", rates.per_principal.to_string()),
+        ("RATE_LIMIT_PER_TEAM", options.rate_limit_per_team.to_string()),
+        ("REQUEST_TIMEOUT", options.time_limit.as_secs().to_string()),
+        ("MEMORY_BUDGET", (memory_budget >> 20).to_string()),
+        ("WATCH_LIMIT", watch_limit.to_string()),
+        ("DATABASE_CONNECTIONS", store.connections.unwrap_or_default().to_string()),
+        ("DATABASE_CACHE", (store.cache_bytes.unwrap_or_default() >> 20).to_string()),
+        ("SESSION_HOURS", options.sessions.absolute.num_hours().to_string()),
+        ("SESSION_IDLE_MINUTES", options.sessions.idle.num_minutes().to_string()),
+    ];
+    let lines = limits.map(|(name, value)| format!("  SECRETS_{name}={value}"));
+    format!("the limits in effect, in the units of their settings:\n{}", lines.join("\n"))
 }
 
 /// Reports problems with which `serve` starts anyway, and a listen address that is in use, perhaps

@@ -22,10 +22,6 @@ use crate::store::{
     CacheUsage, Relation, ResolvedEnvironment, SecretRecord, Selection, TokenRecord, UserRecord,
 };
 
-/// Default maximum size of the cache, in bytes.
-#[cfg(feature = "sqlite")]
-pub(super) const DEFAULT_BYTES: u64 = 24 * 1024 * 1024;
-
 /// Number of parts into which the cache is divided, each with its own lock. A record larger than a
 /// part is not cached.
 const PARTS: usize = 4;
@@ -33,7 +29,7 @@ const PARTS: usize = 4;
 /// Estimated average size of a cached record, in bytes.
 const TYPICAL_ENTRY: u64 = 512;
 
-/// Estimated size in bytes of a record in memory, without its texts and encrypted data.
+/// Estimated size in bytes of a record in memory, without its strings and encrypted data.
 const RECORD: usize = 384;
 
 /// A cache of records with a maximum total size.
@@ -54,7 +50,7 @@ pub(super) struct Lookup<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key {
-    /// Service token, by the MAC of its current or previous text.
+    /// Service token, by the MAC of its current or previous token string.
     Token([u8; 32]),
     /// User, by issuer and subject.
     User(String, String),
@@ -147,7 +143,7 @@ impl Cache {
         self.changes.now()
     }
 
-    /// Returns the cached service token whose current or previous text has this MAC.
+    /// Returns the cached service token whose current or previous token string has this MAC.
     pub(super) fn token(&self, mac: &TokenMac) -> Option<TokenRecord> {
         self.count(self.find_token(mac))
     }
