@@ -3,7 +3,7 @@
 import { base } from "./routes.js";
 import { words } from "./words.js";
 
-/** Time limit of a request, in milliseconds. */
+/** Time limit of a request, in ms. */
 const TIMEOUT = 30_000;
 
 /** Error of a request. `status` is 0 if there was no response. */
@@ -76,7 +76,7 @@ export async function send(method, path, { body, etag, isText } = {}) {
   });
 }
 
-/** @param {string} text */
+/** Parses JSON; `null` if it is invalid. @param {string} text */
 function parsed(text) {
   try {
     return JSON.parse(text);
@@ -87,7 +87,7 @@ function parsed(text) {
 
 const segment = encodeURIComponent;
 
-/** @param {string} project @param {string} environment */
+/** Returns the API path of an environment's secrets. @param {string} project @param {string} environment */
 const secretsOf = (project, environment) => `/projects/${segment(project)}/environments/${segment(environment)}/secrets`;
 
 export const api = {
@@ -104,6 +104,7 @@ export const api = {
   project: async (project) => (await send("GET", `/projects/${segment(project)}`)).body,
 
   /**
+   * Compares the environments of a project; with `equal`, also their values.
    * @param {string} project
    * @param {{ equal?: boolean, etag?: string | null }} options
    */
@@ -111,21 +112,20 @@ export const api = {
     send("GET", `/projects/${segment(project)}/compare${equal ? "?equal=true" : ""}`, { etag }),
 
   /**
-   * Reads a secret with its value. The read is recorded in the audit log.
+   * Reads a secret with its value. The audit log records it.
    * @param {string} project @param {string} environment @param {string} key
    */
   secret: async (project, environment, key) =>
     (await send("GET", `${secretsOf(project, environment)}/${segment(key)}`)).body.secret,
 
   /**
-   * Reads all secrets of an environment with their values. The read is recorded in the audit log as
-   * an export.
+   * Reads all secrets of an environment with their values. The audit log records it.
    * @param {string} project @param {string} environment
    */
   exported: async (project, environment) => (await send("GET", `${secretsOf(project, environment)}/export`)).body.secrets,
 
   /**
-   * Changes secrets of several environments. Either all changes are made or none.
+   * Changes secrets of several environments: makes all changes or none.
    * @param {string} project @param {any[]} changes @param {{ isDryRun?: boolean }} [options]
    */
   change: async (project, changes, { isDryRun = false } = {}) =>
@@ -139,7 +139,7 @@ export const api = {
     (await send("GET", `${secretsOf(project, environment)}/${segment(key)}/history?values=false`)).body.history,
 
   /**
-   * Reads an earlier version of a secret with its value. The read is recorded in the audit log.
+   * Reads an earlier version of a secret with its value. The audit log records it.
    * @param {string} project @param {string} environment @param {string} key @param {number} version
    */
   version: async (project, environment, key, version) =>
@@ -153,7 +153,7 @@ export const api = {
     (await send("POST", `${secretsOf(project, environment)}/${segment(key)}/rollback`, { body })).body.secret,
 
   /**
-   * Opens the event stream of a project. The browser sends only the session cookie, not `x-secrets-page`.
+   * Opens the event stream of a project. The request has no header `x-secrets-page`.
    * @param {string} project
    */
   watch: (project) => new EventSource(`${base}/api/v1/projects/${segment(project)}/watch`),

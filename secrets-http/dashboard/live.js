@@ -1,16 +1,16 @@
-// Changes of other people, through the event stream of a project. If several windows of a browser
-// show the project, one window opens the stream and notifies the other windows.
+// Changes that others make to a project, from its event stream. If several windows of a browser
+// show the project, one opens the stream and notifies the others.
 
 import { api } from "./api.js";
 import { person } from "./session.js";
 
-/** Time after which a window that is not visible closes the stream, in milliseconds. */
+/** Time after which a window that is not visible closes the event stream, in ms. */
 const UNSEEN_FOR = 60_000;
 
-/** Time to wait before a refused stream is opened again, in milliseconds. */
+/** Time to wait before an event stream that was refused is opened again, in ms. */
 const RETRY_AFTER = 30_000;
 
-/** Time for which events are collected, in milliseconds: a change set causes one event per environment. */
+/** Time for which events are collected, in ms: one change can cause several events. */
 const TOGETHER = 100;
 
 /**
@@ -25,7 +25,7 @@ function stream(project, onEvent, signal) {
   const open = () => {
     source = api.watch(project);
     source.addEventListener("message", onEvent);
-    // The browser connects again by itself after a lost connection, but not after a refusal.
+    // The browser reconnects by itself after a lost connection, but not after a refusal.
     source.addEventListener("error", () => {
       if (source.readyState === EventSource.CLOSED) retry = setTimeout(open, RETRY_AFTER);
     });
@@ -38,7 +38,7 @@ function stream(project, onEvent, signal) {
 }
 
 /**
- * Like `stream`, but opens the stream only when no other window of the browser has it open.
+ * Like `stream`, but opens the stream only while no other window of this browser has it open.
  * @param {string} name @param {string} project @param {() => void} onEvent @param {AbortSignal} signal
  */
 function streamAlone(name, project, onEvent, signal) {

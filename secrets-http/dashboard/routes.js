@@ -1,5 +1,4 @@
-// Addresses of the dashboard: the screen of each path, and navigation without loading the page
-// again.
+// URLs of the dashboard: the screen for each path, and navigation without loading the page again.
 
 import { effect, signal } from "@preact/signals";
 
@@ -13,17 +12,13 @@ export const base = new URL(import.meta.url).pathname.replace(/\/assets\/[^/]+\/
  *   | { screen: "team", team: string, section: string }} Route
  */
 
-/** Names of a project's sections in paths, apart from its secrets. */
+/** Names of the dashboard pages of a project, as in the path `projects/{project}/{name}`. */
 export const PROJECT_SECTIONS = ["environments", "rotations", "scans", "tokens", "access", "audit", "settings"];
 
-/** Names of a team's sections in paths. */
+/** Names of the dashboard pages of a team, as in the path `teams/{team}/{name}`. */
 export const TEAM_SECTIONS = ["members", "tokens", "scans", "audit", "usage"];
 
-/**
- * Returns the screen that belongs to a path.
- * @param {string} path
- * @returns {Route}
- */
+/** Returns the screen that belongs to a path. @param {string} path @returns {Route} */
 export function routeOf(path) {
   if (!path.startsWith(`${base}/`)) return { screen: "unknown" };
   const parts = path.slice(base.length + 1).split("/");
@@ -40,7 +35,7 @@ export function routeOf(path) {
   return { screen: "unknown" };
 }
 
-/** @param {string} part */
+/** Decodes a path segment, unless it is malformed. @param {string} part */
 function decoded(part) {
   try {
     return decodeURIComponent(part);
@@ -62,11 +57,11 @@ export const accountPath = `${base}/account`;
 
 export const projectsPath = `${base}/projects`;
 
-/** @type {(() => boolean)[]} */
+/** Called before leaving a screen. @type {(() => boolean)[]} */
 const guards = [];
 
 /**
- * Registers a function that can return false to stay on the screen. Returns a function to unregister it.
+ * Registers a function that can return false to stay on the screen. Returns a function to remove it.
  * @param {() => boolean} guard
  */
 export function beforeLeaving(guard) {
@@ -104,10 +99,7 @@ export function start() {
   });
 }
 
-/**
- * Returns a query parameter of the page's URL.
- * @param {string} name
- */
+/** Returns a query parameter of the page's URL. @param {string} name */
 export const parameter = (name) => new URLSearchParams(location.search).get(name) ?? "";
 
 /**

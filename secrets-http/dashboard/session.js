@@ -1,4 +1,4 @@
-// The person who is signed in.
+// The signed-in user.
 
 import { signal } from "@preact/signals";
 
@@ -7,7 +7,7 @@ import { base } from "./routes.js";
 
 /** @typedef {"loading" | "in" | "out" | "ended" | "failed"} State */
 
-/** State of the session. `ended` shows a sign-in dialog over the screen, `out` a page instead of it. */
+/** State of the session. `ended` shows a sign-in dialog over the screen, `out` a sign-in page. */
 export const state = signal(/** @type {State} */ ("loading"));
 
 /** Account of the signed-in user. */
@@ -25,8 +25,11 @@ const channel = new BroadcastChannel("secrets-session");
 /** Loads the user's account, and sets the state. */
 export async function load() {
   try {
-    person.value = await api.me();
-    if (state.value === "ended") channel.postMessage("in");
+    const me = await api.me();
+    // Another user must not see or save the staged changes.
+    if (person.value && person.value.id !== me.id) return location.reload();
+    person.value = me;
+    if (state.value !== "in") channel.postMessage("in");
     state.value = "in";
   } catch (error) {
     if (/** @type {any} */ (error).status === 401) return;
@@ -39,7 +42,7 @@ async function loadSignIn() {
   signIn.value = await api.signIn().catch(() => ({ browser_sign_in: false, dev: false }));
 }
 
-/** Returns the URL of the sign-in page, which then returns to this page. */
+/** Returns the URL of the sign-in page, which leads back to this page. */
 export const signInPath = () => `${base}/sign-in?return_to=${encodeURIComponent(location.pathname + location.search)}`;
 
 /** Signs the user out. */

@@ -1,4 +1,4 @@
-// The account page in Chromium: the person's sessions, which the service ends.
+// The account page in Chromium: the user's sessions, which the service ends.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

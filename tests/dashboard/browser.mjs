@@ -48,7 +48,7 @@ export async function open(browser, { url, token, width = 1280, height = 800, sc
   return { page, context, seen };
 }
 
-// Returns the findings of axe, as texts.
+// Returns the findings of axe, as strings.
 export const findings = (page) =>
   page.evaluate(`${axe}; axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + " " + html.slice(0, 120))))`);

@@ -29,7 +29,7 @@ after(async () => {
 let projects = 0;
 const contexts = [];
 
-// Closes all windows, because a person can have only a limited number of event streams.
+// Closes all windows, because a user can have only a limited number of event streams.
 afterEach(() => Promise.all(contexts.splice(0).map((context) => context.close())));
 
 // Opens a window with the grid of a new project.
@@ -304,6 +304,26 @@ test("a change by someone else is shown at once, and a staged cell becomes a con
   await bar(page).getByText("1 conflict").waitFor();
 });
 
+test("a sign-in in a second window lets the first one continue", async () => {
+  const { page, context, slug } = await opened();
+  await edit(page, "REDIS_URL", "staging", "kvc_mine");
+  const ended = { status: 401, json: { error: "ended", code: "unauthenticated" } };
+  await page.route("**/api/**", (route) => route.fulfill(ended));
+  await goTo(page, "API_KEY", "staging");
+  await page.locator("#grid").press("Enter");
+  const dialog = page.getByRole("dialog").getByText("Your session has ended");
+  await dialog.waitFor();
+  await page.unroute("**/api/**");
+
+  const second = await context.newPage();
+  await second.goto(`${server.url}/projects`);
+
+  await dialog.waitFor({ state: "detached" });
+  await page.getByText("API_KEY").first().waitFor();
+  await bar(page).getByText("1 change").first().waitFor();
+  assert.equal(await value(slug, "staging", "REDIS_URL"), "kvc_staging-REDIS_URL");
+});
+
 test("a version is revealed and rolled back", async () => {
   const { page, slug } = await opened();
   await goTo(page, "API_KEY", "staging");
@@ -311,6 +331,7 @@ test("a version is revealed and rolled back", async () => {
   const dialog = page.getByRole("dialog", { name: "History of API_KEY" });
   await dialog.getByRole("button", { name: "Reveal version 1 of staging" }).click();
   await dialog.getByText("kvc_staging-API_KEY").waitFor();
+  await dialog.getByText("by alice").first().waitFor();
   assert.deepEqual(await findings(page), []);
   await page.screenshot({ path: join(pictures, "history-light.png") });
   await dialog.getByRole("button", { name: "Roll back staging to version 1" }).click();

@@ -46,7 +46,9 @@ test("a file has at most 300 lines, only api.js calls fetch, and nothing parses 
     const text = readFileSync(join(folder, name), "utf8");
     assert.ok(text.split("\n").length <= 300, name);
     if (name !== "api.js") assert.doesNotMatch(text, /\bfetch\(/, name);
-    assert.doesNotMatch(text, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function/, name);
+    assert.doesNotMatch(text, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function/i, name);
+    assert.doesNotMatch(text, /\bsessionStorage\b|\bindexedDB\b|\sstyle="/, name);
+    if (name !== "parts/theme.js") assert.doesNotMatch(text, /\blocalStorage\b/, name);
   }
 });
 

@@ -1,4 +1,4 @@
-// Hostile content in Chromium: more than 200 texts as names, descriptions and values, on every
+// Hostile content in Chromium: more than 200 strings as names, descriptions and values, on every
 // screen. The pages show them as text: no script runs, and nothing violates the content security
 // policy.
 
@@ -12,7 +12,7 @@ import { startServer, tokenOf } from "./server.mjs";
 
 let server, browser, alice, place;
 
-// Creates an object with each text as its name. Returns the texts that the service accepts as
+// Creates an object with each string as its name. Returns the strings that the service accepts as
 // names.
 async function named(create) {
   const accepted = [];
@@ -67,7 +67,7 @@ async function opened(options = {}) {
   return window;
 }
 
-// Returns the elements and attributes that only markup in a text can have created.
+// Returns the elements and attributes that only markup in a string can have created.
 const strays = (page) =>
   page.evaluate(() => {
     const inBody = [...document.body.querySelectorAll("*")];
@@ -77,7 +77,7 @@ const strays = (page) =>
     return inBody.filter(isStray).map(({ outerHTML }) => outerHTML.slice(0, 100));
   });
 
-// Checks that a screen shows each text, letter by letter.
+// Checks that a screen shows each string, letter by letter.
 async function check(page, screen, texts) {
   assert.deepEqual(await strays(page), [], screen);
   const content = await page.evaluate(() => document.body.textContent);

@@ -35,7 +35,7 @@ after(async () => {
   receiver?.close();
 });
 
-// Opens a page as one person, and waits for its heading.
+// Opens a page as one user, and waits for its heading.
 async function opened(path, title, who = "alice") {
   const window = await open(browser, { url: server.url, token: tokenOf(who) });
   windows.push(window);

@@ -1,4 +1,4 @@
-// Texts that would run a script if a page treated text as markup, a URL or code. Each text calls
+// Strings that would run a script if a page treated text as markup, a URL or code. Each calls
 // `hit()`.
 
 // Elements that run a script.
@@ -37,7 +37,7 @@ const ELEMENTS = [
   "<marquee onstart=hit()>x</marquee>",
 ];
 
-// Texts that close the markup in which a text could be embedded.
+// Strings that close the markup in which a string could be embedded.
 const ENDS = ["", "\">", "'>", "</script>", "</textarea>", "</title>", "-->"];
 
 const OTHERS = [

@@ -1,4 +1,4 @@
-// People in Chromium: members and invitations, access to environments, rotations, usage, and new projects.
+// Users in Chromium: members and invitations, access to environments, rotations, usage, and new projects.
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
@@ -24,7 +24,7 @@ after(async () => {
   await server?.close();
 });
 
-// Opens a page as one person, and waits for its heading.
+// Opens a page as one user, and waits for its heading.
 async function opened(path, title, who = "alice") {
   const window = await open(browser, { url: server.url, token: tokenOf(who) });
   windows.push(window);

@@ -26,7 +26,7 @@ after(async () => {
   await server?.close();
 });
 
-// Opens a section of the project as one person, and waits for its heading.
+// Opens a section of the project as one user, and waits for its heading.
 async function opened(section, { who = "alice", query = "", title = section, ...options } = {}) {
   const window = await open(browser, { url: server.url, token: tokenOf(who), ...options });
   windows.push(window);

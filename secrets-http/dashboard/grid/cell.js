@@ -1,4 +1,4 @@
-// A cell: the mark of a key in an environment, and its value while it is shown.
+// Cell of the grid: the state of a key in an environment, and its value while it is shown.
 
 import { useComputed } from "@preact/signals";
 
@@ -40,7 +40,7 @@ function StagedMark({ grid, change, isConflict }) {
 }
 
 /**
- * Buttons of the active cell, for people who use a pointer. Keyboard shortcuts do the same.
+ * Buttons of the active cell, for use with a pointer. Keyboard shortcuts do the same.
  * @param {{ isShown: boolean }} properties
  */
 function Actions({ isShown }) {
@@ -66,9 +66,9 @@ function Others({ grid, row, place }) {
 }
 
 /**
+ * Cell of a key in an environment.
  * @param {{ grid: import("./state.js").GridState, row: import("./marks.js").Row, index: number, place: number,
- * column: number, hasOthers: boolean }} properties `place` is the index of the environment, `column` the visible
- * column
+ * column: number, hasOthers: boolean }} properties `place` is the environment's index, `column` the visible column
  */
 export function Cell({ grid, row, index, place, column, hasOthers }) {
   const id = cellId(index, column);

@@ -6,8 +6,8 @@ import { errorText } from "../parts/states.js";
 import { words } from "../words.js";
 
 /**
- * Copies a value. The browser begins to write while the value is still being loaded, because it
- * allows writing only shortly after a key press or click.
+ * Copies a value to the clipboard. Writing begins while the value is loading, because browsers
+ * allow it only shortly after a key press or click.
  * @param {Promise<string>} value
  */
 async function write(value) {
@@ -29,7 +29,7 @@ async function clear() {
 }
 
 /**
- * Reads a value and copies it. The read is recorded in the audit log. If the browser refuses to
+ * Reads a value and copies it to the clipboard. The audit log records it. If the browser refuses to
  * copy, the value is shown and selected.
  * @param {import("./state.js").GridState} grid
  * @param {(environment: string, key: string) => Promise<string>} read

@@ -1,4 +1,4 @@
-// The line below the grid: the active cell in words, its value while it is shown, and buttons for its actions.
+// Below the grid: the active cell in words, its value while it is shown, and its actions.
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 
@@ -13,7 +13,7 @@ import { sizeOf } from "./selection.js";
 import { changeId } from "./staged.js";
 import { visibleParts } from "./values.js";
 
-/** @param {{ grid: any, value: string }} properties */
+/** Full value of the active cell. @param {{ grid: any, value: string }} properties */
 function Value({ grid, value }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   const isSelecting = grid.isSelecting.value;
@@ -27,7 +27,7 @@ function Value({ grid, value }) {
     <p class="quiet">${words.cell.revealed}</p>`;
 }
 
-/** Buttons for the actions that the caller may perform on the active cell. @param {{ grid: any, secret: any, isOpen: boolean, isShown: boolean, act: any }} properties */
+/** Buttons for actions on the active cell. @param {{ grid: any, secret: any, isOpen: boolean, isShown: boolean, act: any }} properties */
 function Buttons({ grid, secret, isOpen, isShown, act }) {
   const at = editable(grid);
   const { environment } = grid.target();
@@ -47,7 +47,7 @@ function Buttons({ grid, secret, isOpen, isShown, act }) {
   </span>`;
 }
 
-/** @param {{ grid: any, row: any, place: number, act: any }} properties */
+/** Details of the active cell. @param {{ grid: any, row: any, place: number, act: any }} properties */
 function Target({ grid, row, place, act }) {
   const environments = grid.environments.value;
   const environment = environments[place];
@@ -72,7 +72,7 @@ function Target({ grid, row, place, act }) {
     </div>`;
 }
 
-/** Number of selected cells, and buttons for actions on all of them. @param {{ grid: import("./state.js").GridState, act: any }} properties */
+/** Number of selected cells, and buttons for actions on them. @param {{ grid: import("./state.js").GridState, act: any }} properties */
 function Selection({ grid, act }) {
   const cells = grid.targets();
   const changeable = editables(grid);
@@ -96,7 +96,10 @@ function Selection({ grid, act }) {
   </section>`;
 }
 
-/** @param {{ grid: import("./state.js").GridState, act: (action: import("./keys.js").Action) => void }} properties */
+/**
+ * Details of the active cell or of the selected cells.
+ * @param {{ grid: import("./state.js").GridState, act: (action: import("./keys.js").Action) => void }} properties
+ */
 export function Detail({ grid, act }) {
   grid.place.value;
   if (sizeOf(grid.selection.value) > 1) return html`<${Selection} grid=${grid} act=${act} />`;

@@ -1,4 +1,4 @@
-// Actions of editing: changes that the caller may make to the active cell, and staging them.
+// Editing of cells: changes that the user may make, and staging them.
 
 import { notify } from "../parts/notice.js";
 import { words } from "../words.js";
@@ -68,7 +68,7 @@ export function sources(grid, key, environment) {
   );
 }
 
-/** @param {GridState} grid @param {Change[]} changes */
+/** Stages changes, as one step. @param {GridState} grid @param {Change[]} changes */
 export function stageAll(grid, changes) {
   grid.staged.value = stage(grid.staged.value, changes);
 }
@@ -136,7 +136,7 @@ export function discard(grid) {
 }
 
 /**
- * Performs an editing action: stages or discards changes, or opens a window. Returns false for any other action.
+ * Performs an editing action. Returns false for any other action.
  * @param {GridState} grid @param {string} action
  */
 export function edit(grid, action) {

@@ -1,4 +1,4 @@
-// The grid of keys and environments (WAI-ARIA grid): one stop of the Tab key; the arrow keys move the active cell.
+// The grid of keys and environments. Tab focuses the grid; arrow keys move the active cell.
 
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -10,10 +10,13 @@ import { Head } from "./head.js";
 import { actionOf, moved } from "./keys.js";
 import { Rows, rowHeight } from "./rows.js";
 
-/** Height of the row with the names of the environments, in pixels. */
+/** Height of the row of column headers, in pixels. */
 const HEAD = 56;
 
-/** @param {import("@preact/signals").Signal<{ scrollTop: number, height: number }>} view */
+/**
+ * Measures the visible part of the grid.
+ * @param {import("@preact/signals").Signal<{ scrollTop: number, height: number }>} view
+ */
 function useView(view) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   const measure = () => {

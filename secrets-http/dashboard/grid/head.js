@@ -8,7 +8,11 @@ import { words } from "../words.js";
 import { isProduction } from "./editing.js";
 import { hasValue } from "./marks.js";
 
-/** @param {any} environment @param {number} values */
+/**
+ * Returns the text below an environment's name: its number of values, or that the user has no
+ * access.
+ * @param {any} environment @param {number} values
+ */
 const note = (environment, values) =>
   environment.role === "none" ? words.grid.noAccess : words.grid.values(values);
 
@@ -45,7 +49,7 @@ function EnvironmentHead({ grid, place }) {
   </div>`;
 }
 
-/** @param {{ grid: import("./state.js").GridState }} properties */
+/** Column headers. @param {{ grid: import("./state.js").GridState }} properties */
 export function Head({ grid }) {
   const [all, shown] = [grid.merged.value.keys.length, grid.rows.value.length];
   return html`<div role="rowgroup" class="heads">
@@ -59,7 +63,7 @@ export function Head({ grid }) {
   </div>`;
 }
 
-/** Tabs of the environments, for a narrow window, which shows one environment at a time. @param {{ grid: import("./state.js").GridState }} properties */
+/** Tabs that select the environment shown in a narrow window. @param {{ grid: import("./state.js").GridState }} properties */
 export function EnvironmentTabs({ grid }) {
   const environments = grid.environments.value;
   const chosen = grid.narrow.value;

@@ -1,4 +1,4 @@
-// Keyboard of the grid: the action of each key. Pure functions.
+// Keyboard of the grid: the move or action of each key. Pure functions.
 
 /**
  * @typedef {{ key: string, ctrlKey: boolean, metaKey: boolean, altKey: boolean, shiftKey: boolean }} Key
@@ -49,7 +49,7 @@ export function moved(event, { row, column }, { rows, columns, page }) {
  *   "giveUp" | "undo" | "redo" | "review" | "history" | "generate" | "copyTo" | "selectAll" | "selectRow" | "selectColumn"} Action
  */
 
-/** @type {Record<string, Action>} */
+/** Actions of single characters. @type {Record<string, Action>} */
 const LETTERS = { G: "generate", p: "copyTo", c: "copy", e: "edit", n: "add", h: "history", x: "hideHere", "/": "filter", "?": "legend", R: "revealColumn" };
 
 /**

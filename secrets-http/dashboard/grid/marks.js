@@ -1,4 +1,4 @@
-// The meaning of cells: marks, words and filters. Pure functions.
+// Cells of the grid: their marks (state icons), words and filters. Pure functions.
 
 import { words } from "../words.js";
 
@@ -55,7 +55,7 @@ export function spoken(row, column, environments) {
   return parts.join(", ");
 }
 
-/** @param {Mark} mark @param {Secret | null} secret */
+/** Describes a mark in words. @param {Mark} mark @param {Secret | null} secret */
 function meaning(mark, secret) {
   const text = words.cell;
   if (!secret) return mark === "noAccess" ? text.noAccess : mark === "missing" ? text.missing : text.absent;
@@ -83,7 +83,7 @@ export const isReadable = (mark, secret) => hasValue(secret) && !secret?.restric
 
 /** @typedef {"missing" | "override" | "hidden" | "managed" | "recent"} Show */
 
-/** @type {readonly Show[]} */
+/** Filters of the rows. @type {readonly Show[]} */
 export const SHOWS = ["missing", "override", "hidden", "managed", "recent"];
 
 const RECENT = 7 * 24 * 3_600_000;
@@ -102,7 +102,7 @@ export function isShown(row, show, environments, now = Date.now()) {
 }
 
 /**
- * Returns the rows whose key or description contains the text and, if there are filters, that a filter selects.
+ * Returns the rows whose key or description contains the text, and that a filter (if any) selects.
  * @param {Comparison} comparison @param {string} text @param {ReadonlySet<Show>} shows
  */
 export function filtered({ keys, environments }, text, shows) {
@@ -134,5 +134,5 @@ export function changedCells(before, after) {
   });
 }
 
-/** @param {Secret | null | undefined} secret */
+/** Text that differs if a secret differs. @param {Secret | null | undefined} secret */
 const identity = (secret) => (secret ? `${secret.state} ${secret.from} ${secret.version} ${secret.updated_at}` : "");

@@ -1,17 +1,17 @@
-// Pasted text and dropped files. The script of their dialog is loaded when it is needed.
+// Pasted text and dropped files. The code of their dialog is loaded when it is needed.
 
 import { useEffect } from "preact/hooks";
 
 import { notify } from "../parts/notice.js";
 import { words } from "../words.js";
 
-/** Maximum size of a file that is read, in bytes. The service accepts 16 MiB in one request. */
+/** Maximum size of a dropped file, in bytes. */
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /** @typedef {import("./state.js").GridState} GridState */
 
 /**
- * Texts to import into a project that is then opened, by its slug. They are only in the memory of the page.
+ * `.env` text to import when a project is opened, by the project's slug.
  * @type {Map<string, string>}
  */
 export const given = new Map();
@@ -23,11 +23,11 @@ export async function textOf(file) {
   return null;
 }
 
-/** True if a dialog is open. Pasted text and dropped files are then ignored by the grid. */
+/** True if a dialog is open. Pasted text and dropped files are then ignored. */
 export const isBusy = () => document.querySelector("dialog[open]") !== null;
 
 /**
- * Opens a window with the changes that a text would make in the environment at index `place`.
+ * Opens a window with the changes that `.env` text would make to the environment at index `place`.
  * @param {GridState} grid @param {number | undefined} place @param {string} text
  */
 export async function offer(grid, place, text) {
@@ -70,10 +70,7 @@ export function useDrop(onFile) {
   }, []);
 }
 
-/**
- * Imports pasted text and dropped files.
- * @param {GridState} grid
- */
+/** Offers to import pasted text and dropped files. @param {GridState} grid */
 export function usePaste(grid) {
   useDrop(async (file, event) => {
     const place = placeBelow(grid, event);

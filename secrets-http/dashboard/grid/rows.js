@@ -1,4 +1,4 @@
-// The rows of the grid: only the visible rows, the rows near them, and the active row are rendered.
+// Rows of the grid: only the visible rows, rows near them, and the active row are rendered.
 
 import { useComputed } from "@preact/signals";
 
@@ -36,7 +36,7 @@ function Row({ grid, row, index, columns }) {
 export function Rows({ grid, view }) {
   const rows = grid.rows.value;
   const near = () => windowOf({ ...view.value, rowHeight: rowHeight(), count: grid.rows.value.length });
-  // Two numbers, so that most scrolling renders nothing.
+  // Two numbers: most scrolling changes neither, and renders nothing.
   const first = useComputed(() => near().first).value;
   const last = useComputed(() => near().last).value;
   const active = useComputed(() => grid.place.value.row).value;

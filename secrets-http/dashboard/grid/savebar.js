@@ -1,4 +1,4 @@
-// The bar below the grid, while there are staged changes.
+// Bar below the grid, shown while there are staged changes.
 
 import { html } from "../parts/html.js";
 import { words } from "../words.js";

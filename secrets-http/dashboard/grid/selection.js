@@ -8,7 +8,7 @@
 
 /**
  * Returns the rows and columns of a range, or `null` if the filter hides a corner. A range that includes the
- * column of the keys has all environments.
+ * column of keys includes all environments.
  * @param {Range | null} range @param {ReadonlyMap<string, number>} places numbers of the rows, by key @param {number} columns number of environments
  * @returns {Rectangle | null}
  */

@@ -1,4 +1,4 @@
-// Staged changes, which are not saved yet and exist only in the memory of the page. Pure functions.
+// Staged changes: changes that are not saved yet and exist only in this page. Pure functions.
 
 /**
  * @typedef {{ environment: string, key: string, action: "set" | "copy" | "hide" | "delete" | "describe", base: number,
@@ -27,7 +27,7 @@ export const changeId = (environment, key) => `${environment}/${key}`;
 export const ownVersion = (secret) =>
   secret && ["own", "override", "hidden"].includes(secret.state) ? secret.version : 0;
 
-/** @param {Staged} staged @param {Changes} changes @returns {Staged} */
+/** Adds a step for undo. @param {Staged} staged @param {Changes} changes @returns {Staged} */
 const step = (staged, changes) => ({ changes, past: [...staged.past, staged.changes].slice(-MAX_STEPS), future: [] });
 
 /**
@@ -36,8 +36,7 @@ const step = (staged, changes) => ({ changes, past: [...staged.past, staged.chan
  * @returns {Change | null} `null` if nothing remains to be changed
  */
 function combined(before, next) {
-  // The version on which the first change was based stays: a later change by another user is then a
-  // conflict.
+  // The version of the first change stays: a later change by another user is then a conflict.
   const base = before ? before.base : next.base;
   if (next.action === "delete" && base === 0) return null;
   const hasValue = before?.action === "set" || before?.action === "copy";
@@ -88,7 +87,7 @@ export function redo({ changes, past, future }) {
 }
 
 /**
- * Bases a change on the current version, so that saving it overwrites the change of another user.
+ * Bases a change on the version `version`, so that saving it overwrites another user's change.
  * @param {Staged} staged @param {string} id @param {number} version
  * @returns {Staged}
  */
@@ -103,8 +102,7 @@ export function rebase(staged, id, version) {
 /**
  * Returns the changes in the form that `POST …/changes` takes.
  * @param {Changes} changes
- * @param {{ hasVersions?: boolean }} [options] without versions, for a dry run that checks whether all changes are
- * already made
+ * @param {{ hasVersions?: boolean }} [options] without versions for a dry run, to check if all changes are made
  */
 export function planOf(changes, { hasVersions = true } = {}) {
   return [...changes.values()].map(({ base, ...change }) =>
@@ -113,7 +111,7 @@ export function planOf(changes, { hasVersions = true } = {}) {
 }
 
 /**
- * Returns the IDs of changes whose secret was changed in the meantime, with its current version.
+ * Returns the IDs of changes whose secret has another version now, with this version.
  * @param {Changes} changes
  * @param {import("./marks.js").Comparison} comparison
  * @returns {Map<string, number>}
@@ -146,7 +144,7 @@ export function withNewKeys(comparison, changes) {
 }
 
 /**
- * Names the environments that inherit the key from the changed environment. The change affects them too.
+ * Names the environments that inherit the key from the changed environment.
  * @param {Change} change @param {import("./marks.js").Comparison} comparison
  */
 export function inheritorsOf({ environment, key }, { environments, keys }) {

@@ -1,4 +1,4 @@
-// State of one grid: the comparison, the filter and the active cell.
+// State of a grid: comparison of environments, filters, active cell, staged changes.
 
 import { computed, signal } from "@preact/signals";
 
@@ -30,11 +30,11 @@ export class GridState {
   asked = signal(/** @type {number | null} */ (null));
   /** Index of the only environment that a narrow window shows. */
   narrow = signal(0);
-  /** Active cell: its key, and the number of its visible column. The first column contains the keys. */
+  /** Active cell: its key, and the number of its visible column (0 for the column of keys). */
   active = signal(/** @type {{ key: string, column: number }} */ ({ key: "", column: 1 }));
   /** Corners of the selected cells; `null` for no selection. */
   range = signal(/** @type {import("./selection.js").Range | null} */ (null));
-  /** True while the user chooses the environment to which the selected values are copied. */
+  /** True while the user chooses the environment to copy the selected values to. */
   isCopying = signal(false);
   /** Cells marked because another user has just changed them. */
   flashes = signal(/** @type {ReadonlySet<string>} */ (new Set()));
@@ -50,7 +50,7 @@ export class GridState {
   refusal = signal(/** @type {import("../windows/save.js").Refusal | null} */ (null));
   /** Cell in the editor window, or `new` for a new key. */
   editing = signal(/** @type {import("./editing.js").Editable | "new" | null} */ (null));
-  /** Changes that a pasted text or a dropped file would make. */
+  /** Changes that pasted text or a dropped file would make. */
   pasted = signal(/** @type {ReturnType<typeof import("../windows/paste.js").planOfText> | null} */ (null));
   /** Key whose history window is open. */
   historyOf = signal(/** @type {string | null} */ (null));
@@ -67,7 +67,7 @@ export class GridState {
     [this.asked, this.editing, this.pasted, this.historyOf].forEach((open) => (open.value = null));
   }
 
-  /** Comparison, with an additional row for each key that is only staged. */
+  /** Comparison, with rows for keys that exist only in staged changes. */
   merged = computed(() => withNewKeys(this.comparison.value, this.staged.value.changes));
   conflicts = computed(() => conflictsOf(this.staged.value.changes, this.comparison.value));
   environments = computed(() => this.comparison.value.environments);
@@ -128,7 +128,7 @@ export class GridState {
     return { key: this.rows.value[row]?.key ?? "", column };
   }
 
-  /** Returns the selected cells, or the active cell. Cells of the column of the keys are not included. */
+  /** Returns the selected cells, or the active cell, except cells of the column of keys. */
   targets() {
     const { top, bottom, left, right } = this.selection.value ?? {};
     const { row, place, environment } = this.target();
@@ -138,12 +138,12 @@ export class GridState {
     return rows.flatMap((row) => places.map((place) => ({ row, place, environment: this.environments.value[place] })));
   }
 
-  /** True if several cells are selected, among them this one. @param {string} key @param {number} column */
+  /** True if the cell is selected. @param {string} key @param {number} column */
   isSelected(key, column) {
     return contains(this.selection.value, this.places.value.get(key), column);
   }
 
-  /** Returns row and environment of the active cell; no environment in the column of the keys. */
+  /** Returns row and environment of the active cell; no environment for the column of keys. */
   target() {
     const { row, column } = this.place.value;
     const place = this.columns.value[column - 1];
@@ -151,7 +151,7 @@ export class GridState {
   }
 
   /**
-   * True if the cell is the active one. Cells are compared by key, because the number of a row changes when a key is added.
+   * True for the active cell. It is found by key, because rows move when a key is added.
    * @param {string} key @param {number} column
    */
   isActive(key, column) {
@@ -176,7 +176,7 @@ export class GridState {
     setParameters({ q: text });
   }
 
-  /** @param {Show} show */
+  /** Turns a filter on or off. @param {Show} show */
   toggle(show) {
     const shows = new Set(this.shows.value);
     if (!shows.delete(show)) shows.add(show);
@@ -194,5 +194,5 @@ export class GridState {
 /** @param {number} row @param {number} column */
 export const cellId = (row, column) => `cell-${row}-${column}`;
 
-/** @param {string} environment @param {string} key */
+/** ID of a cell in `flashes`. @param {string} environment @param {string} key */
 export const flashId = (environment, key) => `${environment}/${key}`;

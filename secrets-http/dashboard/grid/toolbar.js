@@ -1,4 +1,4 @@
-// The filter of the grid.
+// Toolbar of the grid.
 
 import { html } from "../parts/html.js";
 import { Icon } from "../parts/icons.js";

@@ -1,11 +1,11 @@
-// Values that are shown. A value exists here only while its cell shows it.
+// Values shown in cells. A value is kept here only while its cell shows it.
 
 import { signal } from "@preact/signals";
 
-/** Time after which a value is hidden again, in milliseconds. */
+/** Time after which a value is hidden again, in ms. */
 export const SHOWN_FOR = 30_000;
 
-/** Time after which values are hidden if the page is not visible, in milliseconds. */
+/** Time after which values are hidden if the page is not visible, in ms. */
 const UNSEEN_FOR = 10_000;
 
 /**
@@ -51,7 +51,7 @@ export class Values {
     cell.value = loading;
     try {
       const value = await this.#read(environment, key);
-      // The value may have been hidden in the meantime.
+      // The value may have been hidden meanwhile.
       if (cell.value === loading) this.show(environment, key, value);
     } catch (error) {
       if (cell.value === loading) cell.value = { state: "failed", error };
@@ -101,7 +101,7 @@ export class Values {
 const MARKED = /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]/gu;
 
 /**
- * Splits a value into texts and marks of invisible characters, such as `U+202E`.
+ * Splits a value into text and names of invisible characters, such as `U+202E`.
  * @param {string} value
  * @returns {{ text: string, isMark: boolean }[]}
  */

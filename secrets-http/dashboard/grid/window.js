@@ -1,6 +1,6 @@
-// Selection of the rows of a long list that are rendered. Pure functions.
+// Rows of a long list that are rendered. Pure functions.
 
-/** Number of rows rendered above and below the visible rows, in total. */
+/** Number of rows rendered above and below the visible ones, in total. */
 const OVERSCAN = 12;
 
 /**

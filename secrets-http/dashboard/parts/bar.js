@@ -48,7 +48,7 @@ function Account() {
   </details>`;
 }
 
-/** @param {{ place?: string }} properties */
+/** `place` is the name of the project or team. @param {{ place?: string }} properties */
 export function Bar({ place }) {
   return html`<header class="bar">
     <nav aria-label=${words.product}>

@@ -13,8 +13,7 @@ import { Icon } from "./icons.js";
 export function Dialog({ title, onClose, children, actions, hasClose = true, kind = "" }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const id = useId();
-  // Cleaned up in the same step, before the page is painted, so that the focus returns when the
-  // dialog closes.
+  // Cleaned up before the page is painted, so that the focus returns when the dialog closes.
   useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();

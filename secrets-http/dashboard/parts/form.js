@@ -8,7 +8,7 @@ import { html } from "./html.js";
 import { errorText, sentence } from "./states.js";
 
 /**
- * Returns the error of a request for one field.
+ * Returns the message about a field from a request's error.
  * @param {any} error @param {string} name
  */
 const ofField = (error, name) =>
@@ -76,7 +76,7 @@ export function useRequest(request) {
 }
 
 /**
- * Dialog with a form that sends a request. It closes when the request has succeeded.
+ * Dialog with a form that sends a request, and closes after success.
  * @param {{
  *   title: string, submit: string, isDangerous?: boolean, isReady?: boolean, fields?: string[], onClose: () => void,
  *   request: () => Promise<unknown>, children?: (error: any) => any

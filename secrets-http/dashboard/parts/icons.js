@@ -1,14 +1,14 @@
-// Icons, as elements, 16 units wide.
+// Icons, as SVG elements, 16 units wide.
 
 import { html } from "./html.js";
 
-/** @type {Record<string, string>} */
+/** SVG paths of filled icons. @type {Record<string, string>} */
 const FILLED = {
   own: "M8 4.2a3.8 3.8 0 1 0 0 7.6 3.8 3.8 0 0 0 0-7.6z",
   override: "M8 2.9 13.1 8 8 13.1 2.9 8z",
 };
 
-/** @type {Record<string, string>} */
+/** SVG paths of line icons. @type {Record<string, string>} */
 const DRAWN = {
   inherited: "M8 13V3.6M4.2 7.2 8 3.4l3.8 3.8",
   hidden: "M8 2.8a5.2 5.2 0 1 0 0 10.4A5.2 5.2 0 0 0 8 2.8zM4.4 4.4l7.2 7.2",

@@ -7,12 +7,12 @@ import { words } from "../words.js";
 import { html } from "./html.js";
 import { hasLetterKeys } from "./theme.js";
 
-/** Maximum time between `g` and the letter of a section, in milliseconds. */
+/** Maximum time between `g` and the letter of a section, in ms. */
 const SEQUENCE = 1_500;
 
 /** @typedef {{ name: string, path: string }} Link */
 
-/** True from the use of a navigation link until its section is shown. The link then gets the focus. */
+/** True after the use of a navigation link, until its section is shown and the link is focused. */
 let isFollowed = false;
 
 const follow = () => void (isFollowed = true);
@@ -23,7 +23,7 @@ const follow = () => void (isFollowed = true);
  */
 const isText = (target) => target instanceof Element && target.closest("input, textarea, select, dialog") !== null;
 
-/** Opens a section after `g` and the letter of the section. @param {Link[]} links */
+/** Lets the user open a section with `g` and the section's letter. @param {Link[]} links */
 function useLetters(links) {
   useEffect(() => {
     let begun = -Infinity;
@@ -38,7 +38,7 @@ function useLetters(links) {
       follow();
       navigate(link.path);
     };
-    // Handle the key before the grid does, because the grid has shortcuts of its own.
+    // Handle the key before the grid, which has shortcuts of its own.
     addEventListener("keydown", onKeyDown, true);
     return () => removeEventListener("keydown", onKeyDown, true);
   }, [links.map(({ path }) => path).join(" ")]);
@@ -50,7 +50,7 @@ function Navigation({ label, links, current }) {
   const list = useRef(/** @type {HTMLElement | null} */ (null));
   useLayoutEffect(() => {
     const link = /** @type {HTMLElement | null | undefined} */ (list.current?.querySelector("[aria-current]"));
-    // In a narrow window, the current section may be outside of the visible part.
+    // In a narrow window, the current section may be outside the visible part.
     link?.scrollIntoView({ block: "nearest", inline: "center" });
     // The link that had the focus was removed with the previous screen.
     if (isFollowed) link?.focus();

@@ -8,7 +8,7 @@ import { words } from "../words.js";
 import { Dialog } from "./dialog.js";
 import { html } from "./html.js";
 
-/** Time after which a skeleton is shown for content that is still loading, in milliseconds. */
+/** Time after which a skeleton is shown for loading content, in ms. */
 const SKELETON_DELAY = 150;
 
 /** Skeleton: rows without text, shown while the content is loading. @param {{ rows: number }} properties */
@@ -24,7 +24,7 @@ export function Skeleton({ rows }) {
   </div>`;
 }
 
-/** @param {{ title: string, children?: any, actions?: any }} properties */
+/** Text instead of content. @param {{ title: string, children?: any, actions?: any }} properties */
 export function Empty({ title, children, actions }) {
   return html`<section class="state">
     <h2>${title}</h2>
@@ -33,7 +33,7 @@ export function Empty({ title, children, actions }) {
   </section>`;
 }
 
-/** @param {any} error */
+/** Returns a request's error as text for the user. @param {any} error */
 export function errorText(error) {
   if (error.status === 0) return words.errors.network;
   if (error.status === 403 || error.status === 404) return words.errors.gone;
@@ -44,9 +44,9 @@ export function errorText(error) {
 /** @param {string} text */
 export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** @param {{ error: any, onRetry: () => void }} properties */
+/** Error instead of content. @param {{ error: any, onRetry: () => void }} properties */
 export function Failed({ error, onRetry }) {
-  // Show the same message for a missing resource and for a resource that the caller may not access.
+  // The same message for a missing resource and for one that the user may not access.
   const isGone = error.status === 403 || error.status === 404;
   return html`<${Empty}
     title=${errorText(error)}
@@ -61,7 +61,7 @@ export function Failed({ error, onRetry }) {
 }
 
 /**
- * Button to sign in, or a text if this server has no such button.
+ * Button to sign in, or text if this service has no browser sign-in.
  * @param {{ isAgain?: boolean }} properties
  */
 function SignInWays({ isAgain = false }) {
@@ -83,7 +83,7 @@ export function SignedOut() {
   </main>`;
 }
 
-/** Dialog over the current screen that asks the person to sign in again. */
+/** Dialog over the current screen that asks the user to sign in again. */
 export function Ended() {
   const actions = html`<button onClick=${load}>${words.signedOut.againDone}</button>`;
   return html`<${Dialog} title=${words.signedOut.again} onClose=${load} hasClose=${false} actions=${actions}>

@@ -39,7 +39,10 @@ export function nextTheme() {
   applyTheme();
 }
 
-/** @param {boolean} on */
+/**
+ * Turns single-letter keyboard shortcuts on or off, and stores the choice in this browser.
+ * @param {boolean} on
+ */
 export function setLetterKeys(on) {
   hasLetterKeys.value = on;
   store("secrets-letter-keys", on ? "on" : "off");

@@ -4,7 +4,7 @@ const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style
 const full = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const numbers = new Intl.NumberFormat();
 
-/** @type {[Intl.RelativeTimeFormatUnit, number][]} */
+/** Units in seconds. @type {[Intl.RelativeTimeFormatUnit, number][]} */
 const UNITS = [
   ["year", 31_536_000],
   ["month", 2_592_000],
@@ -14,17 +14,14 @@ const UNITS = [
   ["minute", 60],
 ];
 
-/**
- * Returns the age of a time, such as "2 hours ago".
- * @param {string} time
- */
+/** Returns the age of a time, such as "2 hours ago". @param {string} time */
 export function ago(time, now = Date.now()) {
   const seconds = Math.round((Date.parse(time) - now) / 1000);
   const [unit, length] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ["second", Infinity];
   return relative.format(Math.round(seconds / length), unit);
 }
 
-/** @param {string} time */
+/** Formats date and time. @param {string} time */
 export const exactly = (time) => full.format(new Date(time));
 
 /** @param {number} number */

@@ -1,4 +1,4 @@
-// Chooses the screen.
+// Shows the screen for the current path.
 
 import { useEffect, useState } from "preact/hooks";
 

@@ -26,16 +26,16 @@ import { Empty, Failed, Skeleton, errorText } from "../parts/states.js";
 import { beforeLeaving } from "../routes.js";
 import { words } from "../words.js";
 
-/** Time for which a changed cell is marked, in milliseconds. */
+/** Time for which a changed cell is marked, in ms. */
 const FLASH = 4_000;
 
 /**
- * ETag of the comparison that is shown, number of requests sent, and number of the request that is shown.
+ * ETag and request number of the comparison that is shown, and number of requests sent.
  * @typedef {{ etag: string | null, sent: number, shown: number }} Known
  */
 
 /**
- * Loads the comparison again, and marks changed cells unless `isQuiet`. `along` runs in the update that shows it.
+ * Loads the comparison again; marks changed cells unless `isQuiet`. Calls `along` when showing it.
  * @param {GridState} grid @param {Known} known @param {{ isQuiet?: boolean, along?: () => void }} [options]
  */
 async function refresh(grid, known, { isQuiet = false, along = () => {} } = {}) {
@@ -60,16 +60,15 @@ async function refresh(grid, known, { isQuiet = false, along = () => {} } = {}) 
   notify({ text: words.changedSecrets(changed.length, names.join(", ")) });
 }
 
-/**
- * Copies the selected values to the clipboard.
- * @param {GridState} grid @param {(environment: string, key: string) => Promise<string>} read
- */
+/** @typedef {(environment: string, key: string) => Promise<string>} Read */
+
+/** Copies the selected values to the clipboard. @param {GridState} grid @param {Read} read */
 function copyMany(grid, read) {
   const failed = () => notify({ text: words.errors.network, isBad: true });
   import("../windows/selected.js").then(({ copySelected }) => copySelected(grid, read), failed);
 }
 
-/** @param {GridState} grid @param {(environment: string, key: string) => Promise<string>} read */
+/** Returns a function that performs actions. @param {GridState} grid @param {Read} read */
 function actions(grid, read) {
   const target = () => {
     const { row, place, environment } = grid.target();
@@ -95,7 +94,7 @@ function actions(grid, read) {
   };
 }
 
-/** @param {{ grid: GridState }} properties */
+/** Text instead of an empty grid. @param {{ grid: GridState }} properties */
 function NoRows({ grid }) {
   if (grid.comparison.value.keys.length) {
     const clear = html`<button onClick=${() => grid.clear()}>${words.grid.clear}</button>`;
@@ -111,7 +110,7 @@ function NoRows({ grid }) {
 }
 
 /**
- * Asks before unsaved changes are lost, and opens the review with Ctrl-S anywhere on the page.
+ * Asks before unsaved changes are lost, and makes Ctrl-S open the review window.
  * @param {GridState} grid
  */
 function useStaged(grid) {
@@ -149,8 +148,7 @@ function LateWindows(properties) {
       properties.grid.closeWindows();
       notify({ text: words.errors.network, isBad: true });
     };
-    // `setWindows` would call a component as an update function, so pass a function that returns
-    // the component.
+    // `setWindows` calls a function that it gets, so the component is wrapped in one.
     const load = () => void import("../windows/all.js").then((all) => setWindows(() => all.Windows), failed);
     if (isNeeded) return load();
     const waiting = requestIdleCallback(load);
@@ -159,7 +157,7 @@ function LateWindows(properties) {
   return Windows && html`<${Windows} ...${properties} />`;
 }
 
-/** @param {{ grid: GridState, reload: () => Promise<void>, read: (environment: string, key: string) => Promise<string> }} properties */
+/** @param {{ grid: GridState, reload: () => Promise<void>, read: Read }} properties */
 function Secrets({ grid, reload, read }) {
   const act = useMemo(() => actions(grid, read), [grid]);
   useStaged(grid);
@@ -178,7 +176,7 @@ function Secrets({ grid, reload, read }) {
     <${LateWindows} grid=${grid} reload=${reload} read=${read} />`;
 }
 
-/** Loads a project when it is opened, and again when the window becomes visible again. @param {string} name */
+/** Loads a project when it is opened or the window becomes visible again. @param {string} name */
 function useProject(name) {
   const [found, setFound] = useState(/** @type {{ project?: any, error?: any }} */ ({}));
   const known = useMemo(() => ({ etag: /** @type {string | null} */ (null), sent: 0, shown: 0 }), []);

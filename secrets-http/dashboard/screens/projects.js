@@ -1,4 +1,4 @@
-// The projects of the person, by team.
+// The projects of the user, by team.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 
@@ -14,7 +14,7 @@ import { parameter, pathOf, setParameters, teamPath } from "../routes.js";
 import { person } from "../session.js";
 import { words } from "../words.js";
 
-/** @param {any[]} projects @param {string} text */
+/** Filters projects by text. @param {any[]} projects @param {string} text */
 export function matching(projects, text) {
   const wanted = text.trim().toLowerCase();
   return projects.filter(({ name, slug, description = "" }) =>
@@ -52,7 +52,7 @@ function Project({ project }) {
 /** @param {{ onCreate: () => void }} properties */
 const Create = ({ onCreate }) => html`<button class="main" onClick=${onCreate}><${Icon} name="plus" />${words.projects.create}</button>`;
 
-/** Dialog for a new project. Its code is loaded when it is opened. A dropped file opens it too. */
+/** Dialog for a new project. Its code is loaded when it opens. A dropped file opens it too. */
 function useNewProject() {
   const [Dialog, setDialog] = useState(/** @type {any} */ (null));
   const [file, setFile] = useState(/** @type {{ name: string, text: string } | null} */ (null));
@@ -60,8 +60,7 @@ function useNewProject() {
     setFile(given);
     try {
       const { NewProject } = await import("../sections/new-project.js");
-      // `setDialog` would call a component as an update function, so pass a function that returns
-      // the component.
+      // `setDialog` calls a function that it gets, so the component is wrapped in one.
       setDialog(() => NewProject);
     } catch {
       notify({ text: words.errors.network, isBad: true });

@@ -1,4 +1,4 @@
-// Access to the environments of a project: people as rows, environments as columns. Changes are staged, then saved.
+// Access of members (rows) to a project's environments (columns). Changes are staged, then saved.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 
@@ -10,13 +10,15 @@ import { requests } from "./api.js";
 import { Frame, Heading, isSelf } from "./parts.js";
 import { words } from "./words.js";
 
+/** @typedef {import("./parts.js").Place} Place */
+
 const text = words.access;
 
 const ROLES = ["none", "read", "write", "admin"];
 
 /** @typedef {{ environment: any, member: any, role: string }} Change `role` is empty for the default */
 
-/** Returns the ID of a cell in the table: environment and member. @param {any} environment @param {any} member */
+/** Returns the ID of a table cell. @param {any} environment @param {any} member */
 const placeOf = (environment, member) => `${environment.id} ${member.user_id}`;
 
 /**
@@ -34,7 +36,7 @@ async function save(project, changes) {
 }
 
 /**
- * Asks for confirmation before the user leaves the screen or the page with unsaved changes.
+ * Asks before the user leaves the screen or the page with unsaved changes.
  * @param {boolean} hasChanges
  */
 function useLeaving(hasChanges) {
@@ -51,7 +53,7 @@ function useLeaving(hasChanges) {
 }
 
 /**
- * Table cell with a member's role in an environment. `standard` is the default role of the environment.
+ * Table cell with a member's role in an environment, whose default role is `standard`.
  * @param {{ environment: any, member: any, current: string, staged: string | undefined, standard: string | undefined, onChange: (role: string) => void }} properties
  */
 function Cell({ environment, member, current, staged, standard, onChange }) {
@@ -89,7 +91,7 @@ function Review({ project, changes, onClose, onDone }) {
 
 /**
  * Table of the members' roles in the environments that the user manages.
- * @param {{ place: import("./parts.js").Place, data: any, reload: () => Promise<void> }} properties
+ * @param {{ place: Place, data: any, reload: () => Promise<void> }} properties
  */
 function Access({ place, data, reload }) {
   const [staged, setStaged] = useState(/** @type {Map<string, Change>} */ (new Map()));
@@ -145,7 +147,7 @@ function Access({ place, data, reload }) {
 }
 
 /**
- * View for a user who manages no environment. It shows the access of this user only.
+ * The user's own access, for a user who manages no environment.
  * @param {{ environments: any[] }} properties
  */
 const Own = ({ environments }) => html`<${Heading} title=${text.title} about=${text.ownText} />
@@ -158,7 +160,7 @@ const Own = ({ environments }) => html`<${Heading} title=${text.title} about=${t
 
 /**
  * Loads the permissions of the environments that the signed-in user manages.
- * @param {import("./parts.js").Place} place
+ * @param {Place} place
  */
 async function read({ project }) {
   const { permissions } = await requests.myPermissions(project.slug);
@@ -179,7 +181,7 @@ async function read({ project }) {
 
 /** Section with the permissions of a project. @param {{ project: string }} properties */
 export function Content({ project }) {
-  const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
+  const content = (/** @type {Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
     data.roles ? html`<${Access} place=${place} data=${data} reload=${reload} />` : html`<${Own} environments=${data.environments} />`;
   return html`<${Frame} name="access" project=${project} read=${read} content=${content} />`;
 }

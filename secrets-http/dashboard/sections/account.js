@@ -1,4 +1,4 @@
-// The account of the person: sessions of browsers and command lines, data and deletion.
+// The user's account: sessions of browsers and command lines, data and deletion.
 
 import { useState } from "preact/hooks";
 
@@ -70,7 +70,7 @@ function Sessions({ sessions, reload }) {
 }
 
 /**
- * Part of the account page that downloads the user's data as a file, and deletes the account.
+ * Part of the account page to download the user's data and to delete the account.
  * @param {{ email: string }} properties
  */
 function Data({ email }) {

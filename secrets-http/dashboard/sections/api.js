@@ -44,7 +44,7 @@ export const requests = {
   usage: (id) => body("GET", `/teams/${segment(id)}/usage`),
   /** Lists the pending invitations of a team. @param {string} id */
   invitations: (id) => body("GET", `/teams/${segment(id)}/invitations`),
-  /** Invites a person to a team. @param {string} id @param {{ email: string, role: string }} member */
+  /** Invites a user to a team. @param {string} id @param {{ email: string, role: string }} member */
   invite: (id, member) => body("POST", `/teams/${segment(id)}/members`, member),
   /** Changes the role of a member. @param {string} id @param {string} user @param {string} role */
   setRole: (id, user, role) => body("PATCH", `/teams/${segment(id)}/members/${segment(user)}`, { role }),
@@ -158,7 +158,7 @@ export const requests = {
   scans: async (place) => (await body("GET", `/scans${query(place)}`)).scans,
   /** Loads a scan with its findings. @param {string} id */
   scan: (id) => body("GET", `/scans/${segment(id)}`),
-  /** Scans a text and stores the findings. @param {any} scan */
+  /** Scans text and stores the findings. @param {any} scan */
   createScan: (scan) => body("POST", "/scans", scan),
   /** Deletes a scan. @param {string} id */
   deleteScan: (id) => body("DELETE", `/scans/${segment(id)}`),

@@ -1,4 +1,4 @@
-// The audit log of a team, or of a project: by day, filtered by the address.
+// Audit log of a team or a project, by day. The page's URL contains the filters.
 
 import { useRef, useState } from "preact/hooks";
 
@@ -14,18 +14,20 @@ import { Chart, dayOf } from "./chart.js";
 import { AdminsOnly, Frame, Heading, saveFile } from "./parts.js";
 import { words } from "./words.js";
 
+/** @typedef {import("./parts.js").Place} Place */
+
 const text = words.audit;
 
 /** Query parameters of the page's URL that filter the audit log. */
 const FILTERS = ["action", "outcome", "actor_id", "key", "from", "to"];
 
-/** Number of audit entries in one request for the screen. */
+/** Number of audit entries that one request fetches for display, unlike `FILE_PAGE` for exports. */
 const PAGE = 100;
 
-/** Number of audit entries in one request for an exported file. */
+/** Number of audit entries that one request fetches for an exported file. */
 const FILE_PAGE = 200;
 
-/** Maximum number of requests for an exported file. With 200 entries each, a file has at most 10,000 entries. */
+/** Maximum number of requests for an exported file, which has at most 10,000 entries. */
 const MAX_FILE_PAGES = 50;
 
 const days = new Intl.DateTimeFormat(undefined, { dateStyle: "full" });
@@ -35,7 +37,7 @@ const times = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 const chosen = () => Object.fromEntries(FILTERS.map((name) => [name, parameter(name)]));
 
 /**
- * Returns the time of midnight of a day in the time zone of the browser, or of the day `later` days after it.
+ * Returns the local time at which a day, or the day `later` days after it, begins.
  * @param {string} day @param {number} [later] days
  */
 function midnight(day, later = 0) {
@@ -46,7 +48,7 @@ function midnight(day, later = 0) {
 
 /**
  * Returns the query parameters of the request for the audit log.
- * @param {import("./parts.js").Place} place @param {Record<string, string>} filters
+ * @param {Place} place @param {Record<string, string>} filters
  */
 function queryOf({ project }, { from, to, ...filters }) {
   return {
@@ -134,7 +136,7 @@ async function download(team, query, format) {
 
 /**
  * Keeps the loaded entries of the audit log, and loads more pages or the entries for other filters.
- * @param {import("./parts.js").Place} place @param {{ logs: any[], next_cursor?: string }} first
+ * @param {Place} place @param {{ logs: any[], next_cursor?: string }} first
  */
 function useLog(place, first) {
   const [log, setLog] = useState({ logs: first.logs, cursor: first.next_cursor, error: /** @type {any} */ (null) });
@@ -162,7 +164,7 @@ function useLog(place, first) {
 
 /**
  * Audit log with its filters, chart and entries.
- * @param {{ place: import("./parts.js").Place, first: any }} properties
+ * @param {{ place: Place, first: any }} properties
  */
 function Log({ place, first }) {
   const { log, filters, filter, more } = useLog(place, first);
@@ -184,14 +186,14 @@ function Log({ place, first }) {
 
 /**
  * Loads the first page of the audit log; `null` if the user may not see it.
- * @param {import("./parts.js").Place} place
+ * @param {Place} place
  */
 const read = (place) =>
   place.isAdmin ? requests.audit(place.team.id, { ...queryOf(place, chosen()), limit: String(PAGE) }) : Promise.resolve(null);
 
 /** Section with the audit log of a project or a team. @param {{ project?: string, team?: string }} properties */
 export function Content({ project, team }) {
-  const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ data) =>
+  const content = (/** @type {Place} */ place, /** @type {any} */ data) =>
     data
       ? html`<${Log} place=${place} first=${data} />`
       : html`<${AdminsOnly} title=${shared.sections.names.audit} team=${place.team} />`;

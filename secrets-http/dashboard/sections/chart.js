@@ -15,21 +15,18 @@ const DAY = 86_400_000;
 
 const short = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 
-/**
- * Returns the day of a time in the time zone of the browser, in the format of a date field (`2027-01-31`).
- * @param {string | number} time
- */
+/** Returns the local date of a time, such as `2027-01-31`. @param {string | number} time */
 export function dayOf(time) {
   const date = new Date(time);
   const two = (/** @type {number} */ number) => String(number).padStart(2, "0");
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
-/** True if an action reads values. @param {string} action */
+/** True if an audited action reads values. @param {string} action */
 const isRead = (action) => /(^|\.)(read|exported|compared|secret_read|secrets_read)$/.test(action);
 
 /**
- * Counts the reads and the changes on each day, up to the day of the newest entry.
+ * Counts the audited reads and changes on each day, up to the day of the newest entry.
  * @param {{ action: string, created_at: string }[]} logs newest first
  * @returns {{ day: string, time: number, reads: number, changes: number }[]}
  */

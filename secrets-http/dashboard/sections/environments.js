@@ -13,21 +13,23 @@ import { requests } from "./api.js";
 import { Frame, Heading } from "./parts.js";
 import { words } from "./words.js";
 
+/** @typedef {import("./parts.js").Place} Place */
+
 const text = words.environments;
 
 /** Maximum number of keys that are listed by name. The other keys are only counted. */
 const MAX_NAMED = 10;
 
 /**
- * Number of environments that every new project has and that cannot be deleted. These environments have the lowest
- * values of `order`.
+ * Number of environments that every new project has. They have the lowest `order`, and cannot be
+ * deleted.
  */
 const DEFAULTS = 3;
 
 /** @typedef {{ id: string, name: string, description?: string, inherits_from?: string, order: number, values: number, missing: number, role: string }} Environment */
 
 /**
- * Returns the environments in the order of a tree, each with its depth: children follow their parent.
+ * Returns the environments in tree order, each with its depth: children follow their parent.
  * @param {Environment[]} all @param {string} [parent] @param {number} [depth] @returns {{ environment: Environment, depth: number }[]}
  */
 export function treeOf(all, parent = undefined, depth = 0) {
@@ -44,8 +46,8 @@ function isReadable(all, environment) {
 }
 
 /**
- * Returns the keys whose inheritance changes if an environment gets a new parent: keys that are newly inherited,
- * that are no longer inherited, and that are inherited from another environment.
+ * Returns the keys whose inheritance changes if an environment gets a new parent: newly inherited,
+ * no longer inherited, or inherited from another environment.
  * @param {any} comparison @param {string} id @param {string} parent empty for none
  */
 export function effectOf({ environments, keys }, id, parent) {
@@ -121,7 +123,7 @@ function Create({ project, all, onClose, onDone }) {
 }
 
 /**
- * List of the effects that a new parent has on the secrets that an environment inherits.
+ * List of the effects of a new parent on the inherited secrets.
  * @param {{ effect: ReturnType<typeof effectOf> }} properties
  */
 const Effect = ({ effect: { appear, change, vanish } }) => {
@@ -208,7 +210,7 @@ function Delete({ project, environment, childEnvironments, onClose, onDone }) {
 
 /**
  * List of a project's environments, with the dialogs to change them.
- * @param {{ place: import("./parts.js").Place, all: Environment[], comparison: any, reload: () => Promise<void> }} properties
+ * @param {{ place: Place, all: Environment[], comparison: any, reload: () => Promise<void> }} properties
  */
 function Environments({ place, all, comparison, reload }) {
   const [asked, setAsked] = useState(/** @type {{ action: string, environment?: any } | null} */ (null));
@@ -248,9 +250,9 @@ function Environments({ place, all, comparison, reload }) {
 }
 
 /**
- * Loads the environments of a project, each with its number of values, its number of missing keys and the role of
- * the user, and the comparison of the environments.
- * @param {import("./parts.js").Place} place
+ * Loads the environments of a project, each with its numbers of values and missing keys and the
+ * user's role, and their comparison.
+ * @param {Place} place
  */
 async function read({ project }) {
   const [fresh, { body: comparison }] = await Promise.all([api.project(project.slug), api.compare(project.slug, {})]);
@@ -266,7 +268,7 @@ async function read({ project }) {
 
 /** Section with the environments of a project. @param {{ project: string }} properties */
 export function Content({ project }) {
-  const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
+  const content = (/** @type {Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
     html`<${Environments} place=${place} all=${data.all} comparison=${data.comparison} reload=${reload} />`;
   return html`<${Frame} name="environments" project=${project} read=${read} content=${content} />`;
 }

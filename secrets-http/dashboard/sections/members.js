@@ -13,9 +13,11 @@ import { requests } from "./api.js";
 import { Age, Frame, Heading, copyText, isSelf } from "./parts.js";
 import { words } from "./words.js";
 
+/** @typedef {import("./parts.js").Place} Place */
+
 const text = words.members;
 
-/** Returns the name of a person, or the e-mail address if there is none. @param {any} person */
+/** Returns the name of a user, or else the e-mail address. @param {any} person */
 const nameOf = ({ name, email }) => name || email;
 
 /**
@@ -31,7 +33,7 @@ const Roles = ({ options, value, onChange }) => html`<fieldset class="options">
 </fieldset>`;
 
 /**
- * Dialog to invite a person to the team.
+ * Dialog to invite a user to the team.
  * @param {{ team: any, onClose: () => void, onDone: (member: any) => void }} properties
  */
 function Invite({ team, onClose, onDone }) {
@@ -131,7 +133,7 @@ const Invitations = ({ invitations, onResend, onRevoke }) => html`<div class="su
 
 /**
  * Members and invitations of a team, with the dialogs to change them.
- * @param {{ place: import("./parts.js").Place, invitations: any[], reload: () => Promise<void> }} properties
+ * @param {{ place: Place, invitations: any[], reload: () => Promise<void> }} properties
  */
 function Members({ place: { team, isAdmin }, invitations, reload }) {
   const [asked, setAsked] = useState(/** @type {{ action: string, member?: any } | null} */ (null));
@@ -184,13 +186,13 @@ function Members({ place: { team, isAdmin }, invitations, reload }) {
 
 /**
  * Loads the pending invitations of a team, which only owners and admins may see.
- * @param {import("./parts.js").Place} place
+ * @param {Place} place
  */
 const read = ({ team, isAdmin }) => (isAdmin ? requests.invitations(team.id) : Promise.resolve([]));
 
 /** Section with the members of a team. @param {{ team: string }} properties */
 export function Content({ team }) {
-  const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
+  const content = (/** @type {Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
     html`<${Members} place=${place} invitations=${data} reload=${reload} />`;
   return html`<${Frame} name="members" team=${team} read=${read} content=${content} />`;
 }

@@ -13,6 +13,7 @@ import { words } from "./words.js";
 const text = words.newProject;
 
 /**
+ * Dialog to create a project, which then opens.
  * @param {{ onClose: () => void, file?: { name: string, text: string } | null }} properties the text of `file` is
  * offered for import when the new project is opened
  */

@@ -13,7 +13,7 @@ const FIELDS = ["name", "connection.host", "connection.port", "connection.databa
 
 const EMPTY = { name: "", engine: "postgresql", host: "", port: "", database: "", user: "", password: "", tls: "verify-full", certificate: "", days: "30" };
 
-/** Returns the database that the form describes, in the format that the service expects. @param {typeof EMPTY} form */
+/** Returns the database that the form describes, as the service expects it. @param {typeof EMPTY} form */
 const targetOf = ({ engine, host, port, database, user, password, tls, certificate }) => ({
   integration_type: engine,
   connection_method: "direct",

@@ -13,17 +13,17 @@ import { words } from "./words.js";
 
 const text = words.tokens;
 
-/** Days until a token expires; 0 stands for a token that does not expire. */
+/** Days until a token expires; 0 if it does not expire. */
 const DAYS = [30, 90, 365, 0];
 
 /**
- * Returns a list with the item added, or removed if the list already contains it.
+ * Returns a list with the item added, or removed if the list contains it.
  * @param {any[]} list @param {any} item
  */
 const toggled = (list, item) => (list.includes(item) ? list.filter((other) => other !== item) : [...list, item]);
 
 /**
- * Loads the environments of a project, unless the project is already loaded as `known`.
+ * Loads the environments of a project, unless it is the project `known`.
  * @param {string} id @param {any} known project that is loaded already
  */
 function useEnvironments(id, known) {
@@ -121,7 +121,7 @@ export function NewToken({ place, projects, onClose, onDone }) {
 }
 
 /**
- * Dialog with a value that is shown only once. It stays open until the user confirms that the value is stored.
+ * Dialog with a value that is shown once. It stays open until the user confirms having stored it.
  * @param {{ title: string, about: string, label: string, value: string, copied: string, onClose: () => void }} properties
  */
 export function Once({ title, about, label, value, copied, onClose }) {

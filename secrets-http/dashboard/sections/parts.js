@@ -1,4 +1,4 @@
-// Shared parts of the sections: frame, loading, and the text for people without permission.
+// Shared parts of the sections: frame, loading, and the text for users without permission.
 
 import { useEffect, useState } from "preact/hooks";
 
@@ -14,15 +14,18 @@ import { words as shared } from "../words.js";
 import { requests } from "./api.js";
 import { words } from "./words.js";
 
-/** @typedef {{ project?: any, team: any, isAdmin: boolean }} Place */
+/**
+ * Project (if any) and team of a section; `isAdmin` is true for owners and admins of the team.
+ * @typedef {{ project?: any, team: any, isAdmin: boolean }} Place
+ */
 
 /**
- * Loads data when the section opens. Returns the data or the error, and functions that load the data again.
+ * Loads data when the section opens. Returns the data or the error, and functions to load it again.
  * @param {() => Promise<any>} read
  */
 export function useLoaded(read) {
   const [found, setFound] = useState(/** @type {{ data?: any, error?: any }} */ ({}));
-  /** Loads the data again. The old data stays visible until the new data has arrived. */
+  /** Loads the data again. Until then, the old data stays visible. */
   const reload = () => read().then((data) => setFound({ data }), (error) => setFound({ error }));
   const begin = () => {
     setFound({});
@@ -43,7 +46,7 @@ export async function placeOf({ project: name, team }) {
 }
 
 /**
- * Frame of a section of a project or a team. `read` loads the data of the section, and `content` renders the data.
+ * Frame of a section of a project or a team. `read` loads its data, and `content` renders them.
  * @param {{
  *   name: string, project?: string, team?: string, read: (place: Place) => Promise<any>,
  *   content: (place: Place, data: any, reload: () => Promise<void>) => any
@@ -71,7 +74,7 @@ export function Frame({ name, project, team, read, content }) {
 }
 
 /**
- * Heading of a section: the title, a text below it, and buttons.
+ * Heading of a section: the title, text below it, and buttons.
  * @param {{ title: string, about?: any, children?: any }} properties
  */
 export const Heading = ({ title, about, children }) => html`<div class="heading">
@@ -80,7 +83,7 @@ export const Heading = ({ title, about, children }) => html`<div class="heading"
 </div>`;
 
 /**
- * Shows the age of a time, such as "2 hours ago", and the exact time when the pointer rests on it.
+ * Age of a time, such as "2 hours ago", with the exact time as its tooltip.
  * @param {{ time: string }} properties
  */
 export const Age = ({ time }) => html`<time datetime=${time} title=${exactly(time)}>${ago(time)}</time>`;
@@ -90,8 +93,7 @@ const adminsOf = (team) =>
   team.members.filter((/** @type {any} */ { role, status }) => role !== "member" && status === "active");
 
 /**
- * Text shown instead of a section if the user is neither owner nor admin of the team. It lists the owners and
- * admins.
+ * Text instead of a section, for users who are not owner or admin of the team. Names those.
  * @param {{ title: string, team: any }} properties
  */
 export const AdminsOnly = ({ title, team }) => html`<${Heading} title=${title} />
@@ -105,7 +107,7 @@ export const AdminsOnly = ({ title, team }) => html`<${Heading} title=${title} /
   <//>`;
 
 /**
- * Copies a text to the clipboard, and shows the notice `said` when the text was copied.
+ * Copies text to the clipboard, and then shows the notice `said`.
  * @param {string} text @param {string} said
  */
 export async function copyText(text, said) {
@@ -117,7 +119,7 @@ export async function copyText(text, said) {
   }
 }
 
-/** Saves a text as a file on the user's machine. @param {string} content @param {string} name @param {string} type */
+/** Saves text as a file on the user's machine. @param {string} content @param {string} name @param {string} type */
 export function saveFile(content, name, type) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([content], { type }));

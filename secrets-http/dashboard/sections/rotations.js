@@ -1,4 +1,4 @@
-// Rotations of a project, in all environments that the person can read.
+// Rotations of a project, in all environments that the user can read.
 
 import { useEffect, useState } from "preact/hooks";
 
@@ -14,8 +14,10 @@ import { Age, Frame, Heading } from "./parts.js";
 import { Webhooks } from "./webhooks.js";
 import { words as text } from "./words-rotations.js";
 
+/** @typedef {import("./parts.js").Place} Place */
+
 /**
- * CSS classes of the labels for the state of a rotation and for the result of an attempt.
+ * CSS classes of the labels for states of rotations and results of attempts.
  * @type {Record<string, string>}
  */
 const TAGS = { active: "good", error: "bad", success: "good", failed: "bad", rolled_back: "bad" };
@@ -28,7 +30,7 @@ const Attempt = ({ attempt: { version, status, trigger_type, started_at, error_m
 </li>`;
 
 /**
- * Attempts and webhooks of a rotation, which are loaded when the user opens this part of the page.
+ * Attempts and webhooks of a rotation, loaded when the user opens this part of the page.
  * @param {{ project: any, rotation: any, canWrite: boolean }} properties
  */
 function History({ project, rotation, canWrite }) {
@@ -124,7 +126,7 @@ function Delete({ project, rotation, onClose, onDone }) {
 
 /**
  * List of a project's rotations, with the dialogs to change them.
- * @param {{ place: import("./parts.js").Place, data: { environments: any[], rotations: any[] }, reload: () => Promise<void> }} properties
+ * @param {{ place: Place, data: { environments: any[], rotations: any[] }, reload: () => Promise<void> }} properties
  */
 function Rotations({ place: { project }, data: { environments, rotations }, reload }) {
   const [asked, setAsked] = useState(/** @type {{ action: string, rotation?: any } | null} */ (null));
@@ -182,7 +184,7 @@ function Rotations({ place: { project }, data: { environments, rotations }, relo
 
 /**
  * Loads the rotations of the environments that the signed-in user can read.
- * @param {import("./parts.js").Place} place
+ * @param {Place} place
  */
 async function read({ project }) {
   const { permissions } = await requests.myPermissions(project.slug);
@@ -194,7 +196,7 @@ async function read({ project }) {
 
 /** Section with the rotations of a project. @param {{ project: string }} properties */
 export function Content({ project }) {
-  const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
+  const content = (/** @type {Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
     html`<${Rotations} place=${place} data=${data} reload=${reload} />`;
   return html`<${Frame} name="rotations" project=${project} read=${read} content=${content} />`;
 }

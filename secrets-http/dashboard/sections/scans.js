@@ -13,6 +13,8 @@ import { requests } from "./api.js";
 import { Age, Frame, Heading } from "./parts.js";
 import { words as text } from "./words-scans.js";
 
+/** @typedef {import("./parts.js").Place} Place */
+
 /** Severities of findings, highest first, each with the CSS class of its label. @type {[string, string][]} */
 const SEVERITIES = [
   ["high", "bad"],
@@ -51,7 +53,7 @@ function Finding({ finding, names, onChange }) {
 }
 
 /**
- * Findings of a scan, which are loaded when the user opens the scan.
+ * Findings of a scan, loaded when the user opens it.
  * @param {{ scan: any, isOpen: boolean, names: Map<string, string> }} properties
  */
 function Findings({ scan, isOpen, names }) {
@@ -99,7 +101,7 @@ function Scan({ scan, names, canDelete, onDelete }) {
   </li>`;
 }
 
-/** Dialog to scan a text. @param {{ place: any, onClose: () => void, onDone: (scan: any) => void }} properties */
+/** Dialog to scan text. @param {{ place: any, onClose: () => void, onDone: (scan: any) => void }} properties */
 function Create({ place, onClose, onDone }) {
   const [form, setForm] = useState({ name: "", content: "" });
   const set = (/** @type {string} */ field) => (/** @type {any} */ { target }) => setForm((current) => ({ ...current, [field]: target.value }));
@@ -116,15 +118,12 @@ function Create({ place, onClose, onDone }) {
   <//>`;
 }
 
-/**
- * Returns the field with which a request names the project or the team of a scan.
- * @param {import("./parts.js").Place} place
- */
+/** Returns the request field that names the project or team of a scan. @param {Place} place */
 const scopeOf = ({ project, team }) => (project ? { project_id: project.id } : { team_id: team.id });
 
 /**
  * List of scans, with the dialogs to create and delete scans.
- * @param {{ place: import("./parts.js").Place, scans: any[], reload: () => Promise<void> }} properties
+ * @param {{ place: Place, scans: any[], reload: () => Promise<void> }} properties
  */
 function Scans({ place, scans, reload }) {
   const [asked, setAsked] = useState(/** @type {{ scan?: any } | null} */ (null));
@@ -156,8 +155,8 @@ function Scans({ place, scans, reload }) {
 
 /** Section with the scans of a project or a team. @param {{ project?: string, team?: string }} properties */
 export function Content({ project, team }) {
-  const read = (/** @type {import("./parts.js").Place} */ place) => requests.scans(scopeOf(place));
-  const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ scans, /** @type {any} */ reload) =>
+  const read = (/** @type {Place} */ place) => requests.scans(scopeOf(place));
+  const content = (/** @type {Place} */ place, /** @type {any} */ scans, /** @type {any} */ reload) =>
     html`<${Scans} place=${place} scans=${scans} reload=${reload} />`;
   return html`<${Frame} name="scans" project=${project} team=${team} read=${read} content=${content} />`;
 }

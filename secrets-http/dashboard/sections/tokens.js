@@ -15,16 +15,18 @@ import { NewToken, TokenValue } from "./new-token.js";
 import { AdminsOnly, Age, Frame, Heading } from "./parts.js";
 import { words } from "./words.js";
 
+/** @typedef {import("./parts.js").Place} Place */
+
 const text = words.tokens;
 
 const DAY = 86_400_000;
 
-/** Number of days before its expiry from which a token is marked as expiring. */
+/** Number of days before its expiry in which a token is marked as expiring soon. */
 const SOON = 14;
 
 const dates = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 
-/** Expiry of a token, marked if it is soon or past. @param {{ token: any }} properties */
+/** Expiry of a token, marked if it is near or past. @param {{ token: any }} properties */
 function Expiry({ token }) {
   const { expires_at, status } = token;
   if (!expires_at) return html`<span>${text.never}</span>`;
@@ -104,7 +106,7 @@ function Revoke({ token, onClose, onDone }) {
 
 /**
  * List of service tokens, with the dialogs to change them.
- * @param {{ place: import("./parts.js").Place, tokens: any[], projects: any[], reload: () => Promise<void> }} properties
+ * @param {{ place: Place, tokens: any[], projects: any[], reload: () => Promise<void> }} properties
  */
 function Tokens({ place, tokens, projects, reload }) {
   const [asked, setAsked] = useState(/** @type {{ action: string, token?: any } | null} */ (null));
@@ -134,9 +136,9 @@ function Tokens({ place, tokens, projects, reload }) {
 }
 
 /**
- * Loads the team's tokens and projects; for a project, only the tokens that can access it. `null` if the user is
- * not an admin.
- * @param {import("./parts.js").Place} place
+ * Loads the team's tokens and projects; for a project, only the tokens that can access it. Returns
+ * `null` if the user is not an admin.
+ * @param {Place} place
  */
 async function read({ project, team, isAdmin }) {
   if (!isAdmin) return null;
@@ -150,7 +152,7 @@ async function read({ project, team, isAdmin }) {
 
 /** Section with the service tokens of a project or a team. @param {{ project?: string, team?: string }} properties */
 export function Content({ project, team }) {
-  const content = (/** @type {import("./parts.js").Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
+  const content = (/** @type {Place} */ place, /** @type {any} */ data, /** @type {any} */ reload) =>
     data
       ? html`<${Tokens} place=${place} tokens=${data.tokens} projects=${data.projects} reload=${reload} />`
       : html`<${AdminsOnly} title=${shared.sections.names.tokens} team=${place.team} />`;

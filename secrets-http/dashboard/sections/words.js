@@ -1,4 +1,4 @@
-// Texts of the sections.
+// Texts shown in the sections.
 
 import { count } from "../parts/time.js";
 import { plural } from "../words.js";

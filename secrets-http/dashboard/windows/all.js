@@ -10,7 +10,7 @@ import { Review } from "./review.js";
 import { CopyTo } from "./selected.js";
 
 /**
- * All windows over the grid. Each is shown if the state of the grid requires it.
+ * All windows over the grid. The state of the grid determines which are open.
  * @param {{ grid: import("../grid/state.js").GridState, reload: any, read: any }} properties
  */
 export function Windows({ grid, reload, read }) {

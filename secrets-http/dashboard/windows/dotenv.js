@@ -1,5 +1,5 @@
-// Reads pasted `.env` text, and writes lines of it. Pure functions. A line that could mean something else to another program is an error, not a
-// guess: the command line imports the full format.
+// Reads pasted `.env` text, and writes lines of it. Pure functions. A line on whose meaning
+// programs do not agree is an error. The command line imports the full format.
 
 /** Maximum number of characters in a key. */
 const MAX_KEY = 255;
@@ -13,7 +13,8 @@ const NEVER_PLAIN = /["'`\\$#]/;
  */
 
 /**
- * Returns the value that the text after `=` represents, or `null` if programs would interpret the text differently.
+ * Returns the value that the text after `=` represents, or `null` if programs that read `.env`
+ * files do not agree on it.
  * @param {string} text
  */
 function valueOf(text) {
@@ -40,7 +41,7 @@ function lengthOf(lines, start, rest) {
   return (end < 0 ? lines.length : end + 1) - start;
 }
 
-/** Parses a text of `KEY=value` lines. @param {string} text @returns {Parsed} */
+/** Parses `KEY=value` lines. @param {string} text @returns {Parsed} */
 export function parsed(text) {
   const values = new Map();
   const errors = /** @type {number[]} */ ([]);
@@ -58,12 +59,12 @@ export function parsed(text) {
   return { values, errors };
 }
 
-/** True if at least one line of a text has the form `KEY=value`. @param {string} text */
+/** True if at least one line has the form `KEY=value`. @param {string} text */
 export const isDotenv = (text) => text.split(/\r?\n/).some((line) => LINE.test(line));
 
 /**
- * Returns a secret as text of the form `KEY=value`, or `null` if not all programs that read such files would read
- * the same value. Line breaks within single quotes are kept.
+ * Returns a secret as `KEY=value`, or `null` if programs that read `.env` files do not agree on its
+ * value. Line breaks within single quotes are kept.
  * @param {string} key @param {string} value
  */
 export function lineOf(key, value) {

@@ -15,13 +15,13 @@ const KEY = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
 const MAX_KEY = 255;
 
 /**
- * Length in characters above which a value is edited in a wide window. A value with line breaks is always edited in
- * a wide window.
+ * Length in characters above which a value is edited in a wide window, as are all values with line
+ * breaks.
  */
 const LONG = 80;
 
 /**
- * Returns the error for a new key, or an empty text.
+ * Returns the error for a new key, or an empty string.
  * @param {import("../grid/state.js").GridState} grid @param {string} key @param {string} environment
  */
 function keyError(grid, key, environment) {
@@ -34,7 +34,7 @@ function keyError(grid, key, environment) {
 }
 
 /**
- * Holds the content of the editor window and the change that the content would stage.
+ * Holds the content of the editor window, and the change that it would stage.
  * @param {import("../grid/state.js").GridState} grid @param {import("../grid/editing.js").Editable | null} at
  */
 function useDraft(grid, at) {
@@ -79,7 +79,7 @@ function NewKey({ grid, key_, setKey, environment, setEnvironment, error, ids })
 }
 
 /**
- * Buttons that fill the value field: one loads the stored value, and one generates a random value.
+ * Buttons that fill the value field with the stored value or a random value.
  * @param {any} properties
  */
 function Fillers({ grid, at, draft, read }) {

@@ -17,11 +17,19 @@ import { words } from "./words.js";
 
 /**
  * @typedef {{ grid: import("../grid/state.js").GridState, name: string, environment: import("../grid/marks.js").Environment,
- *   secret: import("../grid/marks.js").Secret, reload: (options?: { isQuiet?: boolean }) => Promise<void>, read: any }} Own
+ *   secret: import("../grid/marks.js").Secret, reload: (options?: { isQuiet?: boolean }) => Promise<void>, read: any,
+ *   people: Record<string, string> }} Own
  */
 
+/** Returns the names of the members of a team by user ID. @param {string} team */
+async function namesIn(team) {
+  const { requests } = await import("../sections/api.js");
+  const { members } = await requests.team(team);
+  return Object.fromEntries(members.map((/** @type {any} */ { user_id, name, email }) => [user_id, name ?? email]));
+}
+
 /**
- * Value of a version, which is loaded when the user asks for it.
+ * Value of a version, loaded when the user asks for it.
  * @param {{ of: { version: number, environment: { name: string } }, load: () => Promise<string> }} properties
  */
 function Value({ of, load }) {
@@ -76,9 +84,8 @@ function RollBack({ grid, name, environment, secret, version, reload, onDone }) 
 
 /** Version of a secret in its history. @param {Own & { entry: any, onDone: () => void }} properties */
 function Version({ entry, ...own }) {
-  const { grid, name, environment, secret } = own;
+  const { grid, name, environment, secret, people } = own;
   const { version, change_type, changed_at, changed_by } = entry;
-  const people = /** @type {any} */ (grid.comparison.value).people ?? {};
   const load = async () => (await api.version(grid.project.slug, environment.id, name, version)).value ?? "";
   const canRollBack = isWritable(environment) && !secret.rotation && version !== secret.version;
   return html`<li class="version">
@@ -118,6 +125,8 @@ function OwnHistory(own) {
  */
 export function KeyPanel({ grid, name, reload, read }) {
   const { environments, keys } = grid.comparison.value;
+  const [people, setPeople] = useState(/** @type {Record<string, string>} */ ({}));
+  useEffect(() => void namesIn(grid.project.team_id).then(setPeople, () => {}), []);
   const row = keys.find(({ key }) => key === name);
   const first = grid.target().place;
   const close = () => (grid.historyOf.value = null);
@@ -134,7 +143,7 @@ export function KeyPanel({ grid, name, reload, read }) {
       const hasOwn = secret && ownVersion(secret) > 0 && (mark === "hidden" || isReadable(mark, secret));
       return html`<section key=${environment.id}>
         <h3>${environment.name} <span class=${`quiet mark-${mark}`}>${mark !== "absent" && html`<${Icon} name=${mark} />`} ${spoken(row, place, environments)}</span></h3>
-        ${hasOwn && html`<${OwnHistory} grid=${grid} name=${name} environment=${environment} secret=${secret} reload=${reload} read=${read} />`}
+        ${hasOwn && html`<${OwnHistory} grid=${grid} name=${name} environment=${environment} secret=${secret} reload=${reload} read=${read} people=${people} />`}
       </section>`;
     })}
   <//>`;

@@ -1,4 +1,4 @@
-// The legend: marks and keys.
+// The legend: icons and keyboard shortcuts.
 
 import { Dialog } from "../parts/dialog.js";
 import { html } from "../parts/html.js";
@@ -6,7 +6,7 @@ import { Icon } from "../parts/icons.js";
 import { hasLetterKeys, setLetterKeys } from "../parts/theme.js";
 import { words } from "./words.js";
 
-/** Window that explains the marks and the keyboard shortcuts. @param {{ onClose: () => void }} properties */
+/** Window that explains the icons and the keyboard shortcuts. @param {{ onClose: () => void }} properties */
 export function Legend({ onClose }) {
   return html`<${Dialog} title=${words.legend.title} onClose=${onClose}>
     <h3>${words.legend.marks}</h3>

@@ -1,4 +1,4 @@
-// Dialog of a pasted text or a dropped file: the changes that it would make, without values.
+// Dialog for pasted text or a dropped file: the changes that it would make, without values.
 
 import { isWritable, stageAll } from "../grid/editing.js";
 import { markOf } from "../grid/marks.js";
@@ -12,8 +12,8 @@ import { words } from "./words.js";
 /** @typedef {import("../grid/state.js").GridState} GridState */
 
 /**
- * Returns the changes that a text of `KEY=value` lines would make to the environment at index `place`, with the
- * keys that a rotation manages and the lines with errors.
+ * Returns the changes that `KEY=value` lines would make to the environment at index `place`, the
+ * keys that a rotation writes, and the lines with errors.
  * @param {GridState} grid @param {number} place @param {string} text
  */
 export function planOfText(grid, place, text) {
@@ -33,8 +33,8 @@ export function planOfText(grid, place, text) {
 }
 
 /**
- * Opens the window with the changes that a text would make to an environment. Shows a notice instead if the user
- * may not write there.
+ * Opens the window with the changes that `.env` text would make to an environment, or shows a
+ * notice if the user may not write there.
  * @param {GridState} grid @param {number | undefined} place @param {string} text
  */
 export function offer(grid, place, text) {
@@ -44,7 +44,7 @@ export function offer(grid, place, text) {
 }
 
 /**
- * Window with the changes that a pasted text would make.
+ * Window with the changes that pasted text would make.
  * @param {{ grid: GridState, plan: ReturnType<typeof planOfText> }} properties
  */
 export function Pasted({ grid, plan }) {

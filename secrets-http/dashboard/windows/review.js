@@ -15,7 +15,7 @@ import { words } from "./words.js";
 
 /** @typedef {import("../grid/staged.js").Change} Change */
 
-/** Text of a value, in which invisible characters are shown as marks. @param {{ value: string }} properties */
+/** Text of a value, in which invisible characters are shown by name. @param {{ value: string }} properties */
 export function Shown({ value }) {
   if (value === "") return html`<em>${words.cell.empty}</em>`;
   return html`${visibleParts(value).map(({ text, isMark }) => (isMark ? html`<i>${text}</i>` : text))}`;
@@ -31,7 +31,7 @@ export function useHiding(isShown, hide) {
 }
 
 /**
- * Old or new state of a secret in the review: the value if it is revealed, otherwise the text `text`.
+ * Old or new state of a secret in the review: its value if revealed, otherwise `text`.
  * @param {{ label: string, text: string, value: string | null }} properties
  */
 function Side({ label, text, value }) {
@@ -41,7 +41,7 @@ function Side({ label, text, value }) {
 }
 
 /**
- * Old and new value of a change, which are loaded when the user reveals them.
+ * Old and new value of a change, loaded when the user reveals them.
  * @param {{ grid: any, id: string, change: Change, read: any }} properties
  */
 function Values({ grid, change, read }) {
@@ -76,7 +76,7 @@ function Values({ grid, change, read }) {
 }
 
 /**
- * Buttons to choose between the user's staged change and the version that another user has saved.
+ * Buttons to choose between the staged change and the version that another user has saved.
  * @param {{ grid: any, id: string, change: Change, version: number }} properties
  */
 function Conflict({ grid, id, change, version }) {

@@ -10,7 +10,7 @@ import { words } from "./words.js";
 /** @typedef {import("../grid/state.js").GridState} GridState */
 
 /**
- * Reasons why changes were not saved: `text` is for all changes, and `rows` has texts by the ID of a change.
+ * Reasons why changes were not saved: `text` for all changes, `rows` for single changes by ID.
  * @typedef {{ text: string, rows: Map<string, string>, requestId?: string | null }} Refusal
  */
 
@@ -28,8 +28,8 @@ function saved(grid, text = words.review.saved(grid.staged.value.changes.size)) 
 }
 
 /**
- * True if the secrets in the service already are as all staged changes would make them. A deletion counts as made
- * if the secret no longer exists.
+ * True if the service already has all staged changes. A deletion counts as made if the secret does
+ * not exist.
  * @param {GridState} grid
  */
 async function isMade(grid) {
@@ -43,8 +43,8 @@ async function isMade(grid) {
 }
 
 /**
- * Saves the staged changes. If the response to an earlier save was lost, first checks whether the service has
- * already made the changes.
+ * Saves the staged changes. If the response to an earlier save was lost, first checks whether the
+ * changes were made.
  * @param {GridState} grid @param {(options?: { isQuiet?: boolean, along?: () => void }) => Promise<void>} reload
  */
 export async function save(grid, reload) {
@@ -61,8 +61,7 @@ export async function save(grid, reload) {
     }
     await api.change(grid.project.slug, planOf(changes));
     let isShown = false;
-    // Called in the rendering step that shows the saved state, so that a new key does not disappear
-    // briefly.
+    // Called in the step that shows the saved state, so that a new key does not disappear briefly.
     const end = () => {
       saved(grid);
       isShown = true;

@@ -1,4 +1,4 @@
-// Copying selected cells: to another environment, or as lines of a `.env` file to the clipboard.
+// Copying selected cells: to another environment, or to the clipboard as lines of a `.env` file.
 
 import { useState } from "preact/hooks";
 
@@ -14,7 +14,7 @@ import { words } from "./words.js";
 
 /** @typedef {import("../grid/state.js").GridState} GridState */
 
-/** Maximum number of values that are copied to the clipboard at once. Each value needs its own request. */
+/** Maximum number of values copied to the clipboard at once. Each needs a request. */
 const MAX_COPIED = 20;
 
 /** Returns the selected cells whose values the caller may read. @param {GridState} grid */
@@ -22,7 +22,7 @@ const readable = (grid) =>
   grid.targets().filter(({ row, place, environment }) => isReadable(markOf(row, place, environment), row.cells[place]));
 
 /**
- * Returns the changes that copy the cells to the environment `target`, and the keys that are not copied because a
+ * Returns the changes that copy the cells to `target`, and the keys that are not copied because a
  * rotation writes them there.
  * @param {ReturnType<typeof readable>} cells @param {import("../grid/marks.js").Environment} target @param {number} place
  */
@@ -39,7 +39,7 @@ function copiesOf(cells, target, place) {
 }
 
 /**
- * Window in which the user chooses the environment to which the values of the selected cells are copied.
+ * Window to choose the environment to which the selected values are copied.
  * @param {{ grid: GridState }} properties
  */
 export function CopyTo({ grid }) {
@@ -79,7 +79,7 @@ export function CopyTo({ grid }) {
 
 /**
  * Reads the values of the selected cells of one environment, and copies them to the clipboard as `KEY=value` lines.
- * Each read is recorded in the audit log.
+ * The audit log records each read.
  * @param {GridState} grid @param {(environment: string, key: string) => Promise<string>} read
  */
 export async function copySelected(grid, read) {
@@ -98,8 +98,8 @@ export async function copySelected(grid, read) {
   );
   try {
     const text = lines.then((all) => new Blob([all.filter((line) => line !== null).map((line) => `${line}\n`).join("")], { type: "text/plain" }));
-    // The browser allows writing only shortly after a key press or click, so the clipboard gets
-    // promises of values that are still being loaded.
+    // Browsers allow writing only shortly after a key press or click, so the clipboard gets
+    // promises of values that are still loading.
     await Promise.all([lines, navigator.clipboard.write([new ClipboardItem({ "text/plain": text })])]);
     const copied = words.selected.copied(cells.length - refused.length, cells[0].environment.name);
     notify({ text: [copied, refused.length && words.selected.refused(refused.join(", "))].filter(Boolean).join(" "), isBad: refused.length > 0 });
