@@ -12,24 +12,27 @@ use crate::load::{self, Sample, Work};
 use crate::server::{Account, Server, key, secret};
 use crate::{Arguments, Effort, Failure, limits};
 
-/// Name of the case of the minimal server to which requests about one secret are compared.
+/// Name of the case that measures a minimal server with one secret. Results of requests about one
+/// secret are compared with its result.
 pub(crate) const LIMIT: &str = "one secret, serialized";
-/// Name of the case of the minimal server to which requests for lists are compared.
+/// Name of the case that measures a minimal server with a list. Results of requests for lists are
+/// compared with its result.
 pub(crate) const LIST_LIMIT: &str = "list of 10,000, serialized";
-/// Name of the case of bare SQLite transactions to which writes on SQLite are compared.
+/// Name of the case that measures bare SQLite transactions. Results of writes on SQLite are
+/// compared with its result.
 pub(crate) const COMMIT_LIMIT: &str = "transaction of one row, FULL";
 
-/// Number of accounts (`ACCOUNTS`) and of secrets per account (`SECRETS`) in the case that reads
-/// secrets of many accounts.
+/// Number of accounts in the case that reads secrets of many accounts.
 const ACCOUNTS: usize = 32;
+/// Number of secrets of each account in the case that reads secrets of many accounts.
 const SECRETS: usize = 100;
 
-/// Number of concurrent connections in cases with small responses (`CONNECTIONS`) and in cases with
-/// large responses (`FEW_CONNECTIONS`).
+/// Number of concurrent connections in cases with small responses.
 const CONNECTIONS: u64 = 64;
+/// Number of concurrent connections in cases with large responses.
 const FEW_CONNECTIONS: u64 = 16;
 
-/// Result of one case. Each number is the median of the measurements of all rounds.
+/// Result of one case of the benchmark. The numbers in `sample` are medians over all rounds.
 pub(crate) struct Figures {
     pub(crate) server: String,
     pub(crate) case: String,
@@ -216,7 +219,8 @@ fn peer_cases(arguments: &Arguments) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-/// Returns a series of requests that are expected to succeed with status 200, such as reads.
+/// Returns a series of requests, such as reads, each of which must get a response with status 200
+/// that contains `text`. `call` returns the request with a given number.
 fn reading(
     connections: u64,
     text: &'static str,

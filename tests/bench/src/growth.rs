@@ -10,7 +10,7 @@ use crate::load::{self, Work};
 use crate::server::{Account, Server, key};
 use crate::{Effort, Failure};
 
-/// CPU time of the server per request, by the size of the data.
+/// Growth curve: the CPU time of the server per request, by the size of the data.
 pub(crate) struct Curve {
     pub(crate) name: &'static str,
     /// Name of the items that are counted as the size, such as `secrets`.

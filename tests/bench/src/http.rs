@@ -28,7 +28,7 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
 }
 
-/// Connection to a server.
+/// Open HTTP connection to a server, which sends one request at a time.
 pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     host: String,

@@ -14,24 +14,25 @@ use crate::server::Server;
 
 /// Series of similar requests, and the response that each request must get.
 pub(crate) struct Work {
-    /// Function that returns the request with a given number. No number is used twice, so that each
+    /// Function that returns the request with this number. No number is used twice, so that each
     /// request can create a different object.
     pub(crate) call: Box<dyn Fn(u64) -> Call + Send + Sync>,
     pub(crate) status: StatusCode,
-    /// Text that each response must contain.
+    /// String that the body of each response must contain.
     pub(crate) text: &'static str,
     pub(crate) connections: u64,
 }
 
-/// Result of measuring a series of requests once.
+/// Measurements of one run of a series of requests.
 #[derive(Clone, Copy)]
 pub(crate) struct Sample {
     /// Responses per second.
     pub(crate) rate: f64,
     /// CPU time of the server per response, in microseconds.
     pub(crate) cpu: f64,
-    /// Median latency of a request (`p50`) and its 99th percentile (`p99`), in microseconds.
+    /// Median latency of a request, in microseconds.
     pub(crate) p50: f64,
+    /// 99th percentile of the latency of a request, in microseconds.
     pub(crate) p99: f64,
 }
 

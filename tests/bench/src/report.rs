@@ -1,4 +1,5 @@
-//! Report: a table of results compared with the minimal servers, and all results as JSON.
+//! Report of the benchmark: a table of results compared with the minimal servers, and all results
+//! as JSON.
 
 use std::fmt::Write as _;
 

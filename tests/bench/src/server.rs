@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::Failure;
 use crate::http::{Call, Connection};
 
-/// Text before the address in the line that a server prints when it listens.
+/// String before the address in the line that a server prints when it listens.
 pub(crate) const ADDRESS: &str = "listening on http://";
 
 const ISSUER_SECRET: &str = "a secret of the benchmark, of 32 bytes or more";
@@ -34,15 +34,16 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a minimal server (see [`limits`](crate::limits)) as a child process: this program
-    /// with a subcommand.
+    /// Starts a minimal server (see [`limits`](crate::limits)) as a child process: the benchmark
+    /// program itself with this subcommand.
     pub(crate) fn limit(name: &'static str, subcommand: &str) -> Result<Self, Failure> {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg(subcommand);
         Self::start(name, command, None)
     }
 
-    /// Starts the service to measure. `database` is a URL, or empty for an SQLite file.
+    /// Starts the service that is measured. `database` is the URL of its database; if it is empty,
+    /// the service uses a new SQLite file.
     pub(crate) fn service(
         name: &'static str,
         program: &Path,
@@ -93,8 +94,8 @@ impl Server {
         Ok(Self { name, address, child: Some(child), folder })
     }
 
-    /// Returns the CPU time that the server process has used; zero for a peer, which this program
-    /// did not start.
+    /// Returns the CPU time that the server process has used; zero for another secrets manager (a
+    /// peer), which the benchmark did not start.
     pub(crate) fn cpu(&self) -> Result<Duration, Failure> {
         let Some(child) = &self.child else { return Ok(Duration::ZERO) };
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id()))?;
@@ -106,8 +107,8 @@ impl Server {
         Ok(Duration::from_secs_f64(times.iter().sum::<u64>() as f64 / per_second as f64))
     }
 
-    /// Returns the resident memory of the server process in bytes; zero for a peer, which this
-    /// program did not start.
+    /// Returns the resident memory of the server process in bytes; zero for another secrets manager
+    /// (a peer), which the benchmark did not start.
     pub(crate) fn memory(&self) -> Result<u64, Failure> {
         let Some(child) = &self.child else { return Ok(0) };
         let statm = std::fs::read_to_string(format!("/proc/{}/statm", child.id()))?;
@@ -137,12 +138,13 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Signs in the user `bench`, and creates a service token and a project.
+    /// Signs in the user `bench`, and creates a service token and a project for the user.
     pub(crate) async fn new(server: &Server) -> Result<Self, Failure> {
         Self::of(server, "bench").await
     }
 
-    /// Signs in the user with this name, and creates a service token and a project.
+    /// Signs in the user whose identity token has this subject, and creates a service token and a
+    /// project for the user.
     pub(crate) async fn of(server: &Server, subject: &str) -> Result<Self, Failure> {
         let mut connection = Connection::open(server.address).await?;
         let jwt = jwt(subject)?;
@@ -191,7 +193,7 @@ impl Account {
         Ok(())
     }
 
-    /// Returns the path of the secrets of an environment.
+    /// Returns the URL path of the secrets of an environment.
     pub(crate) fn secrets(&self, environment: &str) -> String {
         format!("{}/environments/{environment}/secrets", self.project)
     }
@@ -202,12 +204,12 @@ impl Account {
     }
 }
 
-/// Returns the body of a new secret, with a value of 66 bytes.
+/// Returns the request body that creates a secret with this key and a value of 67 bytes.
 pub(crate) fn secret(key: &str) -> Value {
     json!({ "key": key, "value": format!("postgres://app:{:0>40}@db.internal", key) })
 }
 
-/// Returns the key of the secret with this number.
+/// Returns the secret key that contains this number, such as `KEY_000007`.
 pub(crate) fn key(number: usize) -> String {
     format!("KEY_{number:06}")
 }

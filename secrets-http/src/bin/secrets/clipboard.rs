@@ -28,7 +28,7 @@ const TOOLS: [Tool; 5] = [
     Tool { variable: None, command: &["clip.exe"] },
 ];
 
-/// Copies a text to the clipboard with the first program that works, or else with a terminal escape
+/// Copies text to the clipboard with the first program that works, or else with a terminal escape
 /// sequence (OSC 52). Over SSH, always uses the escape sequence, because only the terminal has
 /// access to the user's clipboard.
 pub(crate) fn copy(cx: &Invocation, text: &str) -> Result<(), Failure> {
@@ -46,8 +46,8 @@ pub(crate) fn copy(cx: &Invocation, text: &str) -> Result<(), Failure> {
     to_terminal(text)
 }
 
-/// Runs a program with the text as its standard input. Returns false if the program does not exist
-/// or fails.
+/// Runs a program that gets `text` as its standard input. Returns false if the program does not
+/// exist or fails.
 fn run(command: &[&str], text: &str) -> bool {
     let [program, arguments @ ..] = command else { return false };
     let mut command = Command::new(program);

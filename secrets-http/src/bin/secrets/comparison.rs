@@ -43,8 +43,8 @@ pub(crate) struct Row {
 pub(crate) struct Cell {
     /// State of the key in this environment.
     pub(crate) state: State,
-    /// Name of the ancestor from which the secret is inherited, or whose secret this environment
-    /// overrides or hides.
+    /// Name of the ancestor environment from which the secret is inherited, or whose secret this
+    /// environment overrides or hides.
     pub(crate) from: Option<String>,
     /// Version of the secret, in the environment that holds it.
     pub(crate) version: u32,
@@ -63,11 +63,11 @@ pub(crate) enum State {
     Own,
     /// The environment has a value, which replaces an inherited value.
     Override,
-    /// The environment hides the key.
+    /// The environment hides the key: neither it nor its children see an inherited value.
     Hidden,
-    /// The value is inherited from an ancestor.
+    /// The value is inherited from an ancestor environment.
     Inherited,
-    /// An ancestor hides the key.
+    /// An ancestor environment hides the key.
     InheritedHidden,
 }
 

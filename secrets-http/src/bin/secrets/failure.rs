@@ -192,8 +192,8 @@ pub(crate) fn cannot_start(command: &Command, name: &OsStr, error: &io::Error) -
     Failure::new(exit, format!("{name}: {error}"))
 }
 
-/// Returns the size in bytes of a command's arguments and environment, including a terminator and a
-/// pointer for each text.
+/// Returns the size in bytes of a command's arguments and environment variables, as the system
+/// counts it: each string has a terminator and a pointer.
 fn size(command: &Command) -> usize {
     const OVERHEAD: usize = 1 + size_of::<usize>();
     let arguments = command.get_args().map(|word| word.len() + OVERHEAD);

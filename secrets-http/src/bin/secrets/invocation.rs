@@ -2,6 +2,7 @@
 //! program.
 
 use std::sync::Once;
+use std::time::Duration;
 
 use secrets_core::model::{Clock as _, SystemClock};
 use serde::Deserialize;
@@ -14,6 +15,9 @@ use crate::output::{Output, date};
 use crate::service::{Options, Service};
 use crate::settings::{Server, Setting, Settings, Source, Variables};
 
+/// Time limit for connecting. It is part of the time limit of a request.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Settings and output of one run of this program.
 #[derive(Debug)]
 pub(crate) struct Invocation {
@@ -22,7 +26,7 @@ pub(crate) struct Invocation {
     /// Output to the terminal or to pipes.
     pub(crate) output: Output,
     prints_requests: bool,
-    /// Guard so that the warning that the session ends soon is shown only once.
+    /// Makes sure that the warning that the session ends soon is shown only once.
     end_warning: Once,
 }
 
@@ -167,16 +171,34 @@ impl Invocation {
 
     /// Creates a client for the server of the settings, with its credential.
     pub(crate) fn service(&self) -> Result<Service, Failure> {
+        self.service_within(self.settings.timeout, CONNECT_TIMEOUT)
+    }
+
+    /// Creates a client like [`service`](Self::service), with these time limits for a request and
+    /// for connecting, which is a part of the request.
+    pub(crate) fn service_within(
+        &self,
+        timeout: Duration,
+        connect_timeout: Duration,
+    ) -> Result<Service, Failure> {
         let server = self.server()?;
         let authentication = self.authentication(&server)?;
-        self.connect(server.value, Some(authentication.reveal()))
+        let options = Options { timeout, connect_timeout, ..self.options() };
+        Service::new(server.value, Some(authentication.reveal()), &options)
     }
 
     /// Creates a client for a server. Requests are sent with the token if there is one.
     pub(crate) fn connect(&self, server: Server, token: Option<&str>) -> Result<Service, Failure> {
-        let ca_file = self.settings.ca_file.as_ref().map(|setting| setting.value.as_path());
-        let (timeout, prints_requests) = (self.settings.timeout, self.prints_requests);
-        Service::new(server, token, &Options { timeout, ca_file, prints_requests })
+        Service::new(server, token, &self.options())
+    }
+
+    fn options(&self) -> Options<'_> {
+        Options {
+            timeout: self.settings.timeout,
+            ca_file: self.settings.ca_file.as_ref().map(|setting| setting.value.as_path()),
+            connect_timeout: CONNECT_TIMEOUT,
+            prints_requests: self.prints_requests,
+        }
     }
 
     /// Returns the project of the settings, or else the only project in the scope of the service
@@ -210,7 +232,8 @@ impl Invocation {
 }
 
 impl Place {
-    /// Returns the path of the environment below `/api/v1`, followed by the segments `rest`.
+    /// Returns the path segments of this environment below `/api/v1`, followed by the segments
+    /// `rest`.
     pub(crate) fn path<'a>(&'a self, rest: &[&'a str]) -> Vec<&'a str> {
         let mut path = vec!["projects", self.project.as_str(), "environments", &self.environment];
         path.extend(rest);

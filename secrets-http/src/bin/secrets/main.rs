@@ -37,6 +37,8 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Invocation;
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    forbid_core_files();
     #[cfg(unix)]
     if let Some(code) = run::launch_if_asked() {
         return code;
@@ -58,7 +60,17 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the command. Failures of `run` get its own exit code.
+/// Prevents the kernel from writing the memory of this process, which contains secret values, to a
+/// core file, and other processes of the user from reading it. Ends when another program replaces
+/// this process.
+#[cfg(target_os = "linux")]
+fn forbid_core_files() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    // Fails only for an unknown behavior.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}
+
+/// Runs the command. Most failures of `secrets run` get the exit code 125.
 fn outcome(arguments: Arguments) -> Result<Outcome, Failure> {
     let is_run = matches!(arguments.command, Command::Run(_));
     let result = perform(arguments);

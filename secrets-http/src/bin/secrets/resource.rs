@@ -3,7 +3,7 @@
 
 use reqwest::Method;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Invocation;
@@ -83,6 +83,9 @@ impl<'a> Resource<'a> {
     ) -> Result<Outcome, Failure> {
         self.cx.output.confirm(question, yes)?;
         self.service.delete(path).await?;
+        if self.cx.output.format.is_json() {
+            self.cx.output.json(&json!({ "deleted": path.last() }))?;
+        }
         self.cx.output.hint("done");
         Ok(Outcome::Done)
     }

@@ -19,8 +19,8 @@ pub(crate) struct Secret {
     pub(crate) version: u32,
     /// Description.
     pub(crate) description: Option<String>,
-    /// Name of the ancestor from which the secret is inherited; `None` for the environment's own
-    /// secret.
+    /// Name of the ancestor environment from which the secret is inherited; `None` for the
+    /// environment's own secret.
     pub(crate) inherited_from: Option<String>,
 }
 
@@ -39,13 +39,15 @@ struct Secrets<T> {
     secrets: Vec<T>,
 }
 
-/// Loads all effective secrets of the environment, with their values.
+/// Loads all effective secrets of the environment (its own and the inherited ones), with their
+/// values.
 pub(crate) async fn export(service: &Service, place: &Place) -> Result<Vec<Secret>, Failure> {
     let Secrets { secrets } = service.get(&place.path(&["secrets", "export"])).await?;
     Ok(secrets)
 }
 
-/// Loads the effective secrets of the environment without their values. Includes hidden keys.
+/// Loads the effective secrets of the environment (its own and the inherited ones) without their
+/// values. Includes hidden keys.
 pub(crate) async fn list(service: &Service, place: &Place) -> Result<Vec<ListedSecret>, Failure> {
     let Secrets { secrets } = service.get(&place.path(&["secrets"])).await?;
     Ok(secrets)

@@ -1,14 +1,14 @@
-//! Benchmark of the command-line program `secrets`: the times of short commands compared with
-//! `true` and `curl`, the throughput of `run --mask`, and the size of the program file.
-//!
-//! ```text
-//! cargo build --release -p secrets-http --features client
-//! cargo run --release --manifest-path tests/bench/Cargo.toml --bin cli
-//! ```
+//! Benchmark of the command-line program `secrets`: times of commands compared with `true` and
+//! `curl`, the throughput of `run --mask`, delays of `run`, the scan of a long Git history, and the
+//! size of the program file. `docs/benchmarks.md` describes it.
 
-use std::io::{BufRead as _, BufReader};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
@@ -30,15 +30,18 @@ struct Arguments {
     runs: usize,
     /// Number of MiB that `run --mask` copies
     #[arg(long, default_value_t = 1_024)]
-    mebibytes: u64,
+    mebibytes: usize,
+    /// Number of commits that `scan --history` reads
+    #[arg(long, default_value_t = 10_000)]
+    commits: usize,
 }
 
-/// Server with one project and 20 secrets. Stops when dropped.
+/// Running secrets server with one project and 20 secrets. Stops when dropped.
 struct Server {
     child: Child,
     url: String,
     token: String,
-    _data: tempfile::TempDir,
+    data: tempfile::TempDir,
 }
 
 impl Drop for Server {
@@ -53,54 +56,219 @@ fn main() -> Result<(), Failure> {
     let program = arguments.program.canonicalize()?;
     let server = start(&arguments.server)?;
     fill(&program, &server)?;
+    let home = sign_in(&program, &server)?;
+    let program = program.to_str().ok_or("the path of the program is not UTF-8")?;
+    let size = fs::metadata(program)?.len();
+    println!("{:<34} {:>8.1} MB", "size of the program", size as f64 / 1e6);
+
+    short_commands(program, &server, &home, arguments.runs)?;
+    signals(program, &server)?;
+    outages(program, &server, &home)?;
+    restarts(program, &server)?;
+    history(program, &home, arguments.commits)?;
+    mask(program, &server, arguments.mebibytes)
+}
+
+fn print(name: &str, time: Duration) {
+    println!("{name:<34} {:>8.2} ms", time.as_secs_f64() * 1e3);
+}
+
+/// Measures commands that take milliseconds: the median of many runs.
+fn short_commands(
+    program: &str,
+    server: &Server,
+    home: &Path,
+    runs: usize,
+) -> Result<(), Failure> {
     let export = format!("{}/api/v1/projects/web/environments/staging/secrets/export", server.url);
     let bearer = format!("Authorization: Bearer {}", server.token);
-    let program = program.to_string_lossy().into_owned();
-    let commands: [(&str, Vec<&str>); 4] = [
+    let is_offline = |name: &str| name.ends_with("(304)");
+    let commands: [(&str, Vec<&str>); 5] = [
         ("true", vec!["true"]),
-        ("secrets --version", vec![&program, "--version"]),
+        ("secrets --version", vec![program, "--version"]),
         ("curl of the export", vec!["curl", "-sf", "-H", &bearer, &export]),
-        ("secrets run -- true", vec![&program, "run", "--", "true"]),
+        ("secrets run -- true", vec![program, "run", "--", "true"]),
+        ("the same with an offline copy (304)", vec![program, "run", "--", "true"]),
     ];
 
     let mut times = vec![Vec::new(); commands.len()];
     // The commands take turns, so that a slow phase of the machine affects all of them.
-    for _ in 0..arguments.runs {
-        for ((_, words), times) in commands.iter().zip(&mut times) {
-            times.push(timed(&mut command(words, &server))?);
+    for _ in 0..runs {
+        for ((name, words), times) in commands.iter().zip(&mut times) {
+            let mut command = if is_offline(name) {
+                signed_in(words, home)
+            } else {
+                command(words, server)
+            };
+            times.push(timed(&mut command)?);
         }
     }
     let medians: Vec<_> = times.into_iter().map(median).collect();
     for ((name, _), median) in commands.iter().zip(&medians) {
-        println!("{name:<22} {:>8.2} ms", median.as_secs_f64() * 1e3);
+        print(name, *median);
     }
-    println!("--version / true       {:>8.2}", medians[1].as_secs_f64() / medians[0].as_secs_f64());
-    let over = medians[3].as_secs_f64() - medians[2].as_secs_f64();
-    println!("run - curl             {:>8.2} ms", over * 1e3);
-    let size = std::fs::metadata(&program)?.len();
-    println!("size                   {:>8.1} MB", size as f64 / 1e6);
-    mask(&program, &server, arguments.mebibytes)
+    let ratio = medians[1].as_secs_f64() / medians[0].as_secs_f64();
+    println!("{:<34} {ratio:>8.2}", "--version / true");
+    print("run - curl", medians[3].saturating_sub(medians[2]));
+    Ok(())
 }
 
-/// Measures the throughput of copying zeros to a pipe, first by a shell alone and then by the same
-/// shell under `run --mask`.
-fn mask(program: &str, server: &Server, mebibytes: u64) -> Result<(), Failure> {
-    let copy = format!("head -c {mebibytes}M /dev/zero");
-    for (name, words) in [
-        ("sh alone", vec!["sh", "-c", &copy]),
-        ("run --mask", vec![program, "run", "--mask", "--", "sh", "-c", &copy]),
-    ] {
-        let mut command = command(&words, server);
-        // The output goes through a pipe, like the log of a build.
-        let started = Instant::now();
-        let mut child = command.stdout(Stdio::piped()).spawn()?;
-        let mut output = child.stdout.take().ok_or("no output")?;
-        std::io::copy(&mut output, &mut std::io::sink())?;
-        check(child.wait()?.success(), name)?;
-        let rate = mebibytes as f64 * 1.048_576 / started.elapsed().as_secs_f64();
-        println!("{name:<22} {rate:>8.0} MB/s");
+/// Measures the time from SIGTERM to the end of a supervised program.
+fn signals(program: &str, server: &Server) -> Result<(), Failure> {
+    let mut times = Vec::new();
+    for _ in 0..20 {
+        let words = [program, "run", "--mask", "--", "sh", "-c", "echo ready; exec sleep 100"];
+        let mut child = command(&words, server).stdout(Stdio::piped()).spawn()?;
+        let output = child.stdout.take().ok_or("no output")?;
+        BufReader::new(output).read_line(&mut String::new())?;
+        let began = Instant::now();
+        check(send("-TERM", child.id())?, "kill")?;
+        child.wait()?;
+        times.push(began.elapsed());
+    }
+    print("SIGTERM until all have ended", median(times));
+    Ok(())
+}
+
+/// Measures `run` with an offline copy while the service is silent, and a command while the session
+/// bus, which connects to the keychain, is silent.
+fn outages(program: &str, server: &Server, home: &Path) -> Result<(), Failure> {
+    check(send("-STOP", server.child.id())?, "kill")?;
+    let waited = timed(&mut signed_in(&[program, "run", "--", "true"], home));
+    check(send("-CONT", server.child.id())?, "kill")?;
+    print("run with a silent service", waited?);
+
+    let socket = home.join("bus");
+    // Accepts connections, and never responds.
+    let _silent = UnixListener::bind(&socket)?;
+    let address = format!("unix:path={}", socket.display());
+    let mut command = signed_in(&[program, "whoami"], home);
+    print("whoami with a silent session bus", timed(command.env("DBUS_SESSION_BUS_ADDRESS", address))?);
+    Ok(())
+}
+
+/// Counts how often `run --watch` starts a program during 100 changes.
+fn restarts(program: &str, server: &Server) -> Result<(), Failure> {
+    let starts = server.data.path().join("starts");
+    let script = format!("echo >> '{}'; exec sleep 1000", starts.display());
+    let words = [program, "run", "--watch", "--", "sh", "-c", &script];
+    let mut child = command(&words, server).spawn()?;
+    let count = || fs::read_to_string(&starts).unwrap_or_default().lines().count();
+    while count() == 0 {
+        sleep(Duration::from_millis(10));
+    }
+    // The watch of the environment has begun by then.
+    sleep(Duration::from_secs(2));
+    let before = count();
+    for number in 0..100 {
+        let value = format!("KEY_1=kvc_next_{number}");
+        timed(&mut command(&[program, "set", &value], server))?;
+    }
+    sleep(Duration::from_secs(5));
+    println!("{:<34} {:>8}", "restarts for 100 changes", count() - before);
+    check(send("-TERM", child.id())?, "kill")?;
+    child.wait()?;
+    Ok(())
+}
+
+/// Measures the scan of a Git history.
+fn history(program: &str, home: &Path, commits: usize) -> Result<(), Failure> {
+    let folder = home.join("repository");
+    check(Command::new("git").args(["init", "-q"]).arg(&folder).status()?.success(), "git init")?;
+    let mut git = Command::new("git")
+        .args(["fast-import", "--quiet"])
+        .current_dir(&folder)
+        .stdin(Stdio::piped())
+        .spawn()?;
+    let mut text = String::new();
+    for number in 0..commits {
+        let line = format!("let setting_{number} = \"value {number}\";\n").repeat(20);
+        write!(
+            text,
+            "commit refs/heads/main\ncommitter A <a@example.com> {number} +0000\ndata 1\nx\n\
+             M 644 inline file_{}\ndata {}\n{line}\n",
+            number % 100,
+            line.len(),
+        )?;
+    }
+    git.stdin.take().ok_or("no input")?.write_all(text.as_bytes())?;
+    check(git.wait()?.success(), "git fast-import")?;
+    let mut scan = signed_in(&[program, "scan", "--history"], home);
+    let time = timed(scan.current_dir(&folder).stderr(Stdio::null()))?;
+    print(&format!("scan of {commits} commits"), time);
+    Ok(())
+}
+
+/// Measures the throughput of copying to a pipe, first by a shell alone and then by the same shell
+/// under `run --mask`: of zeros, and of a log that contains the beginnings of values.
+fn mask(program: &str, server: &Server, mebibytes: usize) -> Result<(), Failure> {
+    let log = server.data.path().join("log");
+    let line = "2026-01-01T00:00:00Z INFO kvc_value_ key kvc_ value kvc_value_100 of KEY_1 is set\n";
+    fs::write(&log, line.repeat((16 << 20) / line.len()))?;
+    let zeros = format!("head -c {mebibytes}M /dev/zero");
+    let logs = format!("for i in $(seq {}); do cat '{}'; done", mebibytes / 16, log.display());
+    for (name, script) in [("zeros", zeros), ("a log", logs)] {
+        for (how, words) in [
+            ("sh alone", vec!["sh", "-c", &script]),
+            ("run --mask", vec![program, "run", "--mask", "--", "sh", "-c", &script]),
+        ] {
+            // The output goes through a pipe, like the log of a build.
+            let started = Instant::now();
+            let mut child = command(&words, server).stdout(Stdio::piped()).spawn()?;
+            let mut output = child.stdout.take().ok_or("no output")?;
+            let bytes = std::io::copy(&mut output, &mut std::io::sink())?;
+            check(child.wait()?.success(), name)?;
+            let rate = bytes as f64 / 1e6 / started.elapsed().as_secs_f64();
+            println!("{:<34} {rate:>8.0} MB/s", format!("{name}, {how}"));
+        }
     }
     Ok(())
+}
+
+/// Signs a user in with a device login, and enables offline copies of the environment. Returns the
+/// home folder of the user, which is also the working folder.
+fn sign_in(program: &Path, server: &Server) -> Result<PathBuf, Failure> {
+    let home = server.data.path().join("home");
+    fs::create_dir(&home)?;
+    let program = program.to_string_lossy();
+    let words = [program.as_ref(), "login", &server.url, "--no-browser", "--store", "file"];
+    let mut login = signed_in(&words, &home).stderr(Stdio::piped()).spawn()?;
+    let mut said = BufReader::new(login.stderr.take().ok_or("no output")?).lines();
+    let code = loop {
+        let line = said.next().ok_or("`secrets login` printed no code")??;
+        if line.starts_with("    ") {
+            break line.trim().to_owned();
+        }
+    };
+    let field = format!("-fuser_code={code}");
+    timed(&mut command(&[&program, "api", "POST", "auth/cli/approve", &field], server))?;
+    // Read to the end: a closed pipe would end the program.
+    for line in said {
+        line?;
+    }
+    check(login.wait()?.success(), "secrets login")?;
+    let file = format!(
+        "server = \"{}\"\nproject = \"web\"\nenvironment = \"staging\"\n\
+         [offline]\nmax_age = \"1h\"\nenvironments = [\"staging\"]\n",
+        server.url
+    );
+    fs::write(home.join("secrets-project.toml"), file)?;
+    // Creates the offline copy.
+    timed(&mut signed_in(&[&program, "run", "--", "true"], &home))?;
+    Ok(home)
+}
+
+/// Returns a command that runs with the stored credential of the user, in the home folder.
+fn signed_in(words: &[&str], home: &Path) -> Command {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+    command.env("HOME", home).current_dir(home).stdin(Stdio::null()).stdout(Stdio::null());
+    command
+}
+
+/// Sends a signal to a process.
+fn send(signal: &str, id: u32) -> Result<bool, Failure> {
+    Ok(Command::new("kill").args([signal, &id.to_string()]).status()?.success())
 }
 
 fn start(program: &Path) -> Result<Server, Failure> {
@@ -123,7 +291,7 @@ fn start(program: &Path) -> Result<Server, Failure> {
         }
     }
     let (url, token) = (url.ok_or("the server did not start")?, token.ok_or("no token")?);
-    Ok(Server { child, url, token, _data: data })
+    Ok(Server { child, url, token, data })
 }
 
 fn fill(program: &Path, server: &Server) -> Result<(), Failure> {

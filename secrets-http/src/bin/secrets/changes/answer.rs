@@ -75,8 +75,8 @@ struct Conflict {
 }
 
 impl Answer {
-    /// Removes the results that match from this answer, together with their counts, and returns
-    /// them.
+    /// Removes the results for which `matches` returns true, and returns them. The counters are
+    /// reduced accordingly.
     pub(crate) fn extract(
         &mut self,
         matches: impl Fn(&AnsweredChange) -> bool,
@@ -100,7 +100,7 @@ impl Answer {
         }
     }
 
-    /// Adds the results and the counts of another set of changes.
+    /// Adds the results and the counters of a set of changes that was applied later.
     pub(super) fn add(&mut self, other: Self) {
         self.created += other.created;
         self.updated += other.updated;
@@ -111,8 +111,8 @@ impl Answer {
         self.changes.extend(other.changes);
     }
 
-    /// Adds to the message of a failed set the number of changes that earlier sets have already
-    /// applied, and the total number of changes.
+    /// Adds a line to the message of `failure`, the error of a later set: how many of all `total`
+    /// changes were applied before it. Adds nothing if none were applied.
     pub(super) fn explain(&self, mut failure: Failure, total: usize) -> Failure {
         if !self.changes.is_empty() {
             let applied = self.changes.len();

@@ -4,6 +4,7 @@
 mod answer;
 mod split;
 
+use indicatif::ProgressBar;
 use reqwest::Method;
 use secrets_core::crypto::Plaintext;
 use serde::Serialize;
@@ -44,7 +45,7 @@ pub(crate) enum Action {
         #[serde(skip_serializing_if = "Option::is_none")]
         description: Option<String>,
     },
-    /// Copies the effective value of the same key from another environment.
+    /// Copies the effective value (its own or inherited) of the same key from another environment.
     Copy {
         /// Name or ID of the other environment.
         from: String,
@@ -118,10 +119,18 @@ impl ChangeSet<'_> {
                 parts.len()
             ));
         }
-        let mut total = Answer::default();
+        let (mut total, count) = (Answer::default(), self.changes.len());
+        let progress = if parts.len() > 1 {
+            cx.output.progress(count as u64, "changes")
+        } else {
+            ProgressBar::hidden()
+        };
         for part in parts {
             match self.send(service, part, false).await {
-                Ok(answer) => total.add(answer),
+                Ok(answer) => {
+                    total.add(answer);
+                    progress.inc(part.len() as u64);
+                }
                 Err(failure) => return Err(total.explain(failure, self.changes.len())),
             }
         }

@@ -116,7 +116,7 @@ struct Page {
     next_cursor: Option<String>,
 }
 
-/// Requests to the audit log with the filters of the command line.
+/// Client for requests to the audit log, with the filters of the command line.
 struct Query<'a> {
     service: Service,
     filter: &'a Filter,

@@ -107,7 +107,10 @@ impl Make {
         let service = cx.service()?;
         let place = cx.place(&service).await?;
         let path = place.path(&["secrets", "bundle"]);
+        // Deriving a key from a passphrase takes about a second.
+        let progress = cx.output.waiting("creating the bundle");
         let mut response: Value = service.call(Method::POST, &path, &request).await?;
+        progress.finish_and_clear();
         let mut take = |field| response.as_object_mut().and_then(|object| object.remove(field));
         let (bundle, key) = (take("bundle"), take("key"));
         if let (Some(file), Some(Value::String(key))) = (key_file, key) {

@@ -45,7 +45,8 @@ impl Copy {
         let comparison = Comparison::load(&service, &project, &environments, false).await?;
         let changes = self.changes(&comparison, &from)?;
         if changes.is_empty() {
-            cx.output.note("nothing to copy");
+            let nothing = Answer { dry_run: self.dry_run, ..Answer::default() };
+            cx.output.result("nothing to copy", &nothing)?;
             return Ok(Outcome::Done);
         }
         let set = ChangeSet { project: &project, changes: &changes };

@@ -35,7 +35,7 @@ pub(crate) struct Diff {
     all: bool,
 }
 
-/// Side of the comparison: an environment or a file.
+/// Argument of `diff`: an environment, or a file.
 #[derive(Debug, Clone, Copy)]
 enum Side<'a> {
     Environment(&'a str),
@@ -120,8 +120,8 @@ impl Diff {
 }
 
 impl<'a> Side<'a> {
-    /// Parses an argument. A text that is an environment name or ID is an environment; any other
-    /// text is a file, because names contain neither dots nor slashes.
+    /// Parses an argument. An environment name or ID stands for an environment; any other string is
+    /// the path of a file, because names contain neither dots nor slashes.
     fn parse(text: &'a str) -> Self {
         let is_name = text.parse::<EnvironmentName>().is_ok() || text.parse::<uuid::Uuid>().is_ok();
         if is_name { Self::Environment(text) } else { Self::File(text) }

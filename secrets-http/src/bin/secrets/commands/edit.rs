@@ -3,7 +3,7 @@
 use clap::Args;
 use zeroize::Zeroizing;
 
-use crate::changes::{Change, ChangeSet, describe, refusals};
+use crate::changes::{Answer, Change, ChangeSet, describe, refusals};
 use crate::edit::document::{self, Entry};
 use crate::edit::{Editor, Environment, PrivateFile, changes, merge, with_marks};
 use crate::failure::{Exit, Failure, Outcome};
@@ -80,15 +80,15 @@ impl Session<'_> {
         file.read()
     }
 
-    /// Ends the session because the user has not changed the text. If the text contains marks of
-    /// problems, the user has given up, and this is a failure.
+    /// Ends the session because the user has not changed the text. If the text contains comments
+    /// about problems, which this program has inserted, the user has given up, and this is a
+    /// failure.
     fn unchanged(&self, text: &str) -> Result<(), Failure> {
         if *document::without_marks(text) != *text {
             let message = "the marked lines were not changed; nothing was written";
             return Err(Failure::new(Exit::Data, message));
         }
-        self.cx.output.note("the file is unchanged; nothing was written");
-        Ok(())
+        self.cx.output.result("the file is unchanged; nothing was written", &Answer::default())
     }
 
     async fn round(&mut self, text: Zeroizing<String>) -> Result<Round, Failure> {
@@ -101,7 +101,7 @@ impl Session<'_> {
         };
         let changes = changes(&self.environment, &entries);
         if changes.is_empty() {
-            self.cx.output.note("no changes");
+            self.cx.output.result("no changes", &Answer::default())?;
             return Ok(Round::Finished);
         }
         for change in &changes {
@@ -114,14 +114,14 @@ impl Session<'_> {
     }
 
     /// Applies the changes. If the service refuses some of them, the result contains the user's
-    /// text with marks above the refused lines.
+    /// text with comments about the problems above the refused lines.
     async fn apply(&mut self, changes: &[Change], entries: Vec<Entry>) -> Result<Round, Failure> {
         let place = self.environment.place.clone();
         let set = ChangeSet { project: &place.project, changes };
         let failure = loop {
             match set.apply(self.cx, self.service).await {
                 Ok(answer) => {
-                    self.cx.output.note(&answer.summary());
+                    self.cx.output.result(&answer.summary(), &answer)?;
                     return Ok(Round::Finished);
                 }
                 Err(failure) if failure.exit == Exit::Unavailable => self.asks_retry(failure)?,
@@ -151,8 +151,8 @@ impl Session<'_> {
         self.cx.output.asks_yes(&format!("Apply {number} changes to {place}?"))
     }
 
-    /// Asks whether to continue. Returns an error if the user answers no. If the user cannot be
-    /// asked, continues.
+    /// Asks whether to continue. Returns an error if the user answers no, and `Ok` if the user
+    /// cannot be asked.
     fn asks(&self, question: &str) -> Result<(), Failure> {
         if !self.cx.output.is_interactive || self.cx.output.asks_yes(question)? {
             return Ok(());
@@ -160,7 +160,8 @@ impl Session<'_> {
         Err(Failure::new(Exit::Interrupted, "nothing was changed"))
     }
 
-    /// Asks whether to send the changes again. If the user cannot be asked, returns `failure`.
+    /// Asks whether to send the changes again. Returns `failure` if the user answers no or cannot
+    /// be asked.
     fn asks_retry(&self, failure: Failure) -> Result<(), Failure> {
         if !self.cx.output.is_interactive {
             return Err(failure);

@@ -70,7 +70,10 @@ impl Init {
         let place = Place { project, environment };
         write(path, service.server(), &place, self.force)?;
         ignore_local_file()?;
-        cx.output.note(&format!("Wrote {FILE_NAME} for {place}."));
+        let message = format!("Wrote {FILE_NAME} for {place}.");
+        let Place { project, environment } = &place;
+        let result = json!({ "file": FILE_NAME, "project": project, "environment": environment });
+        cx.output.result(&message, &result)?;
         Ok(Outcome::Done)
     }
 }

@@ -83,8 +83,8 @@ impl List {
     }
 }
 
-/// Writes `(hidden)` as the origin of hidden keys, for tables. With JSON output, the response is
-/// unchanged.
+/// For tables, writes `(hidden)` into the field `inherited_from` of hidden keys. With JSON output,
+/// the response is unchanged.
 fn mark_hidden(response: &mut Value, in_json: bool) {
     let rows = response.get_mut("secrets").and_then(Value::as_array_mut);
     for row in rows.into_iter().flatten().filter(|_| !in_json) {

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 
 use clap::Args;
 use reqwest::Method;
+use serde_json::json;
 
 use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Invocation;
@@ -51,6 +52,9 @@ impl Logout {
         names::forget(&cx.settings.folders);
         if cx.settings.variables.token()?.is_some() {
             cx.output.note("SECRETS_TOKEN or SECRETS_TOKEN_FILE is still set.");
+        }
+        if cx.output.format.is_json() {
+            cx.output.json(&json!({ "servers": origins }))?;
         }
         Ok(Outcome::Done)
     }

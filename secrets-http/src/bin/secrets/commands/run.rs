@@ -52,7 +52,7 @@ impl Run {
     }
 }
 
-/// Prints the number of secrets, and warns about names that cannot be used as variables in a shell.
+/// Prints the number of secrets, and warns about variables whose names cannot be used in a shell.
 fn announce(cx: &Invocation, place: &Place, environment: &run::Environment) {
     let secrets = environment.secrets;
     cx.output.hint(&format!("{place}: {secrets} secret{}", if secrets == 1 { "" } else { "s" }));

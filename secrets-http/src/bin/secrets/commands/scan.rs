@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use secrets_core::scanner::Rules;
+use serde_json::json;
 
 use crate::failure::{Exit, Failure, Outcome};
 use crate::invocation::Invocation;
@@ -134,7 +135,7 @@ impl Scan {
         }
     }
 
-    /// Scans all texts of a source.
+    /// Scans all files or other texts that the source yields.
     async fn read(
         &self,
         cx: &Invocation,
@@ -169,9 +170,7 @@ impl Scan {
             return Ok(ProgressBar::hidden());
         };
         let commits = git::commits(Some(range).filter(|range| *range != EVERYTHING))?;
-        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} commits, {eta}");
-        Ok(ProgressBar::new(commits)
-            .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())))
+        Ok(cx.output.progress(commits, "commits"))
     }
 
     /// Writes the report and a summary, and returns the exit code.
@@ -203,20 +202,19 @@ impl Scan {
 
 impl HookAction {
     fn run(&self, cx: &Invocation) -> Result<Outcome, Failure> {
-        let message = match self {
-            Self::Install => format!("{}: installed", hook::install()?.display()),
-            Self::Uninstall => match hook::uninstall()? {
-                Some(path) => format!("{}: removed", path.display()),
-                None => "there is no hook of this program".to_owned(),
-            },
+        let (path, message) = match self {
+            Self::Install => (Some(hook::install()?), "installed"),
+            Self::Uninstall => (hook::uninstall()?, "removed"),
         };
-        cx.output.note(&message);
+        let text = path.as_ref().map(|path| format!("{}: {message}", path.display()));
+        let text = text.unwrap_or_else(|| "there is no hook of this program".to_owned());
+        cx.output.result(&text, &json!({ "hook": path }))?;
         Ok(Outcome::Done)
     }
 }
 
-/// Returns the path given by an option, or else the path in the project file. Paths in the project
-/// file are relative to its folder.
+/// Returns the path given by `option`, or else `section`, the path in the section `[scan]` of the
+/// project file. Paths in the project file are relative to its folder.
 fn chosen(cx: &Invocation, option: Option<&PathBuf>, section: Option<&PathBuf>) -> Option<PathBuf> {
     let folder = cx.settings.project_folder.as_deref().unwrap_or(Path::new(""));
     option.cloned().or_else(|| section.map(|path| folder.join(path)))

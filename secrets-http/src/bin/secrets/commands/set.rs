@@ -142,8 +142,8 @@ fn read_file(path: &Path) -> Result<Zeroizing<String>, Failure> {
     read_to_end(file, &name)
 }
 
-/// Reads a text that is to be the value of a secret. Reads at most three bytes more than the
-/// maximum size of a value, so that a text that is too long is recognized, even without the line
+/// Reads input that is to become the value of a secret. Reads at most three bytes more than the
+/// maximum size of a value, so that input that is too long is recognized, even without the line
 /// break at its end.
 fn read_to_end(input: impl std::io::Read, name: &str) -> Result<Zeroizing<String>, Failure> {
     let mut text = Zeroizing::new(String::with_capacity(Plaintext::LIMIT + 4));

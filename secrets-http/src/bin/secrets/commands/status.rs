@@ -15,7 +15,7 @@ use crate::invocation::Invocation;
 use crate::output::{date, printable};
 use crate::settings::{Server, Setting, Source};
 
-/// Time limit for a request about a token whose expiry time is unknown.
+/// Time limit for the request that asks the service for the owner and the expiry of a token.
 const SERVICE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Text that stands for a missing value.

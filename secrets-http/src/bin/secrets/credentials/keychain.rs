@@ -86,8 +86,8 @@ fn ask<T: Send + 'static>(
 }
 
 impl From<keyring::v1::Error> for KeychainError {
-    /// Converts an error of the keychain library. The texts of unknown errors are not used, because
-    /// they may contain the secret.
+    /// Converts an error of the keychain library. The messages of unknown errors are not used,
+    /// because they may contain the secret.
     fn from(error: keyring::v1::Error) -> Self {
         match error {
             keyring::v1::Error::NoEntry => Self::NoEntry,
@@ -122,8 +122,8 @@ mod lock {
     }
 }
 
-/// Substitute for this check on other systems, which unlock the keychain when the user signs in to
-/// the desktop. Nothing is checked.
+/// Substitute on systems without a Secret Service, where signing in to the desktop unlocks the
+/// keychain. Its check always succeeds.
 #[cfg(not(all(unix, not(target_os = "macos"))))]
 mod lock {
     pub(super) fn check(_origin: &str) -> Result<(), super::KeychainError> {

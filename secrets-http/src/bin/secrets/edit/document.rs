@@ -170,7 +170,7 @@ fn assignment(text: &str, line: usize) -> Result<(usize, SecretKey, Plaintext), 
     Err(Problem { line, rule: "must be KEY=value".to_owned() })
 }
 
-/// Inserts a mark with the violated rule above the invalid line.
+/// Inserts a comment with the violated rule above the invalid line.
 pub(crate) fn with_mark(text: &str, problem: &Problem) -> Zeroizing<String> {
     let mut marked = Zeroizing::new(String::with_capacity(text.len() + 600));
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
@@ -182,7 +182,7 @@ pub(crate) fn with_mark(text: &str, problem: &Problem) -> Zeroizing<String> {
     marked
 }
 
-/// Removes all marks from the text.
+/// Removes the comments about problems that this program has inserted into the text.
 pub(crate) fn without_marks(text: &str) -> Zeroizing<String> {
     let mut clean = Zeroizing::new(String::with_capacity(text.len()));
     for line in text.split_inclusive('\n').filter(|line| !line.starts_with(MARK)) {

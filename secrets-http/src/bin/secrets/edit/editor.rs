@@ -137,7 +137,7 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Marks the process as ended, so that dropping the guard does not terminate it.
+    /// Marks the process as ended, so that dropping this value does not terminate it.
     fn ended(self) {
         self.is_open.set(false);
     }

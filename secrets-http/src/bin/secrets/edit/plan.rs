@@ -47,8 +47,8 @@ fn action(own: Option<&Entry>, entry: &Entry) -> Option<Action> {
 }
 
 /// Applies the user's edits (the differences between `before` and `entries`) to the environment as
-/// it is now, after a conflict. An entry gets a mark if others have changed the same secret in the
-/// meantime.
+/// it is now, after a conflict. An entry gets a comment (`Entry::mark`) if others have changed the
+/// same secret in the meantime.
 pub(crate) fn merge(before: &Environment, now: &Environment, entries: &[Entry]) -> Vec<Entry> {
     let version = |environment: &Environment, entry: &Entry| {
         environment.own(&entry.key).map(|secret| secret.version)
@@ -86,7 +86,8 @@ pub(crate) fn merge(before: &Environment, now: &Environment, entries: &[Entry]) 
     merged
 }
 
-/// Adds a mark to each entry that the service has refused.
+/// Adds a comment with the violated rule to each entry whose change the service has refused.
+/// `refusals` contains keys and rules.
 pub(crate) fn with_marks(mut entries: Vec<Entry>, refusals: &[(String, String)]) -> Vec<Entry> {
     for entry in &mut entries {
         let refusal = refusals.iter().find(|(key, _)| key == entry.key.as_str());

@@ -70,8 +70,9 @@ impl Drop for PrivateFile {
     }
 }
 
-/// Creates the private folder in the first place that works: the user's file system in memory, the
-/// system's file system in memory, or the folder for temporary files.
+/// Creates the private folder in the first place that works: the user's file system in memory
+/// (`XDG_RUNTIME_DIR`), the system's file system in memory (`/dev/shm`), or the folder for
+/// temporary files.
 fn folder(cx: &Invocation) -> Result<TempDir, Failure> {
     let runtime = cx.settings.variables.get("XDG_RUNTIME_DIR")?.map(PathBuf::from);
     let in_memory = runtime.into_iter().chain([PathBuf::from("/dev/shm")]);

@@ -1,4 +1,4 @@
-//! Reader for the output of `bws secret list`.
+//! Reader for the output of `bws secret list`, a command of Bitwarden Secrets Manager.
 
 use serde::Deserialize;
 

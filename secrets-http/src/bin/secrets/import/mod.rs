@@ -42,9 +42,9 @@ pub(crate) enum Source {
     Auto,
     /// `.env` file.
     Dotenv,
-    /// JSON object of texts.
+    /// JSON object whose values are strings.
     Json,
-    /// YAML mapping of texts.
+    /// YAML mapping whose values are strings.
     Yaml,
     /// CSV with the columns `key`, `value` and optionally `description`.
     Csv,
@@ -180,14 +180,14 @@ impl Found {
 }
 
 impl Entry {
-    /// Creates an entry with a text value.
+    /// Creates an entry whose value is a string.
     fn text(name: impl Into<String>, value: impl Into<String>) -> Self {
         let value = Plaintext::new(value.into()).map_err(|rule| format!("the value {rule}"));
         Self { name: name.into(), value, description: None }
     }
 
-    /// Creates an entry from a JSON value. The value must be a text; with `stringify`, numbers and
-    /// booleans are converted to text.
+    /// Creates an entry from a JSON value. The value must be a string; with `stringify`, numbers
+    /// and booleans are converted to text.
     fn json(name: &str, value: &Value, stringify: bool) -> Self {
         match value {
             Value::String(text) => Self::text(name, text),
@@ -199,14 +199,14 @@ impl Entry {
         }
     }
 
-    /// Sets the description of the entry, unless the text is empty.
+    /// Sets the description of the entry, unless `description` is absent or empty.
     fn described(mut self, description: Option<String>) -> Self {
         self.description = description.filter(|text| !text.trim().is_empty());
         self
     }
 }
 
-/// Reads a text in a format that the service also reads, with the parser of `secrets-core`.
+/// Parses text in a format that the service also reads, with the parser of `secrets-core`.
 fn by_core(form: Form, text: &str) -> Result<Found, String> {
     let secrets = form.read(text, "file").map_err(|error| match error {
         Error::Invalid(fields) => {

@@ -1,4 +1,4 @@
-//! Reader for the output of `op item get ITEM --format json`.
+//! Reader for the output of `op item get ITEM --format json`, a command of 1Password.
 
 use serde::Deserialize;
 

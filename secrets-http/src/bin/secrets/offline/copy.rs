@@ -17,12 +17,12 @@ const BUNDLE_NAME: &str = "secrets.bundle";
 const RECORD_NAME: &str = "record.json";
 const SIGNER_NAME: &str = "signer";
 
-/// Offline copy of one environment for one principal: a bundle file, and a record about the last
-/// bundle that was stored.
+/// Offline copy of one environment for one user or service token: a bundle file, and a record about
+/// the last bundle that was stored.
 #[derive(Debug)]
 pub(super) struct CopyFile {
-    /// Folder for all copies of one server. It contains the pinned signer if `login` has not pinned
-    /// one.
+    /// Folder for all copies of one server. It contains the signer that the first bundle has
+    /// pinned, if the sign-in has pinned none.
     server: PathBuf,
     folder: PathBuf,
     signer: Option<Signer>,
@@ -48,7 +48,7 @@ pub(super) struct Opened {
 
 impl CopyFile {
     /// Creates a handle to a copy, whose files are in a folder below `state`. `names` are the names
-    /// of the server, the project, the environment and the principal.
+    /// of the server, the project, the environment, and the user or service token.
     pub(super) fn new(
         state: &Path,
         names: [&str; 4],
@@ -134,8 +134,8 @@ impl CopyFile {
         Ok(Opened { values: Values { secrets, etag }, metadata })
     }
 
-    /// Returns the pinned signer: the signer that the service reported at the sign-in, or else the
-    /// signer of the first bundle.
+    /// Returns the pinned signer, the only one whose bundles are accepted: the signer that the
+    /// service reported at the sign-in, or else the signer of the first bundle.
     fn pinned(&self) -> Option<Signer> {
         self.signer.or_else(|| fs::read_to_string(self.server.join(SIGNER_NAME)).ok()?.parse().ok())
     }

@@ -14,7 +14,10 @@ use crate::settings::OfflineMode;
 
 /// Time limit for each of the two attempts to reach the service, if there is an offline copy to use
 /// instead.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_millis(4_900);
+
+/// Time limit for connecting in each of these attempts.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Delay between the first and the second attempt.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
@@ -61,10 +64,11 @@ async fn load_with(
     max_age: Duration,
 ) -> Result<Values, Failure> {
     let kept = copy.open();
-    let mut service = cx.service()?;
-    if kept.is_ok() {
-        service = service.with_timeout(REQUEST_TIMEOUT.min(cx.settings.timeout));
-    }
+    let service = if kept.is_ok() {
+        cx.service_within(REQUEST_TIMEOUT.min(cx.settings.timeout), CONNECT_TIMEOUT)?
+    } else {
+        cx.service()?
+    };
     let fresh = kept.as_ref().ok().filter(|kept| kept.is_fresh());
     let known = fresh.and_then(|kept| kept.values.etag.clone());
     match (ask_twice(&service, place, known.as_deref()).await, kept) {

@@ -20,7 +20,7 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Creates a column for texts, numbers, booleans and lists of them.
+    /// Creates a column for strings, numbers, booleans and lists of them.
     pub(crate) const fn new(title: &'static str, field: &'static str) -> Self {
         Self { title, field, is_time: false }
     }
@@ -38,8 +38,9 @@ impl Column {
 }
 
 impl Output {
-    /// Writes the list in the field `field` of a response. With the output format `name`, only the
-    /// first column is written.
+    /// Writes the list in the field `field` of a response (or the response itself, if it has no
+    /// such field) as a table; with the output format `name` only the first column, with `json` the
+    /// whole response.
     pub(crate) fn list(
         &self,
         response: &Value,

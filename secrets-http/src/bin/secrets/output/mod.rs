@@ -3,6 +3,7 @@
 mod list;
 mod new_file;
 mod printable;
+mod progress;
 mod prompt;
 mod time;
 
@@ -101,6 +102,16 @@ impl Output {
                 Ok(())
             }
         }
+    }
+
+    /// Writes the result of a command that returns no data of the service: as JSON to standard
+    /// output with `-o json`, otherwise as a message to standard error.
+    pub(crate) fn result(&self, message: &str, document: &impl Serialize) -> Result<(), Failure> {
+        if self.format.is_json() {
+            return self.json(document);
+        }
+        self.note(message);
+        Ok(())
     }
 
     /// Writes a message to standard error, unless `--quiet` is given.

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// Returns a time without fractions of a second, in UTC. A text that is not a time is returned
+/// Returns a time without fractions of a second, in UTC. A string that is not a time is returned
 /// unchanged.
 pub(super) fn short(text: &str) -> String {
     DateTime::parse_from_rfc3339(text).map_or_else(|_| text.to_owned(), |time| date(time.to_utc()))

@@ -1,4 +1,4 @@
-//! Child process in its own process group, in which the program runs.
+//! Child process in its own process group or session, in which `secrets run` runs the program.
 
 use std::process::Command;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use rustix::process::{WaitOptions, WaitStatus, wait};
 use tokio::time::Instant;
 
 /// Interval at which this process checks whether a process group is empty. The system does not
-/// report that.
+/// report when a group becomes empty.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Child process of this process, and the process group of the program. If the child leads a
-/// session on a pseudo-terminal, the program is a child of that child, and has another process
-/// group.
+/// Child process of the supervisor (`secrets run`), and the process group of the program. If the
+/// child leads a session on a pseudo-terminal, the program is a child of that child, and has
+/// another process group.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Child {
     id: Pid,
@@ -32,7 +32,7 @@ pub(super) enum Change {
 }
 
 impl Child {
-    /// Starts a command, which must create its own process group or session.
+    /// Starts a command. The started process must create its own process group or session.
     pub(super) fn start(command: &mut Command) -> std::io::Result<Self> {
         // Waited for by `changes`, together with adopted children.
         let child = command.spawn()?;
@@ -41,7 +41,7 @@ impl Child {
         Ok(Self { id, group: id })
     }
 
-    /// Returns this child with the process group of a program that the child, a session leader, has
+    /// Returns this child, a session leader, with the process group of the program that it has
     /// started.
     pub(super) fn with_group(self, group: Pid) -> Self {
         Self { group, ..self }
@@ -83,7 +83,7 @@ impl Child {
         }
     }
 
-    /// Waits until no process is left in the program's group, at most until the time `until`.
+    /// Waits until no process is left in the program's group, or until the time `until`.
     pub(super) async fn wait_for_group(self, until: Instant) {
         while self.has_group() && Instant::now() < until {
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -91,7 +91,7 @@ impl Child {
     }
 }
 
-/// Waits for a state change of the child, which must be the only child of this process.
+/// Waits for a state change of the only child process of this process.
 pub(super) fn wait_for_change() -> std::io::Result<Change> {
     loop {
         match wait(WaitOptions::UNTRACED) {
@@ -107,7 +107,8 @@ pub(super) fn wait_for_change() -> std::io::Result<Change> {
 }
 
 /// Makes this process the parent of orphaned descendants. It can then collect their exit statuses
-/// and see when a process group is empty. Systems other than Linux give orphans to process 1.
+/// and see when a process group is empty. On systems other than Linux, does nothing: orphans become
+/// children of process 1.
 pub(super) fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));

@@ -16,7 +16,8 @@ use crate::invocation::Place;
 use crate::patterns::Patterns;
 use crate::settings::{self, TOKEN_VARIABLES};
 
-/// Names of the variables that `--clean` keeps. `*` at the end of a name stands for any characters.
+/// Names of the environment variables that the option `--clean` of `secrets run` keeps. `*` at the
+/// end of a name stands for any characters.
 #[cfg(unix)]
 const KEPT_BY_CLEAN: [&str; 11] = [
     "PATH",
@@ -127,7 +128,7 @@ pub(crate) struct Rules {
     required: Vec<String>,
 }
 
-/// Environment variables of the program that is started.
+/// Environment variables of the program that `secrets run` starts.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Environment {
     variables: BTreeMap<OsString, OsString>,
@@ -194,8 +195,8 @@ impl Rules {
         Ok(Environment { variables, secrets, unusual })
     }
 
-    /// Builds the environment variables of a program that gets its secrets in a file, not in
-    /// variables.
+    /// Builds the environment variables of a program that gets its secrets in the file of
+    /// `--mount`, not in variables.
     pub(crate) fn without_secrets(
         &self,
         parent: impl Iterator<Item = (OsString, OsString)>,
@@ -237,8 +238,8 @@ impl Rules {
         ))
     }
 
-    /// Returns the variables for the secrets: the name after `--rename` and `--prefix`, and the
-    /// value.
+    /// Returns the environment variables that the secrets set, by name. `--rename` and `--prefix`
+    /// determine the names.
     fn named<'a>(&'a self, values: &'a Values) -> Result<BTreeMap<String, &'a Plaintext>, Failure> {
         let mut named = BTreeMap::new();
         for (key, value) in self.selected(values)? {

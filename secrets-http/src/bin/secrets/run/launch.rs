@@ -4,7 +4,8 @@
 //! Code between `fork` and `exec` cannot be written without `unsafe`. Therefore the supervisor
 //! starts another process of this executable, the launcher, with the hidden argument [`WORD`]. The
 //! launcher performs the steps and is then replaced by the program, so that the program has the
-//! process ID that the supervisor knows.
+//! process ID that the supervisor knows. Only for [`Place::Session`], the launcher stays as the
+//! leader of the session, and the program is its child (see [`session`]).
 
 use std::ffi::OsString;
 use std::os::fd::RawFd;
@@ -20,17 +21,18 @@ use super::session;
 use super::terminal::Terminal;
 use crate::failure::cannot_start;
 
-/// First command-line argument that tells a process of this executable to run as the launcher.
+/// First command-line argument that tells a process of this executable to run as the launcher (see
+/// the module docs).
 const WORD: &str = "launch-supervised-program";
 
 /// Process group or session in which the program runs, in relation to the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Own process group, which is in the background of the terminal or has no terminal.
+    /// Own process group in the background of the terminal, or without a terminal.
     Background,
-    /// Own process group, which becomes the foreground group of the terminal.
+    /// Own process group, which becomes the foreground process group of the terminal.
     Foreground,
-    /// Own session, whose controlling terminal is one of the standard streams.
+    /// Own session, whose controlling terminal is a pseudo-terminal on the standard streams.
     Session {
         /// File descriptor to which the launcher writes the process ID of the program.
         report: RawFd,
@@ -41,7 +43,8 @@ impl Place {
     const BACKGROUND: &str = "background";
     const FOREGROUND: &str = "foreground";
 
-    /// Returns the launcher's command-line argument that stands for this process group or session.
+    /// Returns the command-line argument by which the launcher recognizes this process group or
+    /// session.
     fn word(self) -> String {
         match self {
             Self::Background => Self::BACKGROUND.to_owned(),
@@ -59,7 +62,8 @@ impl Place {
     }
 }
 
-/// Returns the command that starts the launcher for a program.
+/// Returns the command that starts this executable again as the launcher (see the module docs),
+/// which runs `program` in the process group or session `place`.
 pub(super) fn launcher(program: &Program, place: Place) -> Command {
     let mut command = Command::new(own_path());
     command.arg0("secrets").arg(WORD).arg(place.word()).arg(std::process::id().to_string());
@@ -80,8 +84,9 @@ fn own_path() -> OsString {
     std::env::current_exe().map_or_else(|_| "secrets".into(), Into::into)
 }
 
-/// Prepares this process and replaces it by the program, if this process was started as a launcher;
-/// otherwise returns `None`. Returns an exit code only if the program cannot be started.
+/// If this process was started as the launcher (see the module docs), runs the program, usually by
+/// replacing this process; otherwise returns `None`. Returns an exit code if the program cannot be
+/// started, or if the program has ended in a session that this process leads.
 pub(crate) fn launch_if_asked() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     if words.next()? != WORD {

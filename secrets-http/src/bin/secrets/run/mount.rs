@@ -1,4 +1,4 @@
-//! File with secrets that the program reads (`--mount`).
+//! File with secrets that `secrets run --mount` writes and the program reads.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;

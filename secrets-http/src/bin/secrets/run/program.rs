@@ -1,4 +1,4 @@
-//! Program to run, with its arguments.
+//! Program that `secrets run` runs, with its arguments.
 
 use std::ffi::OsString;
 use std::process::Command;

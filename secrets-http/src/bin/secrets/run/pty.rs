@@ -1,4 +1,5 @@
-//! Pseudo-terminal of the program, between the program and the terminal of this process.
+//! Pseudo-terminal of the program that `secrets run --mask` runs, between the program and the
+//! terminal of this process.
 
 use std::io::{self, stdout};
 use std::os::fd::OwnedFd;
@@ -14,15 +15,15 @@ use zeroize::Zeroizing;
 
 use super::terminal::Terminal;
 
-/// Interval at which a process in the background checks whether it has come to the foreground. The
-/// shell sends no signal for that to a running job.
+/// Interval at which this process, while it is in the background, checks whether it has come to the
+/// foreground. The shell sends a running job no signal when that happens.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Maximum number of bytes of keyboard input that are read at once.
 const READ_SIZE: usize = 4096;
 
-/// Pseudo-terminal of the program. While the program is in the foreground, the terminal of this
-/// process passes on all bytes unchanged.
+/// Pseudo-terminal of the program that `secrets run` runs. While the program is in the foreground,
+/// the terminal of this process is in raw mode and passes on all bytes unchanged.
 pub(super) struct Pty {
     master: AsyncFd<OwnedFd>,
     slave: OwnedFd,
@@ -65,7 +66,7 @@ impl Pty {
         self.master.get_ref().try_clone()
     }
 
-    /// Returns the terminal side of the pseudo-terminal, which the program uses.
+    /// Returns the slave side of the pseudo-terminal, which the program uses as its terminal.
     pub(super) fn slave(&self) -> io::Result<OwnedFd> {
         self.slave.try_clone()
     }
@@ -97,8 +98,8 @@ impl Pty {
         self.is_foreground = false;
     }
 
-    /// Calls `write` while the terminal of this process has its original modes. In raw mode, a new
-    /// line would not start on the left.
+    /// Calls `write` while the terminal of this process has its original modes. In raw mode, a
+    /// newline would not return to the start of the line.
     pub(super) fn in_first_modes(&self, write: impl FnOnce()) {
         let terminal = self.terminal.as_ref().filter(|_| self.is_foreground);
         terminal.inspect(|terminal| terminal.restore());
@@ -106,7 +107,8 @@ impl Pty {
         terminal.inspect(|terminal| terminal.set_raw());
     }
 
-    /// Restores the initial modes of the pseudo-terminal before another program is started on it.
+    /// Restores the initial modes of the pseudo-terminal. Needed before the program is started on
+    /// it again.
     pub(super) fn reset(&self) {
         let _ = tcsetattr(&self.slave, SetArg::TCSANOW, &self.modes);
     }
@@ -123,7 +125,8 @@ impl Pty {
         })
     }
 
-    /// Passes on the next keyboard input to the program. Cancel-safe.
+    /// Passes on the next keyboard input to the program. The future can be dropped at any time
+    /// without losing input.
     pub(super) async fn relay(&mut self) {
         if !self.typed.is_empty() {
             return self.write().await;
@@ -168,7 +171,7 @@ impl Drop for Pty {
     }
 }
 
-/// Returns a file descriptor for which the async runtime can await readiness.
+/// Registers a file descriptor with the async runtime, so that its readiness can be awaited.
 #[expect(deprecated, reason = "sound for an `OwnedFd`, which always names one open description")]
 fn watched(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::new(descriptor)

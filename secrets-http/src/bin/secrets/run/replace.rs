@@ -1,4 +1,4 @@
-//! Replacing this process by the program.
+//! Replacement of this process by the program that `secrets run` runs, without supervision.
 
 use crate::failure::{HiddenCommand, Outcome, Replacement};
 

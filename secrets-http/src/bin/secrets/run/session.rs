@@ -1,4 +1,4 @@
-//! Session of the program on a pseudo-terminal.
+//! Session in which the program of `secrets run --mask` runs on a pseudo-terminal.
 //!
 //! Ctrl-Z can stop a process group only if one of its processes has a parent in the same session
 //! (POSIX: a group that is not orphaned). The supervisor is in the session of the shell. Therefore
@@ -34,7 +34,8 @@ impl Report {
         Ok(Self { reader, writer })
     }
 
-    /// Returns the session in which the launcher is started.
+    /// Returns the [`Place`] that makes the launcher create a new session and write the program's
+    /// process ID to this pipe.
     pub(super) fn place(&self) -> Place {
         Place::Session { report: self.writer.as_raw_fd() }
     }
@@ -51,9 +52,9 @@ impl Report {
     }
 }
 
-/// Runs this process as a session leader: makes one of the standard streams the controlling
-/// terminal, and runs the program in the foreground of this terminal. `report` is the file
-/// descriptor to which the process ID of the program is written.
+/// Makes this process a session leader, makes the terminal on one of its standard streams the
+/// controlling terminal, and runs the program in the foreground of this terminal. `report` is the
+/// file descriptor to which the process ID of the program is written.
 pub(super) fn lead(program: &Program, report: i32) -> ExitCode {
     let _ = setsid();
     let streams = [stdin().as_fd(), stdout().as_fd(), stderr().as_fd()]

@@ -20,7 +20,7 @@ const FORWARDED: [Signal; 7] = [
 ];
 
 /// Signals that this process handles. Signals that were ignored when this process was started stay
-/// ignored, also in the program, as `nohup` requires.
+/// ignored, also in the supervised program, as `nohup` requires.
 pub(super) struct Signals(Vec<(Signal, unix::Signal)>);
 
 impl Signals {
@@ -36,7 +36,7 @@ impl Signals {
             .map_err(|error| Failure::new(Exit::Run, format!("cannot handle signals: {error}")))
     }
 
-    /// Waits for the next signal. Cancel-safe.
+    /// Waits for the next signal. The future can be dropped at any time without losing a signal.
     pub(super) async fn next(&mut self) -> Signal {
         poll_fn(|cx| {
             let mut streams = self.0.iter_mut();
@@ -48,7 +48,8 @@ impl Signals {
     }
 }
 
-/// Returns those of the forwarded signals that this process ignores, if the system reports them.
+/// Returns those of the [`FORWARDED`] signals that this process ignores. Empty if the system does
+/// not report them.
 fn ignored() -> Vec<Signal> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! Start of the supervised program.
+//! Start of the program that `secrets run` supervises.
 
 use super::Program;
 use super::child::Child;
@@ -9,7 +9,8 @@ use super::session::Report;
 use super::terminal::Terminal;
 use crate::failure::{Exit, Failure, cannot_start};
 
-/// Starts the program. It runs in the foreground if this process is in the foreground.
+/// Starts the program as a child process. It runs in the foreground of the terminal if this process
+/// is in the foreground.
 pub(super) fn start(
     program: &Program,
     environment: &Environment,

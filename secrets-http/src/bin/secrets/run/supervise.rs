@@ -1,4 +1,5 @@
-//! Supervision of the program: signals, job control, and restarts when secrets change.
+//! Supervision of a program (`secrets run`): signals, job control, and restarts when secrets
+//! change.
 
 use std::time::Duration;
 
@@ -140,8 +141,8 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Waits until the remaining output of the program is written, or until this process receives a
-    /// signal that asks it to end.
+    /// Waits until the remaining masked output of the program is written, or until this process
+    /// receives a signal that asks it to end.
     async fn finish_output(&mut self) {
         let Some(masking) = &mut self.masking else { return };
         loop {
@@ -156,7 +157,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Handles a signal that this process has received. Returns the exit code if the program has
+    /// Handles a signal that this process has received. Returns the program's exit code if it has
     /// ended.
     fn on_signal(&mut self, signal: Signal) -> Option<u8> {
         match signal {
@@ -202,7 +203,7 @@ impl<'a> Supervisor<'a> {
         self.resume();
     }
 
-    /// Continues a stopped program, in the foreground if this process is in the foreground.
+    /// Continues the stopped program, in the foreground if this process is in the foreground.
     fn resume(&mut self) {
         if let Some(terminal) = &self.terminal
             && terminal.is_ours()
@@ -224,7 +225,7 @@ impl<'a> Supervisor<'a> {
         self.masking.as_mut()?.pty.as_mut()
     }
 
-    /// Restores the modes of this process's terminal, after the last output of the program.
+    /// Restores the modes of this process's terminal, after the program's output was written.
     fn leave_pty(&mut self) {
         if let Some(masking) = &self.masking {
             masking.settle();
@@ -242,8 +243,8 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Handles a message from the watch for changed secrets. Returns the exit code if the program
-    /// has ended.
+    /// Handles a message from the watch for changed secrets. Returns the exit code if this process
+    /// was asked to end during a restart of the program.
     async fn on_message(&mut self, message: Message) -> Result<Option<u8>, Failure> {
         match message {
             Message::Changed(values) => return self.on_values(&values).await,
@@ -279,7 +280,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Restarts the program if its environment variables have changed. Returns the exit code if
-    /// this process was asked to end meanwhile.
+    /// this process was asked to end during the restart.
     async fn on_values(&mut self, values: &Values) -> Result<Option<u8>, Failure> {
         if self.mount.is_some() {
             if let Err(failure) = self.rewrite(values) {
@@ -324,9 +325,9 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// Ends all processes in the group of the program: sends the configured signal first (SIGTERM
-    /// if there is a mounted file), and SIGKILL after the grace period. Returns the exit code if
-    /// this process was asked to end meanwhile.
+    /// Ends all processes in the group of the program: sends the signal of `--signal` first
+    /// (SIGTERM with `--mount`), and SIGKILL after the time of `--grace`. Returns the program's
+    /// exit code if this process was asked to end meanwhile.
     async fn stop(&mut self) -> Option<u8> {
         let signal = match self.mount {
             Some(_) => Signal::SIGTERM,
@@ -364,8 +365,8 @@ impl<'a> Supervisor<'a> {
         self.write(|output, _| output.warn(message));
     }
 
-    /// Writes a message. The terminal has its original modes while the message is written, because
-    /// in raw mode a new line would not start on the left.
+    /// Writes a message while the terminal has its original modes, because in raw mode a newline
+    /// would not return to the start of the line.
     fn write(&self, write: impl FnOnce(&Output, &Place)) {
         let write = || write(self.inputs.output, &self.inputs.place);
         match self.masking.as_ref().and_then(|masking| masking.pty.as_ref()) {
@@ -375,20 +376,20 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-/// Result of ending a program.
+/// Result of [`Supervisor::stop`].
 #[derive(Default)]
 struct Ending {
     /// Exit code of the program.
     status: u8,
-    /// True if this process has received a signal that asks it to end, too.
+    /// True if a signal has also asked this process to end.
     is_asked: bool,
 }
 
 /// Signals that ask a program to end.
 const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
-/// Waits for the next message from the watch. Waits forever if there is no watch or if it has
-/// ended.
+/// Waits for the next message of the watch for changed secrets. Waits forever if there is no watch
+/// or if it has ended.
 async fn receive(changes: &mut Option<mpsc::Receiver<Message>>) -> Message {
     if let Some(receiver) = changes
         && let Some(message) = receiver.recv().await

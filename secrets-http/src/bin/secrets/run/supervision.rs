@@ -1,4 +1,4 @@
-//! Options of the supervision of a program.
+//! Options of `secrets run` for the supervision of the command.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use nix::sys::signal::Signal;
 use super::mount::MountPoint;
 use crate::arguments::duration;
 
-/// Options of supervision. Without any, this program is replaced by the command.
+/// Options for supervising the command of `secrets run`. Without any of them, the command is not
+/// supervised: it replaces this process (`exec`).
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Supervision of the command")]
 pub(crate) struct SupervisionOptions {
@@ -20,9 +21,9 @@ pub(crate) struct SupervisionOptions {
     /// `$XDG_RUNTIME_DIR`. Formats: dotenv (default), docker, shell, json, yaml, csv, k8s.
     #[arg(long, value_name = "PATH[:FORMAT]", value_parser = MountPoint::parse)]
     pub(crate) mount: Option<MountPoint>,
-    /// Signal to the process group of the command before a restart, such as `TERM` or `INT`, or
-    /// after a change of the file of `--mount`, without a restart [default: TERM, or HUP with a
-    /// file].
+    /// Signal, such as `TERM` or `INT`, to the process group of the command when its secrets have
+    /// changed: before a restart or, with `--mount`, after this program has rewritten the file,
+    /// without a restart [default: TERM, or HUP with `--mount`].
     #[arg(long, value_name = "NAME", value_parser = signal, requires = "watch")]
     signal: Option<Signal>,
     /// Time until remaining processes are killed before a restart.

@@ -11,7 +11,8 @@ use nix::unistd::{Pid, getpgrp, tcgetpgrp, tcsetpgrp};
 use rustix::fs::OFlags;
 use rustix::termios::{Winsize, tcgetwinsize};
 
-/// Controlling terminal of a process, with the modes that it had when it was opened.
+/// Controlling terminal of this process, with the modes (settings such as echo) that it had when it
+/// was opened.
 #[derive(Debug)]
 pub(super) struct Terminal {
     input: OwnedFd,
@@ -52,7 +53,7 @@ impl Terminal {
         tcgetwinsize(&self.input).ok()
     }
 
-    /// Restores the modes that the terminal had when it was opened.
+    /// Restores the modes (settings such as echo) that the terminal had when it was opened.
     pub(super) fn restore(&self) {
         self.set(&self.modes);
     }
@@ -83,8 +84,9 @@ impl Terminal {
         });
     }
 
-    /// Makes the process group of this process the foreground group again, and restores the initial
-    /// modes. Returns the modes that the other group had set.
+    /// Makes the process group of this process the foreground group again, and restores the modes
+    /// that the terminal had when it was opened. Returns the modes that the previous foreground
+    /// group had set.
     pub(super) fn take_back(&self) -> Option<Termios> {
         let modes = tcgetattr(&self.input).ok();
         self.give_to(getpgrp());
@@ -92,7 +94,7 @@ impl Terminal {
         modes
     }
 
-    /// Sets the modes of the terminal.
+    /// Sets the modes (settings such as echo) of the terminal.
     pub(super) fn set(&self, modes: &Termios) {
         without_stopping(|| {
             let _ = tcsetattr(&self.input, SetArg::TCSADRAIN, modes);

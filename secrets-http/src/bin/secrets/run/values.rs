@@ -9,12 +9,12 @@ use crate::failure::{Exit, Failure};
 use crate::invocation::Place;
 use crate::service::{Request, Response, Service};
 
-/// Effective secrets of an environment, sorted by key.
+/// Effective secrets of an environment (its own and the inherited ones), sorted by key.
 #[derive(Debug, Clone)]
 pub(crate) struct Values {
     /// Keys and values.
     pub(crate) secrets: Vec<(SecretKey, Plaintext)>,
-    /// ETag of the response.
+    /// ETag of the response with these secrets, if it has one.
     pub(crate) etag: Option<String>,
 }
 
@@ -29,7 +29,8 @@ struct Secret {
     value: zeroize::Zeroizing<String>,
 }
 
-/// Fetches the secrets of an environment. Returns `None` if their ETag is still `known`.
+/// Fetches the secrets of an environment. Returns `None` if they are unchanged, that is, if their
+/// ETag is still `known`.
 pub(crate) async fn fetch(
     service: &Service,
     place: &Place,

@@ -1,4 +1,5 @@
-//! Watch for changes of the secrets, with the service's server-sent events (`…/watch`).
+//! Watch for changes of an environment's secrets: reads the server-sent events of the service
+//! (`…/watch`).
 
 use std::time::Duration;
 
@@ -45,9 +46,10 @@ pub(super) enum Message {
 pub(super) struct Watch {
     service: Service,
     place: Place,
-    /// ETag of the secrets that the program has.
+    /// ETag of the secrets that the running program has.
     etag: Option<String>,
-    /// Revision in the last event. The secrets of the program are at least as new as this revision.
+    /// Revision (a number that grows with every change of the environment) in the last event. The
+    /// secrets of the running program are at least as new as this revision.
     revision: Option<String>,
     splay: Duration,
     messages: mpsc::Sender<Message>,

@@ -1,4 +1,4 @@
-//! Sources of texts to scan: files and standard input.
+//! Sources of the text to scan: files and standard input.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -43,7 +43,7 @@ impl Excluded {
         Ok(Self { folder: folder.to_owned(), patterns })
     }
 
-    /// True if a file is excluded from the scan.
+    /// True if the patterns exclude the file.
     fn contains(&self, path: &Path) -> bool {
         path.strip_prefix(&self.folder)
             .is_ok_and(|path| self.patterns.matched_path_or_any_parents(path, false).is_ignore())
@@ -51,7 +51,7 @@ impl Excluded {
 }
 
 impl Selection {
-    /// True if the file at a path below the root is not excluded from the scan.
+    /// True if the file at `path`, relative to the root, is not excluded from the scan.
     pub(super) fn includes(&self, path: &str) -> bool {
         !self.excluded.contains(&self.root.join(path))
     }
@@ -63,7 +63,7 @@ impl Selection {
     }
 }
 
-/// Returns a source of the files in `paths` and in folders below them, except files that
+/// Returns a source that yields the files in `paths` and in folders below them, except files that
 /// `.gitignore` names. A file that is itself in `paths` is scanned even if `.gitignore` names it.
 pub(crate) fn walk(paths: &[PathBuf], selection: Selection) -> Result<Source, Failure> {
     let mut walk: Option<WalkBuilder> = None;
@@ -86,7 +86,7 @@ pub(crate) fn walk(paths: &[PathBuf], selection: Selection) -> Result<Source, Fa
     })))
 }
 
-/// Returns a source with the text of standard input.
+/// Returns a source that yields the text of standard input.
 pub(crate) fn stdin(max_size: u64) -> Result<Source, Failure> {
     let mut bytes = Zeroizing::new(Vec::new());
     let read = io::stdin().take(max_size.saturating_add(1)).read_to_end(&mut bytes);
@@ -104,7 +104,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::new(Exit::NoInput, format!("{}: {error}", path.display())))
 }
 
-/// Reads a file that the walk has found. Returns `None` for folders, links and excluded files.
+/// Reads a file that [`walk`] has found. Returns `None` for folders, links and excluded files.
 fn piece(entry: &DirEntry, selection: &Selection) -> Option<Piece> {
     let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
     if !is_file || selection.excluded.contains(entry.path()) {

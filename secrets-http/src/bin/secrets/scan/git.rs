@@ -1,4 +1,4 @@
-//! Sources of texts to scan from Git, read with the program `git`: lines added in the index, and
+//! Sources of the text to scan from Git, read with the program `git`: lines added in the index, and
 //! all blobs of the history.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use super::{Piece, Skip, Source};
 use crate::failure::{Exit, Failure};
 use crate::settings::without_token;
 
-/// Maximum number of bytes that are kept of a line in a diff. Only headers are needed, and they are
+/// Maximum number of bytes that are kept of a line in a diff. Only header lines are used, which are
 /// shorter.
 const MAX_HEADER: usize = 4_096;
 
@@ -39,8 +39,8 @@ pub(crate) fn top_folder() -> Option<PathBuf> {
         .filter(|path| output.status.success() && path.is_absolute())
 }
 
-/// Returns a source of the files in the index that differ from the last commit, each with its added
-/// lines.
+/// Returns a source that yields the files in the index that differ from the last commit, each with
+/// its added lines.
 pub(crate) fn staged(selection: &Selection) -> Result<Source, Failure> {
     let files: Vec<_> =
         staged_files()?.into_iter().filter(|file| selection.includes(&file.path)).collect();
@@ -58,8 +58,8 @@ pub(crate) fn staged(selection: &Selection) -> Result<Source, Failure> {
     })))
 }
 
-/// Returns a source of the blobs in a range of commits. Each blob occurs once, beginning with the
-/// oldest commit. Without a range, the commits of all branches and tags are used.
+/// Returns a source that yields the blobs in a range of commits. Each blob occurs once, beginning
+/// with the oldest commit. Without a range, the commits of all branches and tags are used.
 pub(crate) fn history(range: Option<&str>, selection: Selection) -> Result<Source, Failure> {
     let mut listing = Listing::start(range)?;
     let mut objects = Objects::start()?;
@@ -131,8 +131,7 @@ fn interrupted() -> Failure {
     Failure::new(Exit::Data, "git: ended before its output was complete")
 }
 
-/// Returns the Git arguments for a range of commits. The range cannot be misunderstood as an
-/// option.
+/// Returns the Git arguments for a range of commits. Git cannot mistake the range for an option.
 fn revisions(range: Option<&str>) -> Result<Vec<String>, Failure> {
     match range {
         None => Ok(vec!["--all".to_owned()]),

@@ -1,8 +1,8 @@
 //! Search for credentials in files and in the Git history, on this machine.
 //!
-//! A [`Source`] yields texts one after another, the [`Scanner`] searches each of them with the
-//! engine of `secrets-core`, and [`report`] prints the findings. Credentials are not kept: a
-//! [`Finding`] contains only the first and last characters.
+//! A [`Source`] yields the content of files one after another, the [`Scanner`] searches each of
+//! them with the engine of `secrets-core`, and [`report`] prints the findings. Credentials are not
+//! kept: a [`Finding`] contains only the first and last characters.
 
 pub(crate) mod baseline;
 pub(crate) mod files;
@@ -30,7 +30,7 @@ const MAX_FINDINGS: usize = 10_000;
 /// there is binary and is not scanned.
 const BINARY_PROBE: usize = 8_000;
 
-/// Texts to scan, read one after another.
+/// Source of a scan: yields files, or other texts to scan, one after another.
 pub(crate) type Source = Box<dyn Iterator<Item = Result<Piece, Failure>>>;
 
 /// Item that a source of the scan yields: a text, a skipped file, or the start of a commit.
@@ -55,7 +55,7 @@ pub(crate) enum Skip {
     Unreadable,
 }
 
-/// Text to scan, with its origin.
+/// Text to scan, such as the content of a file, with its path and commit.
 pub(crate) struct Text {
     /// Path of the file, relative to the root of the scan.
     pub(crate) path: String,
@@ -97,12 +97,12 @@ pub(crate) struct Finding {
     pub(crate) secret_key: Option<String>,
 }
 
-/// Numbers of scanned and skipped texts, and of accepted findings.
+/// Numbers of scanned and skipped files (or other texts), and of accepted findings.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Counts {
-    /// Number of scanned texts.
+    /// Number of scanned files or other texts.
     pub(crate) texts: u64,
-    /// Number of bytes in the scanned texts.
+    /// Number of scanned bytes.
     pub(crate) bytes: u64,
     /// Number of files that were skipped because they are binary.
     pub(crate) binary: u64,
@@ -123,9 +123,9 @@ pub(crate) struct Scanner<'r> {
     /// commit that contains it.
     is_history: bool,
     seen: BTreeSet<String>,
-    /// Findings, in the order in which the texts were scanned.
+    /// Findings, in the order in which they were found.
     pub(crate) findings: Vec<Finding>,
-    /// Numbers of scanned and skipped texts, and of accepted findings.
+    /// Numbers of scanned and skipped files (or other texts), and of accepted findings.
     pub(crate) counts: Counts,
     /// True if there are more findings than a report can contain.
     pub(crate) is_truncated: bool,
@@ -143,7 +143,7 @@ impl Piece {
 }
 
 impl Text {
-    /// True if a line range contains an added line.
+    /// True if at least one line in the range `lines` was added.
     fn has_added(&self, lines: &RangeInclusive<u32>) -> bool {
         self.added.as_ref().is_none_or(|added| {
             added.iter().any(|range| range.start() <= lines.end() && lines.start() <= range.end())
@@ -202,7 +202,7 @@ impl<'r> Scanner<'r> {
         }
     }
 
-    /// Counts a file that was not scanned, by the reason.
+    /// Counts a file that was not scanned for this reason.
     pub(crate) fn skip(&mut self, reason: Skip) {
         match reason {
             Skip::Binary => self.counts.binary += 1,

@@ -1,4 +1,4 @@
-//! Comparison of scanned texts with the values that the service stores.
+//! Comparison of the scanned text with the values that the service stores.
 
 use reqwest::Method;
 use secrets_core::model::scans::Severity;
@@ -9,7 +9,7 @@ use super::{Finding, Scanner, Text};
 use crate::failure::Failure;
 use crate::service::Service;
 
-/// Maximum number of texts in a request.
+/// Maximum number of scanned files or other texts in a request.
 const MAX_FILES: usize = 1_000;
 
 /// Size of a batch in bytes at which the batch is sent. The service accepts 16 MiB of JSON.
@@ -18,7 +18,7 @@ const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// Text in the field `redacted` that marks a finding as the value of a stored secret.
 const STORED: &str = "…";
 
-/// Batch of texts that is sent to the service, which compares them with the stored values.
+/// Batch of scanned text that is sent to the service, which compares it with the stored values.
 pub(crate) struct OwnValues {
     service: Service,
     /// Project whose stored values are compared. `None` for all projects that the caller can
@@ -81,7 +81,7 @@ impl OwnValues {
         self.service.server().to_string()
     }
 
-    /// Adds the lines of a text to the batch, and sends the batch if it is full.
+    /// Adds the lines of a scanned text to the batch, and sends the batch if it is full.
     pub(crate) async fn add(
         &mut self,
         text: &Text,

@@ -21,9 +21,6 @@ use crate::failure::{Exit, Failure};
 use crate::output::printable;
 use crate::settings::Server;
 
-/// Time limit for connecting. It is part of the time limit of a request.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// Client of one service, with one credential. It does not follow redirects.
 pub(crate) struct Service {
     http: reqwest::Client,
@@ -40,6 +37,8 @@ pub(crate) struct Options<'a> {
     pub(crate) timeout: Duration,
     /// PEM file with an additional certificate authority.
     pub(crate) ca_file: Option<&'a Path>,
+    /// Time limit for connecting. It is part of the time limit of a request.
+    pub(crate) connect_timeout: Duration,
     /// True to print each request to standard error, without values.
     pub(crate) prints_requests: bool,
 }
@@ -126,7 +125,7 @@ impl Service {
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("secrets/", env!("CARGO_PKG_VERSION")))
             .redirect(redirect::Policy::none())
-            .connect_timeout(CONNECT_TIMEOUT.min(options.timeout))
+            .connect_timeout(options.connect_timeout.min(options.timeout))
             .tcp_nodelay(true);
         // A proxy must not see plain HTTP to this machine.
         if server.is_loopback() {
@@ -195,7 +194,7 @@ impl Service {
         }
     }
 
-    /// Sends a request once and returns the response, whatever its status.
+    /// Sends a request once and returns the response, even if its status is an error.
     pub(crate) async fn send_once(
         &self,
         request: &Request<'_>,

@@ -9,7 +9,8 @@ use zeroize::Zeroizing;
 
 use crate::failure::{Exit, Failure};
 
-/// Maximum size of a response, in bytes. Larger responses are refused; the service sends none.
+/// Maximum size of a response, in bytes. Larger responses are refused; the service does not send
+/// them.
 const MAX_BYTES: usize = 256 * 1024 * 1024;
 
 /// Response that was received completely.

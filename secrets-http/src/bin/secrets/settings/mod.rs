@@ -35,7 +35,7 @@ pub(crate) struct Settings {
     pub(crate) ca_file: Option<Setting<PathBuf>>,
     /// Time limit for requests to the service.
     pub(crate) timeout: Duration,
-    /// Mode of use of offline copies.
+    /// Setting that determines when offline copies are used.
     pub(crate) offline: OfflineMode,
     /// Source of the setting `offline`.
     pub(crate) offline_source: Source,
@@ -65,9 +65,9 @@ pub(crate) enum Source {
     Option(&'static str),
     /// Environment variable with this name.
     Variable(&'static str),
-    /// Project file or local file: its path, and the place in the file.
+    /// Project file or local file: its path, and the name of the setting in the file.
     ProjectFile(PathBuf, String),
-    /// The user's settings file: its path, and the place in the file.
+    /// The user's settings file: its path, and the name of the setting in the file.
     UserFile(PathBuf, &'static str),
     /// The only server with a stored credential.
     OnlySession,
@@ -75,7 +75,7 @@ pub(crate) enum Source {
     Default,
 }
 
-/// Mode of use of offline copies.
+/// Setting that determines when offline copies are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OfflineMode {
     /// An offline copy is used if the service is unreachable.
@@ -184,7 +184,7 @@ fn offline_mode(global: &Global, variables: Variables) -> Result<(OfflineMode, S
     Ok((mode, Source::Variable(VARIABLE)))
 }
 
-/// Sources in which a setting is looked up, in order of precedence.
+/// Sources of settings, in order of precedence, in which a setting is looked up.
 struct Search<'a> {
     global: &'a Global,
     variables: Variables,

@@ -197,7 +197,7 @@ impl Found {
         })
     }
 
-    /// Iterates over both files with their names, the local file first.
+    /// Iterates over the project file and the local file with their names, the local file first.
     fn files(&self) -> impl Iterator<Item = (&'static str, &ProjectFile)> {
         let local = self.local.iter().map(|file| (LOCAL_FILE_NAME, file));
         local.chain(self.project.iter().map(|file| (FILE_NAME, file)))
@@ -213,7 +213,7 @@ impl Found {
         })
     }
 
-    /// Returns a setting for the working directory and its place in the file: that of the longest
+    /// Returns a setting for the working directory, and its place in `file`: that of the longest
     /// path in `paths` that contains the working directory.
     fn by_path(
         &self,

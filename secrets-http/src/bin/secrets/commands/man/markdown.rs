@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clap::{Arg, Command};
+use clap::{Arg, ArgAction, Command};
 
 const INTRODUCTION: &str = "\
 # The program `secrets`
@@ -47,8 +47,11 @@ fn is_listed(command: &Command) -> bool {
 
 /// Appends a list of arguments and options to `text`.
 fn list<'a>(text: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
-    let is_listed =
-        |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
+    let prints = |arg: &Arg| {
+        use ArgAction::{Help, HelpLong, HelpShort, Version};
+        matches!(arg.get_action(), Help | HelpLong | HelpShort | Version)
+    };
+    let is_listed = |arg: &&Arg| !arg.is_hide_set() && !prints(arg);
     let items: Vec<_> = arguments.filter(is_listed).map(item).collect();
     if !items.is_empty() {
         push(text, &items.join("\n"));

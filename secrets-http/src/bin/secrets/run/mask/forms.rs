@@ -7,8 +7,8 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use zeroize::Zeroizing;
 
-/// Minimum length of a text that is masked, in bytes. Shorter texts occur by chance in normal
-/// output.
+/// Minimum length of an encoded value that is masked, in bytes. Shorter strings occur by chance in
+/// normal output.
 pub(super) const MIN_LENGTH: usize = 6;
 
 /// Minimum length of one line of a value with several lines that is masked by itself, in bytes.
@@ -112,9 +112,9 @@ fn percent_encoded(value: &str, kept: &'static AsciiSet) -> Zeroizing<String> {
     encoded
 }
 
-/// Returns two base64 texts that occur in the base64 of a longer text that contains the value: if
-/// the value is at the end, and if more bytes follow. Characters that also depend on other bytes
-/// are omitted. `shift` is the number of bytes, modulo 3, before the value.
+/// Returns two base64 strings that occur in the base64 of a longer string that contains the value:
+/// the first if the value is at the end, the second if more bytes follow. Characters that also
+/// depend on other bytes are omitted. `shift` is the number of bytes, modulo 3, before the value.
 fn base64(engine: &impl Engine, value: &str, shift: usize) -> [Zeroizing<String>; 2] {
     const BITS_OF_BYTE: usize = 8;
     const BITS_OF_CHARACTER: usize = 6;

@@ -18,13 +18,13 @@ pub(super) struct Masker {
     /// Number of bytes in the buffer that come from the stream.
     filled: usize,
     /// Number of bytes at the start of the buffer that were already written to the output. They
-    /// stay in the buffer because a value may begin with them.
+    /// stay in the buffer because they may be the start of a value.
     shown: usize,
     output: Zeroizing<Vec<u8>>,
 }
 
 impl Masker {
-    /// Returns the part of the buffer into which the next bytes of the stream are read.
+    /// Returns the free part of the buffer, into which the next bytes of the stream are to be read.
     pub(super) fn space(&mut self, patterns: &Patterns) -> &mut [u8] {
         let size = self.filled.max(patterns.max_length()) + READ_SIZE;
         if self.buffer.len() < size {
@@ -38,8 +38,8 @@ impl Masker {
         &mut self.buffer[self.filled..]
     }
 
-    /// Processes `length` bytes that were read into the space. Returns the masked output that can
-    /// no longer change when more bytes arrive.
+    /// Processes `length` bytes that were read into the buffer returned by [`Self::space`]. Returns
+    /// the masked output that can no longer change when more bytes arrive.
     pub(super) fn advance(&mut self, length: usize, patterns: &Patterns) -> &[u8] {
         self.filled += length;
         self.mask(patterns, false);
@@ -87,8 +87,7 @@ impl Masker {
     }
 }
 
-/// Returns `text[from..to]` without the first `shown` bytes of the text, which were already
-/// written.
+/// Returns `text[from..to]` without the bytes before position `shown`, which were already written.
 fn unseen(text: &[u8], from: usize, to: usize, shown: usize) -> &[u8] {
     &text[from.max(shown).min(to)..to]
 }

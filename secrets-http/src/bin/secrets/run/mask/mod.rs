@@ -1,4 +1,4 @@
-//! Masking of secret values in the output of the program.
+//! Masking of secret values in the output of the program that `secrets run` runs.
 //!
 //! The output goes through a pipe for each stream, or through a pseudo-terminal if this process
 //! writes to a terminal. A thread for each pipe or pseudo-terminal copies the output ([`stream`]),
@@ -26,7 +26,7 @@ use self::patterns::Patterns;
 use self::stream::{SharedPatterns, Stream, has_data};
 use super::pty::Pty;
 
-/// Maximum time to wait until the output of a stopped program is written.
+/// Maximum time to wait until the output of a stopped program is written to the terminal.
 const SETTLE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Masks the output of the program.
@@ -41,8 +41,8 @@ pub(super) struct Masking {
     /// Standard streams for the program. They include standard input only if it is the
     /// pseudo-terminal.
     streams: Streams,
-    /// Output side of the pseudo-terminal, and the lock that a thread holds while it copies this
-    /// output.
+    /// Master side of the pseudo-terminal, from which a thread reads the program's output, and the
+    /// lock that this thread holds while it copies output. `None` without a pseudo-terminal.
     source: Option<(OwnedFd, Arc<Mutex<()>>)>,
     end: Option<PipeWriter>,
     finished: mpsc::Receiver<()>,
@@ -82,8 +82,8 @@ impl Masking {
         Ok(masking)
     }
 
-    /// Adds the values to those that are masked. Earlier values are still masked, because the
-    /// program may still print them.
+    /// Adds the values of these secrets to the values that are masked. Earlier values are still
+    /// masked, because the program may still print them.
     pub(super) fn add(&mut self, secrets: &[(SecretKey, Plaintext)]) {
         for (_, value) in secrets {
             if !self.values.contains(value) {
@@ -94,7 +94,8 @@ impl Masking {
         *lock(&self.patterns) = Arc::new(patterns);
     }
 
-    /// Sets the standard streams of the command that starts the program.
+    /// Connects the standard streams of `command`, which starts the program, to the masking
+    /// threads.
     pub(super) fn attach(&self, command: &mut Command) -> io::Result<()> {
         if let Some(input) = &self.streams.input {
             command.stdin(input.try_clone()?);
@@ -117,7 +118,7 @@ impl Masking {
     }
 
     /// Passes on the next keyboard input to the pseudo-terminal. Without a pseudo-terminal, waits
-    /// forever. Cancel-safe.
+    /// forever. The future can be dropped at any time without losing input.
     pub(super) async fn relay(masking: &mut Option<Self>) {
         match masking.as_mut().and_then(|masking| masking.pty.as_mut()) {
             Some(pty) => pty.relay().await,
@@ -125,7 +126,8 @@ impl Masking {
         }
     }
 
-    /// Waits until all remaining output of a program that has ended is written. Cancel-safe.
+    /// Waits until all remaining output of a program that has ended is written. The future can be
+    /// dropped at any time.
     pub(super) async fn finish(&mut self) {
         // Closing the pipe signals the end to the threads.
         self.end = None;
@@ -165,8 +167,8 @@ impl Threads {
         Ok(writer.into())
     }
 
-    /// Starts a thread that copies the output of a pseudo-terminal, and returns the terminal side
-    /// for the program.
+    /// Starts a thread that copies the output of a pseudo-terminal, and returns the slave side,
+    /// which the program uses as its terminal.
     fn start_terminal(&mut self, pty: &Pty) -> io::Result<OwnedFd> {
         let (output, errors) = (stdout(), stderr());
         let target = if output.is_terminal() { output.as_fd() } else { errors.as_fd() };
@@ -194,7 +196,7 @@ impl Threads {
     }
 }
 
-/// True if standard output and standard error of this process lead to the same file.
+/// True if standard output and standard error of this process are the same file or pipe.
 fn is_same_file() -> bool {
     let file = |stream: BorrowedFd<'_>| fstat(stream).ok().map(|file| (file.st_dev, file.st_ino));
     let output = file(stdout().as_fd());

@@ -1,44 +1,44 @@
-//! Search for the texts to mask.
+//! Search for the strings to mask.
 //!
-//! The texts are kept in memory that is wiped when it is freed; the crate `aho-corasick` would not
-//! wipe its tables. The matches are the same as with its mode `LeftmostLongest`: the first match in
-//! the text, and if several matches begin there, the longest.
+//! The strings are kept in memory that is wiped when it is freed; the crate `aho-corasick` would
+//! not wipe its tables. The matches are the same as with its mode `LeftmostLongest`: the first
+//! match in the searched text, and if several matches begin there, the longest.
 
 use zeroize::Zeroizing;
 
 use super::forms::add_forms;
 
-/// Number of bytes at the start of each text to mask from which its hash is computed.
+/// Number of bytes at the start of each string to mask from which its hash is computed.
 const START_LENGTH: usize = 4;
 
 /// Number of bits of a hash.
 const HASH_BITS: u32 = 16;
 
-/// Number of 64-bit words in the bit set of hashes.
+/// Number of 64-bit words in the bit set that has a bit for each possible hash.
 const WORDS: usize = (1 << HASH_BITS) / u64::BITS as usize;
 
-/// Texts to mask, prepared for a fast search.
+/// Strings to mask, prepared for a fast search.
 pub(super) struct Patterns {
-    /// Texts to mask in ascending order, without duplicates.
+    /// Strings to mask in ascending order, without duplicates.
     sorted: Vec<Pattern>,
-    /// Bit set with the hashes of the first bytes of all texts to mask.
+    /// Bit set with the hashes of the first bytes of all strings to mask.
     starts: Zeroizing<[u64; WORDS]>,
 }
 
 struct Pattern {
     text: Zeroizing<Vec<u8>>,
-    /// Index of the longest other text to mask that is a prefix of this text.
+    /// Index of the longest other string to mask that is a prefix of this one.
     prefix: Option<usize>,
 }
 
-/// Result of a search at the start of a text.
+/// Result of checking whether a string to mask begins at the start of the searched text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Length of the longest text to mask that begins at the start of the searched text, in bytes;
-    /// `None` if there is none.
+    /// Length of the longest string to mask that begins at the start of the searched text, in
+    /// bytes; `None` if there is none.
     pub(super) length: Option<usize>,
-    /// True if a longer text to mask may begin at the start of the searched text, which depends on
-    /// bytes that have not arrived yet.
+    /// True if a longer string to mask may begin at the start of the searched text, which depends
+    /// on bytes that have not arrived yet.
     pub(super) may_continue: bool,
 }
 
@@ -50,7 +50,7 @@ impl Patterns {
         Self::new(forms)
     }
 
-    /// Prepares the search for exactly these texts.
+    /// Prepares the search for exactly these strings.
     pub(super) fn new(mut texts: Vec<Zeroizing<Vec<u8>>>) -> Self {
         texts.sort_unstable_by(|one, other| one.as_slice().cmp(other.as_slice()));
         texts.dedup();
@@ -72,12 +72,12 @@ impl Patterns {
         Self { sorted, starts }
     }
 
-    /// Returns the length of the longest text to mask, in bytes.
+    /// Returns the length of the longest string to mask, in bytes.
     pub(super) fn max_length(&self) -> usize {
         self.sorted.iter().map(|pattern| pattern.text.len()).max().unwrap_or(0)
     }
 
-    /// Returns the first position at or after `from` where a text to mask may begin.
+    /// Returns the first position at or after `from` in `text` where a string to mask may begin.
     pub(super) fn candidate(&self, text: &[u8], from: usize) -> Option<usize> {
         let rest = text.get(from..)?;
         let is_start = |start: &[u8]| {
@@ -93,7 +93,7 @@ impl Patterns {
         (position < rest.len()).then_some(from + position)
     }
 
-    /// Searches for a text to mask at the start of `text`.
+    /// Checks whether a string to mask begins at the start of `text`.
     pub(super) fn at(&self, text: &[u8]) -> Found {
         let next = self.sorted.partition_point(|pattern| pattern.text.as_slice() <= text);
         let may_continue =

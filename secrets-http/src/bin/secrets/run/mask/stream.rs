@@ -1,4 +1,5 @@
-//! Thread that copies an output stream of the program and masks it.
+//! Thread that copies an output stream of the program run by `secrets run`, and masks secret values
+//! in it.
 //!
 //! It is a separate thread, because a slow reader of the output must block the program, but not the
 //! supervisor.
@@ -17,18 +18,19 @@ use tokio::sync::mpsc;
 use super::masker::Masker;
 use super::patterns::Patterns;
 
-/// Texts to mask, shared between the threads. They are replaced when the secrets change.
+/// Strings to mask, shared between the threads. They are replaced when the secrets change.
 pub(super) type SharedPatterns = Arc<Mutex<Arc<Patterns>>>;
 
-/// Output stream of the program, and the stream of this process to which it is copied.
+/// Output stream of the program, and the stream of this process to which the masked output is
+/// copied.
 pub(super) struct Stream {
-    /// End from which the output of the program is read.
+    /// Read end of the pipe, or master side of the pseudo-terminal, to which the program writes.
     pub(super) source: OwnedFd,
     /// Output stream of this process to which the masked output is written.
     pub(super) target: OwnedFd,
     /// Read end of a pipe whose write end is closed when the program has ended.
     pub(super) end: OwnedFd,
-    /// Texts to mask.
+    /// Strings to mask.
     pub(super) patterns: SharedPatterns,
     /// Time after which bytes that were held back, because they may be the start of a value, are
     /// written anyway.
@@ -47,7 +49,8 @@ enum Event {
 }
 
 impl Stream {
-    /// Starts the thread. `finished` is dropped when all output has been copied.
+    /// Starts the thread that copies the output. The thread drops `finished` when all output has
+    /// been copied.
     pub(super) fn start(self, finished: mpsc::Sender<()>) -> io::Result<()> {
         thread::Builder::new().name("mask".to_owned()).spawn(move || {
             let _finished = finished;
