@@ -1,4 +1,5 @@
-//! Behavioural cases of the folder `data`: reading the files, and replacing variables in them.
+//! Behavioural cases (calls of operations with their expected results), read from the files in the
+//! folder `data`, and the replacement of variables in them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +22,7 @@ struct File {
     cases: Vec<Written>,
 }
 
-/// Case as written in a file. A case with one step may have the fields of the step directly,
+/// Case as a file contains it. A case with one step may have the fields of the step directly,
 /// without `steps`.
 #[derive(Deserialize)]
 struct Written {
@@ -57,7 +58,7 @@ pub(crate) struct Expected {
     pub(crate) fields: Option<Vec<String>>,
 }
 
-/// Case to run, with the steps that prepare it.
+/// Case to run, including the steps that prepare its data.
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) people: Vec<String>,
@@ -112,7 +113,8 @@ fn alice_alone() -> Vec<String> {
     vec![alice()]
 }
 
-/// Returns a value with the values of the variables in place of `$name` and `${name}`.
+/// Returns a copy of a JSON value in which the variables `$name` and `${name}` are replaced by
+/// their values.
 pub(crate) fn filled(value: &Value, variables: &Variables) -> Value {
     match value {
         Value::String(text) => text_filled(text, variables),
@@ -128,8 +130,8 @@ pub(crate) fn filled(value: &Value, variables: &Variables) -> Value {
     }
 }
 
-/// Returns an object whose fields have the values of the variables in place of `$name` and
-/// `${name}`.
+/// Returns a copy of a JSON object in which the variables `$name` and `${name}` are replaced by
+/// their values.
 pub(crate) fn object_filled(
     fields: &Map<String, Value>,
     variables: &Variables,

@@ -1,4 +1,5 @@
-//! Hosts: the ways to run the calls of a case, such as directly or over HTTP.
+//! Hosts: the ways in which a test runs the calls of a behavioural case, such as directly or over
+//! HTTP.
 
 use async_trait::async_trait;
 use secrets_core::engine::Caller;
@@ -9,13 +10,13 @@ use serde_json::{Map, Value, json};
 
 /// Caller of an operation.
 pub(crate) enum Who<'a> {
-    /// Person with this e-mail address.
+    /// User with this e-mail address.
     Person(&'a str),
-    /// Service token with this text.
+    /// Service token, given as the token string.
     Token(&'a str),
 }
 
-/// Error returned by a call, reduced to the parts that a case can check.
+/// Error that a call returned, reduced to the parts that a case can check.
 #[derive(Debug, Default)]
 pub(crate) struct Failure {
     pub(crate) kind: String,
@@ -23,10 +24,10 @@ pub(crate) struct Failure {
     pub(crate) fields: Vec<String>,
 }
 
-/// Way to run the calls of a case, such as directly or over HTTP.
+/// Way to run the calls of a behavioural case, such as directly or over HTTP.
 #[async_trait]
 pub(crate) trait Host {
-    /// Calls the operation with this name, such as `secret.get`, as this caller.
+    /// Calls the operation with this name, such as `secret.get`. `who` is the caller.
     async fn call(
         &self,
         who: Who<'_>,
@@ -35,7 +36,7 @@ pub(crate) trait Host {
     ) -> Result<Value, Failure>;
 }
 
-/// Host that calls operations directly through the registry, without HTTP.
+/// Host that calls operations directly through the operation registry, without HTTP.
 pub(crate) struct Registry {
     app: App,
 }

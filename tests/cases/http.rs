@@ -1,5 +1,5 @@
-//! Host that calls operations over HTTP. The `OpenAPI` document tells the endpoint of each
-//! operation.
+//! Host (way to run the calls of a case) that calls operations over HTTP. The `OpenAPI` document
+//! contains the endpoint of each operation.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::host::{Failure, Host, Who};
 
-/// Running server, with the endpoint of each operation.
+/// Host that calls operations over HTTP: a running server, and the endpoint of each operation.
 pub(crate) struct Http {
     app: App,
     endpoints: BTreeMap<String, Endpoint>,
@@ -26,7 +26,8 @@ struct Endpoint {
     path: String,
     query: Vec<String>,
     has_body: bool,
-    /// Name of the response field that contains the output; `None` if the whole body is the output.
+    /// Name of the field of the response that contains the output of the operation; `None` if the
+    /// whole body is the output.
     envelope: Option<String>,
 }
 
@@ -65,8 +66,8 @@ fn endpoints(document: &Value) -> BTreeMap<String, Endpoint> {
     endpoints
 }
 
-/// Returns the name of the response field that contains the output of an operation; `None` if the
-/// whole response is the output.
+/// Returns the name of the response field that contains the output of an operation, given as its
+/// object in the `OpenAPI` document; `None` if the whole response is the output.
 fn envelope(operation: &Value) -> Option<String> {
     let responses = operation["responses"].as_object()?;
     let (_, good) = responses.iter().find(|(status, _)| status.starts_with('2'))?;
@@ -162,8 +163,8 @@ impl Endpoint {
     }
 }
 
-/// Returns the input field of an operation that corresponds to a path parameter of its endpoint,
-/// such as `rotation` for `rotationName`.
+/// Returns the name of the input field of an operation that corresponds to a path parameter of its
+/// endpoint, such as `rotation` for `rotationName`.
 fn field(operation: &str, parameter: &str) -> String {
     match (parameter, operation.split_once('.').unwrap().0) {
         ("rotationName", _) => "rotation".to_owned(),

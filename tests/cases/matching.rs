@@ -1,4 +1,4 @@
-//! Comparison of the results of a call with the results that a case expects.
+//! Comparison of the result of a call with the result that a behavioural case expects.
 
 use chrono::DateTime;
 use serde_json::Value;
@@ -8,7 +8,8 @@ use crate::case::Expected;
 use crate::host::Failure;
 
 /// Returns the reason why an output does not match the expected output; `None` if it matches.
-/// `place` is the place in the output, for the message.
+/// `place` is the position of the value in the whole output, such as `secrets.0.key`, for the
+/// message.
 pub(crate) fn mismatch(expected: &Value, given: &Value, place: &str) -> Option<String> {
     match (expected, given) {
         (Value::String(text), _) if text == "$any" => {
@@ -46,7 +47,7 @@ pub(crate) fn mismatch(expected: &Value, given: &Value, place: &str) -> Option<S
     }
 }
 
-/// Returns a message if an error is not the expected error; `None` if it is.
+/// Returns a message if an error differs from the expected error; `None` if it matches.
 pub(crate) fn other_failure(expected: &Expected, failure: &Failure) -> Option<String> {
     let is_it = expected.kind == failure.kind
         && expected.code.as_ref().is_none_or(|code| *code == failure.code)
@@ -54,7 +55,7 @@ pub(crate) fn other_failure(expected: &Expected, failure: &Failure) -> Option<St
     (!is_it).then(|| format!("{failure:?}, not {expected:?}"))
 }
 
-/// Returns the value at a place in an output, such as `secrets.0.key`.
+/// Returns the value at a position in an output, such as `secrets.0.key`.
 pub(crate) fn at<'a>(output: &'a Value, place: &str) -> Option<&'a Value> {
     place.split('.').filter(|part| !part.is_empty()).try_fold(output, |value, part| match value {
         Value::Array(items) => items.get(part.parse::<usize>().ok()?),

@@ -75,7 +75,7 @@ function otherFailure(expected, { kind, code, fields = [] }) {
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 
-// Returns the first mismatch of an output; nothing if it matches.
+// Returns a message about the first mismatch of an output; nothing if the output matches.
 function mismatch(expected, given, place) {
   if (expected === "$any") return given === null && `${place}: there is none`;
   if (expected === "$uuid") return !UUID.test(given) && `${place}: ${given} is no UUID`;
