@@ -1,5 +1,6 @@
-//! Benchmark: opening a bundle, compared with plain AES-256-GCM over the same bytes in the same
-//! run. The ratio is the figure that can be compared between machines.
+//! Benchmark of opening a bundle (encrypted export of an environment), compared with decrypting the
+//! same number of bytes with plain AES-256-GCM in the same run. The ratio of the two times can be
+//! compared between machines.
 //!
 //! `cargo run --release -p secrets-examples --example bundle_open`. Each bundle is opened 21 times
 //! with a key, and the medians are printed. A passphrase adds the time of Argon2id, with the
@@ -23,8 +24,7 @@ const ROUNDS: usize = 21;
 const CHUNK: usize = 65_536 + 16;
 const NONCE: [u8; 12] = [0; 12];
 
-/// Bundles to open: the number of secrets in each bundle, and the length of each secret's value in
-/// bytes.
+/// Bundles to open: for each, the number of secrets and the length of each secret's value in bytes.
 const BUNDLES: [(usize, usize); 4] = [(1, 40), (1_000, 40), (1_000, 1_000), (800, 65_536)];
 
 fn main() -> Result<(), Box<dyn Error>> {

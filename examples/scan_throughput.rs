@@ -1,5 +1,5 @@
-//! Benchmark: scanning text for credentials, compared with counting its lines in the same run. The
-//! ratio is the figure that can be compared between machines.
+//! Benchmark of scanning text for credentials, compared with counting the lines of the text in the
+//! same run. The ratio of the two times can be compared between machines.
 //!
 //! `cargo run --release -p secrets-examples --example scan_throughput`. Each text is scanned five
 //! times, and the medians are printed.

@@ -1,6 +1,6 @@
-//! Benchmark: reads of a single secret per second at the External Secrets Operator endpoint,
-//! compared with a bare warp "hello" in the same run. The ratio is the figure that can be compared
-//! between machines.
+//! Benchmark of reads of a single secret per second at the External Secrets Operator endpoint,
+//! compared with a minimal warp server that responds "hello" in the same run. The ratio of the two
+//! rates can be compared between machines.
 //!
 //! `cargo run --release -p secrets-examples --example throughput`. Append `--` and the URL of a
 //! PostgreSQL database to measure that as well. Each case runs for 3 seconds over 64 connections,
@@ -121,8 +121,8 @@ async fn service(name: &'static str, store: Arc<dyn Store>) -> Result<Case, Fail
     Ok(Case { name, address, request, rates: Vec::new() })
 }
 
-/// Creates a project, a secret in it, and a token that can read the secret. Returns the request
-/// path of the secret and the token.
+/// Creates a project with a secret, and a service token that can read the secret. Returns the
+/// request path of the secret and the token string.
 async fn fill(service: &Service) -> Result<(String, String), Failed> {
     let alice = Identity::new("throughput", "alice", "alice@example.com");
     let newcomer = service.identify(alice.clone(), Origin::default()).await?;

@@ -1,4 +1,4 @@
-//! Sets the build time reported by the program: `SOURCE_DATE_EPOCH`, else the time of the last
+//! Sets the build time that the programs report: `SOURCE_DATE_EPOCH`, or else the time of the last
 //! commit.
 
 use std::process::Command;

@@ -1,10 +1,10 @@
-//! Tests of the number of SQL statements of a request. A read by the External Secrets Operator runs
-//! at most two statements, besides those for the audit log: one that authenticates the caller, and
-//! one that loads the environment with all its ancestors. SQLite needs no statement for data that
-//! was read before and has not changed. The number of statements of an import does not depend on
-//! the number of its secrets.
+//! Tests of the number of SQL statements that a request runs. A read by the External Secrets
+//! Operator runs at most two statements, besides those for the audit log: one that authenticates
+//! the caller, and one that loads the environment with all its ancestors. SQLite needs no statement
+//! for data that was read before and has not changed. The number of statements of an import does
+//! not depend on the number of its secrets.
 //!
-//! This test runs alone in its process, because it subscribes to the log of the SQL driver
+//! These tests run alone in their process, because they subscribe to the log of the SQL driver
 //! globally.
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
@@ -119,8 +119,9 @@ async fn a_request_over_a_limit_has_no_statement(kind: Kind) {
     assert!(statements.is_empty(), "{kind:?}: {statements:?}");
 }
 
-/// Sends one read, and returns the summaries of its SQL statements. Statements for transactions,
-/// new connections, the audit log and the last use of the token are not included.
+/// Sends a request that reads `path`, and returns the summaries of the SQL statements that the
+/// server runs for it. Statements for transactions, new connections, the audit log and the last use
+/// of the token are not included.
 async fn statements_of(token: &Client, path: &str) -> Vec<String> {
     STATEMENTS.lock().unwrap().clear();
     token.get(path).await.is(200);
@@ -139,9 +140,9 @@ async fn statements_of(token: &Client, path: &str) -> Vec<String> {
     statements.into_iter().filter(|statement| !is_unrelated(statement)).collect()
 }
 
-/// Log subscriber that records the summary of each SQL statement in the log of the SQL driver,
-/// except the statement that sets up a new connection. Its number varies, because it depends on the
-/// connections that are free at the moment.
+/// Log subscriber that records the summary of each SQL statement in the log of the SQL driver. It
+/// skips the statements that set up new connections, because their number depends on how many
+/// connections are free at the moment.
 struct Listener;
 
 impl Subscriber for Listener {

@@ -19,7 +19,7 @@ CHUNK = 65_536
 
 
 def best(work: Callable[[], object]) -> float:
-    """Calls a function ROUNDS times, and returns the time of the fastest call in milliseconds."""
+    """Calls `work` ROUNDS times, and returns the time of the fastest call in milliseconds."""
     times = []
     for _ in range(ROUNDS):
         began = time.perf_counter()

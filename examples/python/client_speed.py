@@ -26,7 +26,7 @@ VALUE = "postgres://db"
 
 @contextmanager
 def service(program: str) -> Iterator[tuple[str, str]]:
-    """Starts the service for the duration of the context. Yields its URL and the token of a user."""
+    """Context manager that starts the service. Yields its URL and the token of a user."""
     limits = {"SECRETS_RATE_LIMIT_PER_IP": "0", "SECRETS_RATE_LIMIT_PER_PRINCIPAL": "0"}
     # A read writes nothing, so that most of its time is that of the client.
     settings = {**limits, "SECRETS_AUDIT_READS": "off", "SECRETS_LOG": "warn"}

@@ -21,7 +21,7 @@ AT = {"environment": "production", "key": "DATABASE_URL"}
 
 
 def read(session: Session, project: str) -> float:
-    """Returns the median time of one read in microseconds."""
+    """Returns the median time of one read from Python, in microseconds."""
     times = []
     for _ in range(READS):
         began = time.perf_counter()
@@ -31,7 +31,7 @@ def read(session: Session, project: str) -> float:
 
 
 async def read_async(session: AsyncSession, project: str) -> float:
-    """Returns the median time of one read with the asynchronous client in microseconds."""
+    """Returns the median time of one read with the asynchronous session, in microseconds."""
     times = []
     for _ in range(READS):
         began = time.perf_counter()
@@ -42,7 +42,7 @@ async def read_async(session: AsyncSession, project: str) -> float:
 
 @contextmanager
 def rust(url: str) -> Iterator[subprocess.Popen[str]]:
-    """Runs the Rust example as a child process for the duration of the context."""
+    """Context manager that runs the Rust example as a child process, and yields the process."""
     process = subprocess.Popen(
         [sys.argv[1], url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -53,7 +53,7 @@ def rust(url: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def ask(process: subprocess.Popen[str]) -> float:
-    """Returns the time of one read in microseconds, as the Rust example measures it."""
+    """Returns the median time of one read in microseconds, as the Rust example measures it."""
     assert process.stdin and process.stdout
     process.stdin.write(f"{READS}\n")
     process.stdin.flush()

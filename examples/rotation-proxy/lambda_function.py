@@ -340,8 +340,8 @@ class Postgres:
         return {"identity": identity} if identity else {}
 
     def be_quiet(self):
-        """Keeps the password verifier out of the server's log, if the administrator may change that
-        setting."""
+        """Keeps the password verifier out of the server's log by turning off the log of statements, if
+        the administrator may do so."""
         self.run("SAVEPOINT quiet")
         try:
             self.run("SET LOCAL log_statement = 'none'")
@@ -405,9 +405,9 @@ def scram(password, attempt):
 
 
 class Mysql:
-    """Rotation steps for MySQL 8.0.21 or later, and MariaDB 10.5 or later. Privileges are granted to each
-    user: objects have no owners, so that no group is needed to share them. MariaDB has no user
-    attributes in which the fence could be stored, so that there only concurrent changes are
+    """Rotation steps for MySQL 8.0.21 or later, and MariaDB 10.5 or later. Privileges are granted
+    to each user: objects have no owners, so no group is needed to share them. MariaDB has no user
+    attributes in which the fence could be stored, so for MariaDB, only concurrent changes are
     prevented."""
 
     RIGHTS = {
@@ -545,7 +545,7 @@ class Mysql:
         self.run(f"ALTER USER {user} IDENTIFIED {secret} ACCOUNT UNLOCK{fence}")
 
     def pattern(self, quote=""):
-        """Returns the database name as a pattern of a grant, with `_` and `%` escaped."""
+        """Returns the database name as a pattern for GRANT, with `_` and `%` escaped."""
         name = re.sub(r"([_%])", r"\\\1", self.at["database"])
         return quote + (name.replace(quote, quote * 2) if quote else name) + quote
 

@@ -19,11 +19,11 @@ mod armed {
 
     /// Action that the hook of a failpoint returns.
     pub enum After {
-        /// Wait forever, so that the operation never continues.
+        /// Wait forever, so that the operation never ends.
         Stay,
         /// Wait for this future, then continue.
         Wait(BoxFuture<'static, ()>),
-        /// Continue.
+        /// Continue the operation immediately.
         GoOn,
     }
 

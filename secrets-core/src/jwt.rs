@@ -81,7 +81,8 @@ pub fn verify_id_token(
     Ok(identity)
 }
 
-/// Verifies the signature of a token of one of these types, and returns its claims as JSON.
+/// Verifies the signature of a token whose `typ` header is one of `types`, and returns the token's
+/// claims as JSON.
 fn signed_claims(token: &str, keys: &Keys, types: &[&str]) -> Result<Vec<u8>, JwtError> {
     let parts = Parts::split(token)?;
     let header = Header::read(parts.header, types)?;
@@ -173,7 +174,8 @@ fn object<'de, T: Deserialize<'de>>(json: &'de [u8]) -> Option<T> {
     json.trim_ascii_start().starts_with(b"{").then(|| serde_json::from_slice(json).ok())?
 }
 
-/// Returns true for any value of a field that is present, even `null`.
+/// Deserializes a field of any value, even `null`, as `true`. With `#[serde(default)]`, an absent
+/// field becomes `false`.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     IgnoredAny::deserialize(deserializer).map(|_| true)
 }

@@ -1,4 +1,5 @@
-//! Rate limits: requests per minute or hour, in fixed windows aligned to the minute or hour.
+//! Rate limits: maximum numbers of requests per minute or hour, counted in fixed time windows that
+//! begin at each full minute or hour.
 
 mod address;
 mod permits;
@@ -39,12 +40,12 @@ pub struct RateLimiter<K> {
     shards: [Mutex<Shard<K>>; SHARDS],
 }
 
-/// Treatment of a new key when the table of counters is full.
+/// What happens with a new key when the table of counters is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Overflow {
-    /// New keys share one counter per shard of the table.
+    /// Requests of new keys are counted together, with one counter per shard of the table.
     Shared,
-    /// New keys are allowed without being counted.
+    /// Requests of new keys are allowed without being counted.
     Admitted,
 }
 
@@ -80,13 +81,14 @@ impl<K: Eq + Hash> RateLimiter<K> {
         Self { overflow: Overflow::Admitted, ..self }
     }
 
-    /// Counts a request of `key` and returns the state of the key's counter; `None` if unlimited.
+    /// Counts a request of `key` and returns the state of the key's counter; `None` if the limiter
+    /// allows unlimited requests.
     pub fn count(&self, key: K, now: Time) -> Option<Window> {
         self.at(key, now, 1)
     }
 
-    /// Returns the state of the counter of `key` without counting a request; `admitted` is true if
-    /// one more request would be allowed.
+    /// Returns the state of the counter of `key` without counting a request. The field `admitted`
+    /// of the result is true if one more request would be allowed.
     pub fn peek(&self, key: K, now: Time) -> Option<Window> {
         self.at(key, now, 0)
     }
@@ -104,8 +106,9 @@ impl<K: Eq + Hash> RateLimiter<K> {
         })
     }
 
-    /// Sets the counter of `key` to at least the number of requests that all nodes have counted, so
-    /// that a request over the limit is refused without another access to the shared counters.
+    /// Sets the counter of `key` to at least `used`, the number of requests that all nodes of the
+    /// service have counted together. This node can then refuse requests over the limit without
+    /// another query of the counters that the nodes share.
     fn raise(&self, key: K, now: Time, used: u32) {
         let mut shard = self.shard(&key, now);
         // The count of a late request belongs to the previous window.

@@ -31,8 +31,8 @@ pub const RETENTION: Periodic = Periodic {
     job: |engine| Box::pin(async move { Ok(delete_old(&engine).await?) }),
 };
 
-/// Time after their end for which device logins and sessions are kept, so that a late poll gets the
-/// error "expired" instead of "unknown".
+/// Retention period of device logins and sessions after they have ended. A client that polls late
+/// gets the error "expired" instead of "unknown".
 const ENDED_LOGINS_KEPT: TimeDelta = TimeDelta::hours(1);
 
 /// Worker that deletes ended device logins and sessions. It runs often, because anyone can start a
@@ -43,7 +43,7 @@ pub const ENDED_LOGINS: Periodic = Periodic {
     job: |engine| Box::pin(async move { Ok(delete_ended_logins(&engine).await?) }),
 };
 
-/// Kind of record with a retention.
+/// Kind of record with a retention period.
 #[derive(Clone, Copy)]
 enum RecordKind {
     Deliveries,
@@ -87,8 +87,8 @@ impl RecordKind {
         }
     }
 
-    /// Deletes one batch of old records. Returns the number of deleted records, and the maximum
-    /// number in a batch.
+    /// Deletes one batch of old records of this kind. Returns the number of deleted records, and
+    /// the maximum number in a batch.
     async fn delete(self, tx: &mut dyn Tx, engine: &Engine) -> StoreResult<(u64, u32)> {
         let now = engine.now();
         let ended = now - ENDED_LOGINS_KEPT;

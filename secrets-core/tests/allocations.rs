@@ -1,6 +1,6 @@
 //! Limits on the number of heap allocations that a read from the in-memory store makes. Unlike the
-//! duration of a read, this number is the same on every machine, so the test notices a more
-//! expensive read everywhere. The test is a separate binary, because it replaces the global
+//! duration of a read, this number is the same on every machine, so the test notices everywhere if
+//! a read becomes more expensive. The test is a separate binary, because it replaces the global
 //! allocator.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,15 +17,15 @@ use secrets_core::secrets::KeyRef;
 use secrets_core::store::MemoryStore;
 use serde_json::{Value, json};
 
-/// Maximum number of heap allocations of a request that reads one secret (`MAX_OF_ONE`), and per
-/// secret of a request that reads many secrets (`MAX_PER_SECRET`).
+/// Maximum number of heap allocations of a request that reads one secret.
 const MAX_OF_ONE: u64 = 75;
+/// Maximum number of heap allocations per secret of a request that reads many secrets.
 const MAX_PER_SECRET: u64 = 2;
 
 const MANY: usize = 1_000;
 
 /// Creates a service with an environment of 1,000 secrets, and a service token that can read all
-/// projects of the team. Returns the service and the text of the token.
+/// projects of the team. Returns the service and the token string.
 async fn filled() -> (Service, String) {
     let service = Service::builder(Arc::new(MemoryStore::new())).root_key(&Key::generate());
     let service = service.build().await.unwrap();

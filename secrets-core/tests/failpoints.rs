@@ -1,5 +1,5 @@
-//! Tests of the users in a rotation's database after the service stopped in the middle of changing
-//! a user. The tests are a separate binary, because a failpoint (a place where the code stops on
+//! Tests of the users in a target database after the service stopped in the middle of changing one
+//! of them. The tests are a separate binary, because a failpoint (a place where the code stops on
 //! request) is set for the whole process.
 #![cfg(all(feature = "rotators", debug_assertions))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -40,8 +40,8 @@ fn target(name: &str, integration: Integration) -> Option<Target> {
     })
 }
 
-/// Returns the test databases whose URLs are in the environment variables. PostgreSQL and MariaDB
-/// are required; MySQL is optional, because it is not available on every machine.
+/// Returns the target databases of the tests, whose URLs are in environment variables. PostgreSQL
+/// and MariaDB are required; MySQL is optional, because it is not available on every machine.
 fn targets() -> Vec<Target> {
     let needed = [
         target("SECRETS_TEST_TARGET_POSTGRES_URL", Integration::Postgresql),

@@ -4,8 +4,8 @@
 //!
 //! `cargo build --release -p secrets-py --example read_overhead`, then: `read_overhead URL`
 //!
-//! Each line of the standard input is a number of reads. The program performs them and prints the
-//! median time of a read, in microseconds.
+//! Each line of the standard input is a number of reads. The program performs these reads and
+//! prints the median time of a read, in microseconds.
 
 use std::io::stdin;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Creates a secret, and returns the input that reads the secret.
+/// Creates a project with a secret, and returns the operation input that reads the secret.
 async fn create(service: &Service, alice: &Identity) -> Result<Value, Failure> {
     let caller = service.sign_in(alice.clone(), Origin::default()).await?;
     registry::call(service, &caller, "project.create", json!({ "name": "Web API" })).await?;
@@ -54,8 +54,8 @@ async fn create(service: &Service, alice: &Identity) -> Result<Value, Failure> {
     Ok(at)
 }
 
-/// Performs this many reads, and returns the median time of a read in microseconds. Each read
-/// authenticates the caller, as the package does.
+/// Reads the secret `reads` times, and returns the median time of a read in microseconds. Each read
+/// authenticates the caller, as the Python package does.
 async fn measure(
     service: &Service,
     alice: &Identity,

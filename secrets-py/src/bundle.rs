@@ -1,4 +1,4 @@
-//! Functions that open bundles without a service.
+//! Functions that open bundles (encrypted exports of an environment) without a service.
 
 use std::fs::File;
 use std::io::{BufReader, Cursor, Error as IoError, Read, Result as IoResult, Seek, SeekFrom};
@@ -19,15 +19,15 @@ use secrets_core::model::{Clock, Error, SystemClock, Time, Violation};
 
 use crate::{failure, invalid};
 
-/// Seekable byte source of a bundle.
+/// Seekable source of the bytes of a bundle.
 trait Source: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send> Source for T {}
 
-/// Python file object opened in binary mode.
+/// Python file object, opened in binary mode, from which a bundle is read.
 struct PythonFile(Py<PyAny>);
 
-/// Verified bundle: an iterator that decrypts the secrets as they are read.
+/// Verified bundle, as a Python iterator that decrypts each secret when it is read.
 #[pyclass(frozen, module = "secrets_service._native")]
 pub(crate) struct Bundle {
     opened: Mutex<Option<Opened<Box<dyn Source>>>>,
@@ -37,25 +37,25 @@ pub(crate) struct Bundle {
     environment: String,
     #[pyo3(get)]
     seq: u64,
-    /// Creation time as text (RFC 3339).
+    /// Creation time as a string (RFC 3339).
     #[pyo3(get)]
     created_at: String,
-    /// Expiry time as text (RFC 3339).
+    /// Expiry time as a string (RFC 3339).
     #[pyo3(get)]
     expires_at: Option<String>,
     #[pyo3(get)]
     signer: String,
 }
 
-/// Secret as a Python tuple: secret key, value, description, version, source environment, time of
-/// change.
+/// Secret as a Python tuple: secret key, value, description, version, name of the environment from
+/// which it is inherited, and time of the last change.
 type SecretTuple = (String, String, Option<String>, u32, Option<String>, String);
 
 #[pymethods]
 impl Bundle {
-    /// Opens a bundle from bytes, a path or a seekable binary file. `unlock` is the credential as
-    /// its kind (`passphrase`, `key`, `private_key`) and its text. `now` is in microseconds since
-    /// 1970 and defaults to the current time.
+    /// Opens a bundle from bytes, a path or a seekable binary file. `unlock` is the kind of the
+    /// credential (`passphrase`, `key` or `private_key`) and the credential itself. `now` is in
+    /// microseconds since 1970 and defaults to the current time.
     #[staticmethod]
     #[pyo3(signature = (source, *, unlock, signer, at_least, now))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
@@ -106,14 +106,15 @@ impl Bundle {
         }
     }
 
-    /// Closes the byte source of the bundle.
+    /// Closes the file or other source of the bundle.
     fn close(&self) -> PyResult<()> {
         drop(self.opened.try_lock().map_err(|_| in_use())?.take());
         Ok(())
     }
 }
 
-/// Generates a key pair for bundles: the private key opens bundles encrypted for the public key.
+/// Generates a key pair for bundles, and returns the private key and the public key. The private
+/// key opens bundles that are encrypted for the public key.
 #[pyfunction]
 pub(crate) fn new_key_pair() -> (String, String) {
     let private = RecipientKey::generate();
@@ -127,7 +128,8 @@ pub(crate) fn public_key(py: Python<'_>, private_key: &str) -> PyResult<String> 
     Ok(private.public().to_string())
 }
 
-/// Returns the kind of a bundle key: `key`, `private_key`, `public_key` or `signer`.
+/// Returns the kind of a bundle key: `key`, `private_key`, `public_key` or `signer`; `None` if the
+/// string is not a bundle key.
 #[pyfunction]
 pub(crate) fn bundle_key_kind(text: &str) -> Option<&'static str> {
     if text.parse::<BundleKey>().is_ok() {

@@ -1,25 +1,26 @@
-//! Fields whose text is hidden: replaced by `secrets_service.Hidden`, which is not shown in logs.
+//! Hidden fields of an output: their strings are replaced by `secrets_service.Hidden` strings,
+//! which are not shown in logs.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyType};
 
-/// Names of the JSON fields whose text is hidden, at any depth of an output.
+/// Names of the JSON fields whose strings are hidden, at any depth of an output.
 const FIELDS: [&str; 8] =
     ["accept_url", "access_token", "device_code", "passphrase", "secret", "text", "token", "value"];
 
-/// Prefix of a bundle key. The text of a field `key` is hidden only if it begins with this prefix;
-/// otherwise the field contains the name of a secret.
+/// Prefix of a bundle key. The string in a field `key` is hidden only if it begins with this
+/// prefix; otherwise the field contains the name of a secret.
 const BUNDLE_KEY: &str = "scbk_";
 
-/// Field names as Python strings, created once per process.
+/// Names of the hidden fields as Python strings, created once per process.
 struct Names {
     fields: Vec<Py<PyString>>,
     secrets: Py<PyString>,
     key: Py<PyString>,
 }
 
-/// Replaces the texts of the secret fields of a JSON object by `Hidden` strings, and returns the
+/// Replaces the strings in the hidden fields of a JSON object by `Hidden` strings, and returns the
 /// object.
 #[pyfunction]
 pub(crate) fn hide(fields: Bound<'_, PyDict>) -> PyResult<Bound<'_, PyDict>> {
@@ -50,8 +51,8 @@ pub(crate) fn hide(fields: Bound<'_, PyDict>) -> PyResult<Bound<'_, PyDict>> {
     Ok(fields)
 }
 
-/// Replaces the text of a field by a `Hidden` string. Does nothing if the object has no such field,
-/// or the field is not a string.
+/// Replaces the string in a field by a `Hidden` string. Does nothing if the object has no such
+/// field, or the field is not a string.
 fn hide_text(fields: &Bound<'_, PyDict>, name: &Bound<'_, PyAny>) -> PyResult<()> {
     if let Some(text) = fields.get_item(name)?
         && let Ok(text) = text.cast_exact::<PyString>()

@@ -16,7 +16,8 @@ use pyo3::prelude::*;
 
 use self::process::Process;
 
-/// Native part of the package: the same Rust code that the service runs.
+/// Native part of the Python package: Python classes and functions that use the same Rust code as
+/// the service.
 #[pymodule]
 mod _native {
     #[pymodule_export]
@@ -33,14 +34,14 @@ mod _native {
     use super::service::{Service, Session};
 }
 
-/// Stops the threads of this package from entering the interpreter. Called when the interpreter
-/// shuts down.
+/// Prevents the threads of this package from entering the Python interpreter. Called when the
+/// interpreter shuts down.
 #[pyfunction]
 fn end(py: Python<'_>) {
     Process::end(py);
 }
 
-/// Creates the `ValueError` for an invalid argument.
+/// Creates a Python `ValueError` for an invalid argument.
 fn invalid(message: &str) -> PyErr {
     PyValueError::new_err(message.to_owned())
 }

@@ -12,21 +12,21 @@ use tokio::task::block_in_place;
 use crate::process::{Outcome, Place, Process};
 use crate::{failure, invalid};
 
-/// Maximum length of a text that the calling thread scans itself, in bytes. The scan of a longer
-/// text can take seconds.
+/// Maximum length in bytes of an input that the calling thread scans itself. The scan of a longer
+/// input can take seconds.
 const MAX_INLINE_SCAN: usize = 256 * 1024;
 
 /// Secret keys and values, as a list of Python tuples.
 type Pairs = Vec<(String, String)>;
 
-/// Returns true if a text has the syntax and the checksum of a service token. Such a check detects
+/// Returns true if a string has the syntax and the checksum of a service token. This check detects
 /// a mistyped token without a request to the service.
 #[pyfunction]
 pub(crate) fn is_plausible_token(text: &str) -> bool {
     TokenText::is_plausible(text)
 }
 
-/// Parses a text in a format such as `dotenv`. Returns the secret keys and values in the text.
+/// Parses secrets in a text format such as `dotenv`. Returns their keys and values.
 #[pyfunction]
 pub(crate) fn parse(py: Python<'_>, text: &str, format: &str) -> PyResult<Pairs> {
     let secrets = py.detach(|| {
@@ -38,8 +38,8 @@ pub(crate) fn parse(py: Python<'_>, text: &str, format: &str) -> PyResult<Pairs>
     Ok(pairs.collect())
 }
 
-/// Renders secrets as a text in a format such as `dotenv`. `name` is the name of a Kubernetes
-/// Secret.
+/// Formats secrets in a text format such as `dotenv`. `name` is the name of the Kubernetes Secret
+/// in the format `k8s`.
 #[pyfunction]
 pub(crate) fn render(py: Python<'_>, secrets: Pairs, format: &str, name: &str) -> PyResult<String> {
     rendered(secrets, format, name).map_err(|error| failure::refused(py, &error, 0))
@@ -63,8 +63,8 @@ fn broken(rule: Violation, field: &str) -> Error {
     Error::Invalid(vec![rule.at(field)])
 }
 
-/// Finds credentials in a text. Returns them redacted to their first and last characters. Signals
-/// interrupt the wait for the scan of a long text.
+/// Finds credentials in a string. Returns them redacted to their first and last characters. Signals
+/// such as Ctrl-C interrupt the wait for the scan of a long string.
 #[pyfunction]
 pub(crate) fn scan(py: Python<'_>, text: &str, path: &str) -> PyResult<Py<PyAny>> {
     if text.len() <= MAX_INLINE_SCAN {
@@ -83,7 +83,7 @@ fn sightings(text: &str, path: &str) -> Vec<Sighting> {
     found.into_iter().map(|one| one.sighting(text)).collect()
 }
 
-/// Converts found credentials to a list of Python dictionaries.
+/// Converts the found credentials to a list of Python dictionaries.
 fn to_list(py: Python<'_>, sightings: Vec<Sighting>) -> PyResult<Py<PyAny>> {
     let list = PyList::empty(py);
     for sighting in sightings {
@@ -100,8 +100,9 @@ fn to_list(py: Python<'_>, sightings: Vec<Sighting>) -> PyResult<Py<PyAny>> {
     Ok(list.into_any().unbind())
 }
 
-/// Verifies a webhook delivery: the signature must be made with this secret, and the timestamp
-/// within five minutes of `now`, which is in seconds since 1970 and defaults to the current time.
+/// Verifies a webhook delivery. The signature must have been made with this secret, and the
+/// timestamp must be within five minutes of `now`, which is in seconds since 1970 and defaults to
+/// the current time.
 #[pyfunction]
 #[pyo3(signature = (*, id, timestamp, signature, body, secret, now))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]

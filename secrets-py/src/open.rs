@@ -11,10 +11,10 @@ use secrets_core::runtime::{Supervisor, TokioOffload, TokioTimer};
 use secrets_core::store::{self, Location, Store};
 use secrets_core::workers;
 
-/// A service and the supervisor of its background work.
+/// Open embedded service, with its store and its background workers.
 pub(crate) struct Opened {
     pub(crate) service: Arc<Service>,
-    /// Store of the service, to be closed after the last call.
+    /// Store of the service. It is closed after the last call.
     pub(crate) store: Arc<dyn Store>,
     pub(crate) background: Background,
 }
@@ -29,7 +29,8 @@ impl Drop for Background {
     }
 }
 
-/// Opens a service. Its rotations may connect to the destinations that `egress` allows.
+/// Opens an embedded service with the database at `location` and the root key `root`. Its rotations
+/// may connect to the destinations that `egress` allows.
 pub(crate) async fn open(
     location: Location,
     root: Key,

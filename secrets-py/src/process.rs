@@ -1,9 +1,9 @@
 //! Per-process runtime of the package: one tokio runtime for all services, which is never shut
-//! down, and a gate that keeps threads out of the interpreter once it shuts down.
+//! down, and a gate that keeps threads out of the Python interpreter once it shuts down.
 //!
-//! A fork copies the memory but not the threads. So the runtime belongs to the process that created
-//! it: a child process cannot use the services of its parent, and the services that it opens itself
-//! get a runtime of their own.
+//! A fork copies the memory of a process, but not its threads. The runtime therefore belongs to the
+//! process that created it: a child process cannot use the services of its parent, and the services
+//! that it opens itself get a separate runtime.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
@@ -18,11 +18,11 @@ use pyo3::prelude::*;
 use tokio::runtime::{Builder, Runtime};
 
 /// Interval at which a waiting thread checks for signals, such as Ctrl-C. Also the maximum time for
-/// which the calling thread runs an operation before a worker continues it.
+/// which the calling thread runs an operation before a worker thread of the runtime continues it.
 const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Minimum free stack, in bytes, of a calling thread that runs an operation. The stack of a Python
-/// thread can be smaller.
+/// Minimum free stack, in bytes, that a calling thread needs to run an operation itself. The stack
+/// of a Python thread can be smaller.
 const MIN_STACK: usize = 1024 * 1024;
 
 /// Maximum time that the shutdown of the interpreter waits for threads that are entering the
@@ -36,17 +36,17 @@ pub(crate) type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Se
 /// Thread that runs an operation.
 #[derive(Clone, Copy)]
 pub(crate) enum Place {
-    /// The calling thread, for at most 100 ms. If it runs an event loop, only until the operation
-    /// has to wait. After that, a worker of the runtime continues the operation.
+    /// Calling thread, for at most 100 ms; if the thread runs an event loop, only until the
+    /// operation has to wait. After that, a worker thread of the runtime continues the operation.
     Caller,
-    /// A worker of the runtime, for operations that can use the CPU for a long time.
+    /// Worker thread of the runtime, for operations that can use the CPU for a long time.
     Worker,
 }
 
 impl Place {
     /// Returns the time for which the operation may run on the calling thread; `None` if a worker
-    /// has to run the operation from the start. A worker also runs operations of calling threads
-    /// with too small a free stack.
+    /// thread has to run the operation from the start. A worker thread also runs an operation if
+    /// the free stack of the calling thread is too small.
     fn limit(self, limit: Duration) -> Option<Duration> {
         let has_stack = || stacker::remaining_stack().is_some_and(|left| left >= MIN_STACK);
         match self {
@@ -69,7 +69,7 @@ impl Future for Operation {
     }
 }
 
-/// Waker that unparks a thread that polls an operation.
+/// Waker that unparks the thread that polls an operation.
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -78,10 +78,10 @@ impl Wake for Unpark {
     }
 }
 
-/// Outcome of an operation, and the Python callback to call with the outcome.
+/// Outcome of an operation, and the Python callback that is called with it.
 type Completion = (Outcome, Py<PyAny>);
 
-/// State of this package in the current process.
+/// State of this package in one process: its runtime, and the gate to the interpreter.
 pub(crate) struct Process {
     id: u32,
     runtime: Runtime,
@@ -139,15 +139,15 @@ impl Process {
         ))
     }
 
-    /// Spawns a background task on the runtime.
+    /// Starts a background task on the runtime.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         drop(self.runtime.spawn(work));
     }
 
-    /// Runs an operation. Without `done`, blocks until the operation ends; signals interrupt the
-    /// wait. With `done`, does not block: calls `done(result, error)` before returning, if the
-    /// operation did not have to wait, or later on another thread. The operation always runs to its
-    /// end, even if the wait is interrupted.
+    /// Runs an operation. Without the callback `done`, blocks until the operation ends; signals
+    /// interrupt the wait. With `done`, does not block, and calls `done(result, error)`: before
+    /// returning if the operation did not have to wait, otherwise later on another thread. The
+    /// operation always runs to its end, even if the wait is interrupted.
     pub(crate) fn run(
         &'static self,
         py: Python<'_>,
@@ -242,8 +242,8 @@ impl Process {
         self.detached(py, || self.drive(operation, time).map_err(hand_over))
     }
 
-    /// Polls an operation on the current thread, for at most `time`. Returns the operation as the
-    /// error if it has not ended in this time.
+    /// Polls an operation on the current thread, for at most `time`. Returns the operation itself
+    /// as the error if it has not ended in this time.
     fn drive(&self, mut operation: Operation, time: Duration) -> Result<Outcome, Operation> {
         let _runtime = self.runtime.enter();
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
@@ -283,8 +283,8 @@ impl Process {
     }
 }
 
-/// Calls the callbacks of completed operations, on one thread. Handles all outcomes that are ready
-/// at the same time while the thread is attached to the interpreter once.
+/// Calls the callbacks of completed operations, on one thread. All outcomes that are ready at the
+/// same time are handled while the thread is attached to the interpreter once.
 fn run_callbacks(completions: &Receiver<Completion>) {
     while let Ok(first) = completions.recv() {
         let Ok(process) = Process::here() else { return };
@@ -306,8 +306,8 @@ fn run_callbacks(completions: &Receiver<Completion>) {
     }
 }
 
-/// Converts the outcome of an operation to Python, and calls the callback with the result or the
-/// error.
+/// Converts the outcome of an operation to Python objects, and calls the callback with the result
+/// or the error.
 fn deliver(py: Python<'_>, outcome: Outcome, done: &Py<PyAny>) -> PyResult<()> {
     let called = match outcome(py) {
         Ok(result) => done.call1(py, (result, py.None())),
@@ -332,10 +332,12 @@ struct ShutdownGate {
 struct State {
     /// ID of the thread that closed the gate; `None` while the gate is open.
     closed_by: Option<ThreadId>,
+    /// Number of threads that are entering the interpreter.
     entering: usize,
 }
 
-/// Guard that counts a thread as entering the interpreter until the guard is dropped.
+/// Guard of a thread that enters the interpreter. The gate counts the thread until the guard is
+/// dropped.
 struct Entry<'a>(&'a ShutdownGate);
 
 impl ShutdownGate {

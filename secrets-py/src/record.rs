@@ -17,7 +17,8 @@ create_exception!(
     "A record does not decrypt: it was moved, changed or truncated, or the key is wrong."
 );
 
-/// Decrypts a stored record. Fails unless the record is intact and was encrypted for this context.
+/// Decrypts a stored record. Fails unless the record is intact and was encrypted for this context
+/// (purpose, IDs, key name and version).
 #[pyfunction]
 #[pyo3(signature = (
     record, *, key, key_version, purpose, hidden, instance, project, environment, object, key_name, version
@@ -57,7 +58,8 @@ pub(crate) fn open_record(
     }
 }
 
-/// Creates an encryption key from its 32 bytes.
+/// Creates an encryption key from its 32 bytes. `name` is the name of the argument, for the error
+/// message.
 pub(crate) fn key_of(name: &str, bytes: &[u8]) -> PyResult<Key> {
     let bytes = bytes.try_into().map_err(|_| invalid(&format!("{name}: must be 32 bytes")))?;
     Ok(Key::from_bytes(Zeroizing::new(bytes)))

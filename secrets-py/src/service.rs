@@ -18,12 +18,12 @@ use crate::open::Opened;
 use crate::process::{Outcome, Place, Process};
 use crate::{failure, invalid, open, record, values};
 
-/// User agent of embedded sessions in the audit log.
+/// User agent in the audit log for calls of embedded sessions.
 const AGENT: &str = concat!("secrets_service/", env!("CARGO_PKG_VERSION"));
 
-/// Time that `close` waits for operations that are still running.
+/// Maximum time that `close` waits for operations that are still running.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Poll interval while `close` waits.
+/// Interval at which `close` checks whether operations are still running.
 const CLOSE_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Embedded service, as a Python object.
@@ -41,7 +41,7 @@ pub(crate) struct Session {
     credential: Arc<Credential>,
 }
 
-/// Holder of the open service; `None` once the service is closed.
+/// Holder of the open service, which its sessions share; `None` once the service is closed.
 struct Slot(Mutex<Option<Opened>>);
 
 /// Credential of a session. Every call authenticates the credential again, as the HTTP server does

@@ -13,7 +13,7 @@ use crate::{failure, hidden};
 /// Python function `secrets_service._input.encoded`, which converts a `datetime` to a string.
 static ENCODED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// Maximum nesting of objects and arrays, as in a JSON text that `serde_json` parses.
+/// Maximum nesting of objects and arrays; `serde_json` has the same limit when it parses JSON.
 const MAX_DEPTH: usize = 127;
 
 /// Converts the input of an operation from Python objects to JSON, as Python's `json.dumps` does. A
@@ -64,8 +64,8 @@ fn nested(given: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     text_of(encode.call1((given,))?.cast()?).map(Value::String)
 }
 
-/// Converts a Python string. Fails if the string contains lone surrogates, which UTF-8 cannot
-/// represent.
+/// Converts a Python string to a Rust string. Fails if the string contains lone surrogates, which
+/// UTF-8 cannot represent.
 fn text_of(text: &Bound<'_, PyString>) -> PyResult<String> {
     text.to_str().map(str::to_owned).map_err(|_| not_json(text.py()))
 }
@@ -88,7 +88,7 @@ fn not_text() -> PyErr {
     PyTypeError::new_err("keys must be strings")
 }
 
-/// Converts the output of an operation from JSON to Python objects. Replaces secret texts by
+/// Converts the output of an operation from JSON to Python objects. Replaces secret strings by
 /// `Hidden` strings, and overwrites the memory of the JSON strings with zeros.
 pub(crate) fn into_python(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
     Ok(match value {

@@ -48,7 +48,8 @@ def raw(sent: bytes, is_kept: bool = False) -> Iterator[tuple[str, threading.Eve
 
 
 class Answers(BaseHTTPRequestHandler):
-    """Request handler of :class:`Host`: answers each request with the next prepared response."""
+    """Request handler of :class:`Host`: sends the next prepared response to each
+    request."""
 
     protocol_version = "HTTP/1.1"
     # Head and body are two writes: with Nagle's algorithm, the second write waits for an
@@ -93,8 +94,8 @@ class Answers(BaseHTTPRequestHandler):
 
 
 class ProxyAnswers(BaseHTTPRequestHandler):
-    """Request handler of :class:`Proxy`: answers each request itself, and refuses to open tunnels
-    (``CONNECT``)."""
+    """Request handler of :class:`Proxy`: responds to each request itself, and refuses
+    to open tunnels (``CONNECT``)."""
 
     protocol_version = "HTTP/1.1"
     server: Proxy
@@ -117,8 +118,8 @@ class ProxyAnswers(BaseHTTPRequestHandler):
 
 
 class Proxy(ThreadingHTTPServer):
-    """HTTP proxy that answers requests itself instead of forwarding them, and refuses to open
-    tunnels (``CONNECT``)."""
+    """HTTP proxy that responds to requests itself instead of forwarding them, and
+    refuses to open tunnels (``CONNECT``)."""
 
     daemon_threads = True
 
@@ -140,8 +141,9 @@ class Proxy(ThreadingHTTPServer):
 
 
 class Host(ThreadingHTTPServer):
-    """Server that answers each request with the next response in ``answers``. Once ``answers`` is
-    empty, it answers with a secret whose key is the last segment of the path."""
+    """Server that sends the next response in ``answers`` to each request. Once
+    ``answers`` is empty, it responds with a secret whose key is the last segment of the
+    path."""
 
     daemon_threads = True
     request_queue_size = 128

@@ -76,7 +76,8 @@ def test_a_bundle_opens_to_its_contents(vector: Vector, tmp_path: Path) -> None:
 
 
 def once(path: Path) -> Any:
-    """Returns the content of a file as a pipe, which can be read only once and cannot seek."""
+    """Returns the content of a file as a pipe, which can be read only once and is not
+    seekable."""
     reading, writing = os.pipe()
     if os.fork() == 0:
         os.close(reading)

@@ -179,8 +179,8 @@ def test_a_case_comes_out_as_it_is_written(host: Callable[[Case], Host], case: C
 
 
 def first_calls() -> Iterator[Case]:
-    """Yields each case that successfully calls an operation that no earlier case calls. Together,
-    these few cases call all operations."""
+    """Yields each case that successfully calls an operation which no earlier case
+    calls. Together, these few cases call all operations."""
     called: set[str] = set()
     for case in CASES:
         gives = {step["call"] for step in (*case.given, *case.steps) if "fails" not in step}

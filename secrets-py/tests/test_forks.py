@@ -209,8 +209,9 @@ def gunicorn(folder: Path, **variables: str) -> Iterator[str]:
 
 
 def calls(url: str, caller: int) -> Iterator[tuple[str, str]]:
-    """Sends the requests of one caller to gunicorn. For each request, yields the process ID of the
-    worker that answered, and an error text (empty if the response was right)."""
+    """Sends the requests of one caller to gunicorn. For each request, yields the
+    process ID of the worker that responded, and an error message (empty if the response
+    was right)."""
     for first in range(0, READS // CALLERS, REQUESTS):
         connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
         for number in range(first, first + REQUESTS):

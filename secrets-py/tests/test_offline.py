@@ -88,7 +88,7 @@ def test_a_delivery_without_headers_proves_nothing() -> None:
 
 def test_a_long_text_is_scanned_like_a_short_text() -> None:
     line = "TOKEN=ghp_" + "aB3dE5fG7h" * 3 + "aB3dE5"
-    # The text is longer than the texts that the calling thread scans itself.
+    # The text is longer than those that the calling thread scans itself.
     long = "nothing\n" * 40_000 + line
 
     [one] = package.scan(line, path="a.txt")

@@ -3,7 +3,7 @@ import type { SecretsError } from "./errors.js";
 export { SecretsError } from "./errors.js";
 export type { ErrorDetails, ErrorJson, FieldError } from "./errors.js";
 
-/** Bytes: an `ArrayBuffer` or a view of one, such as a `Uint8Array`, a `Buffer` or a `DataView`. */
+/** Binary data: an `ArrayBuffer` or a view of one, such as a `Uint8Array`, a `Buffer` or a `DataView`. */
 export type Bytes = ArrayBuffer | ArrayBufferView;
 
 /** Reason why a bundle cannot be opened. */
@@ -96,7 +96,7 @@ export interface Pair {
  */
 export function toRecord(secrets: { secrets: Iterable<Pair> } | Iterable<Pair>): Record<string, string>;
 
-/** Sealed record, the key that opens it, and the context that it is bound to. */
+/** Sealed (encrypted) record, the key that opens it, and the context to which it is bound. */
 export interface SealedRecord {
   record: Bytes;
   /** Project key, 32 bytes. */
@@ -124,7 +124,7 @@ export interface SealedRecord {
 export function openRecord(record: SealedRecord): string;
 
 /**
- * True if a text has the form and checksum of a service token. Detects typing errors offline.
+ * True if a string has the form and checksum of a service token. Detects typing errors offline.
  *
  * @throws {SecretsError<"invalid">} if `text` is not a string
  */

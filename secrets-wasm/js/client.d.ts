@@ -13,8 +13,9 @@ export interface FetchOptions {
   body?: string;
   signal: AbortSignal;
   redirect: "manual";
-  /** `cache` and `credentials` are absent on platforms that do not support them. */
+  /** Absent on platforms that do not support it. */
   cache?: "no-store";
+  /** Absent on platforms that do not support it. */
   credentials?: "omit";
 }
 

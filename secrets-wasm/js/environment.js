@@ -3,7 +3,7 @@
 import { isObject } from "./arguments.js";
 import { invalid, reason } from "./errors.js";
 
-// Function of the platform that returns the text of a file. Set by the entries for Node.js.
+// Function of the platform that returns the text of a file. The Node.js entry points set it.
 export const platform = { readFile: undefined };
 
 // Returns the address of the service, and the options with the token if there is one. An empty variable is the

@@ -12,13 +12,13 @@ export interface ErrorDetails {
   code?: string;
   /** If `kind` is `invalid`: the invalid fields, each with a message. */
   fields?: FieldError[];
-  /**
-   * `resource`, `plan`, `limit` and `current` are present if `kind` is `plan_limit`: the limited resource, the
-   * plan, its limit and the current count.
-   */
+  /** If `kind` is `plan_limit`: the limited resource. */
   resource?: string;
+  /** If `kind` is `plan_limit`: the plan. */
   plan?: string;
+  /** If `kind` is `plan_limit`: the limit of the plan. */
   limit?: number;
+  /** If `kind` is `plan_limit`: the current number. */
   current?: number;
   /** HTTP status of the response, for an error of a `Client`. */
   status?: number;
@@ -28,7 +28,7 @@ export interface ErrorDetails {
   retryAfter?: number;
 }
 
-/** Error as a plain object that can be sent with `postMessage` or stored as JSON. */
+/** Error as a plain object, which can be sent with `postMessage` or stored as JSON. */
 export interface ErrorJson<Kind extends string = string> extends ErrorDetails {
   kind: Kind;
   message: string;

@@ -46,7 +46,7 @@ export class Session {
 export function operations(): OperationName[];
 
 /**
- * Parses the secrets in a text, in their order.
+ * Parses the secrets in a text, and returns them in the order of the text.
  *
  * @throws {OperationError}
  */

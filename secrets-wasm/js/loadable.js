@@ -5,7 +5,7 @@ import { invalid } from "./errors.js";
 
 const SOURCES = ["WebAssembly.Module", "Response", "URL", "Request", "String"];
 
-// Returns a module of the generated bindings. Its functions are refused until it is loaded.
+// Wraps a module of the generated bindings. Its functions cannot be used until it is loaded.
 export function loadable({ default: load, initSync, ...functions }, { needsCrypto = false } = {}) {
   let isLoaded = false;
 

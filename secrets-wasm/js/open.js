@@ -19,7 +19,7 @@ export function bundleArguments(bundle, given) {
   return [file, chosen];
 }
 
-// Returns the functions for a module.
+// Returns functions that call a loadable module.
 export function openers(module) {
   function openBundle(bundle, given) {
     const [file, chosen] = bundleArguments(bundle, given);

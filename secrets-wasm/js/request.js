@@ -61,7 +61,7 @@ function bodyOf(name, endpoint, rest) {
   return undefined;
 }
 
-// Encodes a path segment. A text that cannot be a segment names no object.
+// Encodes a path segment. For a string that cannot be one, no object exists.
 function segment(field, value) {
   if (value === undefined || value === null) throw invalidField(field, "is required");
   if (typeof value !== "string") throw invalidField(field, "must be a string");

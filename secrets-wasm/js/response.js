@@ -8,7 +8,7 @@ const FOREIGN = "the response is not that of the service: is this the address of
 
 const KINDS = { 401: "unauthenticated", 404: "not_found", 502: "unavailable", 503: "unavailable", 504: "unavailable" };
 
-// Maximum length of a message and of a shorter text, in characters: the response may be that of another server.
+// Maximum length of an error message, and of a code or name, in characters. Another server may have responded.
 const MAX_MESSAGE = 1000;
 const MAX_NAME = 200;
 
@@ -122,8 +122,8 @@ function decoded({ endpoint, isText }, response) {
   return isEnvelope ? content[envelope] : undefined;
 }
 
-// Removes the field that a server with `SECRETS_ENVELOPE=both` adds to an object. No declared output has a
-// field of this name, which a test checks.
+// Removes the field `data` that a server with `SECRETS_ENVELOPE=both` adds to an object. A test checks that no
+// declared output has this field.
 function withoutData(content) {
   delete content.data;
   return content;
@@ -159,7 +159,7 @@ function fieldOf({ field, message, index, key }) {
 const name = (value) => plain(value, MAX_NAME);
 const number = (value) => (typeof value === "number" ? value : undefined);
 
-// Returns a text of a response without control characters, which could change the output of a terminal.
+// Returns a string without control characters, which could change the output of a terminal.
 function plain(value, max) {
   return typeof value === "string" ? value.slice(0, max).replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]+/gu, " ") : undefined;
 }

@@ -12,8 +12,8 @@ const MAX_BACKOFF = 8_000;
 // Returns the time before the next attempt, in milliseconds; `undefined` if the request must not be sent
 // again. `attempts` counts the requests sent, `left` is the rest of the total timeout.
 //
-// The time is the one that the response names or an exponential backoff, the longer of the two, and a
-// random part, so that clients that failed together do not return together.
+// It is the longer of an exponential backoff and the time that the response names, plus a random time, so
+// that clients that failed together do not all retry at once.
 export function retryDelay(error, { method }, attempts, left) {
   if (attempts >= MAX_ATTEMPTS) return undefined;
   const backoff = Math.min(MAX_BACKOFF, FIRST_BACKOFF * 2 ** (attempts - 1));
@@ -25,7 +25,7 @@ export function retryDelay(error, { method }, attempts, left) {
   return delay + jitter < left ? delay + jitter : delay;
 }
 
-// Returns the time that the response names; `undefined` if the request must not be sent again.
+// Returns the time named by the response (in ms); `undefined` if the request must not be sent again.
 function namedTime({ kind, code, status, retryAfter }, method, attempts) {
   // The server closed an idle connection. Another request may already have taken effect.
   if (code === "no_response") return method === "GET" && attempts === 1 ? 0 : undefined;

@@ -5,9 +5,9 @@ import { converted, invalid } from "./errors.js";
 import { hide } from "./hidden.js";
 import { nameOperations } from "./names.js";
 
-// Returns the classes for a module.
+// Returns the classes `Service` and `Session` that call a loadable module.
 export function services(module) {
-  // Argument of the constructors, which only this file has.
+  // Key for the constructors, which only this function has.
   const own = Symbol("own");
 
   class Session {

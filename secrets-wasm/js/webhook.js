@@ -7,7 +7,7 @@ const OPTIONS = ["secret", "headers", "body", "now"];
 
 const malformed = (message) => new SecretsError("malformed", message);
 
-// Returns `verifyWebhook` for a module.
+// Returns the function `verifyWebhook` that calls a loadable module.
 export function webhookVerifier(module) {
   return function verifyWebhook(delivery) {
     const { headers, body, ...others } = options("verifyWebhook", delivery, OPTIONS);

@@ -1,7 +1,7 @@
 // Waiting with a timeout and an `AbortSignal`.
 
 // Runs `work(signal)`. Rejects with `expired()` after a time in milliseconds, and with the reason of
-// `outer` when that is aborted, even if the work ignores its signal.
+// the signal `outer` when it is aborted, even if `work` ignores its own signal.
 export function within(duration, outer, expired, work) {
   const controller = new AbortController();
   return new Promise((resolve, reject) => {

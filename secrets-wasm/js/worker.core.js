@@ -1,4 +1,4 @@
-// Opening a bundle in a worker of the platform.
+// Opens a bundle in a worker of the platform.
 
 import { bound, MAX_TIMEOUT, options } from "./arguments.js";
 import { converted, invalid, reason, SecretsError } from "./errors.js";
@@ -11,8 +11,8 @@ const TIMEOUT = 60_000;
 
 const failed = (message) => new SecretsError("internal", message, { code: "worker_failed" });
 
-// `start` starts a worker and returns `{ post, terminate }`. It is called with functions for the answer
-// of the worker and for its failure.
+// Opens a bundle in a new worker. `start(resolve, reject)` starts the worker and returns `{ post, terminate }`.
+// `resolve` is called with the response of the worker, `reject` if it fails.
 export async function openIn(start, bundle, given, call = {}) {
   const [file, chosen] = bundleArguments(bundle, given);
   const limits = options("openBundleInWorker", call, ["signal", "timeout"]);
@@ -58,10 +58,10 @@ function post(worker, message) {
   }
 }
 
-// Answer of a worker whose module cannot be loaded.
+// Response of a worker whose module cannot be loaded.
 export const notLoaded = () => ({ error: failed("the worker cannot load its WebAssembly module").toJSON() });
 
-// Opens a bundle in the worker, and returns its answer.
+// Opens a bundle, and returns the worker's response.
 export function answer(openBundle, { file, options }) {
   try {
     return { opened: openBundle(file, options) };

@@ -28,7 +28,7 @@ pub fn parse(text: &str, format: &str) -> Result<JsValue, Error> {
 }
 
 /// Renders secrets as text in a format. `name` is the name of the Kubernetes Secret, for the format
-/// that needs one.
+/// `k8s`.
 #[wasm_bindgen(skip_typescript)]
 pub fn render(secrets: &JsValue, format: &str, name: Option<String>) -> Result<String, Error> {
     let secrets: Vec<Pair> = from_js("secrets", secrets)?;

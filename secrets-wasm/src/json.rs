@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use crate::failure::failure;
 
-/// Converts a value to JavaScript.
+/// Converts a Rust value to a JavaScript value.
 pub(crate) fn to_js(value: &impl Serialize) -> Result<JsValue, Error> {
     let broken = || failure("internal", "internal error");
     let text = serde_json::to_string(value).map(Zeroizing::new).map_err(|_| broken())?;

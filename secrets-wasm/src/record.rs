@@ -8,7 +8,8 @@ use wasm_bindgen::prelude::*;
 use crate::arguments::{Arguments, bytes, id, key, number};
 use crate::failure::failure;
 
-/// Decrypts a stored record. Fails unless the record is intact and was encrypted for this context.
+/// Decrypts a stored record. Fails unless the record is intact and was encrypted for the context
+/// that the fields of `record` give.
 #[wasm_bindgen(js_name = openRecord, skip_typescript)]
 pub fn open_record(record: &JsValue) -> Result<String, Error> {
     let given = Arguments(record);
@@ -31,7 +32,7 @@ pub fn open_record(record: &JsValue) -> Result<String, Error> {
     }
 }
 
-/// True if a text has the syntax and checksum of a service token. Detects typing errors without a
+/// True if a string has the syntax and checksum of a service token. Detects typing errors without a
 /// server.
 #[must_use]
 #[wasm_bindgen(js_name = isPlausibleToken, skip_typescript)]

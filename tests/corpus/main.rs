@@ -6,14 +6,15 @@ use std::collections::BTreeSet;
 
 use secrets_core::scanner::{Rule, Rules, scan};
 
-/// Labelled line: its text, and the ID of the rule that should find a credential in the line;
-/// `None` if no rule should.
+/// Labelled line: its content, and the ID of the rule that should find a credential in the line;
+/// `None` if no rule should find one.
 struct Line {
     text: String,
     expected: Option<&'static str>,
 }
 
-/// Number of findings that were right, that were wrong, and that were missed.
+/// Number of expected findings (`right`), of findings of other rules (`wrong`), and of expected
+/// findings that are missing (`missed`).
 #[derive(Debug, Default)]
 struct Outcome {
     right: usize,
@@ -32,7 +33,8 @@ fn lines() -> Vec<Line> {
 }
 
 /// Scans all lines. A finding of any rule but the expected one counts as wrong. A line in which the
-/// expected rule finds nothing counts as missed. The texts describe the lines with such mistakes.
+/// expected rule finds nothing counts as missed. Also returns a message for each line with such a
+/// mistake.
 fn measure(lines: &[Line]) -> (Outcome, Vec<String>) {
     let (mut outcome, mut remarks) = (Outcome::default(), Vec::new());
     for line in lines {

@@ -20,7 +20,8 @@ def workspace() -> dict[str, Any]:
 
 
 def output(*arguments: str) -> str:
-    """Runs the program with these arguments, and returns its standard output."""
+    """Runs the program `secrets-http` with these arguments, and returns its standard
+    output."""
     program = TARGET / "debug/secrets-http"
     result = subprocess.run([program, *arguments], capture_output=True, check=True, text=True)
     return result.stdout
@@ -37,8 +38,9 @@ def variables() -> frozenset[str]:
 
 
 def keys(*, secret: bool) -> set[str]:
-    """Returns names of settings as keys of the configuration file, such as `listen`. If `secret`,
-    the settings whose value can come from a separate file (`…_FILE`); otherwise all others."""
+    """Returns names of settings as keys of the configuration file, such as `listen`. If
+    `secret` is true, returns the settings whose value can come from a separate file
+    (`…_FILE`); otherwise all others."""
     with_file = {name.removesuffix("_FILE") for name in variables() if name.endswith("_FILE")}
     plain = {name for name in variables() if not name.endswith("_FILE")} - with_file
     names = with_file if secret else plain
@@ -46,5 +48,6 @@ def keys(*, secret: bool) -> set[str]:
 
 
 def named(text: str) -> set[str]:
-    """Returns the environment variables of the program (`SECRETS_…`) that a text mentions."""
+    """Returns the environment variables of the program (`SECRETS_…`) that a string
+    mentions."""
     return set(re.findall(r"\bSECRETS_[A-Z0-9_]+\b", text))

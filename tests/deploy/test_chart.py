@@ -1,5 +1,5 @@
-"""Tests of the Helm chart: it is rendered with Helm's engine and validated with the schemas of
-Kubernetes."""
+"""Tests of the Helm chart. They render it with Helm's engine, and validate the result
+with the schemas of Kubernetes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests of the systemd unit file. If systemd is installed, `systemd-analyze security` measures how
-well the unit is protected."""
+"""Tests of the systemd unit file. If systemd is installed, `systemd-analyze security`
+rates how well the unit is protected."""
 
 from __future__ import annotations
 

@@ -15,9 +15,10 @@ COLUMNS = """team_id, project_id, project_name, environment_id, environment_name
 
 
 def _copy(database, team, count, age, sealed):
-    """Inserts `count` copies of an audit entry of a team. The newest copy is `age` + 1 seconds old,
-    and each further copy is a second older. Sealed copies (copies in the audit chain) get positions so
-    high that they do not collide with those of the service."""
+    """Inserts `count` copies of an audit entry of a team. The newest copy is `age` + 1
+    seconds old, and each further copy is a second older. If `sealed` is true, the
+    copies are part of the audit chain, with positions so high that they do not collide
+    with those of the service."""
     position = "1000000000000 + n.n" if sealed else "NULL"
     hash_of = database.random_hash if sealed else "NULL"
     database.run(
@@ -80,7 +81,7 @@ def _unsealed(database):
 
 
 def lists(drill):
-    """Drill: a person in twenty teams lists the audit log, which has many entries."""
+    """Drill: a user in twenty teams lists the audit log, which has many entries."""
     count, teams = drill.size(40_000, 1_000_000), 20
     with Node(drill.database) as node:
         alice = node.person("alice")
@@ -127,8 +128,8 @@ def lists(drill):
 
 
 def refused(drill):
-    """Drill: many requests with a token from an address that the token does not allow, which the
-    service refuses and records in the audit log."""
+    """Drill: the service refuses many requests that use a token from an address that
+    the token does not allow, and records them in the audit log."""
     count, threads = drill.size(3_000, 250_000), 8
     with Node(drill.database) as node:
         alice = node.person("alice")

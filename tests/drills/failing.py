@@ -44,9 +44,10 @@ def _refuse_deletes(database, project):
 
 
 def poisoned(drill):
-    """Drill: background work fails for one team, because a stored rotation, the head of its audit
-    chain and a deleted project are damaged. The background work of other teams is not delayed, and
-    /health names the failing objects."""
+    """Drill: background work fails for one team, because a rotation, the head of the
+    audit chain and a deleted project of the team are damaged in the database. The
+    background work of other teams is not delayed, and /health names the failing
+    objects."""
     database = drill.database
     closed = socket.create_server(("127.0.0.1", 0))
     port = closed.getsockname()[1]
@@ -112,7 +113,8 @@ def _commits(database, seconds):
 
 
 def _error(client, rotation):
-    """Reads a rotation and returns its error message; an empty text if there is none."""
+    """Reads a rotation and returns its error message, or an empty string if it has
+    none."""
     # Uses a new connection, because the service closes a connection that was idle for a minute.
     return client.again().ok("GET", rotation).get("error_message", "")
 
@@ -128,8 +130,8 @@ def _unsealed(database, team):
 
 
 def _exists(database, project):
-    """Returns true if the project still has environments. Purging a deleted project deletes its
-    environments but not its row, so that its slug is not used again."""
+    """Returns true if the project still has environments. Purging a deleted project
+    deletes its environments but keeps its row, so that its slug is not used again."""
     return bool(database.run("SELECT id FROM environments WHERE project_id = :id", id=project))
 
 
@@ -147,8 +149,8 @@ def _wait(condition, seconds, what, node):
 
 
 class Receiver:
-    """HTTP server that receives webhook events. If `answers` is true, it responds immediately,
-    otherwise never."""
+    """HTTP server that receives webhook events. If `answers` is true, it responds to
+    each at once, otherwise never."""
 
     def __init__(self, host, answers):
         receiver, self.taken, self.release = self, [], threading.Event()
@@ -222,7 +224,8 @@ def receiver(drill):
 
 
 def _multiply_deliveries(database, webhook, count):
-    """Inserts this many copies of the first delivery of a webhook. All are due now."""
+    """Inserts `count` copies of the first delivery of a webhook. All of them are due
+    now."""
     fields = "webhook_id, event, body, attempts, response_status, created_at"
     ids = [uuid.uuid4() for _ in range(count)]
     rows = [{"delivery": one, "id": uuid.uuid4(), "payload": json.dumps({"delivery": str(one)})} for one in ids]

@@ -60,8 +60,8 @@ def _memory(drill, node, name):
 
 
 def _import(node, path):
-    """Imports 12.5 MiB into an environment, in two requests. A request is repeated while the account has
-    too many imports at once."""
+    """Imports 12.5 MiB into an environment, in two requests. Repeats a request as long
+    as the account has too many imports at once."""
     for prefix in ("A", "B"):
         end = time.monotonic() + 300
         while (status := node.client(jwt("alice"), timeout=120).status("POST", path, imported(prefix))) == 503:

@@ -40,7 +40,8 @@ DRILLS = {
 
 
 class Drill:
-    """Run of a drill: its database, the short or long form, and the measurements to print."""
+    """Run of a drill: its database, its form (short or long), and the measurements that
+    are printed."""
 
     def __init__(self, database, is_long):
         self.database, self.is_long, self.figures = database, is_long, []

@@ -1,4 +1,4 @@
-"""Server process, databases and HTTP clients that the drills use."""
+"""Server process, databases and HTTP clients for the drills (load and failure tests)."""
 
 from __future__ import annotations
 
@@ -136,26 +136,26 @@ class Node:
         return Client(self.address, credential, timeout)
 
     def person(self, name):
-        """Signs in a person with this name, and returns their client."""
+        """Signs in a user with this name, and returns an HTTP client of the user."""
         client = self.client(jwt(name))
         client.user = client.ok("POST", "/api/v1/auth/sync", {})
         client.team = next(team["id"] for team in client.ok("GET", "/api/v1/teams")["teams"])
         return client
 
     def peak_resident(self):
-        """Returns the maximum resident memory since the start, in MiB."""
+        """Returns the maximum resident memory of the service since its start, in MiB."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) // 1024
 
     def refusals(self):
-        """Returns the numbers of requests that the service has refused, by the name of the limit.
-        Limits that refused no request are not included."""
+        """Returns the number of requests that each limit of the service has refused, by
+        the name of the limit. Limits that refused no request are not included."""
         text = Client(self.metrics).text("GET", "/metrics")
         found = re.findall(r'secrets_refusals_total\{bound="(\w+)"\} ([0-9.]+)', text)
         return {bound: int(float(count)) for bound, count in found if float(count)}
 
     def terminate(self):
-        """Sends SIGTERM and waits until the service has ended."""
+        """Sends SIGTERM to the service, and waits until it has ended."""
         self.process.terminate()
         assert self.process.wait(60) == 0, f"the program ended with {self.process.returncode}"
 
@@ -235,7 +235,8 @@ class Client:
         return f"{secrets}/{key}"
 
     def token(self, **fields):
-        """Creates a service token for all projects of the team, and returns its text."""
+        """Creates a service token for all projects of the team, and returns the token
+        string."""
         body = {"name": "drill", "team_id": self.team, "all_projects": True, "permissions": ["read", "write"]}
         return self.ok("POST", "/api/v1/tokens", body | fields)["token"]
 

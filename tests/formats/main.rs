@@ -1,5 +1,5 @@
 //! Tests that other programs read exports correctly: shells, and common packages for Node.js and
-//! Python. Each reader gets one file with every value that its format can represent.
+//! Python. Each program gets one file with every value that its format can represent.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::collections::BTreeMap;
@@ -92,7 +92,7 @@ struct Written {
 }
 
 impl Written {
-    /// Writes a file with all test values that the format can represent. Fails if the format can
+    /// Exports all test values that the format can represent to a file. Fails if the format can
     /// represent fewer than `least` values.
     fn new(format: Format, least: usize) -> Self {
         let name: ObjectName = "web".parse().unwrap();
@@ -169,8 +169,8 @@ fn node(reader: &str) -> Command {
     command
 }
 
-/// Returns the command `python read.py READER`, with the Python of the test runner, which has the
-/// packages to test.
+/// Returns the command `python read.py READER`, which runs the Python interpreter of the test
+/// runner, because that has the packages to test.
 fn python(reader: &str) -> Command {
     let tools = std::env::var_os("SECRETS_TEST_TOOLS").map(PathBuf::from);
     let tools = tools.unwrap_or_else(|| here().join("../../target/tools"));

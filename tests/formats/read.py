@@ -1,4 +1,5 @@
-"""Prints the values that a Python package reads from a file: `python read.py READER FILE`."""
+"""Prints the values that a Python package reads from an exported file: `python read.py
+READER FILE`."""
 
 import base64
 import csv

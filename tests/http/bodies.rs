@@ -19,7 +19,7 @@ fn head(path: &str, credential: &str) -> String {
     )
 }
 
-/// Creates a JSON document of this many bytes.
+/// Creates a JSON document whose length is this number of bytes.
 fn padded(length: usize) -> Vec<u8> {
     let mut body = json!({ "name": "Ops" }).to_string().into_bytes();
     body.resize(length, b' ');
@@ -286,8 +286,8 @@ async fn escapes_in_json_are_decoded(app: App) {
     assert_eq!(secret["secret"]["value"], "kvc_🔑/\n");
 }
 
-/// Checks that `1.0` is accepted as a whole number, because some clients send it (RFC 8259, section
-/// 6).
+/// Checks that the server accepts `1.0` as a whole number, because some clients send it in this
+/// form (RFC 8259, section 6).
 async fn a_whole_number_may_have_a_fraction_of_zero(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

@@ -1,4 +1,5 @@
-//! Tests of credentials: the accepted forms, and the reasons for refusing one.
+//! Tests of credentials in requests: the accepted forms, and the reasons for which the server
+//! refuses a credential.
 
 use chrono::{Duration, TimeDelta};
 use hyper::Method;
@@ -9,14 +10,14 @@ use serde_json::{Value, json};
 
 const ME: &str = "/api/v1/users/me";
 
-/// Asserts that a reply is the response to an invalid credential.
+/// Asserts that a reply refuses the credential of the request as invalid.
 fn refuses(reply: &Reply) {
     let body = json!({ "error": "invalid credential", "code": "unauthorized" });
     assert_eq!(reply.is(401).json(), body);
     assert_eq!(reply.header("www-authenticate"), Some("Bearer"));
 }
 
-/// Asserts that a reply is the response to an expired credential.
+/// Asserts that a reply refuses the credential of the request as expired.
 fn has_expired(reply: &Reply) {
     let body = json!({ "error": "the credential has expired", "code": "token_expired" });
     assert_eq!(reply.is(401).json(), body);

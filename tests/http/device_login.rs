@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 const CLI: &str = "/api/v1/auth/cli";
 
-/// Starts a device login as the command line, and returns the response.
+/// Starts a device login as a command-line client, and returns the response with its codes.
 async fn start(app: &App) -> Value {
     let body = json!({
         "client_id": "cli", "client_name": "secrets 1.0", "hostname": "laptop", "os": "linux",
@@ -32,8 +32,8 @@ async fn decide(person: &Client, decision: &str, login: &Value) -> Reply {
     person.post(&format!("{CLI}/{decision}"), &body).await
 }
 
-/// Creates a command-line session by a device login that a person approves. Returns a client with
-/// the credential of the session, and the response with this credential.
+/// Creates a command-line session by a device login that the user `person` approves. Returns a
+/// client with the credential of the session, and the response that contained this credential.
 pub(super) async fn session(app: &App, person: &Person) -> (Client, Value) {
     let login = start(app).await;
     decide(person, "approve", &login).await.is(200);

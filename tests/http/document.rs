@@ -9,10 +9,10 @@ use secrets_http::serve::reply::Envelope;
 use secrets_tests::{App, Kind, paths};
 use serde_json::{Map, Value};
 
-/// Operation of the document: its method, its path, and its object in the document.
+/// Operation in the `OpenAPI` document: its method, its path, and the object that describes it.
 type Described<'a> = (String, &'a str, &'a Map<String, Value>);
 
-/// Returns the document. Also returns each route of the server: its method, its path template, and
+/// Returns the `OpenAPI` document, and each route of the server: its method, its path template, and
 /// true if it needs no credential.
 async fn document_and_routes() -> (Value, Vec<(String, &'static str, bool)>) {
     let app = App::start(Kind::Memory).await;
@@ -41,7 +41,7 @@ fn operations(document: &Value) -> Vec<Described<'_>> {
         .collect()
 }
 
-/// Iterates over the bodies of a request or a response, by media type.
+/// Iterates over the descriptions of the body of a request or response (`message`), by media type.
 fn contents(message: &Value) -> impl Iterator<Item = (&String, &Value)> {
     message["content"].as_object().into_iter().flatten()
 }
@@ -277,8 +277,8 @@ async fn an_optional_field_of_a_response_is_never_null() {
     assert!(optional > 80, "{optional}");
 }
 
-/// Adds the names of the schemas that a part of the document refers to, directly or through other
-/// schemas, to `names`.
+/// Adds the names of the schemas that a part of the `OpenAPI` document refers to, directly or
+/// through other schemas, to `names`.
 fn collect(part: &Value, document: &Value, names: &mut BTreeSet<String>) {
     let reference = part["$ref"].as_str();
     if let Some(place) = reference.and_then(|place| place.strip_prefix('#')) {

@@ -13,8 +13,8 @@ use secrets_tests::{App, Person, on_every_store, paths};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-/// Running request that changes a secret. It waits for the lock on the environment, which the test
-/// holds in `held`.
+/// Running change of a secret. It waits for the lock on the environment, which the test holds with
+/// the transaction `held`.
 struct Waiting {
     app: App,
     person: Person,
@@ -46,7 +46,7 @@ impl Waiting {
     }
 
     /// Releases the lock, and returns the result of the change. Asserts that the stored value has
-    /// changed exactly if the change succeeded.
+    /// changed if and only if the change succeeded.
     async fn release(self) -> Result<Value> {
         let Self { person, secret, held, change, .. } = self;
         held.commit().await.unwrap();
@@ -74,8 +74,8 @@ async fn by_text(app: App, person: Person, text: &str) -> (Waiting, TokenId) {
     (Waiting::start(app, person, caller).await, id)
 }
 
-/// Rotates the token in the transaction that holds the lock. The old text stays valid for `grace`
-/// seconds.
+/// Rotates the token in the transaction that holds the lock. The previous token string stays valid
+/// for `grace` seconds.
 async fn rotate(waiting: &mut Waiting, token: TokenId, grace: i64) {
     let known = waiting.held.token(token).await.unwrap().unwrap();
     let (mut mac, now) = (known.mac, known.created_at);

@@ -24,7 +24,8 @@ use self::principals::{Caller, Principal};
 use self::requests::Names;
 use self::world::World;
 
-/// Run of the test: the test data, and the mismatches found so far.
+/// Run of the authorization test: the server, the test data, the last dump of the store, the number
+/// of requests (cells of the table) so far, and the mismatches found so far.
 struct Table<'a> {
     /// Server under test.
     app: &'a App,
@@ -121,7 +122,8 @@ impl<'a> Table<'a> {
         assert!(self.wrong.is_empty(), "{} cells: {:#?}", self.wrong.len(), self.wrong);
     }
 
-    /// Sends the request for each caller whose request must be refused or only reads.
+    /// Sends the request to an endpoint as each caller whose request is refused or only reads data
+    /// according to the policy. Records every unexpected status as a mismatch.
     async fn without_effect(&mut self, rule: &Rule, target: Target) {
         for principal in &self.world.principals {
             if !has_effect(rule, target, principal) {
@@ -140,9 +142,10 @@ impl<'a> Table<'a> {
         self.before = after;
     }
 
-    /// Sends the request for each caller whose request must be allowed and changes data. If the
-    /// request deletes its target, a new target is created for each caller. The first request of a
-    /// person and the first request of a service token must change the store.
+    /// Sends the request to an endpoint as each caller whose request is allowed and changes data
+    /// according to the policy. If the request deletes its target, a new target is created for each
+    /// caller. The first request of a user and the first request of a service token must change the
+    /// store.
     async fn with_effect(&mut self, rule: &Rule, target: Target) {
         let mut kinds_seen = Vec::new();
         for principal in &self.world.principals {
@@ -171,7 +174,7 @@ impl<'a> Table<'a> {
     async fn cell(&mut self, rule: &Rule, target: Target, principal: &Principal, names: &Names) {
         let status = rule.status(principal.caller, target);
         let client = match (rule.who, principal.caller) {
-            // Signing in creates an account, so each request needs a new person.
+            // Signing in creates an account, so each request needs a new user.
             (Who::Identities, Caller::Unsynced) => {
                 self.app.bearer(&self.app.jwt(&format!("newcomer{}", self.world.draw())))
             }
@@ -187,12 +190,12 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Iterates over every combination of an endpoint and a target object.
+/// Iterates over every combination of a rule (endpoint) of the policy and a target object.
 fn places() -> impl Iterator<Item = (&'static Rule, Target)> {
     POLICY.iter().flat_map(|rule| rule.on.targets().iter().map(move |target| (rule, *target)))
 }
 
-/// Returns true if the request of this caller is allowed and changes data.
+/// Returns true if the policy allows the request of this caller, and the request changes data.
 fn has_effect(rule: &Rule, target: Target, principal: &Principal) -> bool {
     rule.effect == Effect::Changes && rule.status(principal.caller, target) == rule.ok
 }

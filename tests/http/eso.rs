@@ -12,8 +12,8 @@ use serde_json::json;
 const ONE: &str = "/api/v1/eso/secret";
 const ALL: &str = "/api/v1/eso/secrets";
 
-/// Creates Alice's project, in which `child` inherits from `production`, and a service token that
-/// can read the whole project.
+/// Creates a project of the user Alice, in which the environment `child` inherits from
+/// `production`, and a service token that can read the whole project.
 async fn world(app: &App) -> (Person, String, Client) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

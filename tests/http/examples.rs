@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 /// Placeholder that the examples contain in place of every ID.
 const PLACEHOLDER: &str = "0191d0a0-5b1c-7c3e-9d2f-3a4b5c6d7e8f";
 
-/// All operations with a request body: method and path. The order makes sure that the objects that
-/// a request needs exist already.
+/// All operations with a request body: method and path. They are in an order in which each request
+/// finds the objects that it needs.
 const REQUESTS: [(&str, &str); 33] = [
     ("POST", "/api/v1/auth/cli/device"),
     ("POST", "/api/v1/auth/cli/deny"),
@@ -131,8 +131,8 @@ async fn log_in(ids: &mut BTreeMap<&'static str, String>, path: &str, client: &C
     }
 }
 
-/// Replaces the placeholder IDs in an example by the ID of an existing object, and the codes of a
-/// device login by valid codes. `field` is the name of the field that contains the value.
+/// Replaces the placeholder IDs in an example by IDs of existing objects, and the codes of a device
+/// login by valid codes. `field` is the name of the field that contains the value.
 fn fill(value: &mut Value, field: &str, ids: &BTreeMap<&'static str, String>) {
     match value {
         Value::Object(fields) => {

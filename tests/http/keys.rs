@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// Creates secrets with descriptions and previous values in a project, and an environment that
-/// inherits and hides some of them.
+/// inherits these secrets and hides some of them.
 async fn fill(person: &Person, project: &str) {
     person.environment(project, "preview", Some("staging")).await;
     for key in ["ONE", "TWO"] {

@@ -1,5 +1,5 @@
-//! Access of team members to an environment in which they have no permission: the setting of the
-//! operator applies (`member_access`).
+//! Tests of the access of team members to an environment in which they have no permission: the
+//! setting `member_access` of the operator applies.
 
 use secrets_core::engine::Options;
 use secrets_core::model::{MemberAccess, Role};

@@ -1,4 +1,4 @@
-//! Tests of watching all environments of a project.
+//! Tests of the event stream of changes to all environments of a project (watch).
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const SOON: u64 = 6;
 
 /// Maximum time to wait for an event after a change of permissions, in seconds. The server reads
-/// permissions every ten seconds.
+/// the permissions again every ten seconds.
 const LATER: u64 = 20;
 
 fn path(project: &str) -> String {
@@ -26,8 +26,8 @@ async fn next(watch: &mut Watch, seconds: u64) -> Event {
     }
 }
 
-/// Reads events up to the next event with an ID. Returns this ID, and for each event its type and
-/// the name of its environment.
+/// Reads events up to and including the next event with an ID. Returns this ID, and for each event
+/// its type and the name of its environment.
 async fn batch(watch: &mut Watch, seconds: u64) -> (String, Vec<String>) {
     let mut events = Vec::new();
     loop {

@@ -33,8 +33,8 @@ impl Crowd {
         Self(clients)
     }
 
-    /// Runs a function on all clients at the same time. The function gets the number of the client
-    /// and the client.
+    /// Calls `act` for all clients at the same time, with the number of the client and the client.
+    /// Returns the results.
     async fn race<F, T>(self, act: impl Fn(usize, Client) -> F) -> Vec<T>
     where
         F: Future<Output = T> + Send + 'static,
@@ -61,8 +61,8 @@ fn count(replies: &[Reply], status: u16) -> usize {
     replies.iter().filter(|reply| reply.status == status).count()
 }
 
-/// Asserts that each reply has one of two statuses, and the number of replies with each status.
-/// `first` and `second` are a status and its expected number.
+/// Asserts that every reply has one of two statuses. `first` and `second` are a status and the
+/// expected number of replies with it.
 #[track_caller]
 fn outcome(replies: &[Reply], first: (u16, usize), second: (u16, usize)) {
     let found = [(first.0, count(replies, first.0)), (second.0, count(replies, second.0))];

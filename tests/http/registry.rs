@@ -25,10 +25,10 @@ const OF_HTTP: &[&str] = &[
     "sign_in.config",
 ];
 
-/// Paths to skip, because their operation has another endpoint too.
+/// Paths of endpoints that are skipped, because their operation also has another endpoint.
 const SECOND_WAYS: &[&str] = &["/api/v1/teams/{teamId}/audit"];
 
-/// Input fields of an endpoint in its path and its query.
+/// Input fields of an endpoint: those in its path, and those in its query.
 struct Endpoint {
     path: Vec<&'static str>,
     query: Vec<String>,
@@ -52,15 +52,15 @@ impl Tried {
         Self { app, alice, endpoints }
     }
 
-    /// Iterates over the operations that exist both in the registry and as an HTTP endpoint: their
-    /// names and endpoints.
+    /// Iterates over the operations that exist both in the registry and as an HTTP endpoint. Yields
+    /// the name and the endpoint of each.
     fn shared(&self) -> impl Iterator<Item = (&str, &Endpoint)> {
         let endpoints = self.endpoints.iter().map(|(name, endpoint)| (name.as_str(), endpoint));
         endpoints.filter(|(name, _)| !OF_HTTP.contains(name))
     }
 
-    /// Calls an operation through the registry, and returns the names of the fields that it rejects
-    /// as invalid.
+    /// Calls an operation through the registry. Returns the names of the fields that the operation
+    /// refuses as invalid.
     async fn faults(&self, name: &str, input: Map<String, Value>) -> Vec<String> {
         // Only a service token may call ESO operations.
         let caller = if name.starts_with("eso.") { self.token().await } else { self.alice.clone() };
@@ -169,8 +169,8 @@ async fn query_parameters_are_fields_of_the_same_name() {
     }
 }
 
-/// Returns true for a query parameter that selects a text format. The registry has no such field,
-/// because its inputs and outputs are JSON.
+/// Returns true if a query parameter of an operation selects a text format. The registry has no
+/// such field, because its inputs and outputs are JSON.
 fn is_of_texts(name: &str, query: &str) -> bool {
     [("audit.list", "format"), ("secret.import", "format")].contains(&(name, query))
 }

@@ -14,7 +14,7 @@ struct Victim {
     app: App,
     person: Person,
     machine: Client,
-    /// Path of the project.
+    /// URL path of the project.
     project: String,
 }
 
@@ -35,8 +35,8 @@ impl Victim {
         Self { machine: app.bearer(&token), app, person, project }
     }
 
-    /// Sends each kind of request that returns the value of a secret: two by the person, two by the
-    /// service token.
+    /// Sends each kind of request that returns the value of a secret: two with the credential of
+    /// the user, two with the service token.
     async fn values(&self, project: &str, environment: &str, key: &str) -> [Reply; 4] {
         let secrets = paths::secrets(project, environment);
         [

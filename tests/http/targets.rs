@@ -4,7 +4,8 @@
 use secrets_tests::{App, Reply, on_every_store, paths};
 use serde_json::json;
 
-/// Sends a GET request with exactly this path, which an HTTP client would normalize.
+/// Sends a GET request with exactly this request target (path and query). An HTTP client would
+/// normalize the target.
 async fn ask(app: &App, credential: &str, target: &str) -> Reply {
     let request = format!(
         "GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer {credential}\r\n\r\n"

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 const TEAMS: &str = "/api/v1/teams";
 
-/// Returns the names in a list of objects, in order.
+/// Returns the field `name` of each object in a list, in order.
 fn names(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect()
 }

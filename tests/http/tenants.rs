@@ -7,20 +7,21 @@ mod substitution;
 use secrets_tests::{App, Client, Dump, Person, Reply, paths, postgresql};
 use serde_json::{Value, json};
 
-/// Two teams: `ann` sends all requests, and the data of `bea` must stay invisible to `ann`.
+/// Two teams whose objects have the same names. `ann` sends all requests, and the data of `bea`
+/// must stay invisible to `ann`.
 struct Twins {
     ann: Tenant,
     bea: Tenant,
 }
 
-/// Team with one project.
+/// Team with one project, and the credentials with which its requests are sent.
 struct Tenant {
     person: Person,
     /// Client with a service token that can read and write all projects of the team.
     machine: Client,
     token: String,
     token_id: String,
-    /// Path of the project.
+    /// URL path of the project.
     project: String,
     project_id: String,
     slug: String,
@@ -30,11 +31,11 @@ struct Tenant {
     others: Vec<String>,
 }
 
-/// Name of the person whose data must stay invisible. It is so long that no response contains it by
+/// Name of the user whose data must stay invisible. It is so long that no response contains it by
 /// chance.
 const BEA: &str = "beatrix-of-the-other-team";
 
-/// Secret key, and name of an environment, that only the other team has.
+/// Secret key and environment name that exist only in the other team.
 const HERS: (&str, &str) = ("BEATRIX_ONLY", "beatrix-only");
 
 impl Twins {
@@ -55,8 +56,8 @@ impl Twins {
         Dump::of(app.store.as_ref(), &[BEA]).await
     }
 
-    /// Asserts that a response contains no data of the other team, except data from the request
-    /// itself.
+    /// Asserts that a response contains no data of the other team, except data that the request
+    /// itself contained.
     #[track_caller]
     fn assert_unseen(&self, request: &str, reply: &Reply) {
         let answer = format!("{:?} {}", reply.headers, reply.text()).to_lowercase();
@@ -70,8 +71,8 @@ impl Twins {
 }
 
 impl Tenant {
-    /// Creates a team with a project. All teams have the same names and structure; `mark` makes the
-    /// values and descriptions different.
+    /// Creates a team with a project. All teams have the same names and structure; only the values
+    /// and descriptions differ, because they contain `mark`.
     async fn build(app: &App, name: &str, mark: &str) -> Self {
         let person = app.person(name).await;
         let project = person.project("Billing").await;
@@ -109,13 +110,13 @@ impl Tenant {
         }
     }
 
-    /// Returns the id of an environment.
+    /// Returns the ID of the environment with this name.
     fn environment(&self, name: &str) -> &str {
         let known = self.environments.iter().find(|(known, _)| known == name);
         known.map(|(_, id)| id.as_str()).unwrap()
     }
 
-    /// Returns the texts that must not appear in responses to the other team: all IDs, and the
+    /// Returns the strings that must not appear in responses to the other team: all IDs, and the
     /// names and values that only this team has.
     fn traces(&self) -> Vec<String> {
         let ids = [&self.person.id, &self.person.team, &self.project_id, &self.token_id];

@@ -16,7 +16,8 @@ const SYNC: &str = "/api/v1/auth/sync";
 /// uses the string as the subject of the user.
 #[derive(Default)]
 struct Provider {
-    /// E-mail address that the provider returns for every user; `None` if it does not respond.
+    /// E-mail address that the provider returns for every user; `None` if the provider does not
+    /// respond.
     address: Mutex<Option<&'static str>>,
     asked: AtomicUsize,
 }

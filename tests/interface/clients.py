@@ -29,8 +29,9 @@ disable_error_code = name-defined
 
 
 def check(service, credential, folder):
-    """Generates both clients from the document of a service, and calls the operations through them.
-    Returns the number of called operations, and an error text for each client that failed.
+    """Generates a Python and a TypeScript client from the OpenAPI document of a
+    service, and calls the operations through them. Returns the number of called
+    operations, and an error message for each client that failed.
     """
     called, failures = 0, []
     for name, build in [("python", python), ("typescript", typescript)]:

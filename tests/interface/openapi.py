@@ -7,8 +7,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 
 def check(document, envelope):
-    """Checks an OpenAPI document. Returns the number of examples that match their schema, and an
-    error text for each mistake."""
+    """Checks an OpenAPI document. Returns the number of examples that match their
+    schema, and an error message for each mistake."""
     errors = [f"reference without a target: {reference}" for reference in dangling(document)]
     if errors:
         return 0, errors
@@ -45,7 +45,7 @@ def references(part):
 
 
 def differences(document, schema, value):
-    """Yields an error text for each rule of a schema that a value breaks."""
+    """Yields an error message for each rule of a schema that a value breaks."""
     # References are resolved in the document.
     whole = {"components": document["components"], **schema}
     for error in Draft202012Validator(whole, format_checker=FormatChecker()).iter_errors(value):
@@ -53,9 +53,9 @@ def differences(document, schema, value):
 
 
 def check_response(document, method, path, status, body):
-    """Compares a response of the server with the document. Returns the method and path template of
-    the operation, and an error text for each difference. `body` is `None` if the response has no
-    body.
+    """Compares a response of the server with the OpenAPI document. Returns the method
+    and path template of the operation, and an error message for each difference. `body`
+    is `None` if the response has no body.
     """
     template = find_path(document, path)
     operation = f"{method} {template}"
@@ -79,8 +79,8 @@ def find_path(document, path):
 
 
 def examples(document):
-    """Yields each example in the document: a text that says where it is, its schema, and its
-    value."""
+    """Yields each example in the document: its position as a string, its schema, and
+    its value."""
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             place = f"{method.upper()} {path}"
@@ -97,8 +97,8 @@ def examples(document):
 
 
 def in_schema(place, schema):
-    """Yields the examples in a schema and in its parts: the place, the schema, and the value of
-    each."""
+    """Yields each example in a schema and its parts: its position (which begins with
+    `place`), its schema, and its value."""
     if isinstance(schema, dict):
         if "example" in schema:
             yield place, schema, schema["example"]

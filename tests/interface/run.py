@@ -73,8 +73,9 @@ def settings(world, credential):
 
 
 def test_document(program, log, folder, envelope):
-    """Tests the document of an envelope, and the clients generated from the document. Returns the
-    number of passed checks, and an error text for each failed check.
+    """Tests the OpenAPI document of an envelope (response format), and the clients
+    generated from the document. Returns the number of passed checks, and an error
+    message for each failed check.
     """
     with Service(program, log.with_suffix(f".{envelope}.log"), envelope) as service:
         passed, failures = openapi.check(service.document, envelope)
@@ -84,9 +85,9 @@ def test_document(program, log, folder, envelope):
 
 
 def test_caller(program, log, folder, name):
-    """Tests the server with Schemathesis, as one kind of caller. Returns the numbers of passed and
-    failed cases, the output, and for the envelope `both` the operations that had a successful
-    response.
+    """Tests the server with Schemathesis, as one kind of caller. Returns the numbers of
+    passed and failed cases, the output, and (for the envelope `both`) the operations
+    that had a successful response.
     """
     envelope, credential_of, options = CALLERS[name]
     # Schemathesis stores its findings in the working folder.

@@ -1,4 +1,4 @@
-"""Server that the tests call, as a child process, and its users."""
+"""Server that the interface tests call, as a child process, and its users."""
 
 import json
 import socket
@@ -70,8 +70,8 @@ class Database:
 
 
 class World:
-    """User with several objects of each kind. `names` has the values that Schemathesis uses for
-    path parameters."""
+    """User with several objects of each kind. `names` contains the values that
+    Schemathesis inserts into path parameters."""
 
     def __init__(self, service, name):
         self.service, self.name, self.person = service, name, jwt(name)
@@ -106,7 +106,8 @@ class World:
         self._call_others()
 
     def _call_others(self):
-        """Calls operations for which Schemathesis generates no request that succeeds."""
+        """Calls the operations for which Schemathesis generates no request that
+        succeeds."""
         self.session()
         self.call("GET", "/api/v1/account/data-export")
         environment = f"/api/v1/projects/{self.project}/environments/production"

@@ -1,4 +1,4 @@
-//! Databases whose users the rotation function changes, and access to them for checks.
+//! Databases whose users the Lambda function rotates, and access to them for checks.
 
 use std::fs;
 
@@ -13,7 +13,8 @@ use serde_json::json;
 
 const REGION: &str = "eu-central-1";
 
-/// Inspects a database through the function `looks` of the endpoint.
+/// Witness that inspects a database with SQL statements. It sends them to the function `looks` of
+/// the local Lambda server.
 pub(crate) struct Looking {
     invoker: AwsInvoker,
     target: Target,
@@ -51,7 +52,7 @@ impl Kind {
     }
 }
 
-/// Creates a database for a test, with the tables that the shared tests of rotators need. The
+/// Creates a database for a test, with the tables that the conformance tests of rotators need. The
 /// database is not deleted, because the test runner deletes the servers after the run.
 pub(crate) async fn database(endpoint: &LambdaEndpoint, kind: Kind) -> Target {
     let server = server(kind);
@@ -70,7 +71,7 @@ pub(crate) async fn database(endpoint: &LambdaEndpoint, kind: Kind) -> Target {
     target
 }
 
-/// Creates a witness, with which the shared tests inspect this database.
+/// Creates a witness, with which the conformance tests of rotators inspect this database.
 pub(crate) fn witness(endpoint: &LambdaEndpoint, target: &Target) -> Looking {
     Looking { invoker: AwsInvoker::at(endpoint.url.clone()), target: target.clone() }
 }
@@ -115,8 +116,8 @@ impl Witness for Looking {
     }
 }
 
-/// Returns the database server of this kind that the test runner started, with the administrator
-/// and the default database.
+/// Returns the database server of this kind that the test runner started, with the credentials of
+/// its administrator and its default database.
 pub(crate) fn server(kind: Kind) -> Target {
     let url = variable(kind.variable()).unwrap_or_else(|| {
         panic!("{} is not set: use ./tests/run, which starts the server", kind.variable())

@@ -38,8 +38,8 @@ def rotate(event):
 
 
 def late(event):
-    """Runs the real function. Waits two seconds before it changes a user, even if the caller has
-    closed the connection in the meantime."""
+    """Runs the real rotation function. Waits two seconds before it changes a user, even
+    if the caller has closed the connection in the meantime."""
     if event["step"] == "apply":
         print("late apply", flush=True)
         time.sleep(2)
@@ -47,12 +47,13 @@ def late(event):
 
 
 def repeats(_event):
-    """Returns the last response of the real function again, which answers an earlier request."""
+    """Returns the last response of the real rotation function again, although it
+    belongs to an earlier request."""
     return answers[-1]
 
 
 def agrees(event):
-    """Reports success, but signs the response with a wrong secret."""
+    """Returns a response that reports success but is signed with a wrong secret."""
     secret = lambda_function.key_id(b"kvc_another_secret").encode()
     return lambda_function.seal_answer(event, secret, "ok", {})
 
@@ -62,8 +63,8 @@ def breaks(_event):
 
 
 def looks(event):
-    """Runs SQL statements as a database user, so that tests can inspect the database. Unlike the
-    other functions, it is not called by the service."""
+    """Runs SQL statements as a database user, so that tests can inspect the database.
+    The tests call it, not the service."""
     kinds = {"postgresql": lambda_function.Postgres, "mysql": lambda_function.Mysql}
     target = kinds[event["connection"]["integration"]](event["connection"])
     try:

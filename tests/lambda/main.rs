@@ -1,5 +1,6 @@
-//! Tests of rotations through an AWS Lambda function, with the published function, a test server
-//! with the API of AWS, and real databases.
+//! Tests of rotations through an AWS Lambda function: they run the function of
+//! `examples/rotation-proxy` behind a local server with the API of AWS Lambda, against real
+//! databases.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod databases;

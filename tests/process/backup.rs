@@ -1,5 +1,6 @@
-//! Tests of the commands that back up a database in use and restore a backup, of the database file
-//! after the service was stopped, and of commands that must not create a database.
+//! Tests of the command that backs up a database in use and of the command that restores a backup,
+//! of the database file after the service was stopped, and of commands that must not create a
+//! database.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,10 +19,10 @@ use tokio::task::JoinSet;
 use crate::program::{Ended, Program, Running, folder, jwt, root_key};
 use crate::rotations::world::until;
 
-/// Number of backups taken of a running service.
+/// Number of backups that the test takes of a running service.
 const ROUNDS: usize = 20;
 
-/// Number of writers beside the backups, each with its own key.
+/// Number of clients that write during the backups. Each writes its own secret.
 const WRITERS: usize = 3;
 
 fn with_database(name: &str, arguments: &[&str], database: &Path) -> Program {
@@ -35,7 +36,8 @@ fn verified(name: &str, database: &Path) -> Ended {
         .run()
 }
 
-/// Starts the server with this database, and returns the secret `KEY` as the API shows it.
+/// Starts the server with this database, reads the secret `KEY` through the API, and stops the
+/// server. Returns the secret.
 async fn value_in(name: &str, database: &Path, project: &str) -> serde_json::Value {
     let mut program = Program::serve(name, database).start();
     let alice = program.bearer(&jwt("alice"));
@@ -50,10 +52,11 @@ async fn started(alice: &Person) -> String {
     project
 }
 
-/// Last acknowledged version of each key.
+/// Last version of each secret that the service has acknowledged, by secret key.
 type Acknowledged = Arc<Mutex<BTreeMap<String, i64>>>;
 
-/// Writes versions of several keys, one writer for each key, until the result is dropped.
+/// Writes new versions of several secrets, one client for each secret, until the returned tasks are
+/// dropped. Records the acknowledged versions.
 fn write(alice: &Person, project: &str, acknowledged: &Acknowledged) -> JoinSet<()> {
     let mut writers = JoinSet::new();
     for number in 0..WRITERS {
@@ -78,7 +81,8 @@ fn write(alice: &Person, project: &str, acknowledged: &Acknowledged) -> JoinSet<
     writers
 }
 
-/// Returns the versions of the secrets in a database that no program has open.
+/// Returns the version of each secret in a database file, by secret key. No program may have the
+/// file open.
 async fn versions(database: &Path) -> BTreeMap<String, i64> {
     let options = SqliteConnectOptions::new().filename(database);
     let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
@@ -179,8 +183,8 @@ fn read_only_commands_create_nothing() {
     assert!(!Path::new("copy.db").exists());
 }
 
-/// Returns every file of a folder with its content, except the shared memory of SQLite, in which
-/// readers take locks.
+/// Returns the content of every file in a folder, by file name. The content of SQLite's shared
+/// memory file is left out, because readers take locks in it.
 fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let named = paths.map(|path| {
@@ -191,7 +195,8 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     named.collect()
 }
 
-/// Runs the commands that change nothing, and compares the files.
+/// Runs the commands `check`, `doctor verify` and `doctor sizes` on a database. Asserts that they
+/// succeed and change no file in its folder.
 fn must_change_nothing(name: &str, database: &Path) -> [Ended; 3] {
     let folder = database.parent().unwrap();
     let before = contents(folder);

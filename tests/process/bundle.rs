@@ -1,4 +1,5 @@
-//! Tests of the command `bundle`: opening a bundle without a service.
+//! Tests of the command `bundle open`, which opens a bundle (encrypted export of an environment)
+//! without a service.
 
 use std::fs;
 use std::io::Read as _;
@@ -21,7 +22,7 @@ use crate::program::{Ended, Program, folder, jwt};
 const PASSPHRASE: &str = "kvc_correct horse";
 
 /// Starts a server, creates a bundle of two secrets for these recipients, writes it to the file
-/// `along.scb`, and stops the server.
+/// `along.scb`, and stops the server. Returns the response that contains the bundle.
 async fn made(name: &str, recipients: Value) -> Value {
     let database = folder(name).join("secrets.db");
     let mut program = Program::serve(name, &database).start();
@@ -144,8 +145,8 @@ fn keys_and_passphrases_are_no_arguments() {
     }
 }
 
-/// Writes a bundle of at least this many bytes to the file `along.scb`. Returns the key that opens
-/// it, and the total size of its values.
+/// Writes a bundle of at least this many bytes to the file `along.scb`. Returns the path of a file
+/// with the key that opens the bundle, and the total size of the secret values in it.
 fn large(folder: &Path, bytes: usize) -> Unlocked {
     let (key, signing) = (BundleKey::generate(), SigningKey::generate());
     let now = SystemClock.now();
@@ -173,8 +174,8 @@ struct Unlocked {
     values: usize,
 }
 
-/// Returns the peak memory of the program in KiB while it prints the secrets in a bundle of this
-/// size.
+/// Runs `bundle open` with a bundle of this size, and returns the peak memory of the process in
+/// KiB.
 fn peak(name: &str, bytes: usize) -> u64 {
     let folder = folder(name);
     let Unlocked { key, values } = large(&folder, bytes);

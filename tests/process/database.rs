@@ -2,7 +2,7 @@
 //! stopped within a transaction. Other requests continue, and the service recovers without a
 //! restart.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -21,8 +21,8 @@ use crate::rotations::world::{LOOPBACK, World, until};
 /// Number of concurrent clients, each of which alternately writes and reads.
 const CLIENTS: usize = 12;
 
-/// Time within which a request is answered: 5 s, and 3 s more because other tests use the processors
-/// at the same time.
+/// Time within which the service responds to a request: 5 s, and 3 s more because other tests use
+/// the processors at the same time.
 const LIMIT: Duration = Duration::from_secs(8);
 
 fn node(name: &str, url: &str) -> Program {
@@ -34,7 +34,8 @@ fn signal(program: &Running, name: &str) {
     assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
 }
 
-/// Sends a request with a time limit. Returns the status, or `None` if there was no response.
+/// Runs a request with a time limit. Returns its status, or `None` if there was no response in
+/// time.
 async fn within(limit: Duration, request: impl Future<Output = u16>) -> Option<u16> {
     timeout(limit, request).await.ok()
 }
@@ -48,13 +49,13 @@ async fn prepared(alice: &Person) -> (String, String) {
     (project, key)
 }
 
-/// Clients that write and read at the same time, until the value is dropped.
+/// Running clients that write and read at the same time. They stop when this value is dropped.
 struct Load {
     clients: JoinSet<()>,
     seen: Arc<Seen>,
 }
 
-/// Answers that the clients have received.
+/// Successful responses that the clients have received.
 #[derive(Default)]
 struct Seen {
     /// Version and value of every acknowledged write.
@@ -79,7 +80,8 @@ impl Load {
 }
 
 impl Seen {
-    /// Writes the secret, then reads it.
+    /// Writes this value to the secret at the path `key`, then reads the secret. Records successful
+    /// responses.
     async fn exchange(&self, alice: &Client, key: &str, value: String) {
         let body = json!({ "value": value });
         let reply = timeout(Duration::from_secs(30), alice.try_put(key, &body)).await;
@@ -100,7 +102,7 @@ impl Seen {
         *self.answered.lock().unwrap() = Some(Instant::now());
     }
 
-    /// Waits until a request succeeds that ends after this call.
+    /// Waits until one of the clients receives a successful response after this call began.
     async fn answers(&self) {
         let before = Instant::now();
         until("a request succeeds", async || {
@@ -110,7 +112,7 @@ impl Seen {
     }
 }
 
-/// Stops the program with SIGSTOP while it holds the lock on a row of an environment. If the
+/// Stops the server program with SIGSTOP while it holds the lock on a row of an environment. If the
 /// program holds no such lock when it is stopped, lets it continue and tries again.
 async fn stop_in_a_transaction(program: &Running, watcher: &mut PgConnection) {
     for _ in 0..200 {
@@ -132,8 +134,8 @@ async fn stop_in_a_transaction(program: &Running, watcher: &mut PgConnection) {
     panic!("the program never stopped inside a transaction");
 }
 
-/// Asserts that reads, writes of the last secret and health checks succeed until all of the blocked
-/// writes have ended.
+/// Asserts that all `reads`, writes of the last secret in `reads`, and health checks succeed until
+/// all of the `blocked` writes have ended.
 async fn must_continue(
     reads: &[(&Client, &str)],
     mut blocked: JoinSet<u16>,
@@ -158,9 +160,14 @@ async fn must_continue(
     }
 }
 
-/// Compares the acknowledged writes of the secret `KEY` with its versions and audit entries: every
-/// version was written once, and recorded once.
-async fn must_be_applied_once(watcher: &mut PgConnection, seen: &Seen) {
+/// Compares the acknowledged writes of the secret `KEY` with its versions and audit entries.
+/// Asserts that each version was written once and recorded once, and that each version in the
+/// history has the acknowledged value.
+async fn must_be_applied_once(
+    watcher: &mut PgConnection,
+    (reader, key): (&Client, &str),
+    seen: &Seen,
+) {
     let last: i64 = sqlx::query_scalar("SELECT version FROM secrets WHERE key = 'KEY'")
         .fetch_one(&mut *watcher)
         .await
@@ -181,6 +188,20 @@ async fn must_be_applied_once(watcher: &mut PgConnection, seen: &Seen) {
     let versions: BTreeSet<_> = acknowledged.iter().map(|(version, _)| *version).collect();
     assert_eq!(versions.len(), acknowledged.len(), "a version was acknowledged twice");
     assert!(versions.iter().all(|version| i64::try_from(*version).unwrap() <= last));
+
+    let current = reader.get(key).await.is(200).json()["secret"].clone();
+    let mut kept = reader.get(&format!("{key}/history")).await.is(200).json()["history"].clone();
+    kept.as_array_mut().unwrap().push(current);
+    let kept: BTreeMap<_, _> = kept
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|kept| (kept["version"].as_u64().unwrap(), kept["value"].as_str().unwrap().to_owned()))
+        .collect();
+    assert!(kept.contains_key(&u64::try_from(last).unwrap()) && kept.len() > 1, "{}", kept.len());
+    for (version, value) in acknowledged {
+        assert!(kept.get(&version).is_none_or(|kept| *kept == value), "version {version}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -236,10 +257,10 @@ async fn a_node_that_stalls_in_a_transaction_stops_no_other() {
     clients.shutdown().await;
     // Requests whose client has gone continue to their end.
     quiet(&mut watcher).await;
-    must_be_applied_once(&mut watcher, &seen).await;
+    must_be_applied_once(&mut watcher, (&alice, &key), &seen).await;
 }
 
-/// Waits until no transaction that writes is open.
+/// Waits until the database has no open transaction that writes.
 async fn quiet(watcher: &mut PgConnection) {
     for _ in 0..600 {
         let open: i64 = sqlx::query_scalar(
@@ -257,8 +278,9 @@ async fn quiet(watcher: &mut PgConnection) {
     panic!("a transaction stays open");
 }
 
-/// Samples `/health` beside the load, until the value is dropped. Fails if the response is 200
-/// although no request of the load has succeeded for longer than a request may take.
+/// Requests `/health` again and again during the load, until the returned task is dropped. Fails if
+/// the response is 200 although no request of the load has succeeded for longer than a request may
+/// take.
 fn sample_health(alice: &Client, seen: &Arc<Seen>) -> JoinSet<()> {
     let (alice, seen, mut sampler) = (alice.clone(), Arc::clone(seen), JoinSet::new());
     sampler.spawn(async move {

@@ -1,4 +1,4 @@
-//! Tests of the command `doctor`, which checks and measures all stored data.
+//! Tests of the command `doctor`, which verifies and measures all stored data.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,8 @@ use sqlx::{Connection as _, SqliteConnection};
 
 use crate::program::{Ended, Program, folder, jwt, root_key, sql};
 
-/// Creates a database with a secret of two versions and a description.
+/// Creates a database file with a secret that has two versions and a description, and with a
+/// deleted project. Returns the path of the file.
 async fn filled(name: &str) -> PathBuf {
     let database = folder(name).join("secrets.db");
     let mut program = Program::serve(name, &database).start();
@@ -98,7 +99,8 @@ async fn an_entry_of_the_log_that_was_changed_is_found() {
     assert!(ended.stdout.contains("broken at position 3"), "{}", ended.stdout);
 }
 
-/// Runs the command `doctor sizes` on a database, while the service is running.
+/// Runs the command `doctor sizes` with these additional arguments on a database that a running
+/// service uses.
 fn sizes(name: &str, database: &str, arguments: &[&str]) -> Ended {
     let arguments = [&["doctor", "sizes"], arguments].concat();
     Program::new(name, &arguments).with("SECRETS_DATABASE_URL", database).run()

@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 use crate::program::{Program, Running, folder, jwt};
 use crate::rotations::world::until;
 
-/// Signs in a person and creates a project with a secret. Returns the person, the path of the
-/// project and the path of the secret.
+/// Signs in a user and creates a project with a secret. Returns the user, the path of the project
+/// and the path of the secret.
 async fn tenant(program: &Running, name: &str) -> (Person, String, String) {
     let client = program.bearer(&jwt(name));
     let user = client.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
@@ -66,7 +66,8 @@ async fn unread_exports_do_not_delay_other_accounts() {
     until("the memory is released", async || alice.get(&export).await.status == 200).await;
 }
 
-/// Sends imports with twenty tokens of one account, while another account reads a secret.
+/// Sends imports with twenty tokens of one account, and asserts that another account can read a
+/// secret in the meantime.
 async fn reads_beside_imports(program: Running) {
     let (alice, project, _) = tenant(&program, "alice").await;
     let (bob, _, key) = tenant(&program, "bob").await;

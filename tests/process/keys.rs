@@ -14,12 +14,13 @@ use uuid::Uuid;
 
 use crate::program::{Ended, Program, folder, jwt, log_path, root_key};
 
-/// Value of each byte of the root key: before the replacement (`OLD`), and after it (`NEW`).
+/// Value of each byte of the root key before its replacement.
 const OLD: u8 = 7;
+/// Value of each byte of the root key after its replacement.
 const NEW: u8 = 8;
 
-/// Creates a command of the program, such as `keys rotate-root`. `keys` are the current root key
-/// and, if any, the previous one.
+/// Creates a command that runs the server program with these arguments, such as `keys rotate-root`.
+/// `keys` are the current root key and, if any, the previous one.
 fn keyed(name: &str, arguments: &[&str], url: &str, keys: (u8, Option<u8>)) -> Program {
     with_keys(Program::new(name, arguments).with("SECRETS_DATABASE_URL", url), keys)
 }
@@ -41,8 +42,8 @@ fn rotate_root(name: &str, url: &str, keys: (u8, Option<u8>)) -> Ended {
     keyed(name, &["keys", "rotate-root"], url, keys).run()
 }
 
-/// Asserts that a service with this database starts with these root keys, and can read the secret
-/// `KEY`.
+/// Asserts that a service with this database starts with these root keys (the current one and, if
+/// any, the previous one), and can read the secret `KEY`.
 async fn assert_reads(name: &str, url: &str, keys: (u8, Option<u8>), project: &str) {
     let mut program = serve(name, url, keys).start();
     assert_value(&program.bearer(&jwt("alice")), project).await;
@@ -54,7 +55,8 @@ async fn assert_value(alice: &Client, project: &str) {
     assert_eq!(secret["secret"]["value"], "kvc_0");
 }
 
-/// Asserts that a service with this database does not start with these root keys.
+/// Asserts that a service with this database does not start with these root keys (the current one
+/// and, if any, the previous one).
 fn assert_refused(name: &str, url: &str, keys: (u8, Option<u8>)) {
     let ended = serve(name, url, keys).run();
     assert_eq!(ended.code, Some(77), "{}", ended.stderr);
@@ -144,7 +146,7 @@ async fn nodes_go_on_while_the_root_key_is_replaced() {
     drop((first, second));
 }
 
-/// Returns the number of values and previous values in a project that are encrypted with this
+/// Returns the number of current and previous values in a project that are encrypted with this
 /// version of the project key.
 async fn records(url: &str, project: &str, version: u32) -> usize {
     let store = store::open_shared(&url.parse().unwrap()).await.unwrap();
@@ -158,8 +160,8 @@ async fn records(url: &str, project: &str, version: u32) -> usize {
     number
 }
 
-/// Waits until the program has stopped at this failpoint (a place in the code at which it stops on
-/// request).
+/// Waits until the server program has stopped at this failpoint (a place in the code at which it
+/// stops on request), as its log file `name` shows.
 async fn stopped_at(name: &str, failpoint: &str) {
     let line = format!("failpoint {failpoint}");
     while !fs::read_to_string(log_path(name)).is_ok_and(|log| log.lines().any(|it| it == line)) {
@@ -167,11 +169,11 @@ async fn stopped_at(name: &str, failpoint: &str) {
     }
 }
 
-/// Number of values and previous values that the test stores.
+/// Number of current and previous values that the test stores.
 const RECORDS: usize = 6;
 
-/// Requests the replacement of the project keys, and kills the service at this failpoint of the
-/// replacement. Starts the service again, which must complete the replacement.
+/// Requests the replacement of the project keys, and kills the service when it reaches this
+/// failpoint of the replacement. Starts the service again, which must complete the replacement.
 async fn killed_at(failpoint: &str, url: &str) {
     let name = format!("keys_{failpoint}");
     let _ = fs::remove_file(log_path(&name));

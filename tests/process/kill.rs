@@ -13,8 +13,8 @@ use crate::program::{Program, folder, jwt};
 const ROUNDS: u32 = 20;
 const WRITERS: u32 = 8;
 
-/// For each secret key, the last version that the service acknowledged, and the last version that a
-/// client sent.
+/// Record of the writes: for each secret key, the last version that the service acknowledged, and
+/// the last version that a client sent.
 #[derive(Default)]
 struct Journal {
     acknowledged: BTreeMap<String, u32>,
@@ -100,8 +100,8 @@ impl Writer {
     }
 }
 
-/// Asserts that the service has each secret in the last acknowledged version, or in the version
-/// that was sent but not acknowledged, with the complete value of this version.
+/// Asserts that each stored secret has the last acknowledged version, or the version that was sent
+/// but not acknowledged, and the complete value of its version.
 async fn compare(client: &Client, secrets: &str, journal: &Mutex<Journal>) {
     let stored = client.get(&format!("{secrets}/export")).await.is(200).json();
     let stored: BTreeMap<_, _> = stored["secrets"]

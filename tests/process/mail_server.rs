@@ -1,4 +1,4 @@
-//! Test mail server in a separate process.
+//! Mail server for tests, as a separate process.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -14,8 +14,8 @@ pub(crate) struct MailServer {
 
 impl MailServer {
     /// Starts the mail server (`smtp/server.py`), which writes accepted messages to the folder.
-    /// `refuse` is the number of recipients to refuse temporarily, or `for-good` to refuse all
-    /// permanently.
+    /// `refuse` is the number of recipients that it refuses temporarily, or `for-good` to refuse
+    /// all recipients permanently.
     pub(crate) fn start(port: u16, folder: &Path, refuse: &str) -> Self {
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("smtp/server.py");
         let mut child = Command::new("python3")

@@ -1,4 +1,5 @@
-//! Tests of the server program as a separate process, which is started, killed and started again.
+//! Tests of the server program `secrets-http` as a separate process, which a test starts, kills and
+//! starts again.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod backup;

@@ -1,4 +1,4 @@
-//! Commands that run as an ordinary user, although the suite may run as root.
+//! Commands that run as an ordinary operating system user, although the test suite may run as root.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, chown};
@@ -10,8 +10,8 @@ use secrets_tests::targets;
 
 use crate::program::programs;
 
-/// Operating system user without special rights: the user as whom the database servers of the tests
-/// run. The user has a folder, and copies of the programs to test.
+/// Operating system user without special rights, with a folder and copies of the programs to test.
+/// The database servers of the tests run as the same user.
 pub(crate) struct OrdinaryUser {
     user: u32,
     group: u32,
@@ -53,14 +53,14 @@ impl OrdinaryUser {
         self.programs.join("secrets-http")
     }
 
-    /// Creates a command that runs as the user, in their folder.
+    /// Creates a command that runs a program as this user, in the user's folder.
     pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());
         command.uid(self.user).gid(self.group).current_dir(&self.folder);
         command
     }
 
-    /// Runs a shell script, which must succeed, and returns its output.
+    /// Runs a shell script as this user, and returns its output. The script must succeed.
     pub(crate) fn run(&self, script: &str) -> String {
         // The client programs of PostgreSQL may be outside of PATH, as its server is.
         let script = format!(

@@ -1,5 +1,5 @@
-//! Tests with PgBouncer between the program and PostgreSQL. The program must refuse to start if
-//! PgBouncer does not keep the session of a connection (transaction pooling).
+//! Tests of the server program with PgBouncer between it and PostgreSQL. The program must refuse to
+//! start if PgBouncer does not keep the session of a connection (transaction pooling).
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, chown};
@@ -16,7 +16,7 @@ use crate::servers::{Server, address};
 /// Path of PgBouncer on Debian, which is outside of the PATH of ordinary users.
 const PROGRAM: &str = "/usr/sbin/pgbouncer";
 
-/// Running PgBouncer, with the URL of the database through PgBouncer.
+/// Running PgBouncer, and the URL of the test database through it.
 struct Pooler {
     _server: Server,
     url: String,

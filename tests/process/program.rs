@@ -1,5 +1,5 @@
-//! Server program as a child process. Its log is written to a file, which the test runner searches
-//! for secret values.
+//! Server program `secrets-http` as a child process. Its log is written to a file, which the test
+//! runner searches for secret values.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::ordinary_user::OrdinaryUser;
 
-/// Command that starts the server program.
+/// Command that runs the server program.
 pub(crate) struct Program {
     command: Command,
     name: String,
@@ -24,7 +24,7 @@ pub(crate) struct Program {
 /// Running server program, killed when dropped.
 pub(crate) struct Running {
     child: Child,
-    /// Address that the program listens on.
+    /// Address on which the program listens.
     pub(crate) address: SocketAddr,
 }
 
@@ -35,8 +35,8 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-/// HMAC secret that signs the identity tokens of the tests. The tested programs trust tokens signed
-/// with it.
+/// HMAC secret that signs the identity tokens of the tests. The tested programs accept tokens that
+/// are signed with it.
 pub(crate) const ISSUER_SECRET: &str = "a secret of the test suite, of 32 bytes or more";
 
 /// Creates an empty folder with this name in `target/test/data`, which the test runner searches for
@@ -53,8 +53,8 @@ pub(crate) fn root_key(byte: u8) -> String {
     STANDARD.encode([byte; 32])
 }
 
-/// Creates an identity token for the person with this name, from the issuer that the tested
-/// programs trust.
+/// Creates an identity token for the user with this name, from the issuer that the tested programs
+/// trust.
 pub(crate) fn jwt(name: &str) -> String {
     jwt_of("https://issuer.test", name)
 }
@@ -82,14 +82,14 @@ pub(crate) fn programs() -> PathBuf {
 }
 
 impl Program {
-    /// Creates a command that runs the program with these arguments and no environment variables.
-    /// `name` is the name of the log file.
+    /// Creates a command that runs the server program with these arguments and no environment
+    /// variables. `name` is the name of the log file.
     pub(crate) fn new(name: &str, arguments: &[&str]) -> Self {
         Self::of(Command::new(programs().join("secrets-http")), name, arguments)
     }
 
-    /// Creates a command that runs the program as an ordinary user, with these arguments and no
-    /// environment variables.
+    /// Creates a command that runs the server program as an ordinary user, with these arguments and
+    /// no environment variables. `name` is the name of the log file.
     pub(crate) fn of_user(user: &OrdinaryUser, name: &str, arguments: &[&str]) -> Self {
         Self::of(user.command(user.program()), name, arguments)
     }
@@ -99,12 +99,14 @@ impl Program {
         Self { command, name: name.to_owned() }
     }
 
-    /// Creates a `serve` command with all required settings and an SQLite database in this file.
+    /// Creates a command that runs `secrets-http serve` with all required settings and an SQLite
+    /// database in this file. `name` is the name of the log file.
     pub(crate) fn serve(name: &str, database: &Path) -> Self {
         Self::configured(name, "serve", database)
     }
 
-    /// Creates a command of the program, such as `serve`, with all settings that `serve` requires.
+    /// Creates a command that runs this subcommand of the server program, such as `serve`, with all
+    /// settings that `serve` requires.
     pub(crate) fn configured(name: &str, command: &str, database: &Path) -> Self {
         Self::new(name, &[command])
             .with("SECRETS_LISTEN", "127.0.0.1:0")
@@ -118,8 +120,8 @@ impl Program {
             .with("SECRETS_LOG", "debug")
     }
 
-    /// Lets the program ignore the signal SIGXFSZ, so that a write beyond the limit of the file size
-    /// fails like a write to a full disk, see [`Running::fill_disk`].
+    /// Makes the program ignore the signal SIGXFSZ, so that writes beyond the file size limit that
+    /// [`Running::fill_disk`] sets fail like writes to a full disk.
     pub(crate) fn ignoring_full_disk(self) -> Self {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).env_clear();
@@ -133,19 +135,19 @@ impl Program {
         Self { command, name: self.name }
     }
 
-    /// Sets an environment variable.
+    /// Sets an environment variable of the program.
     pub(crate) fn with(mut self, variable: &str, value: &str) -> Self {
         self.command.env(variable, value);
         self
     }
 
-    /// Removes an environment variable.
+    /// Removes an environment variable of the program.
     pub(crate) fn without(mut self, variable: &str) -> Self {
         self.command.env_remove(variable);
         self
     }
 
-    /// Starts the program and waits until it listens.
+    /// Starts the program, waits until it listens, and returns the running program.
     #[track_caller]
     pub(crate) fn start(mut self) -> Running {
         let mut child = self.command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -185,24 +187,24 @@ impl Program {
 }
 
 impl Running {
-    /// Creates a client with this credential.
+    /// Creates an HTTP client of the program that sends this credential.
     pub(crate) fn bearer(&self, credential: &str) -> Client {
         Client::new(self.address, Some(credential))
     }
 
-    /// Signs in a person with this name.
+    /// Signs in the user with this name, and returns the user with an HTTP client.
     pub(crate) async fn person(&self, name: &str) -> Person {
         let client = self.bearer(&jwt(name));
         let user = client.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
         Person::new(client, &user)
     }
 
-    /// Returns the process ID.
+    /// Returns the process ID of the program.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Lets every write of the program to a file fail, as on a full disk, or succeed again. The
+    /// Makes every write of the program to a file fail, as on a full disk, or succeed again. The
     /// program must have been started by [`Program::ignoring_full_disk`].
     pub(crate) fn fill_disk(&self, is_full: bool) {
         let size = if is_full { "--fsize=0:" } else { "--fsize=unlimited:" };
@@ -216,8 +218,8 @@ impl Running {
         self.child.wait().unwrap();
     }
 
-    /// Sends SIGTERM and waits until the program has ended, for at most this time. Returns the exit
-    /// status.
+    /// Sends SIGTERM to the program and waits for its end, but not longer than `patience`. Returns
+    /// the exit status.
     pub(crate) fn terminate(&mut self, patience: Duration) -> ExitStatus {
         let id = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &id]).status().unwrap();
@@ -244,14 +246,14 @@ pub(crate) fn log_path(name: &str) -> PathBuf {
     target().join("test/logs").join(format!("{name}.log"))
 }
 
-/// Opens the log file with this name.
+/// Opens the log file with this name for appending. Creates it if it is missing.
 pub(crate) fn log_file(name: &str) -> File {
     let path = log_path(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     File::options().create(true).append(true).open(path).unwrap()
 }
 
-/// Runs SQL statements on a database that no program has open.
+/// Runs SQL statements on an SQLite database file. No program may have the file open.
 pub(crate) async fn sql(database: &Path, text: &'static str) {
     use sqlx::Connection as _;
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(database).foreign_keys(false);

@@ -12,8 +12,8 @@ use serde_json::Value;
 pub(crate) struct Provider {
     child: Child,
     port: u16,
-    /// Standard output of the provider. It must stay open, because the provider ends if it cannot
-    /// print.
+    /// Standard output of the provider process. It must stay open, because the process ends if it
+    /// cannot print.
     _printed: Lines<BufReader<ChildStdout>>,
 }
 
@@ -23,8 +23,8 @@ pub(crate) fn free_port() -> u16 {
 }
 
 impl Provider {
-    /// Starts the provider on this port with signing keys of these names. It signs tokens with the
-    /// first key.
+    /// Starts the provider on this port, with signing keys of these names. The provider signs
+    /// tokens with the first key.
     pub(crate) fn start(port: u16, keys: &[&str]) -> Self {
         Self::start_with(port, keys, &[])
     }
@@ -56,8 +56,8 @@ impl Provider {
         Self { child, port, _printed: lines }
     }
 
-    /// Signs in a browser at the provider. Returns the path and the query of the service to which
-    /// the provider redirects the browser afterwards.
+    /// Signs in a user at the provider. Returns the path and the query of the service to which the
+    /// provider redirects the browser afterwards.
     pub(crate) async fn sign_in(&self, authorization_url: &str) -> String {
         let issuer = self.issuer();
         let client = Client::new(([127, 0, 0, 1], self.port).into(), None);
@@ -76,7 +76,7 @@ impl Provider {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Requests an access token for this resource.
+    /// Requests an access token for this resource (audience) from the provider.
     pub(crate) async fn token(&self, resource: &str) -> String {
         let client = Client::new(([127, 0, 0, 1], self.port).into(), None);
         let headers = [

@@ -1,6 +1,6 @@
-//! The commands of the README, of `docs/http.md` and of the guide for operators, run unchanged as
-//! an ordinary user. Only folders and ports are replaced. Blocks with the language `text` are not
-//! run, because their commands install software or need other machines.
+//! Tests that the commands of the README, of `docs/http.md` and of the guide for operators work
+//! unchanged for an ordinary user. Only folders and ports are replaced. Blocks with the language
+//! `text` are not run, because their commands install software or need other machines.
 
 use std::fs;
 use std::path::Path;
@@ -20,9 +20,9 @@ fn blocks(page: &str) -> Vec<String> {
     blocks.collect()
 }
 
-/// Starts the service as an ordinary user on a free port. Runs the blocks as this user; environment
-/// variables tell them the address of the service, a token and the address of a PostgreSQL server.
-/// Returns the user and the output of the blocks.
+/// Starts the service as an ordinary user on a free port, and runs the blocks of shell commands as
+/// this user. Environment variables tell them the address of the service, a token and the address
+/// of a PostgreSQL server. Returns the user and the output.
 fn walk(name: &str, blocks: &[String]) -> (OrdinaryUser, String) {
     let user = OrdinaryUser::new(name);
     let program = Program::of_user(&user, name, &["dev", "--listen", "127.0.0.1:0"]).start();
@@ -101,7 +101,8 @@ fn the_http_guide_works_unchanged() {
     assert!(stdout.contains("\nMAIN_DB_USERNAME='kv_"), "{stdout}");
 }
 
-/// Shell functions that imitate commands of a real server that the guide uses, such as `systemctl`.
+/// Shell functions that imitate commands which exist only on a real server and which the guide
+/// uses, such as `systemctl`.
 const SERVER: &str = r#"
 trap 'kill $server' EXIT
 await() { until curl -fs "http://127.0.0.1:$port/health/live" >/dev/null; do kill -0 "$server"; sleep 0.1; done; }

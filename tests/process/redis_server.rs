@@ -10,7 +10,7 @@ use crate::ordinary_user::OrdinaryUser;
 use crate::rotations::world::until;
 use crate::servers::{Server, address};
 
-/// Password of the Redis users. The test runner searches logs and files for this password.
+/// Password of the Redis users. The test runner searches logs and files for it.
 const PASSWORD: &str = "kvc_redis_password";
 
 /// Permissions of the Redis user of the service, as the guide for operators recommends them.
@@ -26,15 +26,15 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    /// Creates the settings of a server without TLS, but does not start the server.
+    /// Creates the settings of a Redis server without TLS. Does not start the server.
     pub(crate) fn new(name: &'static str) -> Self {
         let (address, port) = address();
         let user = OrdinaryUser::new(name);
         Self { name, user, host: address.to_string(), port, has_tls: false }
     }
 
-    /// Creates the settings of a server with TLS and the certificate of the test servers, but does
-    /// not start the server.
+    /// Creates the settings of a Redis server with TLS and the certificate of the test servers.
+    /// Does not start the server.
     pub(crate) fn with_tls(name: &'static str) -> Self {
         let port = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();
         let redis = Self { host: "127.0.0.3".to_owned(), port, has_tls: true, ..Self::new(name) };
@@ -47,13 +47,13 @@ impl Redis {
         redis
     }
 
-    /// Returns the URL of the server.
+    /// Returns the URL with which the service connects to the Redis server.
     pub(crate) fn url(&self) -> String {
         let scheme = if self.has_tls { "rediss" } else { "redis" };
         format!("{scheme}://secrets:{PASSWORD}@{}:{}", self.host, self.port)
     }
 
-    /// Starts the server, and waits until it accepts connections.
+    /// Starts the Redis server, and waits until it accepts connections.
     pub(crate) async fn start(&self) -> Server {
         let port = self.port;
         let address: Ipv4Addr = self.host.parse().unwrap();
@@ -77,7 +77,7 @@ impl Redis {
         server
     }
 
-    /// Returns all keys that are stored in the server.
+    /// Returns all keys that are stored in the running Redis server.
     pub(crate) async fn keys(&self) -> Vec<String> {
         let url = self.url().replace("//secrets:", "//test:");
         let client = redis::Client::open(url).unwrap();

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use crate::ordinary_user::OrdinaryUser;
 use crate::program::log_file;
 
-/// Running server. Dropping it kills the process.
+/// Running server process. Dropping this value kills the process.
 pub(crate) struct Server {
     child: Child,
 }
@@ -32,8 +32,8 @@ impl Signal {
     }
 }
 
-/// Returns an IP address and a port on which a test can start a server repeatedly. No other process
-/// uses the address, because the address contains the ID of this process.
+/// Returns a loopback address and a port on which a test can start a server repeatedly. No other
+/// process uses the address, because it is derived from the ID of this process.
 pub(crate) fn address() -> (Ipv4Addr, u16) {
     static PORT: AtomicU16 = AtomicU16::new(7000);
     let address = 0x7f40_0000 | (std::process::id() & 0x3f_ffff);
@@ -41,8 +41,8 @@ pub(crate) fn address() -> (Ipv4Addr, u16) {
 }
 
 impl Server {
-    /// Starts a program as this user, with these arguments and this standard input. Its output is
-    /// written to the log file `log`. The program is killed when this process ends.
+    /// Starts a server program as this user, with these arguments and this standard input. Its
+    /// output is written to the log file `log`. The program is killed when the test process ends.
     pub(crate) fn start(
         user: &OrdinaryUser,
         log: &str,
@@ -59,7 +59,7 @@ impl Server {
         Self { child }
     }
 
-    /// Sends a signal.
+    /// Sends a signal to the server.
     pub(crate) fn signal(&self, signal: Signal) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args([signal.flag(), &id]).status().unwrap().success());

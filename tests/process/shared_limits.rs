@@ -1,5 +1,5 @@
-//! Tests of rate limits that several server processes (nodes) share through Redis, also while Redis
-//! cannot be reached.
+//! Tests of rate limits that several server processes (nodes) share through Redis, including the
+//! time while Redis cannot be reached.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -9,8 +9,8 @@ use crate::provider::{Provider, free_port};
 
 const AUDIENCE: &str = "https://secrets.test";
 
-/// Creates a command of the program with the settings to trust the identity tokens of this issuer.
-/// The program loads the issuer's public keys.
+/// Creates a command that runs this subcommand of the server program with the settings to trust the
+/// identity tokens of this issuer. The program loads the issuer's public keys.
 fn trusting(name: &str, command: &str, issuer: &str) -> Program {
     Program::configured(name, command, &folder(name).join("secrets.db"))
         .without("SECRETS_JWT_HS256_SECRET")

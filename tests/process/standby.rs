@@ -1,5 +1,5 @@
-//! Tests of the promotion of a standby under load, with synchronous replication: no acknowledged
-//! write is lost, and the program finds the new primary without a restart.
+//! Tests of the promotion of a PostgreSQL standby under load, with synchronous replication: no
+//! acknowledged write is lost, and the server program finds the new primary without a restart.
 
 use std::collections::BTreeMap;
 use std::io::{Write as _, stderr};
@@ -22,8 +22,8 @@ const WRITERS: usize = 6;
 /// Maximum time from a promotion to the next acknowledged write.
 const RECOVERY: Duration = Duration::from_secs(5);
 
-/// Writes of a secret: the last acknowledged version, and the number of later writes that got no
-/// response.
+/// Record of the writes of a secret: the last acknowledged version, and the number of later writes
+/// that got no acknowledgement.
 #[derive(Debug, Default, Clone, Copy)]
 struct Written {
     acknowledged: u64,
@@ -31,8 +31,8 @@ struct Written {
 }
 
 impl Written {
-    /// Records a write. `version` is the version that the service acknowledged; `None` if there was
-    /// no response.
+    /// Records a write. `version` is the version that the service acknowledged; `None` if the write
+    /// was not acknowledged.
     fn add(&mut self, version: Option<u64>) {
         *self = match version {
             Some(acknowledged) => Self { acknowledged, unknown: 0 },
@@ -81,7 +81,7 @@ impl Load {
         load
     }
 
-    /// Waits until the service has acknowledged this many more writes.
+    /// Waits until the service has acknowledged `count` more writes.
     async fn more(&self, count: u32) {
         let before = self.count.load(Ordering::Relaxed);
         until("clients write", async || self.count.load(Ordering::Relaxed) >= before + count).await;
@@ -96,8 +96,8 @@ impl Load {
     }
 }
 
-/// Returns the number of promotions in a test: 2, or the number in the environment variable
-/// `SECRETS_TEST_PROMOTIONS`.
+/// Returns the number of promotions that a test performs: 2, or the number in the environment
+/// variable `SECRETS_TEST_PROMOTIONS`.
 fn promotions() -> u32 {
     #[expect(clippy::disallowed_methods, reason = "the only configuration of the tests")]
     let asked = std::env::var("SECRETS_TEST_PROMOTIONS").ok();

@@ -11,11 +11,11 @@ use crate::ordinary_user::OrdinaryUser;
 use crate::rotations::world::until;
 use crate::servers::{Server, Signal, address};
 
-/// Password of the administrator of the servers. The test runner does not search for this password,
-/// because the standby stores it in a file in plain text.
+/// Password of the administrator of both servers. The test runner does not search for this
+/// password, because the standby stores it in a file in plain text.
 const PASSWORD: &str = "password of the standby pair";
 
-/// Primary and standby of one database.
+/// PostgreSQL primary and its standby, as processes of a test.
 pub(crate) struct Pair {
     name: &'static str,
     user: OrdinaryUser,

@@ -1,4 +1,4 @@
-//! Tests of stopping the program.
+//! Tests of stopping the server program.
 
 use std::time::Duration;
 

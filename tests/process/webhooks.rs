@@ -18,7 +18,8 @@ const ROTATION: &str = "INSERT INTO rotations
            0, 0, created_at, 0, 0, created_at, updated_at
     FROM environments WHERE name = 'production'";
 
-/// Running server, with a user, a webhook of the user and the signing secret of the webhook.
+/// Running server, with a user, the path of a webhook of the user, and the signing secret of the
+/// webhook.
 struct World {
     program: Running,
     alice: Person,
@@ -52,8 +53,8 @@ impl World {
     }
 }
 
-/// Writes the secret, the headers and the body of a delivery to a file, for a program that verifies
-/// the delivery. Returns the path of the file.
+/// Writes the signing secret, the headers and the body of a delivery to a file, as input for a
+/// program that verifies the delivery. Returns the path of the file.
 fn written(folder: &Path, secret: &str, taken: &Taken, body: &str) -> PathBuf {
     let names = ["webhook-id", "webhook-timestamp", "webhook-signature"];
     let headers = names.map(|name| (name.to_owned(), Value::from(taken.header(name))));

@@ -38,7 +38,7 @@ use crate::{Client, Person};
 
 pub use build::Build;
 
-/// Running test server, with its clock, store and other parts that tests use directly.
+/// Running test server, with its clock, its store and other parts that tests use directly.
 pub struct App {
     /// Kind of the server's store.
     pub kind: Kind,
@@ -48,14 +48,14 @@ pub struct App {
     pub clock: Arc<ManualClock>,
     /// Service that the server runs, for calling operations without HTTP.
     pub service: Arc<Service>,
-    /// Store, to inspect or change records directly.
+    /// Store of the server, to inspect or change records directly.
     pub store: Arc<dyn Store>,
     /// Path of the SQLite file or URL of the PostgreSQL database; empty for a store in memory.
     pub location: String,
     /// Mailer that records messages instead of sending them. The server uses it if [`Build::mail`]
     /// was called.
     pub mailer: Arc<RecordingMailer>,
-    /// Fake database in memory, whose users all rotations of the server rotate.
+    /// Fake database in memory, to which all rotations of the server connect.
     pub database: Arc<MemoryDatabase>,
     /// Root key of the service.
     pub root: Arc<StaticRootKey>,
@@ -76,8 +76,8 @@ impl App {
         Build::on(kind).start().await
     }
 
-    /// Returns the ports (store, clock, mailer and other dependencies) to open another service with
-    /// the same store.
+    /// Returns the ports (store, clock, mailer and other dependencies) with which a test can open
+    /// another service with the same store.
     #[must_use]
     pub fn ports(&self) -> Ports {
         let clock: Arc<dyn Clock> = self.clock.clone();
@@ -116,19 +116,20 @@ impl App {
         self.with(Ports { store, ..self.ports() }).await
     }
 
-    /// Like [`over`](Self::over), with the time limits of the server program.
+    /// Starts another server like [`over`](Self::over), but with the time limits that the server
+    /// program has for operations.
     pub async fn with_time_limits_over(&self, store: Arc<dyn Store>) -> Self {
         let timer: Option<Arc<dyn Timer>> = Some(Arc::new(TokioTimer));
         self.with(Ports { store, timer, ..self.ports() }).await
     }
 
-    /// Starts another server with the same records and without rate limits. The server verifies
-    /// credentials with this verifier.
+    /// Starts another server with the same records and without rate limits. It verifies identity
+    /// tokens with this verifier.
     pub async fn verified_by(&self, verifier: Arc<dyn IdentityVerifier>) -> Self {
         self.with(Ports { identity: Some(verifier), ..self.ports() }).await
     }
 
-    /// Starts another server with these ports and without rate limits.
+    /// Starts another server with these ports (dependencies) and without rate limits.
     pub async fn with(&self, ports: Ports) -> Self {
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
@@ -176,14 +177,14 @@ impl App {
         }
     }
 
-    /// Creates a client without a credential.
+    /// Creates an HTTP client of the server without a credential.
     #[must_use]
     pub fn anonymous(&self) -> Client {
         Client::new(self.address, None)
     }
 
-    /// Returns the objects for which background work fails, as `/health` reports them: the kind of
-    /// work, the ID of the object, and the number of failures.
+    /// Returns the objects for which background work fails, as `/health` reports them. Each has the
+    /// kind of work, the ID of the object, and the number of failures.
     pub async fn failing(&self) -> Vec<(String, String, u64)> {
         let health = self.anonymous().get("/health").await.is(200).json();
         let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
@@ -193,13 +194,13 @@ impl App {
         health["failing"].as_array().unwrap().iter().map(item).collect()
     }
 
-    /// Creates a client with this credential.
+    /// Creates an HTTP client of the server that sends this credential.
     #[must_use]
     pub fn bearer(&self, credential: &str) -> Client {
         Client::new(self.address, Some(credential))
     }
 
-    /// Creates an identity token for the person with this name, valid for a day.
+    /// Creates an identity token for the user with this name, valid for a day.
     #[must_use]
     pub fn jwt(&self, name: &str) -> String {
         self.signer.sign(&format!("{name}@example.com"), self.clock.now()).unwrap()
@@ -211,15 +212,15 @@ impl App {
         forged(self.signer.seed(), claims)
     }
 
-    /// Signs in the person with this name. Creates the account at the first sign-in.
+    /// Signs in the user with this name. Creates the account at the first sign-in.
     pub async fn person(&self, name: &str) -> Person {
         let client = self.bearer(&self.jwt(name));
         let user = client.post("/api/v1/auth/sync", &serde_json::json!({})).await.is(200).json();
         Person::new(client, &user)
     }
 
-    /// Adds a person to a team, directly in the store. `person` is the user ID. Advances the clock
-    /// by a second, so that no two members join at the same time.
+    /// Adds a user to a team, directly in the store. `person` is the user ID. Advances the clock by
+    /// a second, so that no two members join at the same time.
     pub async fn join(&self, team: &str, person: &str, role: Role) {
         self.wait(TimeDelta::seconds(1));
         let (team, user) = (ids::parse(team).unwrap().into(), ids::parse(person).unwrap().into());
@@ -248,7 +249,7 @@ impl App {
         running.await.unwrap()
     }
 
-    /// Removes a person from a team, directly in the store. `person` is the user ID.
+    /// Removes a user from a team, directly in the store. `person` is the user ID.
     pub async fn part(&self, team: &str, person: &str) {
         let (team, user) = (ids::parse(team).unwrap().into(), ids::parse(person).unwrap().into());
         let mut tx = self.store.begin().await.unwrap();
@@ -256,7 +257,7 @@ impl App {
         tx.commit().await.unwrap();
     }
 
-    /// Advances the clock of the server.
+    /// Advances the clock of the server by this duration.
     pub fn wait(&self, by: TimeDelta) {
         self.clock.advance(by);
     }

@@ -1,4 +1,4 @@
-//! Audit log entries, read from the store.
+//! Functions for tests that read the audit log from the store.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -40,8 +40,8 @@ impl App {
         actions
     }
 
-    /// Returns the entry with this action in a team's audit log. Panics unless there is exactly
-    /// one.
+    /// Returns the entry with this action in the newest entries of a team's audit log. Panics
+    /// unless there is exactly one.
     pub async fn entry(&self, team: &str, action: &str) -> AuditRecord {
         let mut entries = self.audit(team).await;
         entries.retain(|entry| entry.action == action);

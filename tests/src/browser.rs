@@ -8,7 +8,7 @@ use hyper::header::SET_COOKIE;
 
 use crate::{Client, Reply};
 
-/// Imitation of a browser that uses one site.
+/// Imitation of a browser that visits one site.
 pub struct Browser {
     client: Client,
     host: String,
@@ -22,36 +22,37 @@ struct Cookie {
 }
 
 impl Browser {
-    /// Creates a browser without cookies. Its requests are sent with `client` and have this `Host`
+    /// Creates a browser without cookies. It sends its requests through `client`, with this `Host`
     /// header.
     #[must_use]
     pub fn new(client: Client, host: &str) -> Self {
         Self { client, host: host.to_owned(), cookies: BTreeMap::new() }
     }
 
-    /// Returns a copy of this browser, with its cookies, that sends its requests with another
-    /// client: to another server of the same site, as behind a load balancer.
+    /// Returns a copy of this browser, with its cookies, that sends its requests through another
+    /// client. The client can connect to another server of the same site, as behind a load
+    /// balancer.
     #[must_use]
     pub fn at(&self, client: Client) -> Self {
         Self { client, host: self.host.clone(), cookies: self.cookies.clone() }
     }
 
-    /// Requests a page whose address the user has entered.
+    /// Requests a page as after the user entered its address.
     pub async fn open(&mut self, path: &str) -> Reply {
         self.send(Method::GET, path, "none", "").await
     }
 
-    /// Requests a page after a link or a redirect of another site.
+    /// Requests a page as after a link or redirect of another site.
     pub async fn arrive(&mut self, path: &str) -> Reply {
         self.send(Method::GET, path, "cross-site", "").await
     }
 
-    /// Requests a page after a link of this site, or data for a script of this site.
+    /// Requests a page as after a link of this site, or data as a script of this site does.
     pub async fn follow(&mut self, path: &str) -> Reply {
         self.send(Method::GET, path, "same-origin", "").await
     }
 
-    /// Submits a form of a page of this site.
+    /// Submits these fields as a form of a page of this site.
     pub async fn submit(&mut self, path: &str, fields: &[(&str, &str)]) -> Reply {
         let body = serde_urlencoded::to_string(fields).unwrap();
         self.send(Method::POST, path, "same-origin", &body).await

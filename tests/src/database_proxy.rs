@@ -15,17 +15,19 @@ pub struct DatabaseProxy(Arc<State>);
 
 #[derive(Default)]
 struct State {
-    /// Number below which connections forward nothing.
+    /// Connections with a lower number than this one forward nothing.
     silent_below: AtomicU64,
+    /// Number of accepted connections; also the number of the next connection.
     connections: AtomicU64,
-    /// True if new connections forward nothing either.
+    /// True if no connection forwards anything.
     is_frozen: AtomicBool,
-    /// Text from a client at which the proxy freezes, before it forwards the text.
+    /// Byte sequence at which the proxy freezes if a client sends it, before the proxy forwards it.
     freezes_at: Mutex<Option<&'static [u8]>>,
 }
 
 impl DatabaseProxy {
-    /// Starts a proxy. Returns the proxy and the URL of the database through the proxy.
+    /// Starts a proxy in front of the database with this URL. Returns the proxy and the URL of the
+    /// database through the proxy.
     pub async fn start(url: &str) -> (Self, String) {
         let (front, behind) = url.rsplit_once('@').unwrap();
         let (target, database) = behind.split_once('/').unwrap();
@@ -84,17 +86,17 @@ impl DatabaseProxy {
         self.0.silent_below.store(connections, Ordering::SeqCst);
     }
 
-    /// Stops forwarding on all connections, old and new, or continues.
+    /// Stops forwarding on all connections, old and new, or continues if `is_frozen` is false.
     pub fn freeze(&self, is_frozen: bool) {
         self.0.is_frozen.store(is_frozen, Ordering::SeqCst);
     }
 
-    /// Freezes the proxy when a client sends this text, such as an SQL statement.
+    /// Freezes the proxy the next time that a client sends this string, such as an SQL statement.
     pub fn freeze_at(&self, text: &'static str) {
         *self.0.freezes_at.lock().unwrap() = Some(text.as_bytes());
     }
 
-    /// True if the proxy forwards nothing.
+    /// Returns true if the proxy is frozen, so that it forwards nothing.
     #[must_use]
     pub fn is_frozen(&self) -> bool {
         self.0.is_frozen.load(Ordering::SeqCst)

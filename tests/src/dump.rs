@@ -1,4 +1,4 @@
-//! Dump of the records in a store that belong to some people and their teams. Tests compare two
+//! Dump of the records in a store that belong to certain users and their teams. Tests compare two
 //! dumps to find changes.
 
 use std::collections::BTreeMap;
@@ -13,12 +13,12 @@ use secrets_core::store::{AuditRecord, Reads, SecretRecord, Selection, Store};
 
 use crate::audit;
 
-/// Debug text of each record, by a name that identifies the record. Includes the audit log, without
-/// entries about reads and refused requests.
+/// Dump of records: the debug output of each record, by a name that identifies the record. Includes
+/// the audit log, without entries about reads and refused requests.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Dump(BTreeMap<String, String>);
 
-/// Audit actions that change no data: reads, and signing in again.
+/// Audit actions of operations that change no data: reads, and signing in again.
 const READS: [&str; 6] = [
     "secret.read",
     "secrets.compared",
@@ -29,8 +29,8 @@ const READS: [&str; 6] = [
 ];
 
 impl Dump {
-    /// Dumps the records of people and of their teams. `people` are the names with which the people
-    /// signed in.
+    /// Dumps the records of these users and of their teams. `people` are the names with which the
+    /// users signed in.
     pub async fn of(store: &dyn Store, people: &[&str]) -> Self {
         let mut reads = store.read().await.unwrap();
         let mut dump = Self(BTreeMap::new());
@@ -41,7 +41,7 @@ impl Dump {
         dump
     }
 
-    /// Returns a text for each record that differs between this dump and a later dump.
+    /// Returns a message for each record that differs between this dump and a later dump.
     #[must_use]
     pub fn changes(&self, later: &Self) -> Vec<String> {
         let gone = self.0.keys().filter(|row| !later.0.contains_key(*row));
@@ -51,7 +51,7 @@ impl Dump {
             .collect()
     }
 
-    /// True if a record in the dump contains this text.
+    /// Returns true if a record in the dump contains this string.
     #[must_use]
     pub fn holds(&self, text: &str) -> bool {
         self.0.values().any(|row| row.contains(text))

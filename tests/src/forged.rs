@@ -2,7 +2,7 @@
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 
-/// Bytes before the 32-byte seed in a PKCS#8 document (RFC 8410, section 7).
+/// Bytes before the 32-byte seed of an Ed25519 key in a PKCS#8 document (RFC 8410, section 7).
 const PKCS8_PREFIX: [u8; 16] =
     [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 

@@ -1,5 +1,5 @@
-//! OpenID provider in the process of the test, whose responses the test can choose. The provider
-//! checks that the requests of the service follow the specifications.
+//! OpenID provider in the process of the test, whose responses the test can choose. It checks that
+//! the requests of the service follow the specifications.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -50,24 +50,24 @@ struct State {
     exchanges: Mutex<Vec<String>>,
 }
 
-/// Sign-in of a user at the provider, for which the client has a code but has not requested tokens
-/// yet.
+/// Sign-in of a user at the provider. The service has received a code for it, but has not exchanged
+/// the code for tokens yet.
 struct Authorized {
     nonce: String,
     challenge: String,
     redirect_uri: String,
 }
 
-/// Response of the token endpoint.
+/// Response of the provider's token endpoint.
 #[derive(Clone)]
 pub enum TokenAnswer {
-    /// Tokens, if the request is valid; otherwise an error.
+    /// Tokens if the token request is valid; otherwise an error.
     Tokens,
-    /// Tokens with this text as the ID token.
+    /// Valid response whose ID token is this string.
     IdToken(String),
     /// Response with this status and body.
     Other(u16, Bytes),
-    /// No response.
+    /// No response to the token request.
     Silence,
 }
 
@@ -123,19 +123,19 @@ impl IdentityProvider {
         *self.state.answer.lock().unwrap() = answer;
     }
 
-    /// Sets a field of the discovery document to a value, which can be `null`.
+    /// Sets a field of the provider's discovery document to this value, which can be `null`.
     pub fn discovery(&self, field: &str, value: Value) {
         self.state.discovery.lock().unwrap()[field] = value;
     }
 
-    /// Returns the result of each request to the token endpoint: `ok`, or the rule that the request
-    /// violated.
+    /// Returns the result of each request to the token endpoint: `ok`, or the OAuth error code for
+    /// the rule that the request violated.
     #[must_use]
     pub fn exchanges(&self) -> Vec<String> {
         self.state.exchanges.lock().unwrap().clone()
     }
 
-    /// Signs in a user at the authorization URL. Returns the path and the query of the service to
+    /// Signs in a user at this authorization URL. Returns the path and the query of the service to
     /// which the provider redirects the browser.
     #[must_use]
     pub fn sign_in(&self, authorization_url: &str) -> String {
@@ -163,8 +163,8 @@ impl IdentityProvider {
         format!("/sign-in/{path}?{}", serde_urlencoded::to_string(query).unwrap())
     }
 
-    /// Creates an ID token for the last sign-in, with this header. Signs it with `key`, or with the
-    /// provider's own key if `None`.
+    /// Creates an ID token for the last sign-in, with this JWT header. Signs it with `key`, or with
+    /// the provider's own key if `None`.
     #[must_use]
     pub fn id_token(&self, header: &Header, key: Option<&EncodingKey>) -> String {
         let codes = self.state.codes.lock().unwrap();
@@ -192,7 +192,8 @@ impl State {
         json!({ "keys": [jwk] })
     }
 
-    /// Exchanges a code for tokens. The error is the name of the rule that the request violated.
+    /// Exchanges the code in a token request for tokens. The error is the OAuth error code for the
+    /// rule that the request violated.
     fn exchange(&self, headers: &HeaderMap, form: &str) -> Result<Value, &'static str> {
         let fields: BTreeMap<String, String> = serde_urlencoded::from_str(form).unwrap();
         let field = |name: &str| fields.get(name).map(String::as_str).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Test server with the AWS Lambda API in a separate process (`lambda/endpoint.py`), which runs the
-//! published rotation function.
+//! Test server with the API of AWS Lambda, as a separate process (`lambda/endpoint.py`). It runs
+//! the rotation function of `examples/rotation-proxy`.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -7,12 +7,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-/// Secret that the service and the rotation function share.
+/// Secret that the service and the rotation function share. It signs and encrypts their messages.
 pub const SHARED_SECRET: &str = "kvc_shared_0123456789abcdefghijklmnop";
 
-/// Local stand-in for AWS Lambda, which runs the published rotation function. Stopped when dropped.
+/// Local stand-in for AWS Lambda, which runs the rotation function of `examples/rotation-proxy`.
+/// Stopped when dropped.
 pub struct LambdaEndpoint {
-    /// URL of the endpoint.
+    /// URL of the server.
     pub url: String,
     process: Child,
     output: Arc<Mutex<String>>,
@@ -20,7 +21,7 @@ pub struct LambdaEndpoint {
 }
 
 impl LambdaEndpoint {
-    /// Starts an endpoint. Its functions use [`SHARED_SECRET`].
+    /// Starts the server. Its functions use [`SHARED_SECRET`].
     #[must_use]
     pub fn start() -> Self {
         let folder = env!("CARGO_MANIFEST_DIR");
@@ -48,14 +49,14 @@ impl LambdaEndpoint {
         Self { url, process, output, reader: Some(reader) }
     }
 
-    /// Returns what the endpoint has written to its standard error so far, which includes the log
-    /// of the function.
+    /// Returns what the server process has written to its standard error so far, including the log
+    /// of the functions.
     #[must_use]
     pub fn output(&self) -> String {
         self.output.lock().unwrap().clone()
     }
 
-    /// Stops the endpoint, and returns everything that it has written to its standard error.
+    /// Stops the server process, and returns everything that it has written to its standard error.
     #[must_use]
     pub fn stop(mut self) -> String {
         drop(self.process.stdin.take());
@@ -72,7 +73,7 @@ impl Drop for LambdaEndpoint {
     }
 }
 
-/// Returns the folder of the tools that the test runner has installed.
+/// Returns the folder of the tools that the test runner has installed, such as Python packages.
 #[expect(clippy::disallowed_methods, reason = "the only configuration of the tests")]
 fn tools() -> PathBuf {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/tools");

@@ -1,5 +1,5 @@
 //! Shared code of the integration tests: a server with any kind of store, clients that send it HTTP
-//! requests as people or service tokens, and their replies.
+//! requests as users or service tokens, and their replies.
 #![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a panic fails the test")]
 
 mod app;
@@ -45,8 +45,8 @@ pub use watch::{Event, Watch};
 /// Time on the clock of every test server at its start, in the format of responses.
 pub const STARTED: &str = "2026-11-21T12:00:10Z";
 
-/// Returns a secret value that must never be stored or logged in plain text. After the tests, the
-/// test runner searches files and logs for such values.
+/// Returns a secret value that contains `name` and must never be stored or logged in plain text.
+/// After the tests, the test runner searches files and logs for such values.
 #[must_use]
 pub fn canary(name: &str) -> String {
     format!("kvc_{name}_5f1c2a")

@@ -8,18 +8,18 @@ use secrets_core::ports::mail::{DeliveryError, Email, Mail, Mailer};
 /// Base URL of the links in mail messages.
 pub const MAIL_LINKS: &str = "https://mail.secrets.example";
 
-/// Mail message that was sent.
+/// Mail message that the mailer has accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// E-mail address of the recipient.
     pub to: String,
     /// Subject of the message.
     pub subject: String,
-    /// Text of the message.
+    /// Text of the message, without the headers.
     pub text: String,
 }
 
-/// Response of the mailer to a message.
+/// Result that the mailer returns for a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Answer {
     /// Accepts the message.
@@ -31,7 +31,7 @@ pub enum Answer {
     Refuses,
 }
 
-/// Mailer that records the accepted messages and counts the attempts to send.
+/// Mailer for tests that records the accepted messages and counts the attempts to send a message.
 #[derive(Default)]
 pub struct RecordingMailer {
     answer: Mutex<Answer>,
@@ -40,7 +40,7 @@ pub struct RecordingMailer {
 }
 
 impl RecordingMailer {
-    /// Sets the response to all later messages.
+    /// Sets the result for all later messages.
     pub fn answer(&self, answer: Answer) {
         *self.answer.lock().unwrap() = answer;
     }
@@ -77,7 +77,7 @@ impl Mailer for RecordingMailer {
 }
 
 impl Message {
-    /// Returns the invitation token in the link in the message.
+    /// Returns the invitation token from the link in the message.
     #[must_use]
     pub fn token(&self) -> String {
         let link = format!("{MAIL_LINKS}/invitations/");

@@ -1,4 +1,4 @@
-//! Store that fails when a test wants it to.
+//! Store that fails whenever a test wants it to.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use secrets_core::model::Time;
 use secrets_core::store::{Reads, Store, StoreError, StoreResult, Tx};
 
-/// Wrapper of another store, which fails when a test wants it to.
+/// Wrapper of another store, which fails whenever a test wants it to.
 pub struct Outage {
     inner: Arc<dyn Store>,
     fault: AtomicU8,
@@ -26,7 +26,7 @@ pub enum Failing {
     Records = 3,
 }
 
-/// Error text of the failure. May appear in the log, but never in a response.
+/// Error message of the failures. It may appear in the log, but never in a response.
 pub const CAUSE: &str = "postgres://secrets:hunter2@db.internal refused";
 
 impl Outage {

@@ -1,4 +1,5 @@
-//! URL paths of endpoints in a project. `Person::project` returns the path of the project itself.
+//! URL paths of endpoints in a project. `project` is the URL path of the project, which
+//! `Person::project` returns.
 
 /// Returns the path of the environments of a project.
 #[must_use]
@@ -54,21 +55,22 @@ pub fn permissions(project: &str, environment: &str) -> String {
     format!("{project}/environments/{environment}/permissions")
 }
 
-/// Returns the path of the permission of a person in an environment.
+/// Returns the path of the permission of a user in an environment. `person` is the user ID.
 #[must_use]
 pub fn permission(project: &str, environment: &str, person: &str) -> String {
     format!("{project}/environments/{environment}/permissions/{person}")
 }
 
-/// Returns the path of the External Secrets Operator endpoint for a secret. `project` is a path, an
-/// ID or a slug.
+/// Returns the path and query of the External Secrets Operator endpoint for a secret. `project` is
+/// the URL path, ID or slug of the project.
 #[must_use]
 pub fn eso_secret(project: &str, environment: &str, key: &str) -> String {
     let project = last(project);
     format!("/api/v1/eso/secret?project={project}&env={environment}&key={key}")
 }
 
-/// Returns the path of the External Secrets Operator endpoint for all secrets of an environment.
+/// Returns the path and query of the External Secrets Operator endpoint for all secrets of an
+/// environment. `project` is the URL path, ID or slug of the project.
 #[must_use]
 pub fn eso_secrets(project: &str, environment: &str) -> String {
     let project = last(project);

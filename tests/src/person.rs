@@ -22,18 +22,19 @@ pub struct Client {
     credential: Option<String>,
 }
 
-/// Signed-in person, with their client.
+/// Signed-in user, with an HTTP client that sends the user's credential.
 #[derive(Clone)]
 pub struct Person {
     client: Client,
     /// User ID.
     pub id: String,
-    /// ID of the person's personal team.
+    /// ID of the user's personal team.
     pub team: String,
 }
 
 impl Client {
-    /// Creates a client that sends its requests to this address, with this credential.
+    /// Creates a client that sends its requests to this address, with this credential or without
+    /// one.
     #[must_use]
     pub fn new(address: SocketAddr, credential: Option<&str>) -> Self {
         let http = legacy::Client::builder(TokioExecutor::new()).build_http();
@@ -88,7 +89,7 @@ impl Client {
         self.send(self.request(method, path, &headers), body.to_string().into()).await
     }
 
-    /// Sends a request with this method, any body and these headers.
+    /// Sends a request with this method, these headers and any body.
     pub async fn raw(
         &self,
         method: Method,
@@ -127,21 +128,22 @@ impl Client {
 }
 
 impl Person {
-    /// Creates the person from the response to their sign-in.
+    /// Creates a `Person` from the user's client and the response to the user's sign-in.
     #[must_use]
     pub fn new(client: Client, user: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         Self { client, id: text(&user["id"]), team: text(&user["teams"][0]["team_id"]) }
     }
 
-    /// Creates a project in the person's personal team, and returns the path of the project.
+    /// Creates a project in the user's personal team, and returns the URL path of the project.
     pub async fn project(&self, name: &str) -> String {
         let body = json!({ "name": name, "team_id": self.team });
         let project = self.post("/api/v1/projects", &body).await.is(201).json();
         format!("/api/v1/projects/{}", project["id"].as_str().unwrap())
     }
 
-    /// Creates an environment, which inherits from the environment `parent` if given.
+    /// Creates an environment, which inherits from the environment `parent` if given. Returns its
+    /// ID.
     pub async fn environment(&self, project: &str, name: &str, parent: Option<&str>) -> String {
         let body = json!({ "name": name, "inherits_from": parent });
         let environment = self.post(&paths::environments(project), &body).await.is(201).json();
@@ -154,15 +156,15 @@ impl Person {
         self.post(&path, &json!({ "key": key, "value": value })).await.is(201);
     }
 
-    /// Creates a scan of a text in the person's personal team.
+    /// Scans a string in the user's personal team, and returns the reply.
     pub async fn scan_text(&self, text: &str) -> Reply {
         let source = json!({ "type": "text" });
         let body = json!({ "team_id": self.team, "source": source, "content": text });
         self.post("/api/v1/scans", &body).await.is(201).clone()
     }
 
-    /// Creates a service token of the person's personal team with the fields in `body`, and returns
-    /// the text of the token.
+    /// Creates a service token of the user's personal team with the fields in `body`, and returns
+    /// the token string.
     pub async fn token(&self, body: &Value) -> String {
         let mut body = body.clone();
         body["name"] = json!("test");

@@ -30,7 +30,7 @@ pub struct Receiver {
     running: JoinHandle<()>,
 }
 
-/// Recorded requests, and the response to send.
+/// Recorded requests, counts of connections and of concurrent requests, and the response to send.
 #[derive(Default)]
 struct Seen {
     answer: Mutex<Said>,
@@ -40,7 +40,7 @@ struct Seen {
     most_at_once: AtomicUsize,
 }
 
-/// Response to send, and the pause before it.
+/// Response that the receiver sends to each request, and the pause before it.
 #[derive(Debug, Clone)]
 struct Said {
     status: u16,
@@ -57,23 +57,23 @@ impl Default for Said {
 /// Received HTTP request.
 #[derive(Debug, Clone)]
 pub struct Taken {
-    /// Method, path and query.
+    /// Method, path and query of the request.
     pub line: String,
-    /// Headers.
+    /// Headers of the request.
     pub headers: HeaderMap,
-    /// Body.
+    /// Body of the request.
     pub body: String,
 }
 
 impl Build {
-    /// Enables webhooks, but only to the addresses in this list, separated by commas.
+    /// Enables webhooks of the server, but only to the addresses in this list, separated by commas.
     #[must_use]
     pub fn webhooks(self, allow: &str) -> Self {
         self.webhooks_by(allow, SystemResolver)
     }
 
-    /// Enables webhooks, but only to the addresses in this list. Host names are resolved with this
-    /// resolver.
+    /// Enables webhooks of the server, but only to the addresses in this list, separated by commas.
+    /// Host names are resolved with this resolver.
     #[must_use]
     pub fn webhooks_by(mut self, allow: &str, resolver: impl Resolver + 'static) -> Self {
         self.options.egress = EgressPolicy::parse(allow).unwrap();
@@ -85,7 +85,7 @@ impl Build {
 
 impl App {
     /// Stops this server, and starts another with the same records that may send webhooks only to
-    /// the addresses in this list.
+    /// the addresses in this list, separated by commas.
     pub async fn stricter(mut self, allow: &str) -> Self {
         let Build { options, webhooks, .. } = Build::on(self.kind).webhooks(allow);
         let _ = self.stop().await;
@@ -116,7 +116,7 @@ impl Receiver {
         format!("http://{}{path}", self.address)
     }
 
-    /// Sets the response to all later requests.
+    /// Sets the status and the headers of the response to all later requests.
     pub fn answer(&self, status: u16, headers: &[(&'static str, &str)]) {
         let headers = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         *self.seen.answer.lock().unwrap() = Said { status, headers, pause: Duration::ZERO };
@@ -127,7 +127,7 @@ impl Receiver {
         self.seen.answer.lock().unwrap().pause = pause;
     }
 
-    /// Returns the received requests.
+    /// Returns the requests that the receiver has received so far.
     #[must_use]
     pub fn taken(&self) -> Vec<Taken> {
         self.seen.taken.lock().unwrap().clone()
@@ -145,8 +145,8 @@ impl Receiver {
         self.seen.most_at_once.load(Ordering::SeqCst)
     }
 
-    /// Waits until this number of requests has arrived, for at most 20 seconds. Returns the
-    /// requests.
+    /// Waits until the receiver has received this number of requests, for at most 20 seconds.
+    /// Returns the requests.
     pub async fn wait_for(&self, number: usize) -> Vec<Taken> {
         for _ in 0..400 {
             let taken = self.taken();
@@ -160,14 +160,14 @@ impl Receiver {
 }
 
 impl Taken {
-    /// Returns the header of the request with this name. Panics if there is none.
+    /// Returns the value of the request header with this name. Panics if there is none.
     #[track_caller]
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         self.headers[name].to_str().unwrap()
     }
 
-    /// Parses the body as JSON.
+    /// Parses the body of the request as JSON.
     #[track_caller]
     #[must_use]
     pub fn json(&self) -> Value {

@@ -8,11 +8,11 @@ use serde_json::Value;
 /// HTTP response that was read completely.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    /// Status code.
+    /// Status code of the response.
     pub status: u16,
-    /// Headers.
+    /// Headers of the response.
     pub headers: HeaderMap,
-    /// Body.
+    /// Body of the response.
     pub body: Bytes,
 }
 
@@ -21,7 +21,7 @@ impl Reply {
         Self::try_read(response).await.unwrap()
     }
 
-    /// Reads a response; `None` if the connection broke.
+    /// Reads a response completely; returns `None` if the connection broke.
     pub(crate) async fn try_read(response: Response<Incoming>) -> Option<Self> {
         let (parts, body) = response.into_parts();
         let body = body.collect().await.ok()?.to_bytes();
@@ -42,7 +42,7 @@ impl Reply {
         self
     }
 
-    /// Asserts that the reply is an error with this text.
+    /// Asserts that the reply is an error with this error message.
     #[track_caller]
     pub fn says(&self, error: &str) -> &Self {
         assert_eq!(self.json()["error"], error, "{}", self.text());
@@ -58,13 +58,14 @@ impl Reply {
         self
     }
 
-    /// Parses the body as JSON.
+    /// Parses the body of the reply as JSON.
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("not JSON: {}", self.text()))
     }
 
-    /// Returns the ID of the object (or secret) in the JSON body.
+    /// Returns the ID of the object in the JSON body: the field `id`, or the field `id` in the
+    /// field `secret`.
     #[track_caller]
     #[must_use]
     pub fn id(&self) -> String {
@@ -73,19 +74,20 @@ impl Reply {
         id.unwrap_or_else(|| panic!("no id: {}", self.text())).to_owned()
     }
 
-    /// Returns the body as text.
+    /// Returns the body as a string.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// Returns the header with this name, if there is one.
+    /// Returns the value of the header with this name, if the reply has it.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Returns the header with this name as a number. Panics if there is none.
+    /// Returns the value of the header with this name as a number. Panics if the reply does not
+    /// have it.
     #[track_caller]
     #[must_use]
     pub fn number(&self, name: &str) -> i64 {

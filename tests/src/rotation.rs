@@ -1,4 +1,4 @@
-//! Rotations and webhook deliveries that tests write directly to the store.
+//! Functions that write rotations and webhook deliveries directly to the store.
 
 use secrets_core::model::rotations::{DeliveryStatus, RotationStatus, WebhookEvent};
 use secrets_core::model::{EnvironmentId, RotationId, WebhookDeliveryId, WebhookId, ids};
@@ -9,7 +9,7 @@ use crate::{App, Person, paths};
 
 impl App {
     /// Stores a paused rotation in an environment, and returns its ID. Background workers have
-    /// nothing to do for it.
+    /// nothing to do for a paused rotation.
     pub async fn rotation(
         &self,
         whose: &Person,
@@ -29,7 +29,7 @@ impl App {
         rotation.id
     }
 
-    /// Stores a completed delivery of a webhook, and returns the ID of the delivery.
+    /// Stores a completed delivery to the webhook with this ID, and returns the ID of the delivery.
     pub async fn delivered(&self, webhook: &str) -> String {
         let now = secrets_core::model::Clock::now(self.clock.as_ref());
         let delivery = WebhookDeliveryRecord {

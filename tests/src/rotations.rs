@@ -1,4 +1,4 @@
-//! Rotations of a fake database in memory.
+//! Rotations of a fake database in memory, for tests.
 
 use secrets_core::rotations;
 use std::sync::Arc;
@@ -40,15 +40,15 @@ pub fn postgresql(name: &str) -> Value {
     body
 }
 
-/// Returns the field `proxy` of a request body: a Lambda function that connects to the database.
-/// Its shared secret belongs to no real function.
+/// Returns the field `proxy` of a request body that creates a rotation through a Lambda function.
+/// The shared secret in it belongs to no real function.
 #[must_use]
 pub fn lambda() -> Value {
     lambda_function("rotate", &canary("shared_secret_of_a_function"))
 }
 
-/// Returns the field `proxy` of a request body, for the Lambda function with this name and shared
-/// secret.
+/// Returns the field `proxy` of a request body that creates a rotation through the Lambda function
+/// with this name and shared secret.
 #[must_use]
 pub fn lambda_function(name: &str, shared_secret: &str) -> Value {
     json!({
@@ -58,9 +58,10 @@ pub fn lambda_function(name: &str, shared_secret: &str) -> Value {
     })
 }
 
-/// Rotation in the environment `staging`, with clients for its creator and for a reader.
+/// Rotation in the environment `staging`, with an HTTP client of its creator and one of a reader of
+/// its secrets.
 pub struct Rotated {
-    /// Creator of the rotation.
+    /// User who created the rotation.
     pub person: Person,
     /// URL path of the project that contains the rotation.
     pub project: String,
@@ -74,12 +75,12 @@ pub struct Rotated {
 }
 
 impl Rotated {
-    /// Creates a project and the rotation `main-db` in it, as the person with this name.
+    /// Creates a project and the rotation `main-db` in it, as the user with this name.
     pub async fn create(app: &App, owner: &'static str) -> Self {
         Self::create_as(app, owner, &postgresql("main-db")).await
     }
 
-    /// Creates a project and a rotation in it with this request body, as the person with this name.
+    /// Creates a project and a rotation in it with this request body, as the user with this name.
     pub async fn create_as(app: &App, owner: &'static str, body: &Value) -> Self {
         let person = app.person(owner).await;
         let project = person.project("Shop").await;
@@ -93,8 +94,8 @@ impl Rotated {
         Self { person, project, path, reader, owner, token, id }
     }
 
-    /// Makes the clients send all later requests to this server, with a new credential of the
-    /// person that is valid for a day.
+    /// Makes the clients of this value send all later requests to this server, with a new identity
+    /// token of the user that is valid for a day.
     pub async fn use_by(&mut self, app: &App) {
         self.person = app.person(self.owner).await;
         self.reader = app.bearer(&self.token);
@@ -121,7 +122,7 @@ impl Rotated {
         history.as_array().unwrap().clone()
     }
 
-    /// Returns the user name and the password that the secrets contain, so that readers get them.
+    /// Returns the user name and the password in the secrets, which readers get.
     pub async fn served(&self) -> (String, String) {
         let path = paths::eso_secrets(&self.project, "staging");
         let secrets = self.reader.get(&path).await.is(200).json()["secrets"].clone();
@@ -129,7 +130,7 @@ impl Rotated {
         (text("MAIN_DB_USERNAME"), text("MAIN_DB_PASSWORD"))
     }
 
-    /// Asserts that the database accepts the user name and the password that the secrets contain.
+    /// Asserts that the fake database accepts the user name and the password in the secrets.
     pub async fn works(&self, app: &App) {
         let (username, password) = self.served().await;
         assert!(app.database.admits(&username, &password), "the served credential is refused");
@@ -148,8 +149,9 @@ impl Rotated {
         app.service.run(&person.unwrap(), RotateNow { at, name }).await.unwrap()
     }
 
-    /// Begins the rotation, and abandons it after this call to the database, as if the process had
-    /// died. The HTTP server must be stopped, because its workers would continue the attempt.
+    /// Begins the rotation, and abandons it after the service has called the function `call` of the
+    /// fake database, as if the process had died. The HTTP server must be stopped, because its
+    /// workers would continue the attempt.
     pub async fn die_at(&self, app: &App, call: &'static str) {
         let count = || app.database.calls().into_iter().filter(|known| *known == call).count();
         let before = count();
@@ -177,14 +179,14 @@ impl Rotated {
             if record.schedule.work_at.is_none_or(|at| at > now) {
                 return;
             }
-            // The server's own job has claimed the rotation.
+            // A worker of the server has claimed the rotation.
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
 }
 
-/// Creates the rotators (ports that change database users) for this fake database. Their time runs
-/// a thousand times faster.
+/// Creates the rotators (drivers that change the passwords of database users) for this fake
+/// database. Their time runs a thousand times faster than `timings` say.
 pub(crate) fn quick(database: &Arc<MemoryDatabase>, timings: &Timings) -> Rotators {
     Rotators { timings: *timings, ..rotators(database) }
 }

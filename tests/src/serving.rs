@@ -1,4 +1,4 @@
-//! Starting and stopping the HTTP server of a test.
+//! Functions that start and stop the HTTP server of a test.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// Handle that stops a running server.
+/// Handle of a running server: a channel that stops it, and the task that runs it.
 pub(crate) struct Stop {
     pub(crate) stop: oneshot::Sender<()>,
     pub(crate) running: JoinHandle<Drained>,
 }
 
-/// Settings of a server: trusted proxies, base URL of links, response envelope, background workers,
-/// and sign-in of browsers.
+/// Settings of a test server: trusted proxies, base URL of links, response envelope, background
+/// workers, and sign-in of browsers.
 pub(crate) type Settings =
     (Networks, Option<BaseUrl>, Envelope, Vec<Arc<dyn Worker>>, BrowserSignIn);
 

@@ -21,7 +21,7 @@ pub(crate) enum SignIn {
     Off,
     /// Sign-in at the identity provider with this issuer URL.
     Provider(String),
-    /// Sign-in with a link, as the development service (`secrets-http dev`) prints it.
+    /// Sign-in with a link like those that the development service (`secrets-http dev`) prints.
     Dev,
 }
 
@@ -61,14 +61,14 @@ impl SignIn {
 }
 
 impl Build {
-    /// Lets browsers sign in with this provider. [`Build::public_url`] must be called too.
+    /// Lets browsers sign in at this provider. [`Build::public_url`] must be called too.
     #[must_use]
     pub fn sign_in(mut self, provider: &IdentityProvider) -> Self {
         self.sign_in = SignIn::Provider(provider.issuer());
         self
     }
 
-    /// Lets browsers sign in with links, as the development service does.
+    /// Lets browsers sign in with links like those that the development service prints.
     #[must_use]
     pub fn dev_links(mut self) -> Self {
         self.sign_in = SignIn::Dev;
@@ -77,7 +77,7 @@ impl Build {
 }
 
 impl App {
-    /// Creates the code in a sign-in link, for the person with this name.
+    /// Creates the code in the sign-in link of the user with this name.
     #[must_use]
     pub fn dev_code(&self, name: &str) -> String {
         self.signer.code(&format!("{name}@example.com"), self.clock.now())

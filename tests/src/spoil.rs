@@ -1,5 +1,5 @@
-//! Direct reads and changes of stored records, as an attacker with access to the database could
-//! make them.
+//! Functions that read and change stored records directly, as an attacker with access to the
+//! database could.
 
 use secrets_core::crypto::Sealed;
 use secrets_core::model::{EnvironmentPath, Principal, ids};
@@ -10,13 +10,13 @@ use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 
 use crate::{App, Kind, paths};
 
-/// ID of a user who belongs to no team. The store requires a caller, although the caller does not
-/// matter for these reads.
+/// ID of a user who belongs to no team. Reads from the store need a caller, although the caller
+/// does not matter to these tests.
 const USER_WITHOUT_MEMBERSHIP: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 impl App {
-    /// Loads an environment, its ancestors and their secrets from the store. `project` is a path,
-    /// an ID or a slug.
+    /// Loads an environment, its ancestors and their secrets from the store. `project` is the URL
+    /// path, ID or slug of the project.
     pub async fn resolve_environment(
         &self,
         project: &str,
@@ -28,7 +28,8 @@ impl App {
         reads.resolve_environment(&path, principal, Selection::All).await.unwrap().unwrap()
     }
 
-    /// Loads a secret of an environment from the store. Inherited secrets are not searched.
+    /// Loads the secret that an environment itself has under this key from the store. Inherited
+    /// secrets are not found.
     pub async fn record(&self, project: &str, environment: &str, key: &str) -> SecretRecord {
         let resolved = self.resolve_environment(project, environment).await;
         let mut own = resolved.chain.into_iter().next().unwrap().secrets.into_iter();

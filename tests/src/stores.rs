@@ -1,4 +1,4 @@
-//! Kinds of stores with which the tests run.
+//! Kinds of stores with which the integration tests run.
 
 use std::any::Any;
 use std::fs;
@@ -11,29 +11,30 @@ use secrets_core::testing::postgres::TestDatabase;
 use secrets_core::testing::{folder, patient};
 use tempfile::TempDir;
 
-/// Kind of store.
+/// Kind of store with which a test runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Store in memory, which is the reference implementation.
     Memory,
     /// SQLite file in a temporary folder.
     Sqlite,
-    /// New database on the PostgreSQL server that the test runner has started.
+    /// Empty database on the PostgreSQL server that the test runner has started.
     Postgres,
 }
 
-/// Open store of a test, with a guard that deletes the data at the end of the test.
+/// Open store of a test, with a guard that keeps its data until the end of the test.
 pub struct OpenedStore {
     /// Open store.
     pub store: Arc<dyn Store>,
     /// Path of the SQLite file or URL of the PostgreSQL database; empty for a store in memory.
     pub location: String,
-    /// Guard that deletes the data when dropped.
+    /// Guard that keeps the data. Dropping it deletes the SQLite file, or lets another test use the
+    /// PostgreSQL database.
     pub guard: Box<dyn Any + Send + Sync>,
 }
 
-/// Temporary folder. When dropped, its files are searched for secret values in plain text, and the
-/// test fails if one is found.
+/// Temporary folder. When it is dropped, its files are searched for secret values in plain text,
+/// and the test fails if one is found.
 struct Searched(TempDir);
 
 impl Kind {

@@ -1,7 +1,8 @@
 //! Real database servers for tests of rotations, started by the test runner.
 //!
 //! The servers log every statement, and the test runner searches their logs and data for secret
-//! values. So run statements that contain a secret value with [`Session::run_unlogged`].
+//! values. Statements that contain a secret value must therefore be run with
+//! [`Session::run_unlogged`].
 
 mod session;
 
@@ -13,7 +14,7 @@ use url::Url;
 
 pub use session::{Rows, Session};
 
-/// Database server, with its administrator.
+/// Database server, with the credentials of its administrator.
 #[derive(Clone)]
 pub struct Target {
     /// SQL dialect of the server.
@@ -27,8 +28,9 @@ pub struct Target {
     pub user: String,
     /// Password of the administrator.
     pub password: String,
-    /// PEM certificate of the authority that signed the server's certificate. The server's
-    /// certificate is valid for `localhost` and for all addresses of the server except `127.0.0.4`.
+    /// PEM certificate of the certificate authority that signed the server's certificate. The
+    /// server's certificate is valid for `localhost` and for all addresses of the server except
+    /// `127.0.0.4`.
     pub authority: String,
 }
 
@@ -46,7 +48,7 @@ pub enum Dialect {
 /// Database for one test, deleted when this value is dropped. It has the table `things (id, name)`
 /// with one row, `(1, 'one')`.
 pub struct TargetDatabase {
-    /// Server of the database.
+    /// Server on which the database is.
     pub target: Target,
     /// Name of the database.
     pub name: String,
@@ -109,7 +111,7 @@ impl Target {
         })
     }
 
-    /// Creates a database on this server.
+    /// Creates a database for one test on this server.
     pub async fn database(&self) -> TargetDatabase {
         let random = u64::from_be_bytes(secrets_core::crypto::random());
         let name = format!("rotation_test_{random:016x}");
@@ -125,7 +127,8 @@ impl Target {
         database
     }
 
-    /// Runs an SQL statement as the administrator, in the default database of the server.
+    /// Runs an SQL statement as the administrator, in the default database of the server. Returns
+    /// the rows of the result.
     pub async fn run(&self, statement: &str) -> Rows {
         self.admin().await.run(statement).await.unwrap()
     }
@@ -140,7 +143,7 @@ impl Target {
     ///
     /// # Panics
     ///
-    /// Panics if the login fails for another reason than the user or the password.
+    /// Panics if the login fails for another reason than a wrong password or a locked account.
     pub async fn logs_in(&self, user: &str, password: &str) -> bool {
         match Session::open(self, None, user, password).await {
             Ok(_) => true,
@@ -174,7 +177,7 @@ impl Target {
         }
     }
 
-    /// Returns the log of the server, which contains the statements of all tests.
+    /// Returns the content of the server's log, which contains the statements of all tests.
     #[must_use]
     pub fn log(&self) -> String {
         let folder = variable("SECRETS_TEST_LOGS").unwrap();
@@ -190,14 +193,15 @@ impl TargetDatabase {
     }
 
     /// Opens a session of a user in this database, over TLS with a verified certificate. The error
-    /// is the server's error code, or the error text if there is no code.
+    /// is the server's error code, or its error message if there is no code.
     pub async fn session(&self, user: &str, password: &str) -> Result<Session, String> {
         Session::open(&self.target, Some(&self.name), user, password).await
     }
 }
 
 impl Drop for TargetDatabase {
-    /// Deletes the database on a separate thread, because a thread of the runtime must not block.
+    /// Deletes the database. Uses a separate thread, because the threads of the test's tokio
+    /// runtime must not block.
     fn drop(&mut self) {
         let (target, name) = (self.target.clone(), self.name.clone());
         let dropping = thread::spawn(move || {
@@ -262,7 +266,7 @@ mod tests {
     use crate::canary;
 
     /// Creates a database user with this password, and returns the user name. The server does not
-    /// log the statement, because it contains the password.
+    /// log the SQL statement, because it contains the password.
     async fn user(target: &Target, password: &str) -> String {
         let name = format!("user_{:016x}", u64::from_be_bytes(secrets_core::crypto::random()));
         let statement = match target.dialect {

@@ -1,4 +1,4 @@
-//! Event streams: responses of the server that have no end.
+//! Event streams of a test server: responses that have no end.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ pub struct Watch {
     text: String,
 }
 
-/// Received event.
+/// Event of an event stream, as a test received it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Event ID; empty if the event has none.
+    /// ID of the event; empty if the event has none.
     pub id: String,
-    /// Event data.
+    /// Data of the event, parsed from JSON.
     pub data: Value,
 }
 
@@ -37,7 +37,7 @@ impl Watch {
         self.response.status().as_u16()
     }
 
-    /// Converts the response into a reply. If the request succeeded, the reply has an empty body,
+    /// Converts the response into a reply. The reply to a successful request has an empty body,
     /// because the event stream has no end.
     pub async fn into_reply(self) -> Reply {
         let (parts, body) = self.response.into_parts();
@@ -46,14 +46,14 @@ impl Watch {
         Reply { status: parts.status.as_u16(), headers: parts.headers, body }
     }
 
-    /// Returns the text of the next event or comment; `None` at the end of the stream. Panics if
-    /// nothing arrives within this number of seconds.
+    /// Returns the lines of the next event or comment, unparsed; `None` at the end of the stream.
+    /// Panics if nothing arrives within this number of seconds.
     pub async fn next(&mut self, seconds: u64) -> Option<String> {
         let within = Duration::from_secs(seconds);
         timeout(within, self.block()).await.unwrap_or_else(|_| panic!("no event: {}", self.text))
     }
 
-    /// Parses the text of an event.
+    /// Parses the lines of an event, which [`next`](Self::next) returned.
     #[track_caller]
     #[must_use]
     pub fn parse(block: Option<String>) -> Event {

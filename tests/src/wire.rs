@@ -1,4 +1,4 @@
-//! Requests sent as raw bytes, for tests with requests that an HTTP client would never send.
+//! Function that sends a request as raw bytes, for requests that an HTTP client would never send.
 
 use std::net::SocketAddr;
 
@@ -10,8 +10,9 @@ use tokio::net::TcpStream;
 use crate::{App, Reply};
 
 impl App {
-    /// Sends a raw request in pieces and reads until the server closes the connection. The request
-    /// must contain `Connection: close`, unless the server closes the connection anyway.
+    /// Sends the raw bytes of a request in pieces, and reads until the server closes the
+    /// connection. The request must contain `Connection: close`, unless the server closes the
+    /// connection anyway.
     pub async fn wire(&self, pieces: &[&[u8]]) -> Reply {
         exchange(self.address, pieces).await
     }

@@ -38,7 +38,7 @@ function read_import(text,    is_core, count, list, i) {
     }
 }
 
-# Resolves an alias; returns an empty text for a name of another crate.
+# Resolves an alias; returns an empty string for a name of another crate.
 function name_of(word) {
     if (word in origin) return origin[word]
     return word in foreign && !(word in core) ? "" : word

@@ -1,7 +1,7 @@
 # Finds, initializes and starts MariaDB. Sourced by need.sh, and part of the script of server.sh.
 # Debian's mariadb-server-core has only the programs, no service that starts by itself.
 
-# Sets `mariadb` to the server program, which may be outside of PATH, or to an empty text.
+# Sets `mariadb` to the server program, which may be outside of PATH, or to an empty string.
 find_mariadb() {
     mariadb=$(PATH=$PATH:/usr/sbin command -v mariadbd) || mariadb=
     # mariadb-install-db runs my_print_defaults.

@@ -1,6 +1,6 @@
 # Finds, initializes and starts PostgreSQL. Sourced by need.sh, and part of the script of server.sh.
 
-# Sets `postgres_bin` to the folder of the server programs, or to an empty text. Debian keeps them
+# Sets `postgres_bin` to the folder of the server programs, or to an empty string. Debian keeps them
 # outside of PATH, in a folder for each version; the cluster that its package creates is not used.
 find_postgres() {
     postgres_bin=

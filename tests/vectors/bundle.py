@@ -146,7 +146,7 @@ def chunk_nonce(number: int, is_last: bool) -> bytes:
 
 @dataclass
 class Writer:
-    """Writer of a bundle. `slots` are the recipients, as the header of the bundle contains them."""
+    """Writer of a bundle. `slots` are the recipients, in the form of the bundle's header."""
 
     file_key: bytes
     salt: bytes
@@ -291,8 +291,8 @@ def moment(value: Any) -> datetime:
 
 
 def known(header: Json) -> None:
-    """Refuses a header with an unknown version, suite, chunk size or recipient type as
-    `unsupported`, before all other fields are checked."""
+    """Refuses a header with an unknown version, suite, chunk size or recipient type.
+    The reason is `unsupported`, and these fields are checked before all others."""
     if not isinstance(header, dict):
         malformed()
     version, suite, chunk = header.get("v"), header.get("suite"), header.get("chunk")

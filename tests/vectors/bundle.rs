@@ -1,4 +1,4 @@
-//! Tests of the golden vectors of bundles and of their keys.
+//! Tests of the golden vectors (example data with known results) of bundles and of their keys.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -40,8 +40,8 @@ struct Given {
     text: String,
 }
 
-/// Part of a bundle in a vector: bytes in base64, or the bytes `from..to` of the bundle in the
-/// vector `of`.
+/// Part of the bundle in a vector: bytes in base64, or the bytes `from..to` of the bundle in the
+/// vector with the name `of`.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Part {
@@ -96,8 +96,8 @@ impl Vector {
         parts.collect::<Vec<_>>().concat()
     }
 
-    /// Returns the secrets that the bundle must contain. A long value, which the vector writes as a
-    /// repeated text, is expanded.
+    /// Returns the secrets that the bundle must contain. Long values, which the vector contains as
+    /// a string and its number of repetitions, are expanded.
     fn expected(&self) -> Value {
         let mut secrets = self.secrets.clone();
         for secret in secrets.as_array_mut().unwrap() {

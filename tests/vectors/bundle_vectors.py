@@ -141,8 +141,8 @@ class Maker:
 
 
 def bytes_of(vector: Vector, vectors: list[Vector]) -> bytes:
-    """Returns the bytes of the bundle in a vector, which are written as base64 or as several parts.
-    A part can be a slice of the bundle in another vector."""
+    """Returns the bytes of the bundle in a vector, which the vector contains as base64 or as
+    several parts. A part can be a slice of the bundle in another vector."""
     if "bundle" in vector:
         return base64.b64decode(vector["bundle"])
     whole = b""
@@ -572,8 +572,8 @@ def signed_by_strangers(make: Maker) -> None:
 
 
 def keys(make: Maker) -> list[Vector]:
-    """Returns vectors of bundle keys: the bytes and the text of valid keys, and invalid texts that
-    a reader must refuse."""
+    """Returns vectors of bundle keys: the bytes and the string of valid keys, and
+    invalid strings that a reader must refuse."""
 
     def accept(name: str, kind: str, bits: bytes, **more: object) -> Vector:
         text = bundle.text_of(PREFIXES[kind], bits)

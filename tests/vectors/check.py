@@ -27,7 +27,7 @@ Vector = dict[str, Any]
 
 
 class Disagreement(Exception):
-    """Raised if the result of the independent reader differs from the vector."""
+    """Raised if the result of the independent implementation differs from the vector."""
 
 
 def expect(what: str, found: object, expected: object) -> None:
@@ -40,7 +40,7 @@ def data(vector: Vector, field: str) -> bytes:
 
 
 def refusal(vector: Vector, attempt: Callable[[], object]) -> None:
-    """Runs a function that must refuse the vector for the reason in the vector."""
+    """Calls `attempt`, which must refuse the vector for the reason in the vector."""
     try:
         attempt()
     except ref.Refused as refused:
@@ -83,8 +83,8 @@ def record(vector: Vector) -> None:
 
 
 def value_of(vector: Vector) -> bytes:
-    """Returns the bytes of the value in a vector, which is written as a text, or as a short text
-    and its number of repetitions."""
+    """Returns the bytes of the value in a vector, which the vector contains as a
+    string, or as a short string and its number of repetitions."""
     value = vector["value"]
     text: str = value if isinstance(value, str) else value["repeat"] * value["times"]
     return text.encode()
@@ -133,7 +133,8 @@ def token(vector: Vector) -> None:
 
 
 def proxy_heading(vector: Vector) -> dict[str, str]:
-    """Returns the heading fields of a rotation function's request or answer in a vector."""
+    """Returns the heading fields of the request or response of a rotation function in a
+    vector."""
     names = ("ts", "config", "seq", "step", "outcome")
     heading = {name: str(vector[name]) for name in names if name in vector}
     return heading | {"nonce": ref.base64url(data(vector, "nonce"))}
@@ -251,8 +252,8 @@ CHECKS: dict[str, dict[str, Callable[[Vector], None]]] = {
 
 
 def failures(file: str, section: str, vectors: list[Vector]) -> list[str]:
-    """Checks the vectors of a section, and returns an error text for each vector that does not
-    match. Any exception counts as a mismatch."""
+    """Checks the vectors of a section, and returns an error message for each vector
+    that does not match. Any exception counts as a mismatch."""
     found = []
     seen = set()
     for vector in vectors:

@@ -38,8 +38,8 @@ def flipped(data: bytes, index: int, mask: int = 1) -> bytes:
 
 
 def expand(value: str | Vector) -> bytes:
-    """Returns the bytes of a value, which a vector file writes as a text, or as a short text and
-    its number of repetitions."""
+    """Returns the bytes of a value, which a vector file contains as a string, or as a
+    short string and its number of repetitions."""
     text: str = value if isinstance(value, str) else value["repeat"] * value["times"]
     return text.encode()
 
@@ -117,7 +117,7 @@ CONTEXT: Vector = {
     "environment_id": uuid("bb"),
     "object_id": uuid("cc"),
     "key_name": "DATABASE_URL",
-    # The version is a text, because JavaScript numbers are exact only up to 2^53.
+    # The version is a string, because JavaScript numbers are exact only up to 2^53.
     "version": "7",
 }
 GOLDEN = bytes.fromhex(
@@ -783,7 +783,7 @@ def proxy_answers() -> list[Vector]:
     payload = golden["payload"]
     fields = json.loads(payload)
     request = ref.proxy_request(PROXY_SECRET.encode(), proxy_heading(), bytes(12), b"{}")
-    # The content is encrypted with the key for requests, and signed as an answer.
+    # The content is encrypted with the key for requests, and signed as a response.
     ct = json.loads(request)["ct"]
     sig = ref.proxy_signature(
         PROXY_SECRET.encode(), "answer", asked["nonce"], asked["seq"], asked["step"], "ok", ct
@@ -830,8 +830,8 @@ SENT = 1767225600
 
 
 def delivery(name: str, refusal: str | None = None, **other: object) -> Vector:
-    """Returns a vector with a webhook delivery, by default with a correct signature. `other`
-    replaces fields."""
+    """Returns a vector with a webhook delivery, by default with a correct signature.
+    `other` replaces fields of the vector."""
     fields = {
         "secret": WEBHOOK_SECRET,
         "id": "msg_0000000000000000000000001",

@@ -19,7 +19,7 @@ use serde::de::{DeserializeOwned, Deserializer, Error};
 use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
-/// Bytes, which the vector files write in hexadecimal.
+/// Bytes that the vector files contain in hexadecimal.
 #[derive(Default)]
 struct Bytes(Vec<u8>);
 
@@ -44,7 +44,8 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// Reads the vectors of a section for which `wanted` returns true. Panics if there is none.
+/// Reads the vectors of a section of a vector file. Returns those for which `wanted` returns true;
+/// panics if there are none.
 fn section<T: DeserializeOwned>(file: &str, section: &str, wanted: fn(&T) -> bool) -> Vec<T> {
     let path = format!("{}/vectors/{file}", env!("CARGO_MANIFEST_DIR"));
     let mut sections: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();

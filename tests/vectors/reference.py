@@ -279,7 +279,7 @@ def token(entropy: bytes) -> str:
 
 
 def check_token(text: str) -> None:
-    """Raises `Refused` for a text that cannot be a token of this service.
+    """Raises `Refused` for a string that cannot be a token of this service.
 
     The random number in the token is not decoded, because the service finds a token by its MAC.
     """
@@ -298,7 +298,7 @@ def token_mac(pepper: bytes, text: str) -> bytes:
     return hmac.digest(pepper, b"secrets-core/v1/token\0" + text.encode(), "sha256")
 
 
-# Requests to a rotation function in a target's network, and its answers, version 1.
+# Requests to a rotation function in a target's network, and its responses, version 1.
 
 # Maximum difference of the two clocks, in seconds.
 PROXY_WINDOW = 300
@@ -314,7 +314,7 @@ def base64url(data: bytes) -> str:
 
 
 def from_base64url(text: str) -> bytes:
-    """Decodes a text, which must be exactly the output of `base64url`."""
+    """Decodes a string, which must be exactly the output of `base64url`."""
     data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     if base64url(data) != text:
         raise Refused("encoding")
@@ -322,17 +322,17 @@ def from_base64url(text: str) -> bytes:
 
 
 def proxy_signature(secret: bytes, kind: str, nonce: str, *fields: str) -> str:
-    """Returns the signature of a message to or from a rotation function. `kind` is the time of a
-    request, or the text `answer`."""
+    """Returns the signature of a message to or from a rotation function. `kind` is the
+    time of a request, or the string `answer` for a response."""
     rest = hashlib.sha256(".".join(fields).encode()).hexdigest()
     key = hkdf(secret, None, "lambda/mac")
     return hmac.digest(key, f"v1.{kind}.{nonce}.{rest}".encode(), "sha256").hex()
 
 
 def proxy_request(secret: bytes, heading: Mapping[str, str], iv: bytes, inside: bytes) -> str:
-    """Encrypts and signs a request to a rotation function. `heading` has the fields `ts`, `nonce`,
-    `config`, `seq` and `step`, as texts. Random values are arguments only so that vectors can be
-    reproduced."""
+    """Encrypts and signs a request to a rotation function. `heading` has the fields
+    `ts`, `nonce`, `config`, `seq` and `step`, as strings. Random values are arguments
+    only so that vectors can be reproduced."""
     ts, nonce, config, seq, step = (
         heading[name] for name in ("ts", "nonce", "config", "seq", "step")
     )
@@ -359,8 +359,8 @@ def open_proxy_request(secret: bytes, now: int, payload: str) -> bytes:
 
 
 def proxy_answer(secret: bytes, heading: Mapping[str, str], iv: bytes, inside: bytes) -> str:
-    """Encrypts and signs an answer of a rotation function. `heading` has the fields `nonce`, `seq`,
-    `step` and `outcome`."""
+    """Encrypts and signs a response of a rotation function. `heading` has the fields
+    `nonce`, `seq`, `step` and `outcome`."""
     nonce, seq, step, outcome = (heading[name] for name in ("nonce", "seq", "step", "outcome"))
     key = hkdf(secret, from_base64url(nonce), "lambda/enc/answer")
     bound = ".".join(["v1", "answer", nonce, seq, step, outcome])
@@ -370,8 +370,8 @@ def proxy_answer(secret: bytes, heading: Mapping[str, str], iv: bytes, inside: b
 
 
 def open_proxy_answer(secret: bytes, heading: Mapping[str, str], payload: str) -> tuple[str, bytes]:
-    """Opens the answer to the request with these heading fields. Returns the outcome and the
-    content of the answer."""
+    """Opens the response to the request with these heading fields. Returns the outcome
+    and the content of the response."""
     fields = from_json(ANSWER_FIELDS, payload)
     nonce, seq, step, outcome, ct, sig = (fields[name] for name in ANSWER_FIELDS[1:])
     if sig != proxy_signature(secret, "answer", nonce, seq, step, outcome, ct):
@@ -383,8 +383,8 @@ def open_proxy_answer(secret: bytes, heading: Mapping[str, str], payload: str) -
 
 
 def opened(key: bytes, bound: str, ct: str) -> bytes:
-    """Decrypts the field `ct` of a message, which consists of a nonce of 12 bytes, the ciphertext
-    and its tag."""
+    """Decrypts the field `ct` of a message: a nonce of 12 bytes, the ciphertext and its
+    tag. `bound` is the data that the tag authenticates too."""
     sealed = from_base64url(ct)
     try:
         return AESGCM(key).decrypt(sealed[:12], sealed[12:], bound.encode())
@@ -402,8 +402,8 @@ def as_json(names: Sequence[str], values: Sequence[str]) -> str:
 
 
 def from_json(names: Sequence[str], payload: str) -> dict[str, str]:
-    """Parses a JSON object, which must have exactly the fields `names`. Returns the fields as
-    texts."""
+    """Parses a JSON object, which must have exactly the fields `names`. Returns the
+    fields as strings."""
     fields = json.loads(payload)
     kinds = {name: int if name in NUMBERS else str for name in names}
     if len(payload) > PROXY_LIMIT or fields.keys() != kinds.keys() or fields["v"] != 1:

@@ -1,4 +1,4 @@
-//! Tests of the golden vectors of text formats for secrets, and of scans.
+//! Tests of the golden vectors of text formats for secrets, and of scans for credentials.
 
 use std::fs;
 
@@ -58,7 +58,7 @@ fn found(vector: &Vector) -> (&'static str, Value) {
     ("found", serde_json::to_value(sightings).unwrap())
 }
 
-/// Compares the expected result in each vector of a section with the actual result. If the
+/// Compares the expected result of each vector in a section with the result of `outcome`. If the
 /// environment variable `SECRETS_VECTORS` is `fill`, writes missing results into the file.
 #[track_caller]
 fn check(file: &str, section: &str, outcome: fn(&Vector) -> (&'static str, Value)) {

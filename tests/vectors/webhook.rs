@@ -21,8 +21,8 @@ struct Vector {
     now: i64,
 }
 
-/// Verifies the delivery in a vector. Returns the kind of the error; an empty text if the delivery
-/// is accepted.
+/// Verifies the delivery in a vector. Returns the kind of the error, or an empty string if the
+/// delivery is accepted.
 fn refusal(vector: &Vector) -> &'static str {
     let Ok(secret) = WebhookSecret::new(vector.secret.clone()) else { return "invalid" };
     let Vector { id, timestamp, signature, body, .. } = vector;

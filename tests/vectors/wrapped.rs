@@ -141,8 +141,8 @@ fn each_purpose_has_its_key() {
     }
 }
 
-/// Encrypts a fixed value with the key and a fixed nonce. Tests compare the results to compare two
-/// keys, because the type `Key` has no `PartialEq`.
+/// Encrypts a fixed value with the key and a fixed nonce. Two keys are equal if the results are
+/// equal; the type `Key` itself cannot be compared.
 fn tells(key: &Key) -> Sealed {
     seals(&ProjectKey::new(key, 1))
 }

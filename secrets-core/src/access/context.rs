@@ -1,10 +1,10 @@
-//! Methods of [`Context`] that authorize the caller and return a scope. No other module creates
-//! scopes.
+//! Methods of [`Context`] that authorize the caller and return a scope: a team, project or
+//! environment that the caller may access. No other module creates scopes.
 //!
 //! A change may wait for a lock, and the caller may lose a permission during the wait. So a change
 //! authorizes the caller, locks the rows, and authorizes the caller again from the data stored at
-//! that time. An operation whose `Access` is [`Write`] gets only scopes whose rows are locked, with
-//! two exceptions: `view_of_keys`, whose callers lock the rows that they write, and
+//! that time. An operation whose `Access` is [`Write`] gets only scopes whose rows are locked. The
+//! exceptions are `view_of_keys`, whose callers lock the rows that they write, and
 //! `rotation_environment`, for work of the service itself.
 
 use std::collections::BTreeSet;
@@ -81,11 +81,10 @@ impl Context<'_, Read> {
         Ok(view)
     }
 
-    /// Resolves an environment like [`view`](Self::view), but does not change the audit entry, and
-    /// also if the secrets are too large for an answer: the caller of this method holds those of one
-    /// environment at a time.
-    /// Returns `None` if the environment is unknown, or if the caller is a user without access to
-    /// it.
+    /// Resolves an environment like [`view`](Self::view), but without the limit on the size of the
+    /// secrets, because the caller of this method keeps the secrets of only one environment in
+    /// memory at a time. Does not change the audit entry. Returns `None` if the environment is
+    /// unknown, or if the caller is a user without access to it.
     pub(crate) async fn view_if_readable(
         &mut self,
         path: &EnvironmentPath,
@@ -312,7 +311,8 @@ impl<A: Access> Context<'_, A> {
         self.project_scope(found, wanted).await
     }
 
-    /// Authorizes the caller for a project that is already loaded.
+    /// Authorizes the caller for the project in `found`, which is already loaded. `None` is
+    /// reported as an unknown project.
     async fn project_scope(
         &mut self,
         found: Option<ProjectRelation>,
@@ -361,8 +361,8 @@ impl<A: Access> Context<'_, A> {
         Ok((View { scope, chain, restricted }, relation))
     }
 
-    /// Fails unless the caller has the permission in this environment: a member by role, by access
-    /// granted in the environment or by default access, or a service token by its permissions.
+    /// Fails unless the caller has the permission in the environment of this link of an inheritance
+    /// chain.
     fn allow_in(&self, link: &ChainLink, relation: Relation, wanted: Permission) -> Result<()> {
         let otherwise = self.options().member_access;
         allow_in(&self.caller.who, relation, (link.granted, otherwise), wanted)

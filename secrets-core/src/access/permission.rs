@@ -10,8 +10,9 @@ use crate::store::{ChainLink, Relation};
 /// Maximum length of an inheritance chain, including the environment itself.
 pub const MAX_CHAIN_LENGTH: usize = 16;
 
-/// Fails unless the caller has the permission in an environment. A member has the access that
-/// was granted in the environment, or the default access if none was granted.
+/// Fails unless the caller has the permission in an environment. A member without a role that
+/// manages the team has the access that was granted in the environment (`granted`), or else the
+/// default access (`otherwise`).
 pub(super) fn allow_in(
     who: &Who,
     relation: Relation,
@@ -54,8 +55,8 @@ pub(super) fn allow(who: &Who, relation: Relation, wanted: Permission) -> Result
     }
 }
 
-/// Returns the ancestors of a chain that a member may not read. A service token may read the whole
-/// chain, because an admin chose the token's environments.
+/// Returns the ancestors in an inheritance chain whose secrets a member may not read. A service
+/// token may read the whole chain, because an admin chose the token's environments.
 pub(super) fn restricted_ancestors(
     who: &Who,
     relation: Relation,
@@ -88,11 +89,15 @@ pub(super) fn check_chain(chain: &[ChainLink]) -> Result<()> {
 
 /// Error for callers who are not members of the team.
 pub(crate) const NOT_A_MEMBER: Error = Error::forbidden("you are not a member of this team");
+/// Error for callers who are neither owner nor admin of the team.
 pub(super) const MANAGERS_ONLY: Error =
     Error::forbidden("only an owner or admin of the team may do this");
+/// Error for callers who are neither admin of the environment nor owner or admin of the team.
 pub(super) const ADMINS_ONLY: Error =
     Error::forbidden("only an admin of this environment or of the team may do this");
+/// Error for callers without access to the environment.
 pub(super) const NO_ACCESS: Error = Error::forbidden("you have no access to this environment");
+/// Error for service tokens whose scope does not include the project or environment.
 pub(super) const OUT_OF_SCOPE: Error = Error::forbidden("outside of this token's scope");
 
 /// Error for an inheritance chain of more than [`MAX_CHAIN_LENGTH`] environments.

@@ -1,4 +1,4 @@
-//! Size limits of the secrets in an answer.
+//! Limits on the total size of the secrets in a response.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,8 @@ pub(super) fn chain_size(chain: &[ChainLink]) -> usize {
     chain.iter().flat_map(|link| &link.secrets).map(|secret| secret.size()).sum()
 }
 
-/// Error if the secrets of an inheritance chain, or of several, exceed this number of bytes.
+/// Returns the error for secrets of an inheritance chain that exceed `limit` bytes, or, if
+/// `are_several`, for the secrets of several environments that exceed it in total.
 pub(super) fn too_large(limit: usize, are_several: bool) -> Error {
     let (limit, unit) =
         if limit.is_multiple_of(MIB) { (limit / MIB, "MiB") } else { (limit / 1024, "KiB") };

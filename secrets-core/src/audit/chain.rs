@@ -61,7 +61,8 @@ pub const SEAL: Periodic = Periodic {
     },
 };
 
-/// Worker that moves the audit entries of reads from their batches to the audit chains.
+/// Worker that moves audit entries from batches to the audit chains. The service stores the entries
+/// of reads in batches first, because that is faster than storing single entries.
 pub const SEAL_BATCHES: Periodic = Periodic {
     name: "audit batches",
     schedule: Schedule::every(Duration::from_secs(1)),
@@ -74,8 +75,8 @@ pub const SEAL_BATCHES: Periodic = Periodic {
 };
 
 /// Stores the audit entry `audit.resumed` if the last batch of audit entries could not be stored.
-/// So the health report recovers without requests of clients, which may stay away from an unhealthy
-/// node.
+/// This test makes the node healthy again as soon as the store accepts entries, even if a load
+/// balancer sends no requests to the unhealthy node.
 pub async fn probe(engine: &Engine) {
     if engine.records() {
         return;
@@ -193,7 +194,7 @@ async fn audit_days(engine: &Engine, team: Option<TeamId>) -> StoreResult<i64> {
     Ok(team.map_or(YEAR, |team| engine.options().plans.of_team(&team.plan).audit_days.into()))
 }
 
-/// Deletes audit entries whose retention period has ended from the start of a team's audit chain,
+/// Deletes the audit entries at the start of a team's audit chain whose retention period has ended,
 /// at most [`MAX_PRUNED`]. If there are more such entries, returns the time at which the retention
 /// period of the last deleted entry ended.
 async fn prune_chain(engine: &Engine, team: Option<TeamId>) -> StoreResult<Option<Time>> {

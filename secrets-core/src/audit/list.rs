@@ -13,11 +13,13 @@ use crate::store::{AuditFilter, AuditOrder, AuditRecord, AuditScope};
 /// Maximum number of teams in one query.
 const MAX_TEAMS: usize = 100;
 
-/// Maximum number of audit entries that are read from the database for one page, for a query with
-/// conditions other than team and time: 5,000 in total for up to five teams, or 1,000 per team for
-/// more teams. A page can therefore hold fewer matching entries than the limit, or none, and still
-/// have a cursor.
+/// Maximum number of audit entries that a query with conditions other than team and time reads from
+/// the database for one page. Divided among the teams of the query, but each team has at least
+/// [`MIN_READ`]. Because of this limit, a page can hold fewer matching entries than requested, or
+/// none, and still have a cursor.
 const MAX_READ: u32 = 5_000;
+/// Number of audit entries that a query may read for each team, even if the total then exceeds
+/// [`MAX_READ`].
 const MIN_READ: u32 = 1_000;
 
 /// Reads a page of the audit log of one team, or of all teams the caller manages.
@@ -34,8 +36,8 @@ pub struct ListAudit {
 pub enum AuditTeams {
     /// All teams that the caller manages.
     Managed,
-    /// Team with this ID; `None` if the given text is not a valid ID, which is treated as an
-    /// unknown team.
+    /// Team with this ID; `None`, treated as an unknown team, if the given string is not a valid
+    /// ID.
     Team(Option<TeamId>),
 }
 
@@ -86,8 +88,8 @@ impl Operation for ListAudit {
 /// Reads the next audit entries of several teams (one filter for each team). Also returns the time
 /// and ID up to which the log of all teams was read; `None` if it was read to its end.
 ///
-/// The log of a team is read by one query at a time, on a connection of the audit log, so that
-/// neither other teams nor reads of secrets wait for the queries of one team.
+/// Only one query at a time reads the log of a team, and it uses a database connection that is
+/// reserved for audit log queries. So neither other teams nor reads of secrets wait for it.
 async fn read(
     cx: &mut Context<'_, Read>,
     filters: Vec<AuditFilter>,

@@ -14,6 +14,7 @@ use crate::store::{ActionFilter, AuditFilter, AuditOrder, AuditScope};
 
 /// Number of audit entries per page if the request states none.
 const DEFAULT_LIMIT: u32 = 50;
+/// Highest number of audit entries per page that a request may ask for.
 const MAX_LIMIT: u32 = 200;
 
 /// Default number of days before now that a query covers.
@@ -178,8 +179,8 @@ fn one_of(
     }
 }
 
-/// Replaces NUL characters in a search text. Stored texts contain no NUL characters, and some
-/// stores cannot handle them.
+/// Replaces NUL characters in a string to search for. Stored strings contain no NUL characters, and
+/// some stores cannot handle them.
 fn text(given: &str) -> String {
     given.replace('\0', "\u{fffd}")
 }

@@ -45,7 +45,7 @@ pub struct Billing {
 /// Reads the plan and payments of a team.
 #[derive(Debug)]
 pub struct GetBilling {
-    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
+    /// Team ID; `None`, treated as an unknown team, if the given string is not a valid ID.
     pub team: Option<TeamId>,
 }
 

@@ -22,7 +22,7 @@ pub struct NewPlan {
 /// the new limits are kept, but no more can be created.
 #[derive(Debug)]
 pub struct SetPlan {
-    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
+    /// Team ID; `None`, treated as an unknown team, if the given string is not a valid ID.
     pub team: Option<TeamId>,
     /// Plan to assign to the team.
     pub plan: NewPlan,

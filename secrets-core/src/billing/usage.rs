@@ -72,7 +72,7 @@ pub struct Use {
 /// Reads a team's resource usage.
 #[derive(Debug)]
 pub struct GetUsage {
-    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
+    /// Team ID; `None`, treated as an unknown team, if the given string is not a valid ID.
     pub team: Option<TeamId>,
 }
 

@@ -2,21 +2,21 @@
 
 use std::{fmt, io};
 
-/// Error from opening a bundle. Contains nothing of the bundle's contents, so that the error can be
+/// Error from opening a bundle. The error includes no data from the bundle, so that it can be
 /// logged.
 #[derive(Debug)]
 pub enum BundleError {
-    /// Data that is not a bundle, or a bundle that violates the format; the text describes the
+    /// The data is not a bundle, or it violates the bundle format; the string describes the
     /// violation.
     Malformed(&'static str),
-    /// Unsupported version or option; the text names the option.
+    /// The bundle uses an unsupported version or option; the string names it.
     Unsupported(&'static str),
     /// The key or passphrase does not match any recipient.
     NoRecipient,
     /// The bundle was modified or truncated, or was not created by the signer in its header.
     Tampered,
-    /// Bundle signed by another signer than the expected one. Also returned if a private key is
-    /// used without an expected signer, because anyone can create bundles for a public key.
+    /// The bundle was signed by a signer other than the expected one. Also returned if a private
+    /// key is used without an expected signer, because anyone can create bundles for a public key.
     Untrusted,
     /// The expiry time of the bundle has passed.
     Expired,

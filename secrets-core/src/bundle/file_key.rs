@@ -21,7 +21,8 @@ use crate::crypto::Key;
 /// it.
 pub(super) struct FileKey(Key);
 
-/// Kind of shared secret from which the key that wraps a file key is derived.
+/// Kind of the secret, known to the creator and the recipient of a bundle, from which the key that
+/// wraps the file key is derived.
 #[derive(Clone, Copy)]
 pub(super) enum Shared {
     Raw,
@@ -44,7 +45,7 @@ impl FileKey {
         cipher(&self.0.derive(Some(salt), b"scb1/payload"))
     }
 
-    /// Computes the header MAC, which proves that the header's author knew this key.
+    /// Computes the MAC of the header, which proves that the header's author knew this file key.
     pub(super) fn mac(&self, salt: &[u8; 16], head: &[u8]) -> [u8; MAC] {
         self.keyed(salt, head).finalize().into_bytes().into()
     }

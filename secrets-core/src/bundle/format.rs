@@ -213,8 +213,8 @@ impl<'de, const N: usize> Deserialize<'de> for Binary<N> {
     }
 }
 
-/// Deserializes an optional field that may be absent but must not be `null`; for `#[serde(default,
-/// deserialize_with)]`.
+/// Deserializes a field that may be absent but must not be `null`. Use with `#[serde(default,
+/// deserialize_with = "stated")]`.
 pub(super) fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

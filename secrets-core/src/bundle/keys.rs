@@ -19,22 +19,23 @@ const PRIVATE_KEY: &str = "scbx_";
 const PUBLIC_KEY: &str = "scbp_";
 const SIGNER: &str = "scbs_";
 
-/// An encryption key that opens one bundle: `scbk_` and 256 random bits. Shown only once, on
-/// creation.
+/// A symmetric key that opens one bundle. As text: the prefix `scbk_` and 256 random bits. Shown
+/// only once, when the bundle is created.
 pub struct BundleKey(pub(super) Key);
 
-/// A private key that opens bundles created for its public key: `scbx_` and 256 random bits.
+/// A private key that opens bundles created for its public key. As text: the prefix `scbx_` and 256
+/// random bits.
 pub struct RecipientKey(Key);
 
-/// A recipient's public key: `scbp_` and an X25519 key. Not secret.
+/// Public key of a bundle's recipient, not secret. As text: the prefix `scbp_` and an X25519 key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(value_type = String, pattern = "^scbp_[0-9A-Za-z]{49}$"))]
 #[serde(try_from = "String", into = "String")]
 pub struct PublicKey([u8; 32]);
 
-/// Public key that verifies bundle signatures: `scbs_` and an Ed25519 key. Every instance has its
-/// own.
+/// Public key that verifies bundle signatures. As text: the prefix `scbs_` and an Ed25519 key.
+/// Every instance of the service has its own signing key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(value_type = String, pattern = "^scbs_[0-9A-Za-z]{49}$"))]
@@ -54,7 +55,7 @@ impl BundleKey {
         Self(Key::generate())
     }
 
-    /// Returns the bundle key as text. The text must be kept secret.
+    /// Returns the bundle key as a string, which must be kept secret.
     #[must_use]
     pub fn reveal(&self) -> Zeroizing<String> {
         checked::write(BUNDLE_KEY, self.0.as_bytes())
@@ -78,7 +79,7 @@ impl RecipientKey {
         PublicKey(bytes)
     }
 
-    /// Returns the private key as text. The text must be kept secret.
+    /// Returns the private key as a string, which must be kept secret.
     #[must_use]
     pub fn reveal(&self) -> Zeroizing<String> {
         checked::write(PRIVATE_KEY, self.0.as_bytes())
@@ -123,7 +124,8 @@ impl SigningKey {
         Self::of(&Key::generate())
     }
 
-    /// Creates the signing key from the instance's stored seed.
+    /// Creates the signing key from the random seed that is stored for this instance of the
+    /// service.
     pub(crate) fn of(seed: &Key) -> Self {
         Self(ed25519_dalek::SigningKey::from_bytes(seed.as_bytes()))
     }

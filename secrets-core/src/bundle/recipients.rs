@@ -68,7 +68,8 @@ struct Derived {
 }
 
 impl Recipients {
-    /// Creates a recipient list with one raw key.
+    /// Creates a recipient list with one raw key, for a bundle that everyone with this key can
+    /// open.
     #[must_use]
     pub fn key(key: &BundleKey) -> Self {
         Self { key: Key::from_slice(key.0.as_bytes()), passphrase: None, public: Vec::new() }
@@ -87,8 +88,9 @@ impl Recipients {
         Self { key: None, passphrase: None, public: vec![public] }
     }
 
-    /// Validates the requested recipients and generates the raw key, if requested. Deriving the key
-    /// of a passphrase takes as long as in [`passphrase`](Self::passphrase).
+    /// Validates the requested recipients, generates a raw key if one is requested, and derives the
+    /// encryption key from the passphrase if there is one. The derivation takes as much time and
+    /// memory as in [`passphrase`](Self::passphrase).
     pub fn prepare(wanted: Vec<NewRecipient>) -> Result<(Self, Option<BundleKey>)> {
         if !(1..=RECIPIENTS).contains(&wanted.len()) {
             return Err(Error::invalid("recipients", "must be 1 to 16"));

@@ -55,8 +55,8 @@ pub fn seal(
     Ok(file)
 }
 
-/// Builds the message that the signer signs: the hash of all bytes up to the end of the MAC, and
-/// the hash of the chunks.
+/// Builds the message that the signer of a bundle signs: the hash of all bytes up to the end of the
+/// MAC, and the hash of the chunks.
 pub(super) fn signed(head: &[u8; MAC], chunks: &[u8; 32]) -> Vec<u8> {
     [b"scb1/sig\0".as_slice(), head, chunks].concat()
 }

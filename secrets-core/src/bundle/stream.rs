@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::BundleError;
 use super::format::{CHUNK, TAG};
 
-/// Writer that encrypts its input in chunks.
+/// Writer that splits its input into chunks and encrypts each of them.
 pub(super) struct ChunkWriter<'a> {
     out: &'a mut Vec<u8>,
     cipher: Aes256Gcm,
@@ -23,7 +23,7 @@ pub(super) struct ChunkReader<R> {
     source: R,
     cipher: Aes256Gcm,
     buffer: Zeroizing<Vec<u8>>,
-    /// Number of encrypted bytes of the source that are not read yet.
+    /// Number of encrypted bytes that are still to be read from the source.
     left: u64,
     number: u64,
 }

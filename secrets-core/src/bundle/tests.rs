@@ -284,8 +284,8 @@ fn secrets_that_are_not_by_key_are_not_sealed() {
 
 #[test]
 fn nothing_is_given_after_an_error() {
-    /// Source of bytes that fails during the second pass, after the number of bytes in the third
-    /// field.
+    /// Byte source whose reads fail in the second pass, after that pass has read the number of
+    /// bytes in the third field. The second field is true during that pass.
     struct Breaking(Cursor<Vec<u8>>, bool, usize);
     impl Read for Breaking {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {

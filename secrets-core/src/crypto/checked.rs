@@ -10,7 +10,7 @@ const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 const BODY: usize = 43;
 const CHECKSUM: usize = 6;
 
-/// Encodes 256 bits (a key or a token) as text with this prefix.
+/// Encodes 256 bits (a key or a token) as a string with this prefix.
 pub(crate) fn write(prefix: &str, bits: &[u8; 32]) -> Zeroizing<String> {
     let mut text = Zeroizing::new(String::with_capacity(prefix.len() + BODY + CHECKSUM));
     text.push_str(prefix);
@@ -20,7 +20,7 @@ pub(crate) fn write(prefix: &str, bits: &[u8; 32]) -> Zeroizing<String> {
     text
 }
 
-/// Decodes a text that [`write()`] encoded with this prefix. Returns `None` if the text is not
+/// Decodes a string that [`write()`] encoded with this prefix. Returns `None` if the string is not
 /// valid.
 pub(crate) fn read(prefix: &str, text: &str) -> Option<Zeroizing<[u8; 32]>> {
     if !is_whole(prefix, text) {
@@ -43,7 +43,7 @@ pub(crate) fn read(prefix: &str, text: &str) -> Option<Zeroizing<[u8; 32]>> {
     Some(bits)
 }
 
-/// True if a text has the right prefix, length and digits and a correct checksum.
+/// True if a string has the right prefix, length, digits and checksum.
 pub(crate) fn is_whole(prefix: &str, text: &str) -> bool {
     let is_long = text.len() == prefix.len() + BODY + CHECKSUM;
     let parts = is_long.then(|| text.split_at_checked(prefix.len() + BODY)).flatten();

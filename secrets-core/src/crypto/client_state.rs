@@ -8,19 +8,19 @@ use zeroize::Zeroizing;
 use super::cipher::Cipher;
 use super::{Keyring, Undecryptable, random};
 
-/// Maximum length of a text with encrypted state, in bytes. Longer texts are rejected without
+/// Maximum length in bytes of a string with encrypted state. Longer strings are rejected without
 /// decoding.
 const MAX_LENGTH: usize = 8 * 1024;
 
-/// Encryption of client-side state for one purpose. The client can neither read nor change the
-/// state, and every node of the instance can decrypt it.
+/// Encryption of data that a client stores for the service, for one purpose. The client can neither
+/// read nor change the data, and every node of the service can decrypt it.
 pub(crate) struct ClientState {
     purpose: &'static str,
     cipher: Cipher,
 }
 
 impl ClientState {
-    /// Derives the encryption key for one purpose from the keys of the instance.
+    /// Derives the encryption key for one purpose from the keys of this instance of the service.
     pub(crate) fn of(keyring: &Keyring, purpose: &'static str) -> Self {
         let info = ["secrets-core/v1/client-state/", purpose].concat();
         let key =
@@ -28,14 +28,14 @@ impl ClientState {
         Self { purpose, cipher: Cipher::new(&key) }
     }
 
-    /// Encrypts the state and encodes the result as base64url text.
+    /// Encrypts data for the client and encodes the result as a base64url string.
     pub(crate) fn seal(&self, state: &[u8]) -> String {
         let mut sealed = Vec::new();
         self.cipher.seal_into(&mut sealed, &random(), self.purpose.as_bytes(), state);
         URL_SAFE_NO_PAD.encode(sealed)
     }
 
-    /// Decrypts a text that [`seal`](Self::seal) returned. Fails if the text was changed.
+    /// Decrypts a string that [`seal`](Self::seal) returned. Fails if the string was changed.
     pub(crate) fn open(&self, text: &str) -> Result<Zeroizing<Vec<u8>>, Undecryptable> {
         if text.len() > MAX_LENGTH {
             return Err(Undecryptable);

@@ -29,8 +29,8 @@ impl FingerprintKey {
         Self(Zeroizing::new(mac(keyring.pepper().as_bytes(), &parts)))
     }
 
-    /// Derives the MAC key for rate-limit counters, which the nodes of an instance may share
-    /// through another server.
+    /// Derives the MAC key for the names of rate-limit counters. The nodes of an instance may share
+    /// these counters through another server, which must not learn the original names.
     pub(crate) fn of_rate_limits(keyring: &Keyring) -> Self {
         let parts: [&[u8]; 1] = [b"secrets-core/v1/rate-limit"];
         Self(Zeroizing::new(mac(keyring.pepper().as_bytes(), &parts)))

@@ -68,8 +68,8 @@ impl fmt::Debug for RootKeyId {
     }
 }
 
-/// A root key, which wraps the instance key. Used at startup and on key rotation, never per
-/// request.
+/// A root key, which wraps (encrypts) the instance key. Used at startup and on key rotation, never
+/// per request.
 #[async_trait]
 pub trait RootKeys: Send + Sync {
     /// Returns the root key's ID.

@@ -349,7 +349,7 @@ fn tampered(_: Undecryptable) -> KeyringError {
 
 #[cfg(test)]
 impl Keyring {
-    /// Creates the key ring of a new instance.
+    /// Creates the keyring of a new test instance with a random root key.
     pub(crate) async fn generate() -> Self {
         let root = super::StaticRootKey::new(&Key::generate());
         Self::create(&root, Time::from_timestamp(0, 0).unwrap()).await.unwrap().2

@@ -88,7 +88,7 @@ impl Description {
         Plaintext(self.0)
     }
 
-    /// Returns the text of the description.
+    /// Returns the decrypted description.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

@@ -6,14 +6,14 @@ use zeroize::Zeroizing;
 
 use super::{CodeText, InvitationToken, Plaintext, TokenText, WebhookSecret};
 
-/// A confidential value that can be serialized as text.
+/// A confidential value that can be serialized as a string.
 pub trait Revealed {
-    /// Serializes the text of the value.
+    /// Serializes the value as a string.
     fn serialize_text<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
 }
 
-/// Serializes a confidential value as text into a response or into data that is then encrypted; for
-/// `#[serde(serialize_with)]`.
+/// Serializes a confidential value as a string, to put it into a response or into data that is then
+/// encrypted. Named in the attribute `#[serde(serialize_with)]` of a field.
 pub fn revealed<T: Revealed, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     value.serialize_text(serializer)
 }

@@ -11,7 +11,7 @@ use sha2::Sha256;
 use super::Keyring;
 
 /// ETag of a response: a MAC of its contents, which reveals nothing about them (the first 128 bits
-/// of HMAC-SHA256, in base64url). The same on all nodes of an instance.
+/// of HMAC-SHA256, in base64url). All nodes of the service compute the same ETag.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Tag(String);

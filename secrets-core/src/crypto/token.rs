@@ -1,7 +1,8 @@
-//! Service tokens and invitation tokens: their text, and the MAC that is stored instead.
+//! Service tokens, credentials of sessions, and invitation tokens: the secret strings, and the MACs
+//! that are stored instead of them.
 //!
-//! A service token is `env_` and 256 random bits as [`checked`] text, so that most
-//! typos are detected without a lookup.
+//! A service token is `env_` and 256 random bits in the format of [`checked`], so that most typos
+//! are detected without a lookup.
 
 use std::fmt;
 
@@ -24,11 +25,12 @@ const CLI_PREFIX: &str = "cli_";
 const BROWSER_PREFIX: &str = "web_";
 const LENGTH: usize = 53;
 
-/// Text of a service token, or of the credential of a session. Shown only once, when it is created.
+/// A service token, or the credential of a session, as a string. Shown only once, when it is
+/// created.
 pub struct TokenText(Zeroizing<String>);
 
-/// Text of an invitation token. Derived from the instance's token pepper (a MAC key), so that the
-/// service can send the token again without storing it.
+/// An invitation token as a string. Derived from the instance's token pepper (a MAC key), so that
+/// the service can send the token again without storing it.
 pub struct InvitationToken(Zeroizing<String>);
 
 /// MAC of a token (HMAC-SHA256), stored and used for lookup instead of the token.
@@ -36,7 +38,7 @@ pub struct InvitationToken(Zeroizing<String>);
 pub struct TokenMac(pub [u8; 32]);
 
 impl TokenText {
-    /// Generates the text of a new random service token.
+    /// Generates a random service token.
     #[must_use]
     pub fn draw() -> Self {
         Self::from_entropy(&Zeroizing::new(random()))
@@ -67,8 +69,8 @@ impl TokenText {
     }
 
     /// True if `text` may be a service token or the credential of a session. The prefix must be
-    /// right; if the text has the length of a token, the digits and the checksum must be right too.
-    /// A text of another length is not checked further.
+    /// right; if `text` has the length of a token, its digits and checksum must be right too. A
+    /// string of another length is not checked further.
     #[must_use]
     pub fn is_plausible(text: &str) -> bool {
         let prefixes = [SERVICE_PREFIX, CLI_PREFIX, BROWSER_PREFIX];
@@ -78,13 +80,13 @@ impl TokenText {
         text.len() != LENGTH || checked::is_whole(prefix, text)
     }
 
-    /// Returns the first 12 characters, which help people recognize a token.
+    /// Returns the first 12 characters, which help users recognize a token.
     #[must_use]
     pub fn prefix(&self) -> String {
         self.0.chars().take(12).collect()
     }
 
-    /// Returns the text of the token.
+    /// Returns the token as a string.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -104,7 +106,7 @@ impl CodeText {
         Self(text)
     }
 
-    /// Returns the text of the code.
+    /// Returns the code as a string.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -123,7 +125,7 @@ impl InvitationToken {
         Self(Zeroizing::new(URL_SAFE_NO_PAD.encode(mac.as_slice())))
     }
 
-    /// Returns the text of the invitation token.
+    /// Returns the invitation token as a string.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

@@ -38,12 +38,13 @@ impl WebhookSecret {
         if secret.key().is_some() { Ok(secret) } else { Err(RULE.violation()) }
     }
 
-    /// Recreates a webhook secret from its stored text. Fails if the text is not a valid secret.
+    /// Recreates a webhook secret from its stored string. Fails if the string is not a valid
+    /// secret.
     pub(crate) fn kept(text: String) -> Result<Self, Undecryptable> {
         Self::new(text).map_err(|_| Undecryptable)
     }
 
-    /// Returns the text of the signing secret.
+    /// Returns the signing secret as a string.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

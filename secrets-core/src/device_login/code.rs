@@ -21,7 +21,7 @@ const LENGTH: usize = 8;
 pub struct UserCode(String);
 
 impl UserCode {
-    /// Creates a user code from the typed text, without validation.
+    /// Creates a user code from the string that a user typed, without validation.
     pub fn new(typed: impl Into<String>) -> Self {
         Self(typed.into())
     }
@@ -40,13 +40,13 @@ impl UserCode {
         Self(code)
     }
 
-    /// Returns the user code as text, with its hyphen.
+    /// Returns the user code as a string, with its hyphen.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Computes the MAC that is stored instead of the code; `None` if the text is not a valid code.
+    /// Computes the MAC that is stored instead of the code; `None` if the code is not valid.
     pub(super) fn mac(&self, keyring: &Keyring) -> Option<TokenMac> {
         let plain: String = self
             .0

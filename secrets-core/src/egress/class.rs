@@ -20,6 +20,8 @@ pub enum Class {
 /// IPv4 network: its first address, and the length of its prefix (number of fixed bits, at least
 /// 1).
 type V4 = ([u8; 4], u8);
+/// IPv6 network: its first address, and the length of its prefix (number of fixed bits, at least
+/// 1).
 type V6 = ([u16; 8], u8);
 
 /// IPv4 networks to which the service never connects.

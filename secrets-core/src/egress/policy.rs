@@ -64,16 +64,16 @@ impl EgressPolicy {
         }
     }
 
-    /// True if connecting to `address` without TLS is allowed; the operator must have listed the
-    /// address or `host`. `host` is as for [`permits`](Self::permits).
+    /// True if connecting to `address` without TLS is allowed: the operator must have listed the
+    /// address or `host`. `host` has the same meaning as in [`permits`](Self::permits).
     #[must_use]
     pub fn permits_plaintext(&self, host: &str, address: IpAddr) -> bool {
         classify(address) != Class::Forbidden && self.lists(host, address)
     }
 
     /// True if a destination may be stored, as a webhook host or a database host. False for an
-    /// address that is not allowed and for text that is not a host. A name is accepted, because its
-    /// addresses are checked on every connection.
+    /// address that is not allowed, and for a string that is not a host. A name is accepted,
+    /// because its addresses are checked on every connection.
     #[must_use]
     pub fn admits(&self, host: &str) -> bool {
         match literal(host) {
@@ -139,8 +139,8 @@ pub fn literal(host: &str) -> Option<IpAddr> {
     }
 }
 
-/// Normalizes a host name for resolvers: lower case, ASCII, without a trailing dot. `None` if the
-/// text is not a name.
+/// Normalizes a host name for resolvers: lower case, ASCII, without a trailing dot. `None` if
+/// `host` is not a name.
 pub(crate) fn name(host: &str) -> Option<String> {
     match Host::parse(host) {
         Ok(Host::Domain(name)) => {

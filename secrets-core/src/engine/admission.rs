@@ -15,6 +15,7 @@ use crate::model::{Bound, Result, UserId};
 
 /// Maximum number of operations of an account that run at the same time.
 const MAX_RUNNING: usize = 32;
+/// Maximum number of write operations of an account that run at the same time.
 const MAX_WRITING: usize = 4;
 
 /// Maximum number of operations of an account that run or wait at the same time.

@@ -1,9 +1,9 @@
 //! Queue for the audit entries of reads, which are committed in batches.
 //!
-//! A read responds only after the batch with its entry is committed. The task that gets the mutex
-//! is the leader and writes a batch for all waiting tasks. If the leader is cancelled while
-//! writing, the queue is unchanged: the next leader writes the same entries again, with the same
-//! IDs.
+//! A read returns its output only after the batch with its audit entry is committed. Of the tasks
+//! that wait for this, the one that gets the mutex is the leader: it writes a batch for all waiting
+//! tasks. If the leader is cancelled while writing, the queue is unchanged: the next leader writes
+//! the same entries again, with the same IDs.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,8 +20,8 @@ use crate::store::{AuditRecord, Store, StoreResult};
 /// Maximum number of audit entries in one transaction.
 const MAX_BATCH: usize = 256;
 
-/// Maximum number of audit entries that wait. Further entries are refused, and with them the reads
-/// that they record.
+/// Maximum number of audit entries that wait to be stored. If it is reached, further reads fail,
+/// because their audit entries cannot be added.
 const MAX_WAITING: usize = 8_192;
 
 #[derive(Default)]

@@ -20,12 +20,12 @@ pub struct Caller {
 /// Kinds of callers.
 #[derive(Debug, Clone)]
 pub enum Who {
-    /// A person with an account.
+    /// A user with an account.
     Person(Arc<Person>),
     /// A service token. The MAC in the record is the MAC of the token that was presented: the
     /// current token or, after a replacement, the previous one.
     Token(Arc<TokenRecord>),
-    /// A person with a valid token of the identity provider who has no account yet.
+    /// A user who has a valid token of the identity provider, but no account yet.
     Unsynced(Arc<Identity>),
     /// A caller without a credential.
     Anonymous,
@@ -33,7 +33,7 @@ pub enum Who {
     System,
 }
 
-/// A person with an account.
+/// A user with an account, and the credential that authenticated the request.
 #[derive(Debug, Clone)]
 pub struct Person {
     /// Stored record of the user.
@@ -114,7 +114,7 @@ impl Caller {
     }
 
     /// Returns the claims that the identity provider made about the caller. Fails if the caller is
-    /// not a person.
+    /// not a user.
     pub fn identity(&self) -> Result<&Identity> {
         match &self.who {
             Who::Person(person) => Ok(&person.identity),
@@ -147,13 +147,13 @@ pub enum Callers {
     Public,
     /// Users with an account, and service tokens.
     Authenticated,
-    /// Callers with any valid credential, including a person who has no account yet.
+    /// Callers with any valid credential, including users who have no account yet.
     AnyCredential,
     /// Users with an account only.
     People,
     /// Service tokens only.
     Tokens,
-    /// Users with an account, and people who have a valid token of the identity provider but no
+    /// Users with an account, and users who have a valid token of the identity provider but no
     /// account yet.
     Identities,
 }

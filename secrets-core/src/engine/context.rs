@@ -33,16 +33,16 @@ pub struct Context<'a, A: Access> {
     pub(crate) locked_counters: EnvironmentCounters,
     /// True if the transaction is rolled back after the operation, so that nothing is changed.
     pub(super) is_dry_run: bool,
-    /// Memory of the secrets that the operation returns.
+    /// Memory that is reserved for the secrets that the operation returns.
     pub(crate) memory: OutputMemory,
 }
 
-/// Memory of the output of an operation.
+/// Memory that is reserved for the output of an operation.
 #[derive(Default)]
 pub(crate) struct OutputMemory {
     /// Size of the secrets for which memory was requested, in bytes.
     pub(crate) total: usize,
-    /// Part of the size for which no memory is reserved yet.
+    /// Part of `total` for which no memory is reserved yet.
     unreserved: usize,
     /// Reserved memory, held until it is dropped.
     reserved: Vec<ReservedMemory>,
@@ -139,9 +139,9 @@ impl<'a, A: Access> Context<'a, A> {
         self.audit.details.insert(name.to_owned(), detail.into());
     }
 
-    /// Reserves memory of the caller's account for secrets of this size, until the output of the
-    /// operation was returned. Does not wait in a transaction, and not until the sizes exceed 64
-    /// KiB in total.
+    /// Reserves memory of the caller's account for secrets of this size, and keeps it until the
+    /// output of the operation is returned. Waits until the memory is free, except if the operation
+    /// writes or the total size is at most 64 KiB: then nothing is reserved.
     pub(crate) async fn reserve_memory(&mut self, bytes: usize) -> Result<()> {
         self.memory.total += bytes;
         self.memory.unreserved += bytes;
@@ -172,8 +172,8 @@ impl<'a, A: Access> Context<'a, A> {
 
 impl Context<'_, Read> {
     /// Moves the audit entries of all completed reads from batches to the audit log, so that a
-    /// query of the log finds them. Returns the connection of the reader first, because this can
-    /// wait for other callers; the next read acquires a connection again.
+    /// query of the log finds them. This can wait for other callers, so the reader first gives its
+    /// database connection back; the next read acquires a connection again.
     pub(crate) async fn complete_audit_log(&mut self) -> StoreResult<()> {
         self.session = self.engine.store().read().await?;
         audit_chain::seal_batches(self.engine).await.map(drop)

@@ -24,8 +24,8 @@ pub struct Counters {
     /// Time of the last run of the audit worker after which all audit entries were in audit chains,
     /// as Unix time in seconds; 0 before the first such run.
     sealed_at: AtomicI64,
-    /// Time since which the oldest due item of each worker waits, by name of the worker; `None` if
-    /// the worker's last round left no due item waiting.
+    /// For each worker, by its name: the time at which its oldest waiting item became due; `None`
+    /// if the worker's last round left no due item waiting.
     waiting_since: Mutex<BTreeMap<&'static str, Option<Time>>>,
     /// True if the store failed in the last health check.
     store_fails: AtomicBool,
@@ -144,8 +144,8 @@ impl Counters {
         self.sealed_at.store(now.timestamp(), Ordering::Relaxed);
     }
 
-    /// Stores the time since which the oldest due item waits that a round of `worker` could not
-    /// start; `None` if there is no such item.
+    /// Stores, after a round of `worker`, the time at which its oldest waiting item became due: the
+    /// oldest due item that the round could not start. `None` if there is no such item.
     pub(crate) fn set_waiting_since(&self, worker: &'static str, due: Option<Time>) {
         lock(&self.waiting_since).insert(worker, due);
     }

@@ -24,11 +24,13 @@ const MAX_ITEMS: usize = 1_000;
 /// failure.
 const FIRST_DELAY: TimeDelta = TimeDelta::minutes(1);
 
-/// The same delays if the store was unavailable, which is no fault of the item.
+/// Delay before the retry after an item's first failure if the store was unavailable. Shorter than
+/// [`FIRST_DELAY`], because the failure is not caused by the item.
 const FIRST_DELAY_OF_STORE: TimeDelta = TimeDelta::seconds(5);
+/// Maximum delay before an item is tried again if the store was unavailable.
 const MAX_DELAY_OF_STORE: TimeDelta = TimeDelta::minutes(1);
 
-/// Maximum delay before a failing item is tried again.
+/// Maximum delay before a failing item is tried again, except after failures of the store.
 const MAX_DELAY: TimeDelta = TimeDelta::hours(1);
 
 /// Time after which an item is removed from the list if it did not fail again, counted from the end
@@ -53,11 +55,13 @@ pub enum WorkItem {
     ProjectPurge(ProjectId),
     /// Work on a rotation, such as rotating its credential.
     Rotation(RotationId),
-    /// Decryption of the records of a rotation, which fails. The rotation has the status `error`.
+    /// Decrypting the stored records of a rotation that has the status `error`, because they could
+    /// not be decrypted.
     RotationRecord(RotationId),
     /// Reading the stored settings of a webhook.
     Webhook(WebhookId),
-    /// Sending deliveries to the receiver of a webhook, which does not accept them.
+    /// Sending deliveries to the receiver of a webhook. It fails if the receiver does not accept
+    /// them.
     WebhookReceiver(WebhookId),
 }
 
@@ -70,7 +74,7 @@ pub struct FailingItem {
     pub since: Time,
     /// Number of consecutive failures.
     pub failures: u32,
-    /// Number of the last failures in a row with the same delays.
+    /// Number of the most recent consecutive failures that have the current `delays`.
     with_delays: u32,
     /// Delays after the first failure and after many failures.
     delays: (TimeDelta, TimeDelta),
@@ -177,7 +181,8 @@ impl Failures {
     }
 }
 
-/// Returns the delays after the first failure and after many failures with this error.
+/// Returns two delays before a retry after this error: after the first failure, and the maximum
+/// after many failures.
 fn delays_of(error: &(dyn Error + 'static)) -> (TimeDelta, TimeDelta) {
     let operation = error.downcast_ref::<crate::model::Error>();
     let is_unavailable = matches!(operation, Some(crate::model::Error::Unavailable(_)))

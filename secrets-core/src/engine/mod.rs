@@ -104,8 +104,9 @@ impl Engine {
         self.counters.lags(self.now())
     }
 
-    /// Returns the counters of refused requests. A host counts its own refusals;
-    /// [`perform`](Self::perform) counts refused operations.
+    /// Returns the counters of requests refused because of a limit. [`perform`](Self::perform)
+    /// counts the operations that it refuses; a host application, such as the HTTP server, adds the
+    /// requests that it refuses itself.
     #[must_use]
     pub fn refusals(&self) -> &RefusalCounters {
         &self.counters.refusals

@@ -15,8 +15,8 @@ use crate::ports::memory::ReservedMemory;
 /// Maximum number of callers that wait for a permit. The input of each is kept in memory.
 const MAX_WAITING: usize = 64;
 
-/// Number of permits that are granted after an account's last permit until that permit is
-/// forgotten. The account then counts as one that never had a permit.
+/// Number of most recent permits whose accounts are remembered. An account without any of these
+/// permits is treated as one that never had a permit.
 const REMEMBERED_PERMITS: u64 = 256;
 
 /// Permits for CPU-bound work, at most one per account. A free permit goes to the waiting account
@@ -133,8 +133,9 @@ impl Drop for Permit {
 impl Engine {
     /// Runs CPU-bound work through the [`Offload`](crate::ports::offload::Offload) port, once a
     /// permit and `memory` bytes are free. Both are held until the work ends, even if the returned
-    /// future is dropped earlier. Fails with [`Error::Unavailable`] if too many callers wait, unless another
-    /// account has more waiting callers: then the last caller of that account fails instead.
+    /// future is dropped earlier. Fails with [`Error::Unavailable`] if too many callers wait,
+    /// unless another account has more waiting callers: then the last caller of that account fails
+    /// instead.
     pub(crate) async fn offload<T: Send + 'static>(
         &self,
         caller: &Caller,

@@ -37,7 +37,7 @@ pub trait Operation: Send + Sized {
     ) -> impl Future<Output = Result<Self::Output>> + Send;
 }
 
-/// Audit log behaviour of an operation. The text in a variant is the action name in the audit
+/// Audit log behaviour of an operation. The string in a variant is the action name in the audit
 /// entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audit {

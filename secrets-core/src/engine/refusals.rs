@@ -47,7 +47,8 @@ struct Kinds {
     unwritten: Vec<AuditRecord>,
 }
 
-/// Refusals of one kind: refused requests of one caller that differ only in time.
+/// Refusals of one kind: refused requests of one caller for the same action on the same object,
+/// from the same network.
 struct Kind {
     /// Audit entry of the most recent refusal of this kind. The next stored entry is built from it.
     entry: AuditRecord,

@@ -15,29 +15,30 @@ use crate::store::Store;
 /// ([`Operation::IS_LONG`](super::Operation)).
 const LONG_FACTOR: u32 = 8;
 
-/// Time beyond the time limit in which an operation that has run commits, or writes its audit
-/// entries. So an operation that just succeeded is not undone.
+/// Additional time, after the time limit of an operation that is not long, for its commit or for
+/// its audit entries. So an operation that has just succeeded is not undone.
 const COMMIT_TIME: Duration = Duration::from_millis(500);
 
 /// Interval of the checks whether the store still responds.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Time limit of a request.
-///
-/// A long operation has a longer limit, as long as the store responds: each of its SQL statements
-/// and its commit have the usual limit.
+/// Time limit of a request. A long operation ([`Operation::IS_LONG`](super::Operation)) has eight
+/// times the usual limit, and its commit has the usual limit in addition. It stops waiting for its
+/// turn if the store no longer responds. The store limits single SQL statements.
 pub(crate) struct TimeLimit<'a> {
-    /// Absent if the host application has no timer: then there is no limit.
+    /// Timer, and the start of this part of the request. `None` if the host application has no
+    /// timer: then there is no limit.
     timer: Option<(&'a dyn Timer, Instant)>,
-    /// Usual limit.
+    /// Limit of a request whose operation is not long.
     limit: Duration,
-    /// Time that the request has used before.
+    /// Time that earlier parts of the request, such as the authentication, have used.
     used: Duration,
     is_long: bool,
 }
 
 impl<'a> TimeLimit<'a> {
-    /// Starts the limit of an operation. The time that the request has used before is deducted.
+    /// Starts the time limit of an operation. The time that earlier parts of the request have used
+    /// is deducted.
     pub(super) fn of_operation(engine: &'a Engine, used: &TimeUsed, is_long: bool) -> Self {
         Self { is_long, ..Self::new(engine, used.take()) }
     }
@@ -73,7 +74,8 @@ impl<'a> TimeLimit<'a> {
         })
     }
 
-    /// Waits for the turn of an operation. A long operation waits only while the store responds.
+    /// Waits for `turn`, which ends when the operation may start. A long operation waits only while
+    /// the store responds.
     pub(super) async fn wait<T>(
         &self,
         store: &dyn Store,

@@ -85,7 +85,8 @@ pub enum WatchPlace {
 }
 
 impl WatchPlace {
-    /// Maximum number of concurrent watchers of a user or service token.
+    /// Maximum number of watchers (clients with an open event stream) of a user or service token at
+    /// the same time.
     pub const PER_PRINCIPAL: usize = 5;
 
     /// Returns the limits that apply to one watcher. `limit` is the maximum number of watchers in

@@ -32,7 +32,7 @@ pub enum BadDocument {
 }
 
 /// Validation rule for values that are not strings. Numbers, `true` and `null` are rejected,
-/// because programs convert them to different texts.
+/// because programs convert them to different strings.
 const NOT_A_STRING: ValidationRule = ValidationRule::of("must be a string: put it in quotes");
 
 /// Writes the secrets as one JSON object.
@@ -56,10 +56,9 @@ fn write_object(
     object.end()
 }
 
-/// Writes one line of a YAML mapping. Key and value are always in double quotes, and all characters
-/// except printable ASCII and the letters and digits of other scripts are escaped: the meaning of
-/// plain words and special characters depends on the YAML version, and libraries write for only one
-/// version.
+/// Writes one line of a YAML mapping. Key and value are always in double quotes, because the
+/// meaning of plain words depends on the YAML version. All characters except printable ASCII and
+/// the letters and digits of other scripts are escaped.
 #[expect(clippy::unnecessary_wraps, reason = "other formats cannot represent every secret")]
 pub(super) fn yaml(text: &mut String, key: &str, value: &str) -> Result<(), &'static str> {
     for (piece, behind) in [(key, ": "), (value, "\n")] {
@@ -90,10 +89,11 @@ pub fn parse_json(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument
     entries.into_secrets()
 }
 
-/// Maximum size of a YAML document in bytes; `MAX_YAML_BRACKETS` is the maximum number of opening
-/// brackets. For each token, the YAML library needs time proportional to the number of open
-/// brackets: a hundred thousand open brackets take a minute.
+/// Maximum size of a YAML document in bytes.
 const MAX_YAML_BYTES: usize = 1024 * 1024;
+/// Maximum number of opening brackets in a YAML document. For each token, the YAML library needs
+/// time proportional to the number of open brackets: a hundred thousand open brackets take a
+/// minute.
 const MAX_YAML_BRACKETS: usize = 256;
 
 /// Parses the secrets of a YAML 1.2 mapping `KEY: value`, in the order of the mapping. As YAML 1.2

@@ -1,4 +1,5 @@
-//! Reading and writing of text formats, with the same errors for all host applications.
+//! Parsing and writing of the text formats for import and export, with the same errors for all host
+//! applications.
 
 use std::str::FromStr;
 
@@ -8,7 +9,7 @@ use super::{BadDocument, Format, ObjectName, Unfit, dotenv, parse_json, parse_ya
 use crate::crypto::Plaintext;
 use crate::model::{Code, Error, FieldError, Result, SecretKey};
 
-/// Format of a text from which secrets are imported.
+/// Text format from which secrets are imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A `.env` file.
@@ -20,8 +21,8 @@ pub enum Form {
 }
 
 impl Form {
-    /// Reads the secrets from a text, in the order of the text. Errors name the request field
-    /// `field`, which contained the text.
+    /// Parses the secrets in `text`, and returns them in the order of the text. Errors name
+    /// `field`, the field of the request that contained the text.
     pub fn read(self, text: &str, field: &'static str) -> Result<Vec<(SecretKey, Plaintext)>> {
         match self {
             Self::Dotenv => {

@@ -10,7 +10,7 @@ use crate::model::EnvironmentName;
 
 type Secrets = Vec<(SecretKey, Plaintext)>;
 
-/// Text that readers may misread: quotes, expansions, comments, line breaks, surrounding spaces,
+/// Strings that parsers may misread: quotes, expansions, comments, line breaks, surrounding spaces,
 /// non-ASCII and invisible characters, and reserved words of YAML and JSON.
 const TRICKY_TEXTS: [&str; 60] = [
     "'",
@@ -112,8 +112,9 @@ fn given(secrets: &Secrets) -> Vec<(String, String)> {
     secrets.iter().map(|(key, value)| (key.to_string(), value.reveal().to_owned())).collect()
 }
 
-/// Asserts that all secrets that the format can represent are read back unchanged. If there are
-/// other secrets, also asserts that the error names exactly those.
+/// Asserts that all secrets that the format can represent are unchanged after they are written and
+/// read back with `read`. If there are other secrets, also asserts that the error names exactly
+/// those.
 fn holds(
     format: Format,
     secrets: &Secrets,

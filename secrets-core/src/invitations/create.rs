@@ -44,7 +44,7 @@ pub enum InvitedRole {
 /// Invites a person to a team. A pending invitation counts towards the plan's limit of members.
 #[derive(Debug)]
 pub struct InviteMember {
-    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
+    /// Team ID; `None`, treated as an unknown team, if the given string is not a valid ID.
     pub team: Option<TeamId>,
     /// Fields of the new invitation.
     pub invitation: NewInvitation,

@@ -9,7 +9,7 @@ use crate::model::{BaseUrl, Permission, Result, TeamId};
 /// Lists the pending invitations of a team, oldest first.
 #[derive(Debug)]
 pub struct ListInvitations {
-    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
+    /// Team ID; `None`, treated as an unknown team, if the given string is not a valid ID.
     pub team: Option<TeamId>,
     /// Base URL of the links with which invitations are accepted.
     pub links: BaseUrl,

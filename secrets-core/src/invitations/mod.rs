@@ -1,9 +1,9 @@
-//! Invitations: how people join a team.
+//! Invitations, with which new members join a team.
 //!
-//! A person joins a team only by accepting an invitation. Accepting requires the token that was
-//! sent to the invited e-mail address, and a credential in which the identity provider confirms
-//! that the same address belongs to the caller. An invitation is either pending or unknown:
-//! responses do not distinguish accepted, revoked, expired and non-existent invitations.
+//! A user joins a team only by accepting an invitation. Accepting requires the token that was sent
+//! to the invited e-mail address, and a credential in which the identity provider confirms that the
+//! same address belongs to the caller. An invitation is either pending or unknown: responses do not
+//! distinguish accepted, revoked, expired and non-existent invitations.
 
 mod accept;
 mod create;
@@ -143,7 +143,7 @@ impl InvitationRecord {
     }
 }
 
-/// Error for an invitation that is unknown, used, revoked, expired or addressed to another person.
+/// Error for an invitation that is unknown, used, revoked, expired or addressed to another user.
 const UNKNOWN: Error = Error::NotFound(Subject::Invitation);
 
 /// Loads the pending invitation with this token if it is addressed to the caller.

@@ -12,10 +12,10 @@ use crate::store::InvitationRecord;
 /// Sends an invitation again, with a new token. The previous token is then no longer valid.
 #[derive(Debug)]
 pub struct ResendInvitation {
-    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
+    /// Team ID; `None`, treated as an unknown team, if the given string is not a valid ID.
     pub team: Option<TeamId>,
-    /// Invitation ID; `None` if the given text is not a valid ID, which is treated as an unknown
-    /// invitation.
+    /// Invitation ID; `None`, treated as an unknown invitation, if the given string is not a valid
+    /// ID.
     pub invitation: Option<InvitationId>,
 }
 

@@ -7,10 +7,10 @@ use crate::model::{Error, InvitationId, Permission, Result, Subject, TeamId};
 /// Revokes a pending invitation, so that it can no longer be accepted.
 #[derive(Debug)]
 pub struct RevokeInvitation {
-    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
+    /// Team ID; `None`, treated as an unknown team, if the given string is not a valid ID.
     pub team: Option<TeamId>,
-    /// Invitation ID; `None` if the given text is not a valid ID, which is treated as an unknown
-    /// invitation.
+    /// Invitation ID; `None`, treated as an unknown invitation, if the given string is not a valid
+    /// ID.
     pub invitation: Option<InvitationId>,
 }
 

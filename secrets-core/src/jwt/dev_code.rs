@@ -21,7 +21,7 @@ use crate::model::Time;
 /// Lifetime of a one-time code, in minutes.
 const LIFETIME: i64 = 5;
 
-/// Maximum length of a one-time code, in characters. Longer texts are rejected without decoding.
+/// Maximum length of a one-time code, in characters. Longer strings are rejected without decoding.
 const MAX_LENGTH: usize = 1024;
 
 /// Contents of a one-time code. The host application must remember the ID when it accepts the code,

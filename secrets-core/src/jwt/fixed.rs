@@ -31,8 +31,9 @@ impl IdentityVerifier for FixedVerifier {
 }
 
 impl JwtError {
-    /// Converts the error for the caller, who learns no reason. The reason is logged for the
-    /// operator; the most common one is a wrong audience in the configuration.
+    /// Converts the error to the error for the caller, which says only whether the token is expired
+    /// or invalid. Logs the exact reason for the operator; the most common one is a wrong audience
+    /// in the configuration.
     #[must_use]
     pub fn into_unverified(self) -> Unverified {
         let (reason, unverified) = match self {

@@ -29,8 +29,8 @@ const MAX_KEYS: u32 = 16;
 /// that began before the replacement and may still use the old key have ended.
 const SETTLING_TIME: TimeDelta = TimeDelta::minutes(10);
 
-/// Worker that replaces the project keys after a request, and re-encrypts the records of replaced
-/// keys.
+/// Worker that replaces the project keys after [`request_project_keys`] was called, and re-encrypts
+/// the records of replaced keys.
 pub const PROJECT_KEYS: Periodic = Periodic {
     name: "project keys",
     schedule: Schedule {
@@ -208,8 +208,8 @@ impl Keys {
         Ok(Some(last))
     }
 
-    /// Locks the environments of these secrets in the order of their IDs. Operations that change
-    /// several secrets lock in the same order, which prevents deadlocks.
+    /// Locks the environments of the secrets in `rows`, in the order of the environment IDs.
+    /// Operations that change several secrets lock in the same order, which prevents deadlocks.
     async fn lock_environments(
         &self,
         tx: &mut dyn Tx,

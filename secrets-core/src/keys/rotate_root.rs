@@ -49,7 +49,8 @@ pub async fn rotate_root(engine: &Engine) -> Result<RootRotation, StartError> {
     Ok(RootRotation::Replaced { from: before.root_key, to: after.root_key })
 }
 
-/// Fails if the given root key cannot unwrap the stored instance key.
+/// Fails unless the stored instance key is wrapped by the root key with this ID and can be
+/// unwrapped.
 async fn stored_under(engine: &Engine, root: RootKeyId) -> Result<(), StartError> {
     let stored = engine.store().read().await?.instance().await?;
     let (record, keys) = stored.ok_or(StartError::OrphanData)?;

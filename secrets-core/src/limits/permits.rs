@@ -126,7 +126,7 @@ impl<I: Ord, P: Place> QueuePermits<I, P> {
         must_wait
     }
 
-    /// Removes the waiting jobs that are not among these candidates.
+    /// Removes all waiting jobs except those in `candidates`.
     pub(crate) fn forget_others(&self, candidates: impl IntoIterator<Item = I>) {
         let candidates: BTreeSet<_> = candidates.into_iter().collect();
         lock(&self.waiting).retain(|work, _| candidates.contains(work));

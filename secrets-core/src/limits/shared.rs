@@ -113,7 +113,7 @@ impl SharedWindows {
         self.counters.as_ref().map_or(0, |counters| counters.failures())
     }
 
-    /// Computes a keyed hash of the parts. All nodes of an instance compute the same hash.
+    /// Computes a keyed hash of the parts. All nodes of the service compute the same hash.
     #[must_use]
     pub fn hash(&self, parts: &[&[u8]]) -> [u8; 16] {
         let mut hash = [0; 16];
@@ -123,7 +123,8 @@ impl SharedWindows {
 }
 
 impl NamedWindows<'_> {
-    /// Returns the counters of one table of the same purpose, such as the table for IPv4 addresses.
+    /// Returns the shared counters for one part of this purpose, such as IPv4 addresses only.
+    /// `table` names the part.
     pub(super) fn table(self, table: &'static str) -> Self {
         Self { table, ..self }
     }

@@ -12,7 +12,7 @@ use crate::model::lock::lock;
 /// Turns of each resource that is in use.
 pub struct Turns<K>(Arc<Mutex<HashMap<K, Arc<AsyncMutex<()>>>>>);
 
-/// Turn of one job. Dropping it lets the next job run.
+/// Turn of one job: its right to use the resource. Dropping the turn lets the next waiting job run.
 pub struct Turn<K: Copy + Eq + Hash> {
     // Fields are dropped in this order.
     _guard: MutexGuardArc<()>,

@@ -8,9 +8,9 @@ use crate::model::{Error, Permission, Result, Role, Subject, TeamId, UserId};
 /// removed.
 #[derive(Debug)]
 pub struct RemoveMember {
-    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
+    /// Team ID; `None`, treated as an unknown team, if the given string is not a valid ID.
     pub team: Option<TeamId>,
-    /// User ID; `None` if the given text is not a valid ID, which is treated as an unknown user.
+    /// User ID; `None`, treated as an unknown user, if the given string is not a valid ID.
     pub user: Option<UserId>,
 }
 

@@ -20,9 +20,9 @@ pub struct MemberChange {
 /// Changes a member's role. Only owners can make a member an owner, or change an owner's role.
 #[derive(Debug)]
 pub struct UpdateMember {
-    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
+    /// Team ID; `None`, treated as an unknown team, if the given string is not a valid ID.
     pub team: Option<TeamId>,
-    /// User ID; `None` if the given text is not a valid ID, which is treated as an unknown user.
+    /// User ID; `None`, treated as an unknown user, if the given string is not a valid ID.
     pub user: Option<UserId>,
     /// Change of the member's role.
     pub change: MemberChange,

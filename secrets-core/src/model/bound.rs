@@ -8,9 +8,9 @@ use super::{Error, Result, Window};
 /// bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Bound {
-    /// Requests per minute from an IP address that carry no valid credential.
+    /// Requests per minute without a valid credential from one IP address.
     Address,
-    /// Invalid credentials per minute from an IP address.
+    /// Invalid credentials per minute from one IP address.
     Failures,
     /// Requests per minute of a user or service token.
     Principal,

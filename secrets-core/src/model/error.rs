@@ -34,11 +34,11 @@ pub enum Error {
     Refused {
         /// Error code for programs.
         code: Code,
-        /// Reason for people.
+        /// Human-readable reason.
         reason: Cow<'static, str>,
     },
-    /// Missing or invalid credential. The text never reveals why a credential is not valid, except
-    /// for the claims of a verified identity token.
+    /// Missing or invalid credential. The string never reveals why a credential is not valid,
+    /// except for the claims of a verified identity token.
     Unauthenticated(&'static str),
     /// The credential was valid, but its lifetime has ended.
     Expired,
@@ -83,7 +83,7 @@ pub struct FieldError {
     pub field: String,
     /// Error code for programs.
     pub code: Code,
-    /// Text of the rule that the field violates, for people.
+    /// Human-readable text of the rule that the field violates.
     pub message: Cow<'static, str>,
     /// Secret key of the invalid item, in an import or a change set.
     pub key: Option<String>,
@@ -298,7 +298,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Error message for people with a valid identity token who have not signed in yet.
+/// Error message for users with a valid identity token who have not signed in yet.
 pub(crate) const NO_ACCOUNT: &str = "no account yet: call POST /api/v1/auth/sync once to sign in";
 
 impl std::error::Error for Error {

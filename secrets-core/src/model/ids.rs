@@ -89,7 +89,7 @@ ids! {
 }
 
 impl ProjectId {
-    /// Placeholder for records that belong to the whole instance and not to a project.
+    /// Placeholder ID for records that belong to the whole instance and not to a project.
     pub const NIL: Self = Self(Uuid::nil());
 }
 
@@ -98,7 +98,7 @@ impl AuditBatchId {
     pub const NIL: Self = Self(Uuid::nil());
 }
 
-/// Parses a UUID in any of its text representations; `None` if the text is not a UUID.
+/// Parses a UUID in any of its string representations; `None` if `text` is not a UUID.
 #[must_use]
 pub fn parse(text: &str) -> Option<Uuid> {
     Uuid::try_parse(text).ok()

@@ -24,7 +24,7 @@ impl BaseUrl {
         rest.find('/').map_or("", |start| &rest[start..])
     }
 
-    /// Returns the base URL as text.
+    /// Returns the base URL as a string.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -61,7 +61,7 @@ impl fmt::Display for BaseUrl {
     }
 }
 
-/// True if the text is a host name or IP address with an optional port (RFC 3986, section 3.2.2,
+/// True if `text` is a host name or IP address with an optional port (RFC 3986, section 3.2.2,
 /// except rarely used syntax).
 fn is_host(text: &str) -> bool {
     let (name, rest) = match text.strip_prefix('[') {

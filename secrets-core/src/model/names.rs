@@ -1,5 +1,5 @@
 //! Names given by users. Each is validated once, when it is parsed. Cloning a name does not copy
-//! its text.
+//! its characters.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ macro_rules! names {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Returns the name as text.
+            /// Returns the name as a string.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -277,7 +277,7 @@ impl Slug {
     }
 }
 
-/// True if the text is valid as a description.
+/// True if `text` is valid as a description.
 pub(crate) fn is_summary(text: &str) -> bool {
     text.chars().count() <= 500
         && !text.chars().any(|c| is_invisible(c) && !matches!(c, '\n' | '\r' | '\t'))

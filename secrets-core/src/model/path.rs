@@ -4,26 +4,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{EnvironmentId, ProjectId, ids};
 
-/// A reference to a project by ID or slug. A text that parses as a UUID is always an ID, never a
+/// A reference to a project by ID or slug. A string that parses as a UUID is always an ID, never a
 /// slug.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum ProjectRef {
     /// Project ID.
     Id(ProjectId),
-    /// Project slug. A text that is not a valid slug is accepted, but matches no project.
+    /// Project slug. A string that is not a valid slug is accepted, but matches no project.
     Slug(String),
 }
 
-/// A reference to an environment of a project by ID or name. A text that parses as a UUID is always
-/// an ID.
+/// A reference to an environment of a project by ID or name. A string that parses as a UUID is
+/// always an ID.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum EnvironmentRef {
     /// Environment ID.
     Id(EnvironmentId),
-    /// Environment name, matched exactly. A text that is not a valid name is accepted, but matches
-    /// no environment.
+    /// Environment name, matched exactly. A string that is not a valid name is accepted, but
+    /// matches no environment.
     Name(String),
 }
 

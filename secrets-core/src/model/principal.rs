@@ -37,18 +37,18 @@ pub struct Identity {
     pub token: Option<IdentityToken>,
 }
 
-/// Text of a token of an identity provider, wiped on drop.
+/// A token of an identity provider, as a string that is wiped on drop.
 #[derive(Clone, PartialEq, Eq)]
 pub struct IdentityToken(Arc<Zeroizing<String>>);
 
 impl IdentityToken {
-    /// Creates a token from its text.
+    /// Creates a token from its string.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self(Arc::new(Zeroizing::new(text.to_owned())))
     }
 
-    /// Returns the text of the token.
+    /// Returns the token as a string.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

@@ -1,14 +1,14 @@
 //! Validation rules for single values, so that every host application reports the same errors.
 //!
 //! A value type returns [`Violation`] for an invalid value. The violation contains the rule's text
-//! and error code, but never the value. If a decoder passes on only the text (as serde does),
-//! [`ValidationRule::code_of`] finds the code again.
+//! and error code, but never the value. Decoders such as serde pass on only the text of an error;
+//! for them, [`ValidationRule::code_of`] finds the code of the rule again.
 
 use std::fmt;
 
 use crate::model::{Code, FieldError};
 
-/// Validation rule for one value: a text for people and an error code.
+/// Validation rule for one value: a human-readable text and an error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValidationRule {
     code: Code,
@@ -52,7 +52,7 @@ impl ValidationRule {
         Violation(self)
     }
 
-    /// Returns the code of the validation rule whose text occurs in an error text;
+    /// Returns the code of the validation rule whose text occurs in an error message;
     /// [`Code::InvalidRequest`] if no rule's text occurs.
     #[must_use]
     pub fn code_of(text: &str) -> Code {

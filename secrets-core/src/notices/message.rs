@@ -1,4 +1,4 @@
-//! Texts of notices (e-mails about rotations and tokens).
+//! Subjects and texts of notices (e-mails about rotations and tokens).
 
 use zeroize::Zeroizing;
 
@@ -23,7 +23,8 @@ impl Message {
     }
 }
 
-/// Builds the message about a topic. Returns `None` if the reason for the notice no longer exists.
+/// Builds the message about a topic. Returns `None` if there is no longer a reason to send it, for
+/// example if the rotation was deleted.
 pub(super) async fn message(
     reads: &mut dyn Reads,
     topic: Topic,

@@ -1,4 +1,5 @@
-//! Delivery of outbox messages: claims due messages, sends them and records the results.
+//! Delivery of outbox messages: claims due messages (reserves them for this node), sends them and
+//! records the results.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -20,24 +21,27 @@ use crate::store::{DeliveryRecord, StoreError, StoreResult, Tx};
 /// next call continues after the last one.
 const MAX_CANDIDATES: u32 = 4_096;
 
-/// Last delivery that was examined for each kind of delivery, if more deliveries are due after it.
+/// Position up to which the last call examined the due deliveries of each channel, by the channel's
+/// kind. Contains only channels with more due deliveries than one call examines.
 #[derive(Default)]
 struct Positions(Mutex<HashMap<&'static str, (Time, DeliveryId)>>);
 
-/// Duration of a claim on a delivery. Longer than the maximum time that sending takes.
+/// Time for which a claim reserves a delivery for a node. Longer than the maximum time that sending
+/// takes.
 const CLAIM_DURATION: TimeDelta = TimeDelta::minutes(2);
 
 /// Delays in seconds before each retry of a failed delivery. If the last retry fails too, the
 /// delivery is not tried again.
 const RETRY_DELAYS: [i64; 7] = [5, 60, 300, 1_800, 7_200, 18_000, 36_000];
 
-/// A delivery that this node has claimed. No other node sends it until the claim ends.
+/// A delivery that this node has claimed (reserved for itself). No other node sends the delivery
+/// until the claim ends.
 pub struct Claimed {
     delivery: DeliveryRecord,
     _permit: DeliveryPermit,
 }
 
-/// Worker that claims and sends the deliveries of one channel.
+/// Worker that reserves the due deliveries of one channel for this node and sends them.
 pub struct DeliveryWorker<C>(pub C);
 
 #[async_trait]
@@ -149,8 +153,9 @@ pub async fn deliver(engine: &Engine, channel: &dyn Channel, claimed: Claimed) -
     channel.deliver(engine, &claimed.delivery).await
 }
 
-/// Ends all claims, so that deliveries claimed by a process that crashed can be sent immediately.
-/// Call this function only if no other process uses the store.
+/// Ends all claims, which reserve deliveries for a node, so that deliveries claimed by a process
+/// that crashed can be sent immediately. Call this function only if no other process uses the
+/// store.
 pub async fn end_claims(engine: &Engine) -> StoreResult<()> {
     let now = engine.now();
     let mut tx = engine.store().begin().await?;

@@ -41,9 +41,9 @@ pub trait Channel: Send + Sync {
         Ok(Some(Box::new(())))
     }
 
-    /// Receives all due deliveries before any is sent, so that the channel can discard state that
-    /// it keeps for deliveries no longer due. Not called if more deliveries are due than one call
-    /// examines.
+    /// Receives all due deliveries before any of them is sent, so that the channel can discard its
+    /// state for deliveries that are no longer due. Not called if more deliveries are due than one
+    /// call examines.
     fn consider(&self, _engine: &Engine, _due: &[DeliveryRecord]) {}
 
     /// Sends a claimed delivery once and records the result: sent, to be retried, or failed

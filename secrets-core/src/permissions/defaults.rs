@@ -87,7 +87,8 @@ pub struct PutPermissionDefaults {
     pub defaults: NewDefaults,
 }
 
-/// Removes all default permissions of a project, so that the default of the instance applies again.
+/// Removes all default permissions of a project, so that the default access level of the service
+/// applies again.
 #[derive(Debug)]
 pub struct DeletePermissionDefaults {
     /// Project ID or slug.

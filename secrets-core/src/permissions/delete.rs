@@ -9,7 +9,7 @@ use crate::model::{EnvironmentPath, Error, Permission, Result, Subject, UserId};
 pub struct DeletePermission {
     /// Environment in which the permission is removed.
     pub at: EnvironmentPath,
-    /// User ID; `None` if the given text is not a valid ID, which is treated as an unknown user.
+    /// User ID; `None`, treated as an unknown user, if the given string is not a valid ID.
     pub user: Option<UserId>,
 }
 

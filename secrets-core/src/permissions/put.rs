@@ -51,7 +51,7 @@ pub struct Granted {
 pub struct PutPermission {
     /// Environment in which the permission is set.
     pub at: EnvironmentPath,
-    /// User ID; `None` if the given text is not a valid ID, which is treated as an unknown user.
+    /// User ID; `None`, treated as an unknown user, if the given string is not a valid ID.
     pub user: Option<UserId>,
     /// Access level to set.
     pub permission: NewPermission,

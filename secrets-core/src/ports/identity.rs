@@ -25,7 +25,7 @@ pub enum Unverified {
     Invalid,
     /// The token is valid, except that its lifetime has ended.
     Expired,
-    /// The issuer did not answer, so the token could not be checked.
+    /// The issuer did not respond, so the token could not be checked.
     Unavailable(Cause),
 }
 
@@ -39,6 +39,6 @@ impl From<Unverified> for Error {
     }
 }
 
-/// Error for every invalid credential that has not merely expired. The text is always the same, so
-/// that it does not reveal the reason.
+/// Error for a credential that is invalid for any reason except expiry. The message is always the
+/// same, so that it does not reveal the reason.
 pub(crate) const INVALID_CREDENTIAL: Error = Error::Unauthenticated("invalid credential");

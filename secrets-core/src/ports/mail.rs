@@ -41,8 +41,8 @@ impl fmt::Debug for Email {
     }
 }
 
-/// Reason why a message was not delivered. The text is for the log and contains no address, name or
-/// content of the message.
+/// Reason why a message was not delivered. The string in a variant is for the log and contains no
+/// address, name or content of the message.
 #[derive(Debug)]
 pub enum DeliveryError {
     /// Permanent failure, such as an unknown address: a retry would not help.

@@ -44,7 +44,8 @@ pub struct Proxy {
     pub lambda_arn: String,
     /// AWS region of the function.
     pub region: String,
-    /// Shared secret that signs and encrypts messages to and from the function.
+    /// Secret shared by this service and the Lambda function. The keys that encrypt and
+    /// authenticate the messages between them are derived from it.
     pub shared_secret: Plaintext,
 }
 
@@ -202,14 +203,14 @@ impl From<Fault> for TargetError {
 }
 
 impl ServerCode {
-    /// Parses a server's error code; `None` if the text is not a valid code.
+    /// Parses a server's error code; `None` if `text` is not a valid code.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let is_valid = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
         ((1..=16).contains(&text.len()) && text.bytes().all(is_valid)).then(|| Self(text.into()))
     }
 
-    /// Returns the error code as text.
+    /// Returns the error code as a string.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -268,7 +269,7 @@ impl Fault {
         }
     }
 
-    /// Returns the error message for people.
+    /// Returns the human-readable error message.
     #[must_use]
     pub fn sentence(self) -> &'static str {
         match self {

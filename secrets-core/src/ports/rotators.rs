@@ -25,7 +25,8 @@ pub struct Rotators {
 /// Timeouts and intervals of rotations. All can be set, so that tests can be fast.
 #[derive(Debug, Clone, Copy)]
 pub struct Timings {
-    /// Duration of the lease with which a node claims a rotation.
+    /// Duration of a lease, which reserves a rotation for one node. Another node can work on the
+    /// rotation after the lease has ended.
     pub lease: Duration,
     /// Interval at which a node renews its lease while it works on a rotation.
     pub heartbeat: Duration,
@@ -56,7 +57,8 @@ pub struct Timings {
     /// Maximum jitter of the next rotation: the time by which it is moved at random, earlier or
     /// later, so that not all rotations are due together. Never more than a tenth of the interval.
     pub jitter: Duration,
-    /// Duration that counts as one day in `rotation_interval_days`; shorter in tests.
+    /// Duration that counts as one day in `rotation_interval_days` and in the default grace
+    /// period; shorter in tests.
     pub day: Duration,
 }
 

@@ -70,13 +70,13 @@ impl Input {
         self.text_if_any(name)?.map(|text| parse(&text)).transpose()
     }
 
-    /// Reads and removes a required ID field. Returns `None` if the text is not a valid ID, which
-    /// is treated as an unknown resource.
+    /// Reads and removes a required ID field. Returns `None` if the string is not a valid ID; the
+    /// caller treats it as an unknown resource.
     pub(super) fn id<T: From<Uuid>>(&mut self, name: &str) -> Result<Option<T>> {
         Ok(ids::parse(&self.text(name)?).map(Into::into))
     }
 
-    /// Reads and removes an optional ID field, used as a filter. Fails if the text is not a valid
+    /// Reads and removes an optional ID field, used as a filter. Fails if the string is not a valid
     /// ID.
     pub(super) fn id_if_any<T: From<Uuid>>(&mut self, name: &str) -> Result<Option<T>> {
         self.parsed(name, |text| {
@@ -101,7 +101,7 @@ impl Input {
         Ok(EnvironmentPath::new(self.project()?, self.text(name)?))
     }
 
-    /// Reads and removes the field `key`, which is a secret key. Accepts any text: an invalid key
+    /// Reads and removes the field `key`, which is a secret key. Accepts any string: an invalid key
     /// matches no secret.
     pub(super) fn key(&mut self) -> Result<KeyRef> {
         Ok(KeyRef::new(&self.text("key")?))

@@ -73,12 +73,12 @@ impl InjectedKeys {
             .map(SecretKey::clone)
     }
 
-    /// Encodes the secret keys as a JSON text for storage.
+    /// Encodes the secret keys as a JSON string for storage.
     pub(crate) fn to_text(&self) -> Result<String> {
         serde_json::to_string(self).map_err(Error::internal)
     }
 
-    /// Decodes secret keys from the stored JSON text.
+    /// Decodes secret keys from the stored JSON string.
     pub(crate) fn from_text(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(Error::internal)
     }

@@ -14,7 +14,7 @@ const SHARED_SECRET: ValidationRule = ValidationRule::of(
 );
 
 /// AWS regions that are accepted (from the partitions of the AWS SDK 1.156, including the isolated
-/// partitions). The region becomes part of a host name, so no other text is accepted.
+/// partitions). The region becomes part of a host name, so no other string is accepted.
 const REGIONS: &[&str] = &[
     "af-south-1",
     "ap-east-1",

@@ -41,7 +41,7 @@ pub(super) fn span(duration: Duration) -> TimeDelta {
 }
 
 impl Timings {
-    /// Returns the time between two rotations.
+    /// Returns the time between two scheduled changes of the rotation's credential.
     pub(super) fn interval(&self, rotation: &RotationRecord) -> TimeDelta {
         span(self.day * rotation.settings.interval_days)
     }

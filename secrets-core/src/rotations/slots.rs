@@ -23,7 +23,7 @@ pub fn group_role(rotation: RotationId) -> String {
     format!("kv_{}_g", short(rotation))
 }
 
-/// Returns a short text that identifies the rotation: the last ten bytes of its ID (random except
+/// Returns a short string that identifies the rotation: the last ten bytes of its ID (random except
 /// for two bits), in base 32.
 fn short(rotation: RotationId) -> String {
     const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";

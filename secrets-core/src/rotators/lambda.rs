@@ -32,7 +32,7 @@ pub trait Invoker: Send + Sync {
     ) -> Result<Vec<u8>, InvokeFault>;
 }
 
-/// Error from invoking a function.
+/// Error from invoking an AWS Lambda function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvokeFault {
     /// Temporary failure: throttling, a service error, no connection, or a timeout. The function

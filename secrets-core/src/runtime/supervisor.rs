@@ -10,8 +10,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 use crate::engine::{Engine, Schedule, Worker};
 use crate::model::lock::lock;
 
-/// Timeout for a round to find its jobs. Two rounds that time out, with their delays, take less than
-/// a minute.
+/// Maximum time in which a worker must find the work that is due and return its jobs. So short that
+/// two such timeouts and the delays after them take less than a minute.
 const ROUND_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Maximum delay before a worker whose last round failed runs again. Shorter than the time after

@@ -25,7 +25,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Value of the `Retry-After` header in seconds, if a user, token or team has too many watchers.
 const RETRY_SECONDS: i64 = 60;
 
-/// Default maximum number of watchers in one process.
+/// Default maximum number of watchers (clients with an open event stream) in one process.
 pub const DEFAULT_WATCH_LIMIT: usize = 100;
 
 /// Registry of the watched resources and watchers of one process. For each watcher, the host
@@ -50,7 +50,8 @@ impl WatchRegistry {
         Self { engine, limit, revisions, permits }
     }
 
-    /// Returns the current number of watchers and their maximum number.
+    /// Returns the current number of watchers (clients with an open event stream), and their
+    /// maximum number.
     #[must_use]
     pub fn usage(&self) -> (usize, usize) {
         (self.permits.in_use(&WatchPlace::Process(self.limit)), self.limit)

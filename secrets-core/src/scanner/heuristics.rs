@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::crypto::TokenText;
 
-/// Computes the Shannon entropy of a text, in bits per character.
+/// Computes the Shannon entropy of a string, in bits per character.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "texts are shorter than 2^52 characters")]
 pub fn entropy(text: &str) -> f64 {
@@ -60,11 +60,11 @@ const PLACEHOLDER_WORDS: [&str; 34] = [
     "xxxx",
 ];
 
-/// Characters that mark a text as a placeholder if one of them occurs eight times in a row.
+/// Characters that mark a string as a placeholder if one of them occurs eight times in a row.
 const FILLER: &str = "xX*.-_0#";
 
-/// True if a text is a placeholder and not a credential. Only the first 100 characters are checked,
-/// because a long random text contains short words by chance.
+/// True if a string is a placeholder and not a credential. Only the first 100 characters are
+/// checked, because a long random string contains short words by chance.
 pub(super) fn is_stand_in(secret: &str) -> bool {
     let beginning: String = secret.chars().take(100).collect::<String>().to_ascii_lowercase();
     PLACEHOLDER_WORDS.iter().any(|word| beginning.contains(word)) || has_filler(&beginning)
@@ -208,7 +208,7 @@ fn is_uuid(text: &str) -> bool {
     text.len() == 36 && crate::model::ids::parse(text).is_some()
 }
 
-/// True if a text consists of words, like identifiers and file names: each part is letters,
+/// True if a string consists of words, like identifiers and file names: each part is letters,
 /// followed by at most four digits.
 fn is_words(text: &str) -> bool {
     let parts = text.split(['_', '-', '.', '/', ':', ' ']).filter(|part| !part.is_empty());

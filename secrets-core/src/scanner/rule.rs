@@ -134,7 +134,7 @@ impl Rule {
         &self.id
     }
 
-    /// Returns the description of the rule for people.
+    /// Returns the human-readable description of the rule.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description

@@ -8,7 +8,7 @@ use crate::model::{Permission, Result, ScanId, Subject};
 /// Findings marked as false positive or ignored keep this status in later scans.
 #[derive(Debug)]
 pub struct DeleteScan {
-    /// Scan ID; `None` if the given text is not a valid ID, which is treated as an unknown scan.
+    /// Scan ID; `None`, treated as an unknown scan, if the given string is not a valid ID.
     pub scan: Option<ScanId>,
 }
 

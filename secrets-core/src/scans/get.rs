@@ -9,7 +9,7 @@ use crate::model::{Result, ScanId};
 /// Reads a scan with its findings.
 #[derive(Debug)]
 pub struct GetScan {
-    /// Scan ID; `None` if the given text is not a valid ID, which is treated as an unknown scan.
+    /// Scan ID; `None`, treated as an unknown scan, if the given string is not a valid ID.
     pub scan: Option<ScanId>,
 }
 

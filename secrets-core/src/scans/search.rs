@@ -205,7 +205,7 @@ impl Search<'_> {
     }
 
     /// Computes the fingerprint of a submitted finding that contains no credential: from the
-    /// fingerprint that the other scanner reported or, without one, from the finding's position.
+    /// fingerprint that its submitter reported or, without one, from the finding's position.
     fn fingerprint_of(&self, finding: &SubmittedFinding) -> Fingerprint {
         let (rule, path) = (finding.rule_id.as_bytes(), bytes(finding.path.as_deref()));
         if let Some(fingerprint) = &finding.fingerprint {

@@ -31,11 +31,11 @@ pub(super) struct StoredValues {
     /// Hash of the length, the first and the last bytes of each value. Most parts of a text match
     /// no such hash, so the slower MAC is not computed for them.
     hints: HashSet<u64>,
-    /// Secret that has each value, by the value's MAC. The number is the distance in the
-    /// inheritance chain between the environment that stores the secret and the environment through
-    /// which it was found.
+    /// Location of the secret that has a value, by the value's MAC. The number is the distance in
+    /// the inheritance chain between the environment that stores the secret and the environment
+    /// through which it was found.
     places: HashMap<Fingerprint, (usize, SecretLocation)>,
-    /// MAC of each secret value that was decrypted; `None` if the value is not compared.
+    /// MAC of the value of each secret that was decrypted; `None` if the value is not compared.
     opened: HashMap<SecretId, Option<Fingerprint>>,
 }
 
@@ -113,8 +113,8 @@ impl StoredValues {
         self.key.fingerprint(&[value.as_bytes()])
     }
 
-    /// Stores the location of the secret that has this value. If several environments have the
-    /// value, the one that stores the secret is preferred to those that inherit it.
+    /// Stores the location of a secret whose value has the MAC `hash`. If several environments have
+    /// the value, the one that stores the secret is preferred to those that inherit it.
     fn place(
         &mut self,
         hash: Fingerprint,
@@ -135,7 +135,7 @@ impl StoredValues {
         self.hints_key.hash_one((bytes.len(), head, tail))
     }
 
-    /// Returns the stored secret whose value, or whose value's longest line, equals this text.
+    /// Returns the stored secret whose value, or whose value's longest line, equals `value`.
     pub(super) fn find(&self, value: &str) -> Option<&SecretLocation> {
         if value.len() < MIN_LENGTH || !self.hints.contains(&self.hint(value)) {
             return None;

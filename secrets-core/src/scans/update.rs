@@ -24,10 +24,10 @@ pub struct FindingChange {
 /// finding in later scans of the team and project, until the status is changed again.
 #[derive(Debug)]
 pub struct UpdateFinding {
-    /// Scan ID; `None` if the given text is not a valid ID, which is treated as an unknown scan.
+    /// Scan ID; `None`, treated as an unknown scan, if the given string is not a valid ID.
     pub scan: Option<ScanId>,
-    /// Finding ID within the scan; `None` if the given text is not a valid ID, which is treated as
-    /// an unknown finding.
+    /// Finding ID within the scan; `None`, treated as an unknown finding, if the given string is
+    /// not a valid ID.
     pub finding: Option<FindingId>,
     /// New status and comment of the finding.
     pub change: FindingChange,

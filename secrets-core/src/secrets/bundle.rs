@@ -111,8 +111,8 @@ pub struct SealedBundle {
 pub struct BundleFile(pub Vec<u8>);
 
 impl NewBundle {
-    /// Returns the memory that [`prepare`](Self::prepare) takes, in bytes, if it is large. Only one
-    /// passphrase is accepted.
+    /// Returns the memory, in bytes, that [`prepare`](Self::prepare) takes to derive the key of a
+    /// passphrase; 0 without a passphrase. At most one passphrase is accepted.
     fn memory(&self) -> u64 {
         let derives =
             |recipient: &NewRecipient| matches!(recipient, NewRecipient::Passphrase { .. });

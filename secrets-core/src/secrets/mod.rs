@@ -120,13 +120,13 @@ impl Secret {
     }
 }
 
-/// Secret key from a path or query. A text that is not a valid secret key is accepted, but matches
-/// no secret.
+/// Secret key from a path or query. A string that is not a valid secret key is accepted, but
+/// matches no secret.
 #[derive(Debug, Clone)]
 pub struct KeyRef(pub(crate) Option<SecretKey>);
 
 impl KeyRef {
-    /// Parses a text. If it is not a valid secret key, the result matches no secret.
+    /// Parses a secret key. If it is not valid, the result matches no secret.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self(text.parse().ok())

@@ -39,7 +39,7 @@ struct SubmittedSecret {
     description: Option<Checked<Description>>,
 }
 
-/// Result of validating a text: the valid value, or the violated rule.
+/// Result of validating a string: the valid value, or the violated rule.
 #[derive(Debug)]
 pub(super) struct Checked<T>(pub(super) std::result::Result<T, Violation>);
 

@@ -9,7 +9,8 @@ use crate::access::View;
 use crate::model::{EnvironmentId, EnvironmentName};
 use crate::store::{ChainLink, SecretRecord};
 
-/// An effective secret, and the environment that defines it.
+/// The secret that is effective for a key in an environment, and the environment that defines it:
+/// the environment itself or its nearest ancestor with this key.
 pub(crate) struct Visible {
     pub(crate) secret: Arc<SecretRecord>,
     /// Name of the ancestor that defines the secret; `None` if the environment itself does.
@@ -18,13 +19,16 @@ pub(crate) struct Visible {
     pub(crate) is_restricted: bool,
 }
 
-/// Removes the effective secrets from a view and returns them, sorted by secret key.
+/// Takes all secrets out of a resolved environment ([`View`]) and returns the effective ones,
+/// sorted by key: for each key, the secret of the environment or of its nearest ancestor, hidden or
+/// not. Overridden secrets are dropped.
 pub(crate) fn visible(view: &mut View) -> Vec<Visible> {
     nearest(&mut view.chain, &view.restricted)
 }
 
-/// Returns the nearest secret for each key of an inheritance chain, and removes these secrets from
-/// the chain. The chain begins with the environment itself.
+/// Takes all secrets out of an inheritance chain, which begins with the environment itself, and
+/// returns the effective ones, sorted by key: for each key, the secret of the nearest environment
+/// that has one, hidden or not. Overridden secrets are dropped.
 fn nearest(chain: &mut [ChainLink], restricted: &BTreeSet<EnvironmentId>) -> Vec<Visible> {
     let mut seen = Vec::with_capacity(chain.iter().map(|link| link.secrets.len()).sum());
     for (distance, link) in chain.iter_mut().enumerate() {
@@ -61,8 +65,8 @@ mod tests {
         ChainLink { environment, in_scope: true, granted: None, secrets }
     }
 
-    /// Returns the effective secrets as text: the key, the ancestor's name if inherited, and marks
-    /// for hidden and restricted secrets.
+    /// Returns the effective secrets as strings: the key, the ancestor's name if inherited, and
+    /// marks for hidden and restricted secrets.
     fn shown(chain: &mut [ChainLink], restricted: &[usize]) -> Vec<String> {
         let restricted = restricted.iter().map(|place| chain[*place].environment.id).collect();
         let show = |seen: Visible| {

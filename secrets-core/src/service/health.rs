@@ -14,7 +14,7 @@ pub struct Health {
     /// True if the database responds. A difference of more than 30 seconds between the clocks of
     /// database and service is only logged.
     pub database: bool,
-    /// True if a test text can be encrypted and decrypted again.
+    /// True if a test string can be encrypted and decrypted again.
     pub encryption: bool,
     /// True if the last attempt to store audit entries succeeded.
     pub audit: bool,

@@ -120,7 +120,7 @@ impl Service {
         Ok(Some(records))
     }
 
-    /// Decrypts all records of a secret with the key of its project. Returns their number, or
+    /// Decrypts all records of a secret with the keys of its project. Returns their number, or
     /// `None` if one of them cannot be decrypted or the project has no encryption key.
     async fn verify_sample(
         &self,

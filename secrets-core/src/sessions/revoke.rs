@@ -10,8 +10,8 @@ use crate::store::SessionRecord;
 /// Revokes one of the caller's sessions.
 #[derive(Debug)]
 pub struct RevokeSession {
-    /// ID of the session; `None` if the given text is not a valid ID, which is treated as an
-    /// unknown session.
+    /// ID of the session; `None`, treated as an unknown session, if the given string is not a valid
+    /// ID.
     pub session: Option<SessionId>,
 }
 

@@ -63,11 +63,11 @@ pub trait OutboxWrites: Send {
     /// worker has claimed or deleted the delivery.
     async fn delete_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
-    /// Adds one message to the counter with this name in the time window that ends at `until`.
-    /// Returns the new count.
+    /// Counts one e-mail: adds 1 to the counter with this name in the time window that ends at
+    /// `until`. Returns the new count.
     async fn count_mail(&mut self, counter: &str, until: Time) -> StoreResult<u64>;
 
-    /// Deletes counters whose time window ended before `before`, at most `limit`. Returns the
-    /// number of deleted counters.
+    /// Deletes e-mail counters whose time window ended before `before`, at most `limit`. Returns
+    /// the number of deleted counters.
     async fn prune_mail_counts(&mut self, before: Time, limit: u32) -> StoreResult<u64>;
 }

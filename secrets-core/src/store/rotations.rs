@@ -75,7 +75,7 @@ pub struct RotationSettings {
 pub struct RotationFailure {
     /// Code of the error or warning, for programs; `None` if there is none.
     pub code: Option<String>,
-    /// Message of the error or warning, for people; `None` if there is none.
+    /// Human-readable message of the error or warning; `None` if there is none.
     pub message: Option<String>,
     /// Time at which the status became `error`; `None` if it has not since the last success or
     /// resumption.
@@ -144,7 +144,7 @@ pub struct AttemptRecord {
     pub outcome: Option<Outcome>,
     /// Code of the error or warning, for programs; `None` if there was none.
     pub error_code: Option<String>,
-    /// Message of the error or warning, for people; `None` if there was none.
+    /// Human-readable message of the error or warning; `None` if there was none.
     pub error_message: Option<String>,
     /// Time at which the attempt started.
     pub started_at: Time,

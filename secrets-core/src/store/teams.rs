@@ -155,10 +155,10 @@ pub trait TeamWrites: Send {
     async fn delete_member(&mut self, team: TeamId, user: UserId) -> StoreResult<()>;
 
     /// Deletes everything in a team: members, invitations, tokens, rotations, and scans without a
-    /// project. Its projects become deleted as of 1970, so that they cannot be restored, and
-    /// [`purge_project`](super::ProjectWrites::purge_project) deletes their environments, secrets,
-    /// scans and encryption keys in short transactions. The rows of the projects remain, to keep
-    /// their slugs taken, and so does the team's row, which they refer to.
+    /// project. Its projects are marked as deleted with a time in 1970, so that they cannot be
+    /// restored, and [`purge_project`](super::ProjectWrites::purge_project) deletes their
+    /// environments, secrets, scans and encryption keys in short transactions. The rows of the
+    /// projects remain, to keep their slugs taken, and so does the team's row, which they refer to.
     async fn delete_team(&mut self, team: TeamId, now: Time) -> StoreResult<()>;
 
     /// Locks the row of a team until the end of the transaction, so that the numbers of its

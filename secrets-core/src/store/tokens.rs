@@ -10,7 +10,7 @@ use super::StoreResult;
 use crate::crypto::TokenMac;
 use crate::model::{DisplayName, EnvironmentId, ProjectId, TeamId, Time, TokenId, UserId};
 
-/// A service token. The token's text is not stored, only its MAC.
+/// A service token. The token itself, a secret string, is not stored, only its MAC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "six independent flags, stored as columns")]
 pub struct TokenRecord {
@@ -20,9 +20,9 @@ pub struct TokenRecord {
     pub team: TeamId,
     /// Display name.
     pub name: DisplayName,
-    /// MAC of the token's text, with which the token is looked up.
+    /// MAC of the token string, with which the token is looked up.
     pub mac: TokenMac,
-    /// First characters of the token's text, to recognize the token.
+    /// First characters of the token string, to recognize the token.
     pub prefix: String,
     /// Permission to read secrets.
     pub can_read: bool,
@@ -46,31 +46,31 @@ pub struct TokenRecord {
     pub expiry_announced: bool,
     /// IP networks from which the token may be used; empty if it may be used from anywhere.
     pub networks: Vec<IpNet>,
-    /// Text of the token before the last rotation, which is accepted until the end of the grace
-    /// period; `None` if there is none.
+    /// Token string before the last rotation, which is accepted until the end of the grace period;
+    /// `None` if there is none.
     pub previous: Option<PreviousToken>,
-    /// Time at which the token was last rotated (got a new text).
+    /// Time at which the token was last rotated (got a new token string).
     pub rotated_at: Option<Time>,
     /// Last use of the token that was recorded.
     pub last_use: Option<TokenUse>,
-    /// True if the text of the token was returned to a command-line session that ends before the
-    /// token expires.
+    /// True if the token string was returned to a command-line session that ends before the token
+    /// expires.
     pub outlives_session: bool,
 }
 
-/// Text that a token had before its last rotation, which is accepted until the end of the grace
+/// Token string before the last rotation of a token, which is accepted until the end of the grace
 /// period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PreviousToken {
-    /// MAC of the previous token text.
+    /// MAC of the previous token string.
     pub mac: TokenMac,
-    /// Time until which the previous token text is accepted.
+    /// Time until which the previous token string is accepted.
     pub until: Time,
 }
 
 impl TokenRecord {
-    /// True if this is the MAC of the token's text or, during the grace period, of its previous
-    /// text.
+    /// True if this is the MAC of the token string or, during the grace period, of the previous
+    /// token string.
     pub(crate) fn has_mac(&self, mac: &TokenMac, now: Time) -> bool {
         let previous = self.previous.filter(|previous| now < previous.until);
         self.mac == *mac || previous.is_some_and(|previous| previous.mac == *mac)
@@ -96,18 +96,18 @@ impl TokenUse {
     pub const WRITE_INTERVAL: TimeDelta = TimeDelta::minutes(1);
 }
 
-/// New text of a service token, created by a rotation of the token.
+/// New token string of a service token, created by a rotation of the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewCredential {
-    /// MAC of the new token text.
+    /// MAC of the new token string.
     pub mac: TokenMac,
-    /// First characters of the new token text, to recognize the token.
+    /// First characters of the new token string, to recognize the token.
     pub prefix: String,
-    /// Time until which the current token text is still accepted; `None` if it becomes invalid
+    /// Time until which the current token string is still accepted; `None` if it becomes invalid
     /// immediately.
     pub previous_until: Option<Time>,
-    /// True if the new text is returned to a command-line session that ends before the token
-    /// expires.
+    /// True if the new token string is returned to a command-line session that ends before the
+    /// token expires.
     pub outlives_session: bool,
     /// Time at which the token is rotated.
     pub now: Time,
@@ -125,8 +125,8 @@ pub struct TokenScope {
 /// Read access to tokens.
 #[async_trait]
 pub trait TokenReads: Send {
-    /// Returns the service token whose current or previous text has this MAC, even if the token has
-    /// expired.
+    /// Returns the service token whose current or previous token string has this MAC, even if the
+    /// token has expired.
     async fn token_by_mac(&mut self, mac: &TokenMac) -> StoreResult<Option<TokenRecord>>;
 
     /// Returns the token with this ID.
@@ -157,9 +157,9 @@ pub trait TokenWrites: Send {
     /// Inserts a token with its scope.
     async fn insert_token(&mut self, token: &TokenRecord, scope: &TokenScope) -> StoreResult<()>;
 
-    /// Replaces the MAC of a token by that of its new text. If `rotation` sets a grace period, the
-    /// current MAC becomes the previous MAC; an earlier previous MAC is discarded. Fails with
-    /// `Stale` if the token does not exist.
+    /// Replaces the MAC of a token by that of its new token string. If `rotation` sets a grace
+    /// period, the current MAC becomes the previous MAC; an earlier previous MAC is discarded.
+    /// Fails with `Stale` if the token does not exist.
     async fn rotate_token(&mut self, token: TokenId, rotation: &NewCredential) -> StoreResult<()>;
 
     /// Stores the time and address of a token's last use. Does nothing if the stored use is less

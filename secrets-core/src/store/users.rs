@@ -1,4 +1,4 @@
-//! Users: people who have signed in at least once.
+//! Users, each of whom has signed in at least once.
 
 use async_trait::async_trait;
 
@@ -39,8 +39,8 @@ pub struct UserRecord {
 }
 
 impl UserRecord {
-    /// Returns the e-mail address if it is verified, and otherwise an empty text. An unverified
-    /// address may belong to another person, so other users must not see it.
+    /// Returns the e-mail address if it is verified, and otherwise an empty string. An unverified
+    /// address may belong to somebody else, so other users must not see it.
     pub(crate) fn verified_email(&self) -> &str {
         if self.email_verified { &self.email } else { "" }
     }
@@ -96,7 +96,8 @@ pub trait UserWrites: Send {
     /// deleted.
     async fn lock_user(&mut self, user: UserId) -> StoreResult<()>;
 
-    /// Erases the personal data of a user, including the issuer's subject. The row is kept, so that
-    /// references to the user stay valid. A later sign-in with the same subject creates a new user.
+    /// Erases the personal data of a user, including the issuer and subject of the user's identity
+    /// tokens. The row is kept, so that references stay valid. A later sign-in with the same issuer
+    /// and subject creates a new user.
     async fn erase_user(&mut self, user: UserId, now: Time) -> StoreResult<()>;
 }

@@ -7,7 +7,7 @@ use crate::model::{Error, Permission, Result, Subject, TeamId};
 /// Reads a team that the caller is a member of.
 #[derive(Debug)]
 pub struct GetTeam {
-    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
+    /// Team ID; `None`, treated as an unknown team, if the given string is not a valid ID.
     pub team: Option<TeamId>,
 }
 

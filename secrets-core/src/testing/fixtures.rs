@@ -93,8 +93,8 @@ impl World {
     }
 }
 
-/// Returns the time `seconds` after the creation time of these test records. Its microseconds are
-/// not zero, to detect stores that lose them.
+/// Returns the time `seconds` seconds after the fixed creation time of the records in this module.
+/// Its microseconds are not zero, to detect stores that lose them.
 #[must_use]
 pub fn at(seconds: i64) -> Time {
     DateTime::from_timestamp_micros(1_767_225_600_123_456).unwrap() + TimeDelta::seconds(seconds)
@@ -298,7 +298,7 @@ pub fn token(team: &TeamRecord, creator: &UserRecord) -> TokenRecord {
     }
 }
 
-/// Creates a scan of a text, without findings.
+/// Creates the record of a scan without findings.
 #[must_use]
 pub fn scan(team: &TeamRecord, creator: &UserRecord) -> ScanRecord {
     ScanRecord {

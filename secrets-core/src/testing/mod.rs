@@ -1,4 +1,5 @@
-//! Test support: fixtures, fakes, and the conformance tests for stores and rotators.
+//! Test support: fixtures, fakes, and the conformance tests for stores and for rotators (drivers
+//! that change the passwords of database users).
 //!
 //! The feature `testing` enables this module, so that stores in other crates can run the
 //! conformance tests too.

@@ -31,8 +31,8 @@ const DATABASES: i32 = 200;
 /// SQLSTATE of an access to a missing table.
 const UNDEFINED_TABLE: &str = "42P01";
 
-/// Query for a digest of the definitions of all tables, triggers and functions, and of the
-/// migrations.
+/// SQL query that returns one digest of the definitions of all tables, triggers and functions, and
+/// of the list of migrations. A test that changes a definition changes the digest.
 const DEFINITIONS: &str = "
     SELECT md5(string_agg(definition, ',' ORDER BY definition)) FROM (
         SELECT concat_ws(' ', 'relation', oid) FROM pg_class
@@ -46,7 +46,7 @@ const DEFINITIONS: &str = "
         UNION ALL SELECT concat_ws(' ', 'migration', version) FROM _sqlx_migrations
     ) AS all_definitions (definition)";
 
-/// SQL statement that deletes the rows of all tables. It sets the session's replication role to
+/// SQL statements that delete the rows of all tables. They set the session's replication role to
 /// replica, so that triggers and foreign keys are not enforced.
 const EMPTY: &str = "
     SET session_replication_role = replica;

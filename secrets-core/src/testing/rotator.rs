@@ -1,4 +1,5 @@
-//! Fake target database in memory for tests of rotations, with planned failures.
+//! Fake database in memory, whose users the rotations of a test rotate. A test can plan failures of
+//! calls to it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -24,7 +25,8 @@ pub struct MemoryDatabase(Mutex<Server>);
 struct Server {
     users: BTreeMap<String, User>,
     fences: BTreeMap<RotationId, u64>,
-    /// Planned behaviour of the next calls, by the name of the call. Each call uses up one plan.
+    /// Planned behaviour of the next calls, by the name of the called function. Each call removes
+    /// the first plan of its list.
     scripts: BTreeMap<&'static str, VecDeque<Script>>,
     calls: Vec<&'static str>,
     trusts: bool,
@@ -63,7 +65,7 @@ impl MemoryDatabase {
         self.server().scripts.entry(call).or_default().extend(scripts);
     }
 
-    /// Lets every user log in with any password from now on.
+    /// Makes the fake server accept any password of any user from now on.
     pub fn trust(&self) {
         self.server().trusts = true;
     }

@@ -1,4 +1,5 @@
-//! Conformance tests for rotators, which change credentials in a target database.
+//! Conformance tests for rotators (drivers that change the passwords of users in a target
+//! database).
 //!
 //! The tests need a real database server, and a [`Witness`] that checks the server independently of
 //! the rotator.

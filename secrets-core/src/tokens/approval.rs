@@ -1,9 +1,9 @@
-//! Service tokens that outlive the command-line session that receives their text.
+//! Service tokens that are valid longer than the command-line session that receives them.
 //!
 //! The credential of a command-line session is a file on a machine. A thief of the file could use
-//! the session to create a service token that never expires. Therefore a session may receive the
-//! text of a token that is valid longer than the session itself only for a short time after its
-//! user approved the login on the device page. A session cannot approve a login.
+//! the session to create a service token that never expires. Therefore a session may receive such a
+//! token only for a short time after its user approved the login on the device page. A session
+//! cannot approve a login.
 
 use chrono::TimeDelta;
 

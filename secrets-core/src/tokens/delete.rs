@@ -7,7 +7,7 @@ use crate::model::{Result, Subject, TokenId};
 /// Deletes a service token. On every node, all requests that begin after the response are refused.
 #[derive(Debug)]
 pub struct DeleteToken {
-    /// Token ID; `None` if the given text is not a valid ID, which is treated as an unknown token.
+    /// Token ID; `None`, treated as an unknown token, if the given string is not a valid ID.
     pub token: Option<TokenId>,
 }
 

@@ -38,12 +38,12 @@ impl TryFrom<Whole> for GracePeriod {
     }
 }
 
-/// Replaces the text of a service token. The token keeps its ID, permissions and scope. During the
-/// grace period, the text that this rotation replaces is still accepted; earlier texts are not. The
-/// response contains the new token text, which cannot be read again.
+/// Replaces the secret string of a service token. The token keeps its ID, permissions and scope.
+/// During the grace period, the string that this rotation replaces is still accepted; earlier
+/// strings are not. The response contains the new string, which cannot be read again.
 #[derive(Debug)]
 pub struct RotateToken {
-    /// Token ID; `None` if the given text is not a valid ID, which is treated as an unknown token.
+    /// Token ID; `None`, treated as an unknown token, if the given string is not a valid ID.
     pub token: Option<TokenId>,
     /// Options for the rotation.
     pub rotation: TokenRotation,

@@ -39,7 +39,8 @@ impl CredentialUses {
         self.remember(CredentialId::Session(session.id), session.last_used_at, used);
     }
 
-    /// Sets the last use in a loaded session to the one in memory, if that is not written yet.
+    /// Sets the last use of a loaded session to the use in memory, if that is later and not written
+    /// to the store yet.
     pub(crate) fn apply(&self, session: &mut SessionRecord) {
         let pending = lock(&self.0).get(&CredentialId::Session(session.id)).map(|used| used.at);
         session.last_used_at = session.last_used_at.max(pending);

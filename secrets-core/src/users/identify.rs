@@ -6,7 +6,7 @@ use crate::engine::{Caller, Engine, Person, Who};
 use crate::model::{Identity, Origin, Result};
 
 /// Loads the caller for an identity that was already verified. Does not create an account for a
-/// person without one.
+/// user without one.
 pub(crate) async fn identify(
     engine: &Engine,
     identity: Identity,

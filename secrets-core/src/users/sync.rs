@@ -177,8 +177,8 @@ fn address(claim: &str) -> Result<String> {
         .map_err(|_| Error::Unauthenticated("the token's `email` claim is not an e-mail address"))
 }
 
-/// Cleans up a claim that will be displayed: removes invisible characters and truncates the text to
-/// 255 characters.
+/// Cleans up a claim that will be displayed: removes invisible characters and truncates the string
+/// to 255 characters.
 fn sanitized(claim: &str) -> Option<String> {
     let sanitized: String = claim.trim().chars().filter(|c| !is_invisible(*c)).take(255).collect();
     (!sanitized.is_empty()).then_some(sanitized)

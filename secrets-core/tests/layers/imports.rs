@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An import of the module `to` by the module `from`.
+/// Import of the module `to` by the module `from`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Import {
     /// Importing module.
     pub(crate) from: String,
     /// Imported module.
     pub(crate) to: String,
-    /// Place of the import, as `FILE:LINE`.
+    /// Source line of the import, as `FILE:LINE`.
     pub(crate) place: String,
 }
 
@@ -18,9 +18,9 @@ pub(crate) fn module(file: &str) -> String {
     file.split('/').next().unwrap().trim_end_matches(".rs").to_owned()
 }
 
-/// Finds the imports between top-level modules: every path in the sources that leads to another
-/// module. If the path names an item that a module re-exports, the module that declares the item
-/// counts too.
+/// Finds the imports between top-level modules: every Rust path in the sources that leads to
+/// another module. If the path names an item that a module re-exports, the module that declares the
+/// item counts too.
 pub(crate) fn imports(sources: &BTreeMap<String, String>) -> Vec<Import> {
     let names = imported_names(sources);
     let mut imports = Vec::new();
@@ -37,8 +37,8 @@ pub(crate) fn imports(sources: &BTreeMap<String, String>) -> Vec<Import> {
     imports
 }
 
-/// Finds the paths in a source text that begin with `crate`, `self` or `super`. Returns each path,
-/// relative to the crate root, with its line number.
+/// Finds the Rust paths in a source file that begin with `crate`, `self` or `super`. Returns each
+/// path, relative to the crate root, with its line number.
 fn paths(file: &str, source: &str) -> Vec<(usize, Vec<String>)> {
     let (modules, mut paths) = (line_modules(file, source), Vec::new());
     for (place, _) in source.match_indices("::") {
@@ -76,8 +76,9 @@ fn imported_names(sources: &BTreeMap<String, String>) -> BTreeMap<Vec<String>, V
     names
 }
 
-/// Returns the top-level modules that a path depends on: the module in its first segment and, if a
-/// part of the path is an imported name, the top-level modules of the path that the import names.
+/// Returns the top-level modules on which a Rust path depends: the module in its first segment and,
+/// if a part of the path is an imported name, the top-level modules of the path that the import
+/// names.
 fn top_modules(
     mut path: Vec<String>,
     names: &BTreeMap<Vec<String>, Vec<String>>,
@@ -117,7 +118,7 @@ fn line_modules(file: &str, source: &str) -> Vec<Vec<String>> {
     modules
 }
 
-/// Converts a path used in a module to a path relative to the crate root.
+/// Converts a Rust path that is used in `module` to a path relative to the crate root.
 fn absolute(path: &[String], module: &[String]) -> Vec<String> {
     let is_from_root = path.first().is_some_and(|first| first == "crate");
     let mut absolute = if is_from_root { Vec::new() } else { module.to_vec() };
@@ -160,7 +161,8 @@ fn leaves(text: &mut &str, prefix: &[String]) -> Vec<(Vec<String>, String)> {
     vec![(path, name.unwrap_or_default())]
 }
 
-/// Parses the rest of a use group, after its opening brace. Returns the paths in the group.
+/// Parses the rest of a use group such as `{b, c::d}`, after its opening brace. Returns the paths
+/// in the group, each with the name that it introduces.
 fn group_leaves(text: &mut &str, prefix: &[String]) -> Vec<(Vec<String>, String)> {
     let mut paths = Vec::new();
     loop {

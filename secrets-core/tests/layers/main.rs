@@ -10,7 +10,7 @@ use std::path::Path;
 
 use imports::{Import, circles, imports, module};
 
-/// Layers of the drawing in ARCHITECTURE.md, from the highest to the lowest. Each layer is the list
+/// Layers in the drawing of ARCHITECTURE.md, from the highest to the lowest. Each layer is the list
 /// of its modules.
 struct Layers(Vec<Vec<String>>);
 
@@ -156,8 +156,8 @@ impl Layers {
         self.0.iter().position(|layer| layer.iter().any(|name| name == module))
     }
 
-    /// Returns the imports of a module in a higher layer, or of a module that the drawing does not
-    /// contain, as `FILE:LINE: MODULE imports MODULE`.
+    /// Returns the imports that lead to a module in a higher layer, or to a module that the drawing
+    /// does not contain, as `FILE:LINE: MODULE imports MODULE`.
     fn upward(&self, imports: &[Import]) -> Vec<String> {
         let is_upward = |import: &&Import| match (self.of(&import.from), self.of(&import.to)) {
             (Some(from), Some(to)) => from > to,
@@ -188,8 +188,8 @@ fn layers() -> Layers {
     Layers(drawing.lines().filter(|line| !line.trim().is_empty()).map(modules).collect())
 }
 
-/// Reads the source files of the crate. Returns their texts without tests and comments, by the path
-/// relative to `src`.
+/// Reads the source files of the crate. Returns their contents without tests and comments, by the
+/// path relative to `src`.
 fn sources() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let (mut sources, mut folders) = (BTreeMap::new(), vec![root.clone()]);
@@ -210,8 +210,8 @@ fn sources() -> BTreeMap<String, String> {
     sources
 }
 
-/// Returns a source text without its test module and everything after it, and without the texts of
-/// comments. The lines of comments stay, so that line numbers do not change.
+/// Returns the content of a source file without its test module and everything after it, and
+/// without comments. Lines with comments stay as empty lines, so that line numbers do not change.
 fn without_tests(source: &str) -> String {
     let mut lines: Vec<&str> = Vec::new();
     for line in source.lines() {
@@ -226,7 +226,7 @@ fn without_tests(source: &str) -> String {
     lines.join("\n")
 }
 
-/// Returns the number of methods in the inherent `impl` blocks of a type.
+/// Returns the number of methods in the inherent `impl` blocks of the type `of` in a source file.
 fn inherent_methods(source: &str, of: &str) -> usize {
     let (mut methods, mut is_inside) = (0, false);
     for line in source.lines() {

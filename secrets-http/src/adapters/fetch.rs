@@ -45,7 +45,7 @@ pub struct Limits {
     pub bytes: usize,
 }
 
-/// Error of a fetch.
+/// Reason why a request failed.
 #[derive(Debug)]
 pub enum NotFetched {
     /// The response was not complete within the timeout.

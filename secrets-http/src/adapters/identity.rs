@@ -26,7 +26,7 @@ pub use self::oidc::{OidcSettings, OidcVerifier};
 /// Timeouts and lifetimes for fetching the public keys of a token issuer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timings {
-    /// Timeout of one request to the token issuer.
+    /// Timeout of one request for the keys.
     pub fetch: Duration,
     /// Age at which keys are refreshed in the background, while the old keys stay in use.
     pub refresh_after: Duration,

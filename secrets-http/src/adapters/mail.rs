@@ -12,8 +12,8 @@ use secrets_core::ports::mail::{DeliveryError, Email, Mailer};
 /// Timeout for each response of the mail server.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Timeout for sending one mail. Shorter than the time for which a worker claims a delivery in the
-/// outbox.
+/// Timeout for sending one e-mail. It is shorter than the time for which a background worker claims
+/// the e-mail, so that no other worker sends it too.
 const DELIVERY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Sends mail through an SMTP server.
@@ -22,7 +22,7 @@ pub struct SmtpMailer {
     from: Mailbox,
 }
 
-/// Error for a text that is not a valid URL of a mail server.
+/// Error for a string that is not a valid URL of a mail server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadServer;
 

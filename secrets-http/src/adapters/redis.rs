@@ -3,7 +3,7 @@
 //! A request never waits long for Redis. Each command has a deadline of 100 ms. After a failed
 //! command, the connection is closed, and no request uses Redis until a background task has opened
 //! a new connection. So a server that is unreachable or frozen delays only the requests that were
-//! waiting at that moment.
+//! waiting for it when it failed.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,7 +58,7 @@ pub struct RedisCounters {
 struct Shared {
     script: Script,
     connection: Mutex<Current>,
-    /// Wakes the reconnecting task when the connection is lost.
+    /// Wakes the background task that opens a new connection, when the connection is lost.
     lost: Notify,
     failures: AtomicU64,
 }
@@ -115,17 +115,17 @@ impl Drop for RedisCounters {
     }
 }
 
-/// Opens a connection once, to check that the Redis server can be used. Returns the reason if it
-/// cannot.
+/// Opens a connection once, to check that the Redis server can be used.
 ///
 /// # Errors
 ///
-/// Fails if the server cannot be reached or refuses the credentials.
+/// Fails with a description of the error if the server cannot be reached or refuses the
+/// credentials.
 pub async fn ping(client: &Client) -> Result<(), String> {
     open(client).await.map(drop).map_err(|error| describe(&error))
 }
 
-/// Opens a new connection whenever there is none, in an endless loop.
+/// Opens a new connection whenever there is none, in an endless loop. Runs as a background task.
 async fn reconnect(client: Client, shared: Arc<Shared>) {
     loop {
         if shared.is_connected() {

@@ -97,8 +97,9 @@ impl HyperSender {
         talk(stream, message, end).await
     }
 
-    /// Checks that the policy permits an unencrypted connection to this peer. The policy or the DNS
-    /// record may have changed since the webhook was created.
+    /// Checks that the egress policy permits an unencrypted connection to the host of this URL at
+    /// the address `peer`. The policy or the DNS record may have changed since the webhook was
+    /// created.
     fn admit_plaintext(&self, url: &WebhookUrl, peer: IpAddr) -> Result<(), SendError> {
         let is_permitted = self.gate.policy().permits_plaintext(url.host(), peer);
         if is_permitted { Ok(()) } else { Err(SendError::NotAllowed) }

@@ -51,7 +51,7 @@ pub(super) struct Query {
 /// Format of a path or query parameter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Form {
-    /// Any text.
+    /// Any string.
     Text,
     /// UUID.
     Id,
@@ -73,7 +73,7 @@ pub(crate) enum Form {
     Number(u32, u32),
     /// One of these values.
     OneOf(&'static [&'static str]),
-    /// Text that matches this regular expression.
+    /// String that matches this regular expression.
     Pattern(&'static str),
     /// Up to 20 values that each match this regular expression.
     Many(&'static str),
@@ -192,7 +192,7 @@ impl Route {
         self
     }
 
-    /// Adds an alternative body: a text with this media type.
+    /// Adds an alternative body: text of this media type.
     #[must_use]
     pub(crate) fn text_body(mut self, media: &'static str) -> Self {
         self.doc.bodies.push(Content::text(media));
@@ -232,15 +232,15 @@ impl Route {
         self
     }
 
-    /// Documents that the items of the list in the responses are of the type `T`, which becomes a
-    /// component.
+    /// Documents that the items of the list in the responses are of the type `T`. The document then
+    /// has a named schema (component) for this type.
     #[must_use]
     pub(crate) fn list_of<T: ToSchema>(self) -> Self {
         self.with_contents(Described::list_of::<T>)
     }
 
-    /// Documents that responses contain this variant of a component instead of the component
-    /// itself.
+    /// Documents that responses contain this variant of a named schema (component), instead of the
+    /// schema itself.
     #[must_use]
     pub(crate) fn variant(self, variant: Variant) -> Self {
         self.with_contents(|described| described.variant(variant))

@@ -209,7 +209,7 @@ fn responses(route: &Route, schemas: &mut Components, envelope: Envelope) -> Val
     Value::Object(responses)
 }
 
-/// Returns the names of the headers that only this response has, besides the headers of every
+/// Returns the names of the headers that this response has in addition to the headers of every
 /// response.
 fn answer_headers(route: &Route, answer: &Answer) -> Vec<&'static str> {
     let has_tag = route.doc.answers.iter().any(|answer| answer.status == 304);

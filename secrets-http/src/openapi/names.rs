@@ -1,4 +1,4 @@
-//! Names of schemas in the OpenAPI document. They are the names in the API specification, or
+//! Names of schemas in the OpenAPI document: those that the API specification uses, or names that
 //! describe the purpose of a request.
 
 use serde_json::{Map, Value};
@@ -54,7 +54,7 @@ const NAMES: &[(&str, &str)] = &[
     ("TokenRotation", "RotateTokenRequest"),
 ];
 
-/// Renames the components of the document, and changes all references to them.
+/// Renames the components (named schemas) of the document, and changes all references to them.
 pub(super) fn rename(schemas: &mut Components, paths: &mut Value) {
     let renamed: Map<_, _> = std::mem::take(schemas)
         .into_iter()

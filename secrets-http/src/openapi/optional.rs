@@ -1,5 +1,5 @@
-//! Optional fields of responses: they are absent if they have no value, and never `null`. Types
-//! that requests use too may be `null`.
+//! Optional fields of responses in the OpenAPI document: they are absent if they have no value, and
+//! never `null`. In types that requests use too, they may be `null`.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::schema::{Components, referenced};
 
 /// Removes `null` from the types of optional fields, in the schemas that only responses use.
-/// Schemas of requests keep `null`, which means the same there as an absent field.
+/// Schemas of requests keep `null`.
 pub(super) fn remove_null(schemas: &mut Components, paths: &Value) {
     let mut requested = BTreeSet::new();
     let operations = paths.as_object().into_iter().flat_map(Map::values);
@@ -22,8 +22,8 @@ pub(super) fn remove_null(schemas: &mut Components, paths: &Value) {
     }
 }
 
-/// Collects the names of the components that a schema refers to, directly or through other
-/// components.
+/// Collects the names of the components (named schemas) that a schema refers to, directly or
+/// through other components.
 fn collect(value: &Value, schemas: &Components, names: &mut BTreeSet<String>) {
     if let Some(name) = referenced(value)
         && names.insert(name.to_owned())

@@ -27,8 +27,8 @@ pub(super) fn add(schemas: &mut Components) {
     }
 }
 
-/// Fields that a Rust type has, but not its basic schema. Only extended schemas, such as
-/// `SecretWithValue`, contain them.
+/// Fields that the schema of a Rust type omits although the type has them, by schema name. Only
+/// extended schemas, such as `SecretWithValue`, contain them.
 const ABSENT: [(&str, &[&str]); 3] = [
     ("Secret", &["value", "inherited_from", "restricted"]),
     ("ServiceToken", &["token"]),
@@ -150,8 +150,8 @@ fn changes() -> Vec<(&'static [&'static str], Value)> {
     ]
 }
 
-/// Returns the rule that at least one of several fields is given. `missing` contains for each field
-/// a schema that matches if the field counts as missing.
+/// Returns the rule that a request contains at least one of several fields. `missing` contains for
+/// each field a schema that matches if the field counts as missing.
 fn some_field(missing: &Value) -> Value {
     json!({ "minProperties": 1, "not": { "properties": missing } })
 }

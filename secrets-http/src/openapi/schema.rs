@@ -39,12 +39,12 @@ pub(crate) struct Variant {
 
 const COMPONENTS: &str = "#/components/schemas/";
 
-/// Returns a reference to the component with this name.
+/// Returns a reference (`$ref`) to the component (named schema) with this name.
 pub(super) fn reference(name: &str) -> Value {
     json!({ "$ref": format!("{COMPONENTS}{name}") })
 }
 
-/// Returns the name of the component that a schema refers to.
+/// Returns the name of the component (named schema) that a schema refers to.
 pub(super) fn referenced(schema: &Value) -> Option<&str> {
     schema["$ref"].as_str()?.strip_prefix(COMPONENTS)
 }
@@ -68,7 +68,7 @@ impl Described {
         Self { schema: schema_of_name, named, data: Data::Object }
     }
 
-    /// Creates a schema that refers to no components.
+    /// Creates a schema that refers to no other named schemas (components).
     pub(super) fn inline(schema: Value) -> Self {
         Self { schema, named: Vec::new(), data: Data::Object }
     }
@@ -117,7 +117,8 @@ impl Described {
         Self { data: Data::Field(field), ..self }
     }
 
-    /// Replaces the inlined schema of a list's items by a reference to the component of their type.
+    /// Replaces the inlined schema of a list's items by a reference to the named schema (component)
+    /// of their type `T`.
     #[must_use]
     pub(crate) fn list_of<T: ToSchema>(mut self) -> Self {
         let items = Self::of::<T>();
@@ -128,7 +129,7 @@ impl Described {
         self
     }
 
-    /// Replaces the component that this schema refers to by a variant of the component.
+    /// Replaces the named schema (component) that this schema refers to by a variant of it.
     #[must_use]
     pub(crate) fn variant(mut self, variant: Variant) -> Self {
         let Some(place) = find(&mut self.schema, &|schema| referenced(schema).is_some()) else {
@@ -183,7 +184,7 @@ impl Described {
         json!({ "allOf": [schema, twin] })
     }
 
-    /// Returns the component that a schema refers to, or the schema itself.
+    /// Returns the named schema (component) that a schema refers to, or the schema itself.
     fn target<'a>(&'a self, schema: &'a Value) -> &'a Value {
         let name = referenced(schema).unwrap_or_default();
         let component = self.named.iter().find(|(known, _)| known == name);

@@ -114,8 +114,8 @@ pub fn describe_unknown(variable: &str) -> String {
     format!("{variable} is not a setting of this version{hint}")
 }
 
-/// Adds warnings about unknown variables before the message of a failure, because a misspelled
-/// variable may be its cause.
+/// Adds warnings about unknown environment variables before the message of a failure, because a
+/// misspelled variable may be the cause of the failure.
 fn after_unknown(unknown: &[String], failure: Failure) -> Failure {
     let lines = unknown.iter().map(|variable| describe_unknown(variable));
     let lines: Vec<_> = lines.chain([failure.message]).collect();

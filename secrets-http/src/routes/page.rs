@@ -143,8 +143,8 @@ fn render(
 }
 
 /// Renders the page for a failed request. It contains the request ID, with which the operator can
-/// find the request in the log. The response has the status, the headers and the cause of the
-/// error.
+/// find the request in the log. The response has the status and the headers of the error, and
+/// carries its cause for the log.
 pub(super) fn failure_page(
     fault: Fault,
     title: &str,

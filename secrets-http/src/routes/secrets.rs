@@ -248,8 +248,8 @@ fn export(target: &Target, conditions: &Conditions) -> Result<ExportSecrets, Fau
     })
 }
 
-/// Renders the response to an export: the list of secrets as JSON, or the text with the media type
-/// of its format.
+/// Renders the response to an export: the list of secrets as JSON, or text with the media type of
+/// the requested format.
 #[derive(Debug, Clone, Copy)]
 struct Exported;
 

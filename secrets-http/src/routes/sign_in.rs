@@ -238,8 +238,8 @@ impl Visit {
     }
 }
 
-/// True if a text is a path of this service, with or without a query, that no browser interprets as
-/// the address of another site.
+/// True if a string is a path of this service, with or without a query, that no browser interprets
+/// as the address of another site.
 fn is_own_path(text: &str) -> bool {
     let is_absolute =
         text.starts_with('/') && !["//", "/.", "\\"].iter().any(|part| text.contains(part));

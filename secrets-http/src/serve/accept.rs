@@ -54,7 +54,8 @@ pub struct AcceptOptions {
     /// `write_stall` is added to it.
     pub write_per_mebibyte: Duration,
     /// Time for which idle connections stay open while the service stops. A request that arrives on
-    /// such a connection is answered with `Connection: close` instead of a reset.
+    /// such a connection still gets a response, with the header `Connection: close`, instead of a
+    /// connection reset.
     pub linger: Duration,
     /// Grace period for running requests when the service stops, after `linger`.
     pub drain: Duration,
@@ -177,7 +178,8 @@ where
     drain(graceful, connections, &options).await
 }
 
-/// New connection: its socket, the address of its peer, and its permit.
+/// New connection: its socket, the address of its peer, and the permit that counts it toward the
+/// maximum number of connections.
 type Accepted = (TcpStream, SocketAddr, Option<OwnedSemaphorePermit>);
 
 /// Accepts the connections that the kernel has already established, and closes the listener.

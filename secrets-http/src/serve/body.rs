@@ -18,7 +18,8 @@ use crate::serve::fault::Fault;
 /// Default maximum size of a request body, in bytes.
 pub const LIMIT: usize = 1024 * 1024;
 
-/// Maximum size of a body with many secrets, in bytes: 100 values of 64 KiB, escaped.
+/// Maximum size of a request body with many secrets, in bytes. It is enough for 100 values of 64
+/// KiB with escaped characters.
 pub const BULK_LIMIT: usize = 16 * 1024 * 1024;
 
 const READ_TIMEOUT: Duration = Duration::from_secs(10);

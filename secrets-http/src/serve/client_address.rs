@@ -11,7 +11,7 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Networks(Vec<IpNet>);
 
-/// Error for a text that is not a comma-separated list of networks (`10.0.0.0/8`) and addresses.
+/// Error for a string that is not a comma-separated list of networks (`10.0.0.0/8`) and addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotNetworks;
 

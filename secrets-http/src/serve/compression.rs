@@ -62,7 +62,7 @@ fn weak(tag: &HeaderValue) -> Option<HeaderValue> {
 }
 
 /// Compresses a response part by part, so that other requests can run between the parts. Uses the
-/// fastest level, which makes a comparison of environments ten times smaller.
+/// fastest compression level, with which a comparison of environments is already ten times smaller.
 async fn gzip_in_parts(content: &[u8]) -> Bytes {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     for part in content.chunks(PART) {
@@ -73,7 +73,7 @@ async fn gzip_in_parts(content: &[u8]) -> Bytes {
     encoder.finish().map(Bytes::from).unwrap_or_default()
 }
 
-/// Compresses a content in one step with this level. Used for files.
+/// Compresses data in one step, at this compression level. Used for the files of the dashboard.
 pub(crate) fn gzip(content: &[u8], level: Compression) -> Bytes {
     let mut encoder = GzEncoder::new(Vec::new(), level);
     // Writing to memory does not fail.

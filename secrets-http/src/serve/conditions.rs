@@ -68,7 +68,8 @@ impl Conditions {
     }
 }
 
-/// Parses a list of ETags, up to the first invalid entry, and returns their opaque tags.
+/// Parses a list of ETags, up to the first invalid entry, and returns the strings between their
+/// quotation marks.
 fn entity_tags(list: &str) -> Vec<String> {
     let mut tags = Vec::new();
     let mut rest = list;

@@ -251,8 +251,8 @@ struct Verified {
     minutes: Mutex<Minutes>,
 }
 
-/// Principals of verified credentials. Each principal is stored twice: by the hash of its
-/// credential, and by the hash of its credential with the client's network.
+/// Principals of verified credentials. Each principal is stored under two hashes: that of its
+/// credential, and that of its credential together with the client's network.
 type Principals = HashMap<u64, PrincipalHash>;
 
 #[derive(Default)]

@@ -18,7 +18,7 @@ pub struct Links {
 }
 
 /// Base URL of the links in the response to one request, stored in the request's extensions. `None`
-/// if it is not configured and the request has no usable `Host` header.
+/// if no base URL is configured and the request has no usable `Host` header.
 #[derive(Debug, Clone)]
 struct Base(Option<BaseUrl>);
 

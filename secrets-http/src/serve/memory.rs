@@ -23,7 +23,8 @@ use warp::http::Extensions;
 pub use parts::{PART, Parts};
 
 /// Maximum number of large responses of an account that are prepared at the same time. There is no
-/// such limit for the process: the operations reserve the size of the secrets that they return.
+/// such limit for the whole process, because the operations reserve memory for the secrets that
+/// they return.
 const MAX_PREPARED_PER_ACCOUNT: usize = 2;
 
 /// Divisor of the budget for one account: one account may use a quarter of the memory.
@@ -32,7 +33,8 @@ const SHARE: u64 = 4;
 /// Maximum time that a request waits for free memory.
 const WAIT: Duration = Duration::from_secs(3);
 
-/// Maximum time that a request waits for an earlier exclusive task of its account.
+/// Maximum time that a request waits for an earlier exclusive task of its account. An account runs
+/// only one exclusive task, such as a scan, at a time.
 const TURN_WAIT: Duration = Duration::from_secs(30);
 
 /// Memory budget for large request and response bodies, shared by all requests of the process.
@@ -43,17 +45,18 @@ pub struct MemoryBudget {
     wait: Duration,
     usage: Mutex<Usage>,
     released: Notify,
-    /// Turns of exclusive tasks, by account.
+    /// Queues in which the exclusive tasks of each account wait: an account runs only one at a
+    /// time.
     turns: Turns<UserId>,
 }
 
-/// Budget from which the service reserves the memory of CPU-bound work.
+/// Budget from which the service reserves the memory of CPU-bound work, such as scans.
 pub struct WorkBudget(pub Arc<MemoryBudget>);
 
 #[derive(Default)]
 struct Usage {
     all: Share,
-    /// Work that is in no share of an account.
+    /// Memory reserved by work that is not counted for any account.
     work: Share,
     accounts: HashMap<UserId, Share>,
 }
@@ -67,7 +70,8 @@ struct Share {
 /// Memory that is reserved for a body. Dropping the reservation releases the memory.
 pub struct Reservation {
     budget: Arc<MemoryBudget>,
-    /// Account whose share contains the memory; `None` if only the whole budget does.
+    /// Account for which the memory is counted; `None` for work that is not counted for any
+    /// account.
     account: Option<UserId>,
     share: Share,
 }
@@ -86,8 +90,8 @@ impl MemoryBudget {
         self.budget
     }
 
-    /// Returns the maximum size of the secrets that are returned at once, with a budget of this
-    /// size: the share of an account. Otherwise a response could not be prepared within the budget.
+    /// Returns the maximum size of the secrets that one response may contain, with a budget of this
+    /// size: the share of an account. A larger response could never be prepared.
     #[must_use]
     pub fn max_answer_bytes(budget: u64) -> usize {
         let share = usize::try_from(budget / SHARE).unwrap_or(usize::MAX);
@@ -100,8 +104,8 @@ impl MemoryBudget {
         self.usage().all.bytes
     }
 
-    /// Reserves the preparation of a large response. Waits until the account may prepare another
-    /// one; fails after three seconds.
+    /// Reserves the right to prepare a large response for the account. Waits until fewer than two
+    /// are prepared for it; fails after three seconds.
     pub async fn prepare(self: &Arc<Self>, account: UserId) -> Result<Reservation, Error> {
         self.reserve(Some(account), Share { prepared: 1, bytes: 0 }).await
     }
@@ -116,8 +120,9 @@ impl MemoryBudget {
         self.reserve(Some(account), Share { prepared: 0, bytes }).await
     }
 
-    /// Waits until no other exclusive task of the account is received or performed. Fails after 30
-    /// seconds.
+    /// Waits until the account may run an exclusive task, such as a scan: until no earlier one is
+    /// being received or run. Fails after 30 seconds. The next task may run once the returned value
+    /// is dropped.
     pub async fn turn(&self, account: UserId) -> Result<Turn<UserId>, Error> {
         let turn = timeout(TURN_WAIT, self.turns.acquire(account)).await;
         turn.map_err(|_| {
@@ -190,7 +195,8 @@ impl Usage {
         }
     }
 
-    /// Returns the usage of the whole budget, and of the account or of work without an account.
+    /// Returns the usage of the whole budget, and the usage of the account (for `None`, the usage
+    /// of work that is not counted for any account).
     fn shares(&mut self, account: Option<UserId>) -> [&mut Share; 2] {
         let own = match account {
             Some(account) => self.accounts.entry(account).or_default(),

@@ -136,8 +136,8 @@ fn json_response(status: StatusCode, body: Vec<u8>) -> Response {
     response
 }
 
-/// Adds the field `data`, which repeats the whole object, to the JSON text of an object. Texts of
-/// other values stay unchanged.
+/// Adds the field `data`, which repeats the whole object, to the JSON text of an object. The JSON
+/// text of any other value stays unchanged.
 fn with_data(text: Vec<u8>) -> Vec<u8> {
     let Some(fields) = text.strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}")) else {
         return text;
@@ -153,7 +153,8 @@ pub fn text(kind: &'static str, text: String) -> Response {
     response
 }
 
-/// Object that is serialized with one field for each of the names. All fields have the same value.
+/// Object that is serialized with one field for each of these names. All fields have the same
+/// value.
 struct Named<'a, T>(&'a [&'static str], &'a T);
 
 impl<T: Serialize> Serialize for Named<'_, T> {

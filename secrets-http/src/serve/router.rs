@@ -115,9 +115,9 @@ impl Router {
         &self.routes
     }
 
-    /// Returns a redacted form of an unknown path for the log. A segment that is similar to a fixed
-    /// segment of a template is replaced by that fixed segment and a question mark. All other
-    /// segments may be names or values, and are replaced by `*`.
+    /// Returns a redacted form of an unknown path for the log. A segment that equals a fixed
+    /// segment of a template stays; a segment that is only similar is replaced by the fixed segment
+    /// and a question mark. All other segments may be names or values, and are replaced by `*`.
     #[must_use]
     pub fn redacted(&self, segments: &[String]) -> String {
         let redact = |segment: &String| {
@@ -156,7 +156,8 @@ impl Router {
 /// Maximum number of path segments that are logged.
 const MAX_LOGGED_SEGMENTS: usize = 12;
 
-/// Maximum length of a segment that is compared with the fixed segments, in bytes.
+/// Maximum length, in bytes, of a path segment for which a similar fixed segment is searched when
+/// an unknown path is logged. Longer segments are logged as `*`.
 const MAX_WORD: usize = 32;
 
 /// Returns the parameters of a template with the segments of the path as their values. The

@@ -82,9 +82,9 @@ pub(crate) fn of_script<'a>(headers: &'a HeaderMap, public: Option<&BaseUrl>) ->
     if is_own { SessionCookie::of(Some(public)).read(headers) } else { None }
 }
 
-/// True if the header `Origin` (RFC 6454) names another address than this one. The origin `null`
-/// names no address: browsers send it for forms of this service, because its pages send no
-/// referrer.
+/// True if the header `Origin` (RFC 6454) names another address than `public`, the address of this
+/// service. The origin `null` names no address: browsers send it for forms of this service, because
+/// its pages send no referrer.
 fn names_other_origin(headers: &HeaderMap, public: &BaseUrl) -> bool {
     let own = public.as_str().split_once("://").map(|(scheme, rest)| {
         let host = rest.split('/').next().unwrap_or_default();
@@ -98,7 +98,8 @@ fn names_other_origin(headers: &HeaderMap, public: &BaseUrl) -> bool {
     !headers.get_all(ORIGIN).iter().all(is_own)
 }
 
-/// True if the `Host` header of the request names the host of this address.
+/// True if the `Host` header of the request names the host of `public`, the address of this
+/// service.
 pub(crate) fn is_own_host(headers: &HeaderMap, public: &BaseUrl) -> bool {
     let own = public.as_str().split_once("://").and_then(|(_, rest)| rest.split('/').next());
     let given = headers.get(HOST).and_then(|host| host.to_str().ok());

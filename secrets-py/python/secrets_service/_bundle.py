@@ -42,12 +42,12 @@ class Bundle(Closing):
 
     @property
     def project(self) -> str:
-        """The project ID."""
+        """ID of the project whose secrets the bundle contains."""
         return self._native.project
 
     @property
     def environment(self) -> str:
-        """The environment ID."""
+        """ID of the environment whose secrets the bundle contains."""
         return self._native.environment
 
     @property
@@ -60,12 +60,13 @@ class Bundle(Closing):
 
     @property
     def created_at(self) -> str:
-        """Creation time."""
+        """Creation time of the bundle (RFC 3339)."""
         return self._native.created_at
 
     @property
     def expires_at(self) -> str | None:
-        """Expiry time, after which the bundle cannot be opened."""
+        """Expiry time (RFC 3339), after which the bundle cannot be opened; None if
+        there is none."""
         return self._native.expires_at
 
     @property
@@ -85,8 +86,8 @@ class Bundle(Closing):
         return {secret.key: secret.value for secret in self}
 
     def close(self) -> None:
-        """Closes the file that contains the bundle. A stream that the caller has passed stays
-        open."""
+        """Closes the bundle, and its file if the bundle was opened by its path. A
+        stream that the caller has passed stays open."""
         self._native.close()
 
     def __repr__(self) -> str:
@@ -148,14 +149,14 @@ def public_key(private_key: str) -> str:
 
 
 def bundle_key_kind(text: str) -> str | None:
-    """Returns the kind of a bundle key: ``key``, ``private_key``, ``public_key`` or ``signer``;
-    None if the text is not a bundle key."""
+    """Returns the kind of a bundle key: ``key``, ``private_key``, ``public_key`` or
+    ``signer``; None if the string is not a bundle key."""
     return _native.bundle_key_kind(text)
 
 
 def _kept(source: BinaryIO) -> BinaryIO:
-    """Copies a stream without random access, such as a pipe, to a temporary file, which has random
-    access. The copied bundle is still encrypted."""
+    """Copies a stream without random access, such as a pipe, to a temporary file, and
+    returns the file. The copied bundle is still encrypted."""
     kept = tempfile.TemporaryFile()
     copyfileobj(source, kept)
     kept.seek(0)

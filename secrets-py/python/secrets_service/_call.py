@@ -56,8 +56,8 @@ class Call:
             raise TimeoutError(expired)
 
     def expired(self) -> str:
-        """Returns the error text for a passed deadline; an empty text if the deadline has not
-        passed."""
+        """Returns an error message if the deadline has passed; otherwise an empty
+        string."""
         has_passed = time.monotonic() >= self._ends_at
         return f"the deadline of {self._deadline:g} s has passed" if has_passed else ""
 

@@ -220,8 +220,8 @@ class Wire:
 
 
 class Exchange:
-    """Request of an operation. The caller repeats :meth:`send` until it sets ``output`` or raises
-    an error."""
+    """HTTP request of one operation. The caller repeats :meth:`send` until ``output``
+    is set or an exception is raised."""
 
     def __init__(self, wire: Wire, name: str, input: dict[str, Any], can_abort: bool) -> None:
         endpoint = ENDPOINTS.get(name)
@@ -280,8 +280,9 @@ def token_of(path: str) -> str:
 
 
 def origin(client: Client | AsyncClient) -> str:
-    """Returns the origin (scheme, host and port) of a client's service, for messages. If the
-    constructor of the client has failed, returns the text ``an unknown origin``."""
+    """Returns the origin (scheme, host and port) of a client's service, for messages.
+    If the constructor of the client has failed, returns the string ``an unknown
+    origin``."""
     wire: Wire | None = getattr(client, "_wire", None)
     return "an unknown origin" if wire is None else wire.transport.origin
 

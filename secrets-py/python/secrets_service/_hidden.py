@@ -29,8 +29,8 @@ class Hidden(str):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        """Returns the schema of this type for pydantic: a string. The JSON output of a pydantic
-        model contains the real text."""
+        """Returns the schema of this type for pydantic: a string. The JSON output of a
+        pydantic model contains the real string."""
         from pydantic_core import core_schema
 
         return core_schema.no_info_after_validator_function(
@@ -41,6 +41,6 @@ class Hidden(str):
 
 
 def read(text: str | bytes) -> Any:
-    """Parses JSON, and converts the texts of secret fields, such as ``value`` and ``token``, to
-    :class:`Hidden`."""
+    """Parses JSON, and converts the strings in secret fields, such as ``value`` and
+    ``token``, to :class:`Hidden`."""
     return json.loads(text, object_hook=hide)

@@ -22,7 +22,8 @@ class Unset(Enum):
 
 
 UNSET: Final = Unset.UNSET
-"""Default of a field that is left unchanged, where ``None`` removes its value."""
+"""Default of a parameter whose field is left unchanged. ``None`` removes the value of
+the field instead."""
 
 
 def given(name: str, value: object) -> dict[str, Any]:
@@ -37,8 +38,8 @@ def said(name: str, value: object) -> dict[str, Any]:
 
 
 def encoded(value: object) -> str:
-    """Converts a ``datetime`` to the text that the service expects: RFC 3339 in UTC, with
-    microseconds."""
+    """Converts a ``datetime`` to the string that the service expects: RFC 3339 in UTC,
+    with microseconds."""
     if not isinstance(value, datetime):
         raise TypeError(f"{type(value).__name__} is not a type of an input")
     if value.tzinfo is None:
@@ -47,7 +48,8 @@ def encoded(value: object) -> str:
 
 
 def microseconds(now: float | datetime | None) -> int | None:
-    """Converts the parameter ``now`` into microseconds since 1970."""
+    """Converts a time, or seconds since 1970, to microseconds since 1970. None stays
+    None."""
     if now is None:
         return None
     if isinstance(now, datetime):

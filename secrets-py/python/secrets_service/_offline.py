@@ -13,10 +13,11 @@ from ._input import microseconds
 
 
 class Sighting(TypedDict):
-    """A credential found in a text, without the credential itself."""
+    """Report about a credential that was found by a scan. It does not contain the whole
+    credential."""
 
     path: str
-    """Path of the file; empty for a text."""
+    """Path of the scanned file; empty if none was given."""
 
     rule_id: str
     """ID of the matching rule."""

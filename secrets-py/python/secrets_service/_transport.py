@@ -54,13 +54,13 @@ class Answer:
     reason: str
     headers: urllib3.HTTPHeaderDict
     body: bytes | None = field(repr=False)
-    """None if the body is larger than the limit."""
+    """Body of the response; None if it is larger than the limit."""
 
 
 class PerProcess(Generic[T]):
-    """Holder of an object that each process creates separately. After a fork, a child process
-    cannot use the object of its parent: the two processes would share its sockets, and its threads
-    do not exist in the child."""
+    """Holder of an object that each process creates separately. After a fork, a child
+    process cannot use the object of its parent: the two processes would share its
+    sockets, and the threads of the parent do not exist in the child."""
 
     def __init__(self, create: Callable[[], T]) -> None:
         self._create = create
@@ -269,7 +269,8 @@ def root_cause(error: BaseException) -> BaseException:
 
 
 def reason(cause: BaseException) -> str:
-    """Returns the text of a network error, without addresses and without parts of the request."""
+    """Returns the message of a network error, without addresses and without parts of
+    the request."""
     if isinstance(cause, ConnectionAbortedError) and cause.errno is None:
         return str(cause)
     if isinstance(cause, (TimeoutError, urllib3.exceptions.TimeoutError)):

@@ -1,4 +1,4 @@
-"""Threads of an asyncio client."""
+"""Threads that send the requests of an asyncio client."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ class Workers:
 
 
 class Queue:
-    """Queue of jobs. It also counts the idle threads minus the queued jobs."""
+    """Queue of jobs for the threads. It also counts the idle threads minus the queued
+    jobs."""
 
     def __init__(self) -> None:
         self.jobs: SimpleQueue[Any] = SimpleQueue()

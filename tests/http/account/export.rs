@@ -16,7 +16,8 @@ async fn archive(client: &Client) -> Reply {
     client.post(EXPORT, &body).await
 }
 
-/// Decrypts the archive in a reply to an export of an account's secrets. Returns the contents.
+/// Decrypts the archive that a reply to an account export with secrets contains. Returns its
+/// contents.
 fn opened(reply: &Reply) -> Value {
     let passphrase = Passphrase::new(PASSPHRASE.to_owned()).unwrap();
     let contents = Archive::open(&reply.is(200).body, &passphrase).unwrap();

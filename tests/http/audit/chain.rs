@@ -1,4 +1,5 @@
-//! Tests of the audit chain, which detects changes of the audit log.
+//! Tests of the audit chain: each entry of the audit log has a hash of the entry before it, so that
+//! changes of the log are detected.
 
 use secrets_core::audit;
 use std::sync::Arc;

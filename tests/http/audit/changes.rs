@@ -4,8 +4,8 @@
 use secrets_tests::{App, Build, Failing, Kind, Outage, on_every_store, paths};
 use serde_json::{Value, json};
 
-/// Returns the parts of an audit entry that have no IDs: the type and the name of the affected
-/// object, and the details of the action.
+/// Returns the parts of the audit entry with this action that contain no IDs: the type and the name
+/// of the affected object, and the details of the action.
 async fn content(app: &App, team: &str, action: &str) -> (String, Option<String>, Value) {
     let entry = app.entry(team, action).await;
     (entry.resource_type, entry.resource_name, serde_json::from_str(&entry.metadata).unwrap())

@@ -13,7 +13,8 @@ mod list;
 mod nodes;
 mod reads;
 
-/// Inserts copies of the newest audit entry of a team, each a microsecond later than the last.
+/// Inserts `count` copies of the newest audit entry of a team. Each copy is a microsecond later
+/// than the entry before it.
 async fn repeat_newest(app: &App, team: TeamId, count: usize) {
     let mut tx = app.store.begin().await.unwrap();
     let newest = tx.audit_entries(&AuditFilter::newest(team, 1)).await.unwrap().pop().unwrap();

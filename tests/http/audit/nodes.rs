@@ -10,8 +10,8 @@ const READERS_PER_NODE: usize = 4;
 const ROUNDS: usize = 10;
 const LIST: &str = "/api/v1/audit?action=secret.read&limit=200";
 
-/// Reads a secret and lists the audit entries for reads, alternately. Every list must contain the
-/// entries for all reads that any node answered before.
+/// Alternately reads a secret and lists the audit entries for reads. Every list must contain the
+/// entries for all reads to which any node had responded before.
 async fn read_and_list(reader: Client, secret: String, answered: Arc<AtomicUsize>) {
     for _ in 0..ROUNDS {
         reader.get(&secret).await.is(200);

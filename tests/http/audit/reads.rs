@@ -7,8 +7,8 @@ use secrets_core::engine::Options;
 use secrets_tests::{App, Build, Failing, Kind, Outage, Person, on_every_store, paths};
 use serde_json::json;
 
-/// Creates Alice's project with a secret in production, and the environment `child`, which inherits
-/// from production.
+/// Creates a project of the user Alice with a secret in the environment `production`, and the
+/// environment `child`, which inherits from `production`.
 async fn world(app: &App) -> (Person, String) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

@@ -75,8 +75,8 @@ async fn the_page_keeps_a_long_token_in_several_cookies(app: App) {
     assert!(decided.is(200).text().contains("The login is approved"));
 }
 
-/// Checks that a cookie of an earlier visit is ignored and deleted if a proxy signs another user
-/// in. Otherwise, the decision would be made in the name of the earlier user.
+/// Checks that the page ignores and deletes the cookie of an earlier visit if a proxy signs another
+/// user in. Otherwise, the decision would be made in the name of the earlier user.
 async fn the_page_forgets_a_cookie_when_a_proxy_signs_the_user_in(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     let login = start(&app).await;

@@ -1,5 +1,6 @@
-//! Tests that the policy has exactly the endpoints of the server, and that these are the endpoints
-//! of the API specification and a list of added ones.
+//! Tests that the policy (table of the allowed callers of each endpoint) has exactly the endpoints
+//! of the server, and that these are the endpoints of the API specification and of a list of added
+//! ones.
 
 use std::collections::BTreeSet;
 

@@ -1,12 +1,12 @@
-//! Expected statuses: computed from the policy, for each caller and target object.
+//! Expected status of each request: computed from the policy, the caller and the target object.
 
 use super::policy::{Level, Rule, Target, Who};
 use super::principals::{Caller, May, Reach};
 use super::world::Home;
 
 impl Target {
-    /// Returns the team that a request with this target is about, even if an object inside the team
-    /// is unknown; `None` if the team or project itself is unknown.
+    /// Returns the team to which the target object of a request belongs, even if an object inside
+    /// the team is unknown; `None` if the team or the project itself is unknown.
     fn place(self) -> Option<Home> {
         match self {
             Self::Own | Self::UnknownEnvironment | Self::UnknownKey => Some(Home::First),
@@ -40,12 +40,12 @@ impl Rule {
     }
 
     /// Returns the expected status if the endpoint refuses all callers of this kind, such as
-    /// service tokens; `None` if the status depends on the target.
+    /// service tokens; `None` if it does not.
     pub(super) fn refusal_of_kind(&self, caller: Caller) -> Option<u16> {
         use Who::{AnyCredential, Identities, Machines, Public};
         match (caller, self.who) {
             (_, Public) | (Caller::Unsynced, Identities) => None,
-            // The person has no account.
+            // The user has no account.
             (Caller::Unsynced, AnyCredential) => Some(404),
             // A user credential is refused because of its kind, with or without an account.
             (Caller::Person { .. } | Caller::Unsynced, Machines) => Some(403),
@@ -55,9 +55,9 @@ impl Rule {
         }
     }
 
-    /// Returns the expected status for a person. The server checks, in this order: that the team or
-    /// project in the path exists and the person is a member, that the environment exists, that the
-    /// person has the permission, and that the inner object (such as a secret) exists.
+    /// Returns the expected status for a user. The server checks, in this order: that the team or
+    /// project in the path exists and the user is a member, that the environment exists, that the
+    /// user has the permission, and that the inner object (such as a secret) exists.
     fn status_of_person(&self, home: Option<Home>, may: May, target: Target) -> u16 {
         let Some(place) = target.place() else { return self.status_of_unknown() };
         if self.who == Who::Auditors {
@@ -75,7 +75,7 @@ impl Rule {
         if target == Target::UnknownKey { 404 } else { self.ok }
     }
 
-    /// Returns the permission that a member of the team needs.
+    /// Returns the permission that a team member needs for a request to this endpoint.
     fn needed(&self) -> May {
         match (self.who, self.on) {
             (Who::Managers, _) => May::Manage,
@@ -120,8 +120,9 @@ impl Rule {
         }
     }
 
-    /// Returns the expected status for an unknown target: 403 for a team in a body, a query, or a
-    /// path for which the API specification lists no 404; 404 otherwise.
+    /// Returns the expected status if the object that the request names does not exist: 403 if it
+    /// names a team in the body or query, or in the path of an endpoint whose API specification
+    /// lists no 404; otherwise 404.
     fn status_of_unknown(&self) -> u16 {
         if matches!(self.on, Level::NamedTeam | Level::UntoldTeam) { 403 } else { 404 }
     }

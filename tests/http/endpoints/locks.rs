@@ -1,4 +1,4 @@
-//! Database locks that a test holds, so that requests of the server wait for them.
+//! Database locks that a test holds, so that requests to the server wait for them.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ pub(super) const HOLD_USER: &str = "SELECT 1 FROM users WHERE id = $1::uuid FOR 
 const WAITING: &str = "SELECT COUNT(*) FROM pg_stat_activity
      WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
-/// Transaction in which the test holds locks.
+/// Transaction with which a test holds locks on rows.
 pub(super) struct HeldLocks<'a>(sqlx::Transaction<'a, sqlx::Postgres>);
 
 impl<'a> HeldLocks<'a> {

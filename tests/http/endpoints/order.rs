@@ -1,5 +1,5 @@
-//! Tests that malformed requests are refused after authentication and before any object is looked
-//! up.
+//! Tests that the server refuses malformed requests after it authenticates the caller, and before
+//! it looks up any object.
 
 use secrets_tests::{App, Client, Reply};
 
@@ -65,7 +65,7 @@ fn is_eso(rule: &Rule) -> bool {
     rule.template.contains("/eso/")
 }
 
-/// Sends several malformed requests to an endpoint, and returns the replies.
+/// Sends several malformed requests to the endpoint of a rule, and returns the replies.
 async fn malformed(client: &Client, rule: &Rule, names: &Names) -> Vec<Reply> {
     let method: http::Method = rule.method.parse().unwrap();
     let path = names.path(rule);

@@ -20,13 +20,13 @@ pub(super) struct Rule {
 pub(super) enum Who {
     /// Everyone; no credential is required.
     Public,
-    /// People, with or without an account.
+    /// Users, with or without an account.
     Identities,
-    /// Any valid credential; a person without an account gets 404.
+    /// Callers with any valid credential; a user without an account gets 404.
     AnyCredential,
-    /// People with an account.
+    /// Users with an account.
     People,
-    /// People with an account, and service tokens.
+    /// Users with an account, and service tokens.
     Accounts,
     /// Members of the team.
     Members,
@@ -48,17 +48,17 @@ pub(super) enum Who {
     Readers,
     /// Members, and service tokens with write access.
     Writers,
-    /// Service tokens with read access, and no people.
+    /// Service tokens with read access, and no users.
     Machines,
 }
 
-/// Kind of target object of an endpoint, and the place in the request that names the object.
+/// Kind of object that the requests of an endpoint name, and the part of the request that names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
     Nothing,
     /// Team named in the path.
     Team,
-    /// Team named in the path of an endpoint for which the API specification lists no 404, so an
+    /// Team named in the path of an endpoint whose API specification lists no 404, so that an
     /// unknown team must get 403.
     UntoldTeam,
     /// Pending invitation of a team.
@@ -70,7 +70,7 @@ pub(super) enum Level {
     Project,
     Environment,
     Secret,
-    /// Permission of a person in an environment.
+    /// Permission of a user in an environment.
     Permission,
     /// Rotation in an environment.
     Rotation,
@@ -88,7 +88,7 @@ pub(super) enum Effect {
     Changes,
 }
 
-/// Target object of a request.
+/// Object that a request names (its target).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
     /// Existing object of the first test team.
@@ -97,7 +97,7 @@ pub(super) enum Target {
     Foreign,
     /// UUID that belongs to no object.
     Unknown,
-    /// Text that is neither a UUID nor the name of an existing object.
+    /// String that is neither a UUID nor the name of an existing object.
     Nonsense,
     /// Environment that does not exist, in the existing project of the first team.
     UnknownEnvironment,
@@ -169,8 +169,8 @@ const PERMISSION: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}";
 
 /// Rules of all endpoints. `GET /api/v1/tokens` has two rules: with and without the query parameter
-/// that names a team. The token in requests about invitations belongs to an invitation of a person
-/// outside of the test, so no caller can use it.
+/// that names a team. The token in requests about invitations belongs to an invitation of a user
+/// who is no caller of the test, so no caller can use it.
 pub(super) const POLICY: &[Rule] = &[
     rule("GET", "/health", Who::Public, Level::Nothing, 200),
     rule("GET", "/health/live", Who::Public, Level::Nothing, 200),
@@ -299,7 +299,7 @@ pub(super) const POLICY: &[Rule] = &[
 ];
 
 impl Level {
-    /// Returns the targets with which an endpoint of this level is tested.
+    /// Returns the targets for which requests to an endpoint of this level are tested.
     pub(super) fn targets(self) -> &'static [Target] {
         use Target::{Foreign, Nonsense, Own, Unknown, UnknownEnvironment, UnknownKey};
         match self {

@@ -1,4 +1,4 @@
-//! Callers (principals) of the endpoints: people, service tokens, and callers without a valid
+//! Callers (principals) of the endpoints: users, service tokens, and callers without a valid
 //! credential.
 
 use chrono::TimeDelta;
@@ -15,10 +15,10 @@ use super::world::{Home, Tenant, id_in};
 pub(super) enum Caller {
     /// No credential, or an invalid credential.
     Unauthenticated,
-    /// Person who has never signed in.
+    /// User who has never signed in, and therefore has no account.
     Unsynced,
     Person {
-        /// Team of the person, if it is one of the two teams of the test.
+        /// Team of the user, if it is one of the two teams of the test.
         home: Option<Home>,
         may: May,
     },
@@ -30,8 +30,8 @@ pub(super) enum Caller {
     },
 }
 
-/// Permission of a person in their team and in the environment `development`. Each level includes
-/// the levels before it.
+/// Permission of a user in their team and in the environment `development`. Each level includes the
+/// levels before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum May {
     /// Member of the team without access to the environment.
@@ -47,11 +47,11 @@ pub(super) enum May {
 /// Scope of a service token within its team.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Environment `development`, which the requests name.
+    /// Only the environment `development`, which the requests of the test name.
     Development,
-    /// Another environment of the project that the requests name.
+    /// Only another environment of the project that the requests of the test name.
     AnotherEnvironment,
-    /// Another project than the project that the requests name.
+    /// Only a project that the requests of the test do not name.
     AnotherProject,
     /// All projects of the team.
     Everything,
@@ -148,8 +148,8 @@ fn impostors(app: &App) -> Vec<Principal> {
     .collect()
 }
 
-/// Returns the claims of an identity token of the team's owner, with one claim changed or, for
-/// `null`, removed.
+/// Returns the claims of an identity token of the team's owner, with one claim changed, or without
+/// this claim if `value` is null.
 fn claims_of_the_owner(app: &App, claim: &str, value: &Value) -> Value {
     let now = app.clock.now();
     let mut claims = json!({

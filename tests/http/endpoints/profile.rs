@@ -1,5 +1,6 @@
-//! A sign-in beside a change of the profile. The test holds the lock of the user, so that the order
-//! of both is certain, and neither overwrites the other.
+//! Tests of a sign-in that runs concurrently with a change of the same user's profile: neither
+//! overwrites the other. The test holds the lock of the user, so that the order of the two requests
+//! is certain.
 
 use std::sync::Arc;
 
@@ -15,10 +16,10 @@ use sqlx::postgres::PgConnection;
 
 use super::locks::{HOLD_USER, HeldLocks, waiting};
 
-/// Number of rounds with each order.
+/// Number of rounds with each order of the two requests.
 const ROUNDS: usize = 25;
 
-/// Creates a token of the identity provider for alice, with this first name.
+/// Creates an identity token of the user `alice` with this first name.
 fn token(app: &App, first_name: &str) -> String {
     let now = app.clock.now();
     app.forged(&json!({

@@ -66,7 +66,8 @@ async fn a_client_with_a_service_token_decodes_every_response() {
     }
 }
 
-/// Checks the responses to a service token, of all endpoints that accept service tokens.
+/// Checks that the responses of all endpoints that accept service tokens can be decoded when the
+/// caller is a service token.
 async fn every_response_to_a_token_is_decoded(envelope: Envelope) {
     let app = app(envelope).await;
     let world = World::build(&app).await;
@@ -90,8 +91,8 @@ async fn every_response_to_a_token_is_decoded(envelope: Envelope) {
     assert!(decoded > 15, "{decoded}");
 }
 
-/// Creates a service token with these permissions for all projects of the team, and returns its
-/// text.
+/// Creates a service token with these permissions for all projects of the team, and returns the
+/// token string.
 async fn token(owner: &Person, permissions: &[&str]) -> String {
     let new = json!({
         "all_projects": true, "team_id": owner.team, "name": "reader", "permissions": permissions,
@@ -107,7 +108,8 @@ impl Reading {
         POLICY.iter().find(is_this).unwrap()
     }
 
-    /// Sends a request to the endpoint that succeeds, and returns the reply.
+    /// Sends a valid request to the endpoint, and returns the reply. The endpoint must accept the
+    /// request.
     async fn ask(&self, app: &App, world: &World) -> Reply {
         let owner = &world.first.owner;
         if let Some(reply) = self.ask_with_a_code(app, owner).await {
@@ -127,8 +129,9 @@ impl Reading {
         names.send(owner, rule).await
     }
 
-    /// Sends a successful request to an endpoint whose request in the policy test always fails,
-    /// such as one with an unknown code. Returns `None` for all other endpoints.
+    /// Sends a valid request to one of the endpoints that the requests of the policy test call
+    /// without success, for example because they contain an unknown code. Returns `None` for all
+    /// other endpoints.
     async fn ask_with_a_code(&self, app: &App, owner: &Person) -> Option<Reply> {
         let api = self.template.strip_prefix("/api/v1/").unwrap_or(self.template);
         let reply = match (self.method, api) {
@@ -165,8 +168,8 @@ impl Reading {
         Some(reply)
     }
 
-    /// Sends the request if the endpoint returns a page or a file; returns `None` for all other
-    /// endpoints.
+    /// Sends a valid request to an endpoint that returns a page or a file; returns `None` for all
+    /// other endpoints.
     async fn ask_for_page(&self, app: &App, owner: &Person) -> Option<Reply> {
         let reply = match (self.method, self.template) {
             ("POST", "/device") => {
@@ -254,7 +257,8 @@ fn has(object: &Value, fields: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Creates a person with an invitation to the owner's team, and returns the invitation's token.
+/// Creates a user and invites the user to the owner's team. Returns the user and the token of the
+/// invitation.
 async fn invited(app: &App, owner: &Person) -> (Person, String) {
     let number =
         owner.get(&format!("/api/v1/teams/{}/invitations", owner.team)).await.is(200).json();
@@ -268,8 +272,9 @@ async fn invited(app: &App, owner: &Person) -> (Person, String) {
     (guest, token)
 }
 
-/// Creates a session, and then lists the sessions or revokes this session, depending on the method.
-/// Returns `None` if the request of the policy test can be used instead.
+/// Creates a session, and then lists the sessions or revokes the new one, depending on the method.
+/// Returns `None` for the endpoint that revokes all sessions, because the request of the policy
+/// test works there.
 async fn session_request(app: &App, owner: &Person, method: &str, name: &str) -> Option<Reply> {
     if (method, name) == ("DELETE", "auth/sessions") {
         return None;
@@ -290,8 +295,8 @@ async fn start(app: &App) -> Value {
     app.anonymous().post("/api/v1/auth/cli/device", &body).await.is(200).json()
 }
 
-/// Starts a device login, and sends the request of this endpoint about the login; returns `None` if
-/// the endpoint is not about device logins.
+/// Starts a device login, and sends the request of this endpoint about the login; returns `None`
+/// for the endpoint that starts a login.
 async fn login_request(app: &App, owner: &Person, name: &str) -> Option<Reply> {
     if name == "auth/cli/device" {
         return None;

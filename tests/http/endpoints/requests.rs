@@ -1,4 +1,4 @@
-//! Requests of the policy test: path and body of the request to each endpoint, for each target.
+//! Requests that the policy test sends: the path and the body for each endpoint and target object.
 
 use secrets_core::model::Role;
 use secrets_tests::{App, Client, Person, Reply, connection, paths, postgresql};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::policy::{Level, Rule, Target};
 use super::world::{Home, Tenant, World};
 
-/// Names and IDs of objects, to fill into the path and the body of a request.
+/// Names and IDs of the objects that a request names in its path or body.
 pub(super) struct Names {
     team: String,
     project: String,
@@ -24,15 +24,16 @@ pub(super) struct Names {
     rotation: String,
     webhook: String,
     delivery: String,
-    /// Unused number, which makes the names of objects that the request creates unique.
+    /// Number that no other request uses. It makes the names of objects that the request creates
+    /// unique.
     new: u32,
 }
 
 const UNKNOWN_ID: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 impl Names {
-    /// Returns the names for a target, with the same objects in every call. Use them only for
-    /// requests that can be sent any number of times about the same objects.
+    /// Returns the names of the objects of a target, which are the same in every call. They suit
+    /// only requests that can be sent any number of times about the same objects.
     pub(super) fn lasting(world: &World, target: Target) -> Self {
         let home = if target == Target::Foreign { Home::Other } else { Home::First };
         let tenant = world.tenant(home);
@@ -69,14 +70,15 @@ impl Names {
         names
     }
 
-    /// Returns true if the request can succeed only once for an object, such as a deletion.
+    /// Returns true if the request to an endpoint can succeed only once for an object, such as a
+    /// deletion.
     fn takes_away(rule: &Rule) -> bool {
         let ends = ["/restore", "/resend", "{webhookId}/test", "/redeliver"];
         rule.method == "DELETE" || ends.iter().any(|end| rule.template.ends_with(end))
     }
 
-    /// Returns the names for a target. If the request can succeed only once for an object, creates
-    /// a new object and returns its name.
+    /// Returns the names of the objects of a target. If a request to the endpoint can succeed only
+    /// once for an object, creates a new object and returns its name.
     pub(super) async fn fresh(app: &App, world: &World, rule: &Rule, target: Target) -> Self {
         let home = if target == Target::Foreign { Home::Other } else { Home::First };
         let mut names = Self::lasting(world, target);
@@ -250,8 +252,8 @@ impl Names {
         json!({ "changes": [change] })
     }
 
-    /// Sends the request of the endpoint with these additional headers, and reads the whole
-    /// response. Not for event streams, whose responses have no end.
+    /// Sends the request to the endpoint of a rule with these additional headers, and reads the
+    /// whole response. Does not support event streams, whose responses have no end.
     pub(super) async fn send_with(
         &self,
         client: &Client,
@@ -267,7 +269,7 @@ impl Names {
         client.raw(method, &self.path(rule), &headers, body.unwrap_or_default()).await
     }
 
-    /// Sends the request of the endpoint.
+    /// Sends the request to the endpoint of a rule, with these names in its path and body.
     pub(super) async fn send(&self, client: &Client, rule: &Rule) -> Reply {
         let method = rule.method.parse().unwrap();
         let path = self.path(rule);

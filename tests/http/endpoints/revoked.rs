@@ -36,8 +36,8 @@ const BATCH: usize = 3;
 /// Requests that change nothing except the audit log, and therefore wait for no lock.
 const RECORDED_READS: [&str; 2] = [CONNECTION, TEST];
 
-/// Server without lock timeouts, and connections of the test to its database: `holder` holds locks,
-/// `observer` counts the waiting sessions.
+/// Server without lock timeouts, and two connections of the test to its database: `holder` holds
+/// locks, and `observer` counts the sessions that wait for a lock.
 struct Race {
     app: App,
     /// Server that created the database. Kept, because dropping it deletes the database.
@@ -95,7 +95,7 @@ async fn a_token_that_is_deleted_meanwhile_changes_no_secret(app: App) {
 
 /// Checks that two concurrent requests that change different fields of an object both succeed, and
 /// that both changes stay. The recorded time of a change is the time at which it was made, not the
-/// time of its request.
+/// time at which its request arrived.
 async fn changes_of_different_fields_both_stay(app: App) {
     let mut race = Race::new(app).await;
     let owner = race.world.first.owner.clone();
@@ -191,8 +191,8 @@ secrets_tests::on_store!(
     []
 );
 
-/// Returns the rules of the policy whose requests change an object of a team and fulfil a
-/// condition.
+/// Returns the rules of the policy for requests that change an object of a team. Only rules for
+/// which `wanted` returns true are included.
 fn rules(wanted: impl Fn(&Rule) -> bool) -> Vec<&'static Rule> {
     let changes = POLICY.iter().filter(|rule| {
         let is_change = rule.effect == Effect::Changes && rule.on != Level::Nothing;
@@ -203,8 +203,8 @@ fn rules(wanted: impl Fn(&Rule) -> bool) -> Vec<&'static Rule> {
     rules
 }
 
-/// Returns true if the request waits for the lock on the team. The revocation waits for this lock
-/// too, so the test starts the revocation before such requests.
+/// Returns true if the requests to an endpoint wait for the lock on the team. The revocation of a
+/// permission waits for this lock too, so the test starts the revocation before such requests.
 fn locks_team(rule: &Rule) -> bool {
     match rule.on {
         Level::Project | Level::Environment => {
@@ -249,8 +249,8 @@ impl Race {
         }
     }
 
-    /// Returns true if a changed record shows that a refused request had an effect. The changes
-    /// that the test itself makes are not counted.
+    /// Returns true if a changed record (`row`) shows that a refused request had an effect. Changes
+    /// that the test itself makes do not count.
     fn is_effect(&self, row: &str) -> bool {
         // `scan.created` is the entry of the first step of a scan, which only reads.
         let own =
@@ -303,9 +303,9 @@ impl Race {
         self.app.anonymous().post("/api/v1/auth/cli/token", &poll(login)).await
     }
 
-    /// Runs the deletion of an account and then a request, while the test holds the lock on the
-    /// user. Both wait for the lock, and the deletion gets the lock first. Returns the reply to the
-    /// request.
+    /// Starts the deletion of an account and then `request`, while the test holds the lock on the
+    /// user. Both wait for the lock, and the deletion gets it first. Returns the reply to
+    /// `request`.
     async fn delete<F>(&mut self, person: &Person, round: usize, request: F) -> Reply
     where
         F: Future<Output = Reply> + Send + 'static,

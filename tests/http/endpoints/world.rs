@@ -1,5 +1,5 @@
-//! Test data: two teams with the objects that requests name, and the callers that send the
-//! requests.
+//! Test data of the policy test: two teams with the objects that requests name, and the callers
+//! that send the requests.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -30,19 +30,21 @@ pub(super) struct Tenant {
     pub(super) member: String,
     /// User ID of a member whose permissions requests can change.
     pub(super) colleague: String,
-    /// ID of an invitation for a person who is not a caller of the test.
+    /// ID of an invitation for a user who is not a caller of the test.
     pub(super) invitation: String,
-    /// IDs of a scan (`scan`) and of its finding (`finding`).
+    /// ID of a scan.
     pub(super) scan: String,
+    /// ID of the finding of this scan.
     pub(super) finding: String,
     /// Name of a rotation.
     pub(super) rotation: String,
-    /// IDs of a webhook of the rotation (`webhook`) and of a delivery to the webhook (`delivery`).
+    /// ID of a webhook of the rotation.
     pub(super) webhook: String,
+    /// ID of a delivery to this webhook.
     pub(super) delivery: String,
 }
 
-/// Test data: two teams, and the callers that send the requests, such as people and service tokens.
+/// Test data: two teams, and the callers that send the requests, such as users and service tokens.
 pub(super) struct World {
     pub(super) first: Tenant,
     pub(super) other: Tenant,
@@ -50,7 +52,7 @@ pub(super) struct World {
     counter: AtomicU32,
 }
 
-/// Names of the people of the test. All have an account, except `unsynced`.
+/// Names of the users of the test. All have an account, except `unsynced`.
 const PEOPLE: [&str; 10] = [
     "owner", "admin", "member", "barred", "reader", "writer", "keeper", "removed", "outsider",
     "unsynced",
@@ -139,7 +141,7 @@ impl Tenant {
         }
     }
 
-    /// Adds a person to the team, and gives the person this permission in the environment
+    /// Adds a user, given by ID, to the team, and gives the user this permission in the environment
     /// `development`.
     async fn admit(&self, app: &App, person: &str, access: &str) {
         app.join(&self.owner.team, person, Role::Member).await;

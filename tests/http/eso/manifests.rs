@@ -36,8 +36,8 @@ fn named(kind: &str, name: &str) -> Value {
     found.unwrap_or_else(|| panic!("no {kind} {name}"))
 }
 
-/// Returns the definition of a kind of resource, copied from the operator (`external-secrets.io`)
-/// but only with the fields that the examples may use. An object may have only the listed
+/// Returns the definition of a kind of Kubernetes resource (`external-secrets.io`), copied from the
+/// operator but only with the fields that the examples may use. An object may have only the listed
 /// properties; the property `*` stands for any name.
 fn definition(version: &str, kind: &str) -> Option<Value> {
     match (version, kind) {
@@ -124,8 +124,8 @@ fn push_secret() -> Value {
     })
 }
 
-/// Returns a text for each field of a value that violates a resource definition. `at` is the path
-/// of the value.
+/// Returns a message for each field of a value that violates a resource definition. `at` is the
+/// path of the value, for the messages.
 fn violations(at: &str, definition: &Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(items) = definition.get("items") {
@@ -201,8 +201,8 @@ async fn world() -> (App, Person, String) {
     (app, alice, web)
 }
 
-/// Returns the `SecretStore` of the manifests with this name. Its requests go to the test server
-/// with this service token.
+/// Returns the `SecretStore` with this name in the manifests, changed so that its requests go to
+/// the test server with this service token.
 fn store(app: &App, name: &str, token: &str) -> Store {
     let auth = BTreeMap::from([("token".to_owned(), token.to_owned())]);
     Store {

@@ -11,12 +11,13 @@ use serde_json::{Map, Value};
 /// Values that a template can use: for each object, its fields by name.
 pub(super) type Data = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Reason why the operator did not get a value.
+/// Reason why the operator got no value from the service.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoValue {
-    /// The service answered 404. The operator applies the `deletionPolicy`.
+    /// The service responded with 404. The operator applies the `deletionPolicy`.
     Missing,
-    /// The service answered with another status, which does not change the Kubernetes Secret.
+    /// The service responded with this other status. The operator then leaves the Kubernetes Secret
+    /// unchanged.
     Failed(u16),
 }
 
@@ -24,8 +25,8 @@ pub(super) enum NoValue {
 pub(super) struct Store {
     /// Field `spec.provider.webhook` of the manifest.
     pub(super) webhook: Value,
-    /// Fields of the Kubernetes Secrets that the store refers to, by the name that templates use
-    /// for the Secret.
+    /// Fields of the Kubernetes Secrets that the store resource refers to, by the name under which
+    /// templates use the Secret.
     pub(super) secrets: Data,
     pub(super) client: Client,
 }
@@ -66,8 +67,8 @@ impl Store {
         self.send(&raw, Method::POST).await.map(drop)
     }
 
-    /// Sends the request that the store defines. Inserts the values percent-encoded into the URL,
-    /// and unchanged into headers and body.
+    /// Sends the request that the store resource defines. Inserts the values percent-encoded into
+    /// the URL, and unchanged into headers and body.
     async fn send(
         &self,
         reference: &BTreeMap<String, String>,
@@ -100,12 +101,12 @@ impl Store {
     }
 }
 
-/// Escapes text as Go's `url.QueryEscape` does.
+/// Escapes a string for a URL query as Go's `url.QueryEscape` does.
 fn query_escaped(text: &str) -> String {
     serde_urlencoded::to_string([("", text)]).unwrap().trim_start_matches('=').to_owned()
 }
 
-/// Executes a template: actions such as `{{ .auth.token }}`, `{{ index .a .a.b }}` and
+/// Executes a template with actions such as `{{ .auth.token }}`, `{{ index .a .a.b }}` and
 /// `{{ … | toJson }}`. Panics on a field that does not exist, for which the operator would send
 /// `<no value>`.
 fn executed(template: &str, data: &Data) -> String {

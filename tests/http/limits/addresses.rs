@@ -9,7 +9,8 @@ use serde_json::json;
 const GREETING: &str = "/api/v1";
 const ME: &str = "/api/v1/users/me";
 
-/// Starts a server that allows only three such requests per minute from an IP address.
+/// Starts a server that allows only three requests without a valid credential per minute from an IP
+/// address.
 async fn three_a_minute(kind: Kind) -> App {
     Build::on(kind).rates(3, 60).start().await
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 const ME: &str = "/api/v1/users/me";
 
 /// Starts a server that allows many requests from an IP address, so that only the limit for invalid
-/// credentials takes effect.
+/// credentials can refuse a request.
 async fn server(kind: Kind) -> App {
     Build::on(kind).rates(1_000, 60).start().await
 }
@@ -33,8 +33,9 @@ async fn the_21st_failed_credential_of_a_minute_is_429(kind: Kind) {
     fails(&app.bearer("nonsense"), 1).await;
 }
 
-/// Checks that after 20 invalid credentials, a valid credential from the same address is refused
-/// too. Otherwise, a client could still find out which of many guessed credentials is valid.
+/// Checks that after 20 invalid credentials, the server refuses a valid credential from the same
+/// address too. Otherwise, a client could still find out which of many guessed credentials is
+/// valid.
 async fn a_valid_credential_is_refused_after_20_failures(kind: Kind) {
     let app = server(kind).await;
     let alice = app.person("alice").await;
@@ -47,8 +48,8 @@ async fn a_valid_credential_is_refused_after_20_failures(kind: Kind) {
     app.bearer(&token).get(ME).await.is(200);
 }
 
-/// Checks that a credential that was verified in the last minute is still accepted, so that one bad
-/// client behind an address does not block the good clients.
+/// Checks that the server still accepts a credential that it verified in the last minute, so that
+/// one client with invalid credentials does not block other clients with the same IP address.
 async fn a_recently_verified_credential_is_still_accepted(kind: Kind) {
     let app = server(kind).await;
     let alice = app.person("alice").await;

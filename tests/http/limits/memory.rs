@@ -1,4 +1,5 @@
-//! Memory of large bodies and of CPU-bound work.
+//! Tests of the memory that the service reserves for large request and response bodies and for
+//! CPU-bound work.
 
 use std::future::pending;
 use std::pin::Pin;
@@ -14,12 +15,12 @@ use secrets_core::scans::CreateScan;
 use secrets_tests::{App, Build, Kind, Person, on_every_store, paths};
 use serde_json::{Value, json};
 
-/// Memory budget that remembers how much was reserved.
+/// Memory budget for tests, which records all reservations.
 #[derive(Default)]
 struct Recorded {
-    /// Reservations of the whole budget.
+    /// Sizes of the reservations that belong to no account, in bytes.
     bytes: Mutex<Vec<u64>>,
-    /// Sum of the reservations of accounts.
+    /// Total size of the reservations of accounts, in bytes.
     of_accounts: AtomicU64,
     is_used_up: AtomicBool,
 }
@@ -38,7 +39,7 @@ impl WorkMemory for Recorded {
     }
 }
 
-/// Returns the request body of a bundle for one recipient.
+/// Returns the request body that creates a bundle for one recipient.
 fn bundle_for(recipient: &Value) -> Value {
     json!({ "recipients": [recipient] })
 }

@@ -1,12 +1,13 @@
-//! Tests of plan limits: the response is 429 with a `LimitError`, and no record is written.
+//! Tests of plan limits: a request that exceeds one gets the status 429 with a `LimitError`, and
+//! writes no record.
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;
 use secrets_tests::{App, Build, Kind, Person, Reply, canary, on_every_store, paths};
 use serde_json::{Value, json};
 
-/// Starts a server whose teams are on the free plan: 3 projects, 5 environments in each, 250
-/// secrets in each of these, 5 service tokens.
+/// Starts a server whose teams are on the free plan (3 projects, 5 environments in each project,
+/// 250 secrets in each environment, 5 service tokens), and signs in a user.
 async fn free(kind: Kind) -> (App, Person) {
     let app = Build::on(kind).plan("free").start().await;
     let alice = app.person("alice").await;

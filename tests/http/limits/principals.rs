@@ -8,14 +8,14 @@ use serde_json::json;
 
 const ME: &str = "/api/v1/users/me";
 
-/// Returns the time at which the next minute of the rate limit begins, 12:01:00, as Unix time. The
-/// clock of a test server starts at 12:00:10.
+/// Returns the Unix time of 12:01:00, when the next minute of the rate limit begins. The clock of a
+/// test server starts at 12:00:10.
 fn next_minute() -> i64 {
     DateTime::parse_from_rfc3339("2026-11-21T12:01:00Z").unwrap().timestamp()
 }
 
-/// Starts a server that allows a person three requests per minute. Its limit for IP addresses is
-/// too high to take effect.
+/// Starts a server that allows a user three requests per minute. Its limit for IP addresses is too
+/// high to take effect.
 async fn three_a_minute(kind: Kind) -> App {
     Build::on(kind).rates(1_000, 3).start().await
 }
@@ -106,7 +106,7 @@ async fn a_person_is_counted_once_whatever_token_they_send(kind: Kind) {
     elsewhere.get(ME).await.is(429);
 }
 
-/// Checks that the first sign-in and later requests are counted for the same person.
+/// Checks that the first sign-in and later requests are counted for the same user.
 async fn a_person_is_counted_the_same_before_and_after_signing_in(kind: Kind) {
     let app = three_a_minute(kind).await;
     let alice = app.bearer(&app.jwt("alice"));

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 const ME: &str = "/api/v1/users/me";
 
-/// Starts a server without background workers, so that only the test writes the entries for
-/// refusals.
+/// Starts a server without background workers, so that only the test writes the audit entries for
+/// refused requests.
 async fn server(kind: Kind) -> App {
     Build::on(kind).proxies("127.0.0.1").without_workers().start().await
 }
@@ -27,7 +27,7 @@ async fn denied(app: &App, team: &str) -> Vec<AuditRecord> {
     entries
 }
 
-/// Returns the number of refused requests that an audit entry stands for.
+/// Returns the number of refused requests that an audit entry represents.
 fn count(entry: &AuditRecord) -> u64 {
     let details: Value = serde_json::from_str(&entry.metadata).unwrap();
     details["count"].as_u64().unwrap()
@@ -147,8 +147,8 @@ async fn a_refused_read_and_a_refused_change_are_in_the_log(kind: Kind) {
     assert_eq!(counts, 20);
 }
 
-/// Checks that the log of a team does not contain names of callers outside of the team, because the
-/// callers choose their names.
+/// Checks that the audit log of a team does not contain names of callers outside of the team. Such
+/// callers could otherwise choose what the log shows.
 async fn a_caller_outside_of_the_team_is_in_the_log_without_a_name(kind: Kind) {
     let app = server(kind).await;
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);

@@ -15,7 +15,8 @@ async fn small(kind: Kind) -> App {
     Build::on(kind).options(Options { plans, ..Options::default() }).start().await
 }
 
-/// Creates a person with two projects, which contain about 7 KiB.
+/// Creates a user with two projects, which contain about 7 KiB of secrets. Returns the user and the
+/// paths of the projects.
 async fn filled(app: &App) -> (Person, String, String) {
     let alice = app.person("alice").await;
     let (web, shop) = (alice.project("Web").await, alice.project("Shop").await);

@@ -52,8 +52,8 @@ async fn teams_of_one_account_share_a_limit_and_those_of_others_do_not(kind: Kin
     bob.get(&format!("/api/v1/teams/{}", bob.team)).await.is(200);
 }
 
-/// Checks that a refused caller does not use up the limit of a team. Otherwise, anyone who knows
-/// the name of a project could do so.
+/// Checks that refused requests of a caller outside of the team do not use up the limit of the
+/// team. Otherwise, anyone who knows the name of a project could do so.
 async fn a_refused_caller_does_not_use_up_the_limit(kind: Kind) {
     let app = five_a_minute(kind).await;
     let (alice, bob, carol) =

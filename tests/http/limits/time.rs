@@ -11,7 +11,8 @@ use secrets_core::runtime::TokioTimer;
 use secrets_core::secrets::{CreateSecret, NewSecret};
 use secrets_tests::{App, Build, Kind, on_every_store, paths};
 
-/// Opens a second service that uses the store of the server and has this time limit for operations.
+/// Opens a second service, which uses the store of the server and has this time limit for
+/// operations.
 async fn limited(app: &App, limit: Duration) -> Service {
     let ports = Ports { timer: Some(Arc::new(TokioTimer)), ..app.ports() };
     let options = Options { time_limit: limit, ..Options::default() };

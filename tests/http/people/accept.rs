@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::{accept, invitations, invite, members, roles, team, token, unknown};
 
-/// Signs in a person whose identity token has this subject and the claims in `profile`. Returns
-/// their client.
+/// Signs in a user whose identity token has this subject and the claims in `profile`. Returns the
+/// user's client.
 async fn signed_in_with(app: &App, subject: &str, profile: &Value) -> Client {
     let mut claims = json!({ "iss": DEV_ISSUER, "aud": DEV_AUDIENCE, "sub": subject });
     claims["exp"] = json!(app.clock.now().timestamp() + 600);
@@ -62,7 +62,7 @@ async fn an_invitation_ends_when_its_sender_may_no_longer_invite(app: App) {
 
         unknown(&accept(&zed, &token(&invitation)).await);
 
-        // Invitations of other people are kept.
+        // Invitations of other users are kept.
         let left = alice.get(&invitations(&alice)).await.is(200).json();
         assert_eq!(left.as_array().unwrap().len(), 1);
         alice.delete(&format!("{}/{}", invitations(&alice), own["id"].as_str().unwrap())).await;
@@ -103,8 +103,8 @@ async fn an_unverified_address_accepts_no_invitation(app: App) {
     accept(&bob, &token(&invitation)).await.is(200);
 }
 
-/// Checks that only verified addresses are shown to others. An address that a member has not
-/// verified can still be invited, because it may belong to another person.
+/// Checks that other users see only verified addresses. An address that a member has not verified
+/// can still be invited, because it may belong to another user.
 async fn an_unverified_address_is_shown_to_its_person_only(app: App) {
     let alice = app.person("alice").await;
     let claims = json!({ "email": "bob@example.com", "email_verified": false });

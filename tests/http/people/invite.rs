@@ -1,4 +1,4 @@
-//! Tests of inviting people, and reading invitations.
+//! Tests of inviting users, and of reading invitations.
 
 use chrono::TimeDelta;
 use hyper::Method;

@@ -1,4 +1,4 @@
-//! Tests of removing members, and leaving a team.
+//! Tests of removing members from a team, and of leaving a team.
 
 use secrets_core::model::Role;
 use secrets_tests::{App, Person, Reply, on_every_store};
@@ -15,7 +15,7 @@ async fn staff(app: &App) -> (Person, Person, Person) {
     (alice, ada, bob)
 }
 
-/// Removes the person `whom` from the team of `of`. The caller is `by`.
+/// Removes the user `whom` from the personal team of `of`. The caller is `by`.
 async fn remove(by: &Person, of: &Person, whom: &Person) -> Reply {
     by.delete(&format!("{}/{}", members(of), whom.id)).await
 }

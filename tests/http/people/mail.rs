@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{accept, invitations, invite, unknown};
 
-/// Starts a server with mail, and signs in a person with a team.
+/// Starts a server that sends mail, and signs in a user, who has a personal team.
 async fn world(kind: Kind) -> (App, Person) {
     let app = Build::on(kind).mail().start().await;
     let alice = app.person("alice").await;
@@ -27,8 +27,8 @@ async fn waiting(app: &App) -> Vec<secrets_core::store::DeliveryRecord> {
     app.store.read().await.unwrap().due_deliveries("invitation", later, None, 100).await.unwrap()
 }
 
-/// Sends pending mail until exactly this number of messages has been sent. The background job of
-/// the server may send some of them.
+/// Sends pending mail until exactly this number of messages has been sent and none is waiting. A
+/// background worker of the server may send some of them. Panics after 500 attempts.
 async fn sent(app: &App, number: usize) {
     for _ in 0..500 {
         deliver(app).await;

@@ -25,13 +25,13 @@ fn invitations(person: &Person) -> String {
     format!("{}/invitations", team(person))
 }
 
-/// Invites a person with this name to the personal team of `person`.
+/// Invites the user with this name to the personal team of `person`.
 async fn invite(person: &Person, name: &str) -> Value {
     let body = json!({ "email": format!("{name}@example.com") });
     person.post(&members(person), &body).await.is(201).json()
 }
 
-/// Returns the token of an invitation from the link in the response.
+/// Returns the token of an invitation, taken from the link in the response (`invitation`).
 fn token(invitation: &Value) -> String {
     let (_, token) = invitation["accept_url"].as_str().unwrap().rsplit_once('/').unwrap();
     token.to_owned()
@@ -41,14 +41,15 @@ async fn accept(client: &Client, token: &str) -> Reply {
     client.post(&format!("/api/v1/invitations/{token}/accept"), &json!({})).await
 }
 
-/// Returns the name and the role of each member of a team. `person` sends the request.
+/// Returns the name and the role of each member of the team with this path. The user `person` sends
+/// the request.
 async fn roles(person: &Person, path: &str) -> Vec<String> {
     let team = person.get(path).await.is(200).json();
     let shown = |member: &Value| format!("{} {}", member["name"], member["role"]).replace('"', "");
     team["members"].as_array().unwrap().iter().map(shown).collect()
 }
 
-/// Asserts that a reply is the response for an invitation that does not exist or can no longer be
+/// Asserts that a reply is the error for an invitation that does not exist or can no longer be
 /// accepted.
 fn unknown(reply: &Reply) {
     let body = json!({ "error": "invitation not found", "code": "not_found" });

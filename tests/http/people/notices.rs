@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::members;
 
-/// Starts a server with mail and without background workers.
+/// Starts a server that sends mail and has no background workers.
 async fn server(kind: Kind) -> App {
     Build::on(kind).mail().workers(Vec::new()).start().await
 }
@@ -38,7 +38,7 @@ fn recipients(messages: &[Message]) -> Vec<&str> {
     messages.iter().map(|message| message.to.as_str()).collect()
 }
 
-/// Signs in a person and adds them to the team of `owner`.
+/// Signs in a user and adds the user to the personal team of `owner`, with this role.
 async fn join(app: &App, owner: &Person, name: &'static str, role: Role) -> Person {
     let person = app.person(name).await;
     app.join(&owner.team, &person.id, role).await;

@@ -18,7 +18,7 @@ async fn staff(app: &App) -> (Person, Person, Person) {
     (alice, ada, bob)
 }
 
-/// Sets the role of the person `to` in the team of `of`. The caller is `by`.
+/// Sets the role of the user `to` in the personal team of `of`. The caller is `by`.
 async fn give(by: &Person, of: &Person, to: &Person, role: &str) -> Reply {
     by.patch(&format!("{}/{}", members(of), to.id), &json!({ "role": role })).await
 }

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::{NO_ACCESS, Team};
 
-/// Returns a request body that sets default permissions: pairs of an environment name and a role.
+/// Returns a request body that sets the default permissions of a project, given as pairs of an
+/// environment name and a role.
 fn defaults(roles: &[(&str, &str)]) -> Value {
     let of =
         |(name, role): &(&str, &str)| json!({ "environment_name": name, "default_role": role });

@@ -68,11 +68,11 @@ async fn a_caller_without_access_is_refused_before_a_value_is_decrypted(app: App
     team.bob.get(&export).await.is(403).says(NO_ACCESS);
 }
 
-/// Error text for a value that is inherited from `staging`, where the caller has no access.
+/// Error message for a value that is inherited from `staging`, where the caller has no access.
 const NO_ACCESS_TO_STAGING: &str = "inherited from environments you have no access to: staging";
 
-/// Creates the environment `preview`, which inherits from `staging`. Bob has no access to
-/// `staging`.
+/// Creates a team with the environment `preview`, which inherits from `staging`. The member Bob has
+/// no access to `staging`.
 async fn restricted(app: &App) -> Team {
     let team = Team::of(app).await;
     team.alice.environment(&team.web, "preview", Some("staging")).await;

@@ -1,5 +1,5 @@
-//! Tests of permissions in environments. They can be set for a person, as the default of a project,
-//! or for all teams by the operator.
+//! Tests of permissions in environments. They can be set for a user, as the default of a project,
+//! or by the operator for all teams.
 
 mod defaults;
 mod effect;
@@ -34,14 +34,14 @@ impl Team {
         self.alice.put(&path, &json!({ "role": role })).await.is(200).json()
     }
 
-    /// Signs in a person with this name, and adds the person to the team.
+    /// Signs in a user with this name, and adds the user to the team.
     async fn member(&self, app: &App, name: &str) -> Person {
         let person = app.person(name).await;
         app.join(&self.alice.team, &person.id, Role::Member).await;
         person
     }
 
-    /// Returns Bob's own permission in an environment.
+    /// Returns Bob's own permission in an environment, as the API shows it to Bob.
     async fn mine(&self, environment: &str) -> Value {
         let mine = self.bob.get(&format!("{}/my-permissions", self.web)).await.is(200).json();
         let all = mine["permissions"].as_array().unwrap();

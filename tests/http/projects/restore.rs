@@ -241,8 +241,8 @@ async fn no_endpoint_shows_a_deleted_project(app: App) {
     assert_eq!(walk(&app, &alice, &token, &names).await, seen_before);
 }
 
-/// IDs and names of a project and its objects, for request paths and for finding the project in
-/// responses.
+/// IDs and names of a project and its objects. They are inserted into request paths, and searched
+/// in responses.
 struct Names {
     project: [String; 2],
     environments: [String; 2],
@@ -266,8 +266,8 @@ impl Names {
         }
     }
 
-    /// Returns two paths for a path template: one with the IDs of the project and the environment,
-    /// and one with the slug and the name.
+    /// Returns two paths with queries for a path template: one with the IDs of the project and the
+    /// environment, and one with the slug and the name.
     fn paths(&self, template: &str) -> Vec<String> {
         let mut paths = Vec::new();
         for (project, environment) in self.project.iter().zip(&self.environments) {
@@ -291,7 +291,7 @@ impl Names {
     }
 }
 
-/// Sends a request to each endpoint that reads, except those that still show deleted projects.
+/// Sends a request to each endpoint that reads, except those that may show deleted projects.
 /// Returns the path templates whose responses show data of the project. If the project is deleted,
 /// also sends writes, and asserts that each request about the project is refused.
 async fn walk(app: &App, alice: &Person, token: &Client, names: &Names) -> BTreeSet<&'static str> {
@@ -332,7 +332,7 @@ async fn walk(app: &App, alice: &Person, token: &Client, names: &Names) -> BTree
     found
 }
 
-/// Request body for all writes: it has the fields that any of them needs.
+/// Request body for all endpoints that write: it has every field that one of them requires.
 const BODY: &str = r#"{"name":"again","key":"NEW","value":"kvc_new","version":1,"role":"read",
     "secrets":[{"key":"NEW","value":"kvc_new"}]}"#;
 

@@ -64,8 +64,8 @@ secrets_tests::on_every_store!(
     teams_of_one_name_get_addresses_of_their_own,
 );
 
-/// Returns the teams in a response to the sign-in of a person. Concurrent sign-ins of a person must
-/// all return the same teams.
+/// Returns the teams in the response to a sign-in of a user. Concurrent sign-ins of a user must all
+/// return the same teams.
 fn teams(reply: &Reply) -> serde_json::Value {
     reply.json()["teams"].clone()
 }

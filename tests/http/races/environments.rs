@@ -222,9 +222,9 @@ secrets_tests::on_every_store!(
     a_chain_that_grows_at_many_places_stays_a_chain_of_sixteen,
 );
 
-/// Creates an environment whose parent is the environment with this number. Repeats the request
-/// until the parent exists; gives up after fewer attempts if the parent is at the limit of the
-/// chain length.
+/// Creates the environment `env-{number + 1}`, whose parent is `env-{number}`. Repeats the request
+/// until the parent exists; gives up after fewer attempts if the inheritance chain of the parent
+/// already has the maximum length.
 async fn grow(client: &Client, path: &str, number: usize) -> Reply {
     let (name, parent) = (format!("env-{}", number + 1), format!("env-{number}"));
     let body = json!({ "name": name, "inherits_from": parent });

@@ -109,7 +109,7 @@ secrets_tests::on_every_store!(;
     a_team_never_has_more_tokens_than_its_plan_allows,
 );
 
-/// Starts a server whose new teams have the smallest plan (`free`), and signs in a person.
+/// Starts a server whose new teams have the smallest plan (`free`), and signs in a user.
 async fn free(kind: Kind) -> (App, Person) {
     let app = Build::on(kind).plan("free").start().await;
     let person = app.person("ann").await;
@@ -124,7 +124,8 @@ fn team_id(person: &Person) -> TeamId {
     ids::parse(&person.team).unwrap().into()
 }
 
-/// Asserts that each reply with status 429 is a plan limit error with this resource and limit.
+/// Asserts that each reply with status 429 is the error of a plan limit that is used up, with this
+/// resource and limit.
 fn limits(replies: &[Reply], resource: &str, limit: u64) {
     for reply in replies.iter().filter(|reply| reply.status == 429) {
         let json = reply.code("plan_limit_exceeded").json();

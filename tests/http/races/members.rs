@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::{CROWD, Crowd, count, outcome};
 
-/// Invites an e-mail address to the person's team, and returns the token of the invitation.
+/// Invites an e-mail address to the personal team of the user `person`, and returns the token of
+/// the invitation.
 async fn invite(person: &Person, email: &str) -> String {
     let path = format!("/api/v1/teams/{}/members", person.team);
     let place = person.post(&path, &json!({ "email": email })).await.is(201).json();
@@ -152,7 +153,7 @@ async fn concurrent_account_deletions_leave_an_owner(app: App) {
     assert_eq!(team(&bob, &alice.team).await["member_count"], 2);
 }
 
-/// Checks that, if two owners remove each other at the same time, only one removal succeeds: the
+/// Checks that only one removal succeeds if two owners remove each other at the same time: the
 /// removed owner may no longer remove anyone.
 async fn of_two_owners_who_remove_each_other_one_succeeds(app: App) {
     let (ann, bea) = (app.person("ann").await, app.person("bea").await);
@@ -170,8 +171,8 @@ async fn of_two_owners_who_remove_each_other_one_succeeds(app: App) {
     outcome(&replies, (204, 1), (403, 1));
 }
 
-/// Checks an owner who is removed while their own request to remove a member waits for the lock on
-/// the team. The request is refused, because the server authorizes it again after the wait.
+/// Checks that an owner cannot remove a member if the owner is removed while the request waits for
+/// the lock on the team, because the server authorizes the request again after the wait.
 async fn an_owner_removed_meanwhile_cannot_remove_others(app: App) {
     let (ann, bea) = (app.person("ann").await, app.person("bea").await);
     let cyd = app.person("cyd").await;

@@ -158,8 +158,8 @@ async fn write_until_gone(
     late
 }
 
-/// Sends a write to a project. `way` selects one of several kinds of writes, and `name` is the
-/// unique name of the object.
+/// Sends a request that writes to a project. `way` selects one of four kinds of writes; `name`
+/// makes the names of new objects unique.
 async fn write(client: &Client, project: &str, name: &str, way: usize) -> Reply {
     let secrets = paths::secrets(project, "development");
     let secret = json!({ "key": format!("RACE_{name}"), "value": "kvc_race" });

@@ -200,9 +200,9 @@ secrets_tests::on_every_store!(
     imports_and_single_updates_wait_for_each_other,
 );
 
-/// Returns a request body that imports all keys with the value `kvc_race_{number}`. If the number
-/// is odd, the keys are in reverse order, so that imports that lock one secret after another could
-/// deadlock.
+/// Returns a request body that imports all secret keys with the value `kvc_race_{number}`. If the
+/// number is odd, the keys are in reverse order, so that imports that lock one secret after another
+/// could deadlock.
 fn import(number: usize, overwrite: bool) -> Value {
     let value = format!("kvc_race_{number}");
     let mut secrets: Vec<_> =
@@ -221,8 +221,8 @@ fn export(project: &str) -> String {
     format!("{}/export", paths::secrets(project, "development"))
 }
 
-/// Returns the distinct values in an export, and the versions of its secrets, in the order of their
-/// keys.
+/// Returns the distinct values in an export, and the versions of all its secrets in the order of
+/// their keys.
 fn exported(reply: &Reply) -> (BTreeSet<String>, Vec<u64>) {
     let json = reply.is(200).json();
     let secrets = json["secrets"].as_array().unwrap();

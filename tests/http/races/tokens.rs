@@ -1,5 +1,5 @@
-//! Tests of service tokens that are deleted, or lose a project of their scope, while they are used
-//! or created.
+//! Tests of service tokens that are deleted, or whose scope loses a project, while they are used or
+//! created.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

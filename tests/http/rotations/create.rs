@@ -5,7 +5,7 @@ use secrets_core::model::Clock as _;
 use secrets_tests::{App, STARTED, lambda, on_every_store, paths, postgresql};
 use serde_json::{Value, json};
 
-/// Returns the request body that creates a MySQL rotation through a Lambda function.
+/// Returns the request body that creates a rotation of a MySQL database through a Lambda function.
 fn proxied(name: &str) -> Value {
     let mut body = postgresql(name);
     body["integration_type"] = json!("mysql");

@@ -1,5 +1,6 @@
 //! Tests of rotations that fail: the number of retries, the history entry, and the state of the
-//! rotation afterwards. In every case, a login with the credential in the secrets still succeeds.
+//! rotation afterwards. In every case, logins with the credential that the secrets contain still
+//! succeed.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use secrets_core::model::rotations::Slot;
@@ -10,26 +11,27 @@ use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Rotated, on_every_store};
 use serde_json::{Value, json};
 
-/// Number of logins that the service tries with a new credential before it gives up, within 60
-/// seconds.
+/// Number of times that the service tries to log in with a new credential, within 60 seconds,
+/// before the attempt fails.
 const LOGINS: usize = 11;
 
-/// Creates a rotation that has succeeded once.
+/// Creates a rotation and runs it once successfully.
 async fn served(app: &App) -> Rotated {
     let main = Rotated::create(app, "alice").await;
     main.succeed().await;
     main
 }
 
-/// Returns the number of times that the service has called a function of the test database, such as
-/// `apply`.
+/// Returns the number of times that the service has called the function `call` of the fake
+/// database, such as `apply`.
 fn count(app: &App, call: &str) -> usize {
     app.database.calls().into_iter().filter(|known| *known == call).count()
 }
 
-/// Runs a rotation while the test database fails as `scripts` say. Asserts that the rotation fails,
-/// has this status afterwards, and that readers still get the previous credential, which still
-/// works. Returns the number of changes sent to the database, and the rotation afterwards.
+/// Runs a rotation while the fake database fails as `scripts` say. Asserts that the rotation fails,
+/// has this status afterwards, and that readers still get the previous credential, with which
+/// logins succeed. Returns the number of changes sent to the database, and the rotation as the API
+/// shows it.
 async fn failing(app: &App, main: &Rotated, scripts: &[Script], status: &str) -> (usize, Value) {
     let (before, applied_before) = (main.served().await, count(app, "apply"));
     app.database.script("apply", scripts.iter().copied());

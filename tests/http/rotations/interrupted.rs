@@ -1,5 +1,5 @@
-//! Tests of interrupted rotation attempts: the process died, or its lease ended, so that other
-//! processes considered it dead.
+//! Tests of interrupted rotation attempts: the process died during the attempt, or its lease on the
+//! rotation ended, so that other processes consider it dead.
 
 use chrono::TimeDelta;
 use secrets_core::model::rotations::Outcome;
@@ -7,11 +7,11 @@ use secrets_core::rotations;
 use secrets_tests::{App, Kind, Rotated, on_every_store, on_sql_stores, paths};
 use serde_json::json;
 
-/// Time after which the lease of a dead process has ended, so that another process may continue its
-/// attempt.
+/// Time after which the lease of a dead process on a rotation has ended, so that another process
+/// may continue the attempt.
 const LEASE: TimeDelta = TimeDelta::seconds(61);
 
-/// Creates a rotation that has succeeded once, and stops the server.
+/// Creates a rotation, runs it once successfully, and stops the server.
 async fn served(app: &mut App) -> Rotated {
     let main = Rotated::create(app, "alice").await;
     main.succeed().await;
@@ -19,7 +19,8 @@ async fn served(app: &mut App) -> Rotated {
     main
 }
 
-/// Starts a new server with the same records, and lets the rotation's clients use it.
+/// Starts a new server with the same records, and makes the clients in `main` send their requests
+/// to it.
 async fn restarted(app: &App, main: &mut Rotated) -> App {
     let restarted = app.restarted().await;
     main.use_by(&restarted).await;
@@ -123,7 +124,8 @@ async fn a_rotation_deleted_meanwhile_stays_deleted(mut app: App) {
     main.person.post(&paths::rotations(&main.project, "staging"), &again).await.is(201);
 }
 
-/// Claims the due rotations and works on them, as the background worker does. Returns their number.
+/// Claims the due rotations and works on them, as the background worker does. Returns the number of
+/// claimed rotations.
 async fn worked_on(app: &App) -> usize {
     let claims = rotations::claim_rotations(app.service.engine()).await.unwrap();
     let count = claims.len();

@@ -5,7 +5,7 @@ use secrets_core::model::{Plan, Plans, Quota};
 use secrets_tests::{App, Build, Kind, Rotated, on_every_store, paths, postgresql};
 use serde_json::{Value, json};
 
-/// Starts a server whose teams may have two rotations, and this number of secrets in an
+/// Starts a server whose teams may have two rotations, and at most `secrets` secrets in an
 /// environment.
 async fn small(kind: Kind, secrets: u64) -> App {
     let limits = [(Quota::Rotations, 2), (Quota::Secrets, secrets)];

@@ -1,5 +1,5 @@
-//! Tests of secret keys that are reserved for a rotation: from the creation of the rotation on,
-//! only the rotation can write them.
+//! Tests of secret keys that are reserved for a rotation: as soon as the rotation exists, only the
+//! rotation can write them.
 
 use secrets_tests::{App, Person, Rotated, on_every_store, paths, postgresql};
 use serde_json::json;

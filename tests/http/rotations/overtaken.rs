@@ -1,4 +1,4 @@
-//! Tests of rotation attempts during which another event happens: after the new credential is
+//! Tests of rotation attempts during which another event happens: after the new credential was
 //! verified, and before it is written to the secrets.
 
 use std::pin::Pin;
@@ -17,8 +17,8 @@ use serde_json::json;
 
 type Act = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Wrapper of a store that runs an action once: before the first transaction that begins after the
-/// new credential of a rotation attempt was verified.
+/// Wrapper of a store that runs an action once: before the first transaction that begins after a
+/// rotation attempt has verified its new credential.
 struct Overtaken {
     inner: Arc<dyn Store>,
     rotation: RotationId,
@@ -47,7 +47,8 @@ impl Store for Overtaken {
     }
 }
 
-/// Creates a rotation that has succeeded once and is due again, on a server without workers.
+/// Creates a rotation, runs it once successfully, and advances the clock until it is due again. The
+/// server has no workers.
 async fn due(kind: Kind) -> (App, Rotated) {
     let app = Build::on(kind).without_workers().start().await;
     let mut main = Rotated::create(&app, "alice").await;
@@ -57,8 +58,8 @@ async fn due(kind: Kind) -> (App, Rotated) {
     (app, main)
 }
 
-/// Runs the due rotation in another service with the same store. Runs `act` after the new
-/// credential is verified and before the service writes it to the secrets.
+/// Runs the due rotation in another service with the same store. Runs `act` after the service has
+/// verified the new credential, and before it writes the credential to the secrets.
 async fn rotate_overtaken(
     app: &App,
     main: &Rotated,

@@ -4,7 +4,8 @@ use secrets_core::model::Role;
 use secrets_tests::{App, Person, Rotated, on_every_store, paths, postgresql};
 use serde_json::json;
 
-/// Creates a member with this permission in the environment `staging` of a project.
+/// Creates a team member who has the permission `access` in the environment `staging` of the
+/// rotation's project.
 async fn member(app: &App, main: &Rotated, name: &str, access: &str) -> Person {
     let person = app.person(name).await;
     app.join(&main.person.team, &person.id, Role::Member).await;

@@ -1,20 +1,21 @@
-//! Tests of the validation of rotations: each error names the invalid field and its rule, and never
-//! contains the input.
+//! Tests of the validation of rotations: each error names the invalid field and the rule that it
+//! breaks, and never contains the input.
 
 use secrets_core::egress::EgressPolicy;
 use secrets_core::engine::Options;
 use secrets_tests::{App, Build, Kind, Person, canary, lambda, on_every_store, paths, postgresql};
 use serde_json::{Value, json};
 
-/// Returns the request body of the rotation `main-db` with one field changed, given by a JSON
-/// pointer such as `/connection/host`; `null` removes the field.
+/// Returns the request body that creates the rotation `main-db`, with one field changed. `place` is
+/// the JSON pointer of the field, such as `/connection/host`; the value `null` removes the field.
 fn but(place: &str, value: Value) -> Value {
     let mut body = postgresql("main-db");
     set(&mut body, place, value);
     body
 }
 
-/// Returns the request body of a rotation through a Lambda function, with one field changed.
+/// Returns the request body that creates a rotation through a Lambda function, with one field
+/// changed as by `but`.
 fn proxied_but(place: &str, value: Value) -> Value {
     let mut body = postgresql("main-db");
     body["connection_method"] = json!("proxied");
@@ -32,8 +33,8 @@ fn set(body: &mut Value, place: &str, value: Value) {
     }
 }
 
-/// Asserts that each body is refused with an error that names this field and contains nothing of
-/// the input.
+/// Asserts that the server refuses each request body with an error that names the given field and
+/// contains nothing of the input.
 async fn refused(person: &Person, cases: impl IntoIterator<Item = (&str, Value)>) {
     let web = person.project("Web").await;
     for (field, body) in cases {

@@ -1,5 +1,5 @@
-//! Tests of scheduled work: running due rotations, locking the previous database user after its
-//! grace period, and checking that a login with the current credential still succeeds.
+//! Tests of scheduled work on rotations: running due rotations, locking the previous database user
+//! after its grace period, and checking that a login with the current credential still succeeds.
 
 use chrono::TimeDelta;
 use secrets_core::ports::rotator::Fault;

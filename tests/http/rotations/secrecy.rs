@@ -1,12 +1,12 @@
-//! Tests that the credentials in a rotation's settings appear nowhere, and the passwords of the
-//! rotated users only in the secrets of the environment.
+//! Tests of secrecy: the credentials in the settings of a rotation appear nowhere, and the
+//! passwords of the rotated users appear only in the secrets of the environment.
 
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Dump, Rotated, lambda, on_every_store, paths, postgresql};
 use serde_json::json;
 
-/// Creates a rotation through a Lambda function, and runs failing and successful attempts.
+/// Creates a rotation through a Lambda function, and runs one failing and two successful attempts.
 async fn worn(app: &App) -> Rotated {
     let mut body = postgresql("main-db");
     body["connection_method"] = json!("proxied");

@@ -1,5 +1,5 @@
-//! Tests of the endpoints that test a database connection, before a rotation is created and of an
-//! existing rotation.
+//! Tests of the endpoints that test a database connection: one before a rotation is created, and
+//! one for an existing rotation.
 
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;

@@ -1,4 +1,4 @@
-//! Tests of scans of large texts, and of concurrent scans.
+//! Tests of scans of large inputs, and of concurrent scans.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

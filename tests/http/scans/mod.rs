@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 pub(super) const SCANS: &str = "/api/v1/scans";
 
-/// Returns the request body of a scan of a text, for the project with this path.
+/// Returns the request body that scans `text`, for the project with this URL path.
 pub(super) fn of_project(project: &str, text: &str) -> Value {
     json!({
         "project_id": secrets_tests::paths::last(project),

@@ -1,4 +1,4 @@
-//! Tests of the input rules of scans, and of the callers who may scan.
+//! Tests of the rules for the input of scans, and of the callers who may scan.
 
 use secrets_tests::{App, on_every_store};
 use serde_json::{Value, json};

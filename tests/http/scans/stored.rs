@@ -127,7 +127,8 @@ async fn a_submitted_secret_is_compared_too(app: App) {
     assert_eq!(scan["findings"][0]["redacted"], "…");
 }
 
-/// Checks the deletion of more scans than one call of `retention::delete_old` deletes.
+/// Checks that scans are deleted after a year and not earlier, also if they are too many for one
+/// transaction of `retention::delete_old`.
 async fn scans_are_deleted_after_a_year(app: App) {
     let alice = app.person("alice").await;
     let count = async || {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{SCANS, of_project};
 
-/// Scans a text with a fake credential, for this project. Returns the path of the finding, and the
-/// finding.
+/// Scans a string that contains a fake credential, for this project. Returns the path of the
+/// finding, and the finding.
 async fn found(person: &Person, project: &str) -> (String, Value) {
     let scan = person.post(SCANS, &of_project(project, &credential())).await.is(201).json();
     let finding = scan["findings"][0].clone();

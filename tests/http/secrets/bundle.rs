@@ -1,4 +1,4 @@
-//! Tests of creating bundles.
+//! Tests of creating bundles (encrypted exports of an environment).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

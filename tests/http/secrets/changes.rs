@@ -19,7 +19,7 @@ fn simple(action: &str, environment: &str, key: &str) -> Value {
     json!({ "environment": environment, "key": key, "action": action })
 }
 
-/// Returns a change with this field added.
+/// Returns a change of a change set with this field set.
 fn with(mut change: Value, field: &str, value: impl Into<Value>) -> Value {
     change[field] = value.into();
     change
@@ -34,7 +34,8 @@ async fn plan(client: &Client, project: &str, changes: &[Value]) -> Reply {
     client.post(&format!("{project}/changes"), &body).await
 }
 
-/// Returns the result, the previous version and the new version of each change in a reply.
+/// Returns the result, the previous version and the new version of each change in a reply to a
+/// change set.
 fn results(reply: &Reply) -> Value {
     let reply = reply.is(200).json();
     let changes = reply["changes"].as_array().unwrap().iter();

@@ -14,7 +14,7 @@ async fn compared(client: &Client, project: &str, query: &str) -> Value {
     client.get(&compare(project, query)).await.is(200).json()
 }
 
-/// Returns the cells of a secret key in a comparison, by the name of the environment.
+/// Returns the cell of each environment in the row of a secret key, by the name of the environment.
 fn cells(comparison: &Value, key: &str) -> Value {
     let rows = comparison["keys"].as_array().unwrap();
     let row = rows.iter().find(|row| row["key"] == key).unwrap();
@@ -23,8 +23,8 @@ fn cells(comparison: &Value, key: &str) -> Value {
     names.map(str::to_owned).zip(row["cells"].as_array().unwrap().iter().cloned()).collect()
 }
 
-/// Returns the state, the origin and the version in each cell of a secret key, by the name of the
-/// environment.
+/// Returns the state, the origin (`from`) and the version in each cell of a secret key, by the name
+/// of the environment.
 fn states(comparison: &Value, key: &str) -> Value {
     let mut cells = cells(comparison, key);
     for (_, cell) in cells.as_object_mut().unwrap() {
@@ -44,8 +44,8 @@ fn columns(comparison: &Value, field: &str) -> Value {
     environments.iter().map(named).collect()
 }
 
-/// Creates a chain of environments: `near` inherits from `middle`, which inherits from
-/// `production`.
+/// Creates an inheritance chain: the environment `near` inherits from `middle`, which inherits from
+/// `production`. Returns the user and the path of the project.
 async fn chain(app: &App) -> (Person, String) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

@@ -4,8 +4,8 @@
 use secrets_tests::{App, Person, STARTED, on_every_store, paths};
 use serde_json::json;
 
-/// Creates a secret in production, and an environment `child` that inherits from production but
-/// hides the secret.
+/// Creates a secret in the environment `production`, and an environment `child` that inherits from
+/// it but hides the secret.
 async fn hidden(app: &App) -> (Person, String) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

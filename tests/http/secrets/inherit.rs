@@ -3,8 +3,8 @@
 use secrets_tests::{App, Person, on_every_store, paths};
 use serde_json::{Value, json};
 
-/// Creates a chain of environments: `near` inherits from `middle`, which inherits from
-/// `production`.
+/// Creates an inheritance chain: the environment `near` inherits from `middle`, which inherits from
+/// `production`. Returns the user and the path of the project.
 async fn chain(app: &App) -> (Person, String) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

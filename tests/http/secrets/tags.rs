@@ -7,8 +7,8 @@ use secrets_tests::{App, Client, Failing, Outage, Reply, on_every_store, on_sql_
 use serde_json::json;
 use std::sync::Arc;
 
-/// Returns the paths of the three requests that read an environment and whose responses have an
-/// ETag.
+/// Returns the paths of the three endpoints that read the secrets of an environment and whose
+/// responses have an ETag.
 fn readings(project: &str, environment: &str) -> [String; 3] {
     [
         paths::secrets(project, environment),
@@ -230,8 +230,8 @@ async fn an_operator_reads_all_secrets_with_a_tag(app: App) {
     );
 }
 
-/// Checks that a write that is repeated after a backup was restored gets another revision and
-/// another ETag than the first time.
+/// Checks that a write after a restored backup gets another revision and another ETag than the
+/// write that the restoration undid.
 async fn a_write_that_is_made_again_has_another_tag(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

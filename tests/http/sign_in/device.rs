@@ -58,7 +58,8 @@ async fn a_user_signs_in_and_comes_back_to_the_code(kind: Kind) {
     assert!(shown.is(200).text().contains("laptop"), "{}", shown.text());
 }
 
-/// Approves a device login, with the session cookie of a browser and these additional headers.
+/// Approves the device login with this user code, with the session cookie of a browser and these
+/// additional headers.
 async fn decide(app: &App, browser: &Browser, code: &str, extra: &[(&str, &str)]) -> Reply {
     let cookie = format!("__Host-session={}", browser.cookie("__Host-session").unwrap());
     let mut headers =

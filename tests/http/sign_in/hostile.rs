@@ -1,4 +1,4 @@
-//! Tests of manipulated responses: the response of an identity provider does not belong to the
+//! Tests of manipulated sign-ins: the response of an identity provider does not belong to the
 //! sign-in that the browser started.
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header};

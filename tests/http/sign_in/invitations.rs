@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::{begin, serve, sign_in, user};
 
-/// Invites a person to the team of a new owner. Returns the path of the page that shows the
-/// invitation, and the owner.
+/// Invites the user with this name to the team of a new owner. Returns the path of the page that
+/// shows the invitation, and the owner.
 async fn invite(app: &App, name: &str) -> (String, Person) {
     let owner = app.person("owner").await;
     let body = json!({ "email": format!("{name}@example.com"), "role": "admin" });

@@ -16,8 +16,8 @@ const SESSIONS: &str = "/api/v1/auth/sessions";
 const OWN_HOST: (&str, &str) = ("host", "secrets.test");
 const SAME_ORIGIN: (&str, &str) = ("sec-fetch-site", "same-origin");
 
-/// Starts a server and signs in a browser. Returns the server, the browser and the value of its
-/// `Cookie` header.
+/// Starts a server and signs a user in with a browser. Returns the server, the browser and the
+/// value of its `Cookie` header.
 async fn signed_in(kind: Kind) -> (App, Browser, String) {
     let (app, provider) = serve(kind).await;
     let mut browser = app.browser();
@@ -26,7 +26,8 @@ async fn signed_in(kind: Kind) -> (App, Browser, String) {
     (app, browser, cookie)
 }
 
-/// Requests the user of the session, with this `Cookie` header and additional headers.
+/// Requests the signed-in user (`GET /api/v1/users/me`) with this `Cookie` header and additional
+/// headers.
 async fn request(app: &App, cookie: &str, headers: &[(&str, &str)]) -> Reply {
     let mut sent = vec![("cookie", cookie)];
     sent.extend_from_slice(headers);

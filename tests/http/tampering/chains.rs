@@ -1,4 +1,5 @@
-//! Tests of inheritance chains in the database that the service would never create, such as cycles.
+//! Tests of inheritance chains, written directly to the database, that the service would never
+//! create, such as cycles.
 
 use secrets_core::model::EnvironmentId;
 use secrets_core::store::EnvironmentRecord;
@@ -69,8 +70,8 @@ secrets_tests::on_every_store!(
 );
 
 impl Victim {
-    /// Returns the stored record of the environment `development`. Tests change it to create
-    /// further environments.
+    /// Returns the stored record of the environment `development`, but not marked as a default
+    /// environment. Tests change it to create further environments.
     async fn template(&self) -> EnvironmentRecord {
         let resolved = self.app.resolve_environment(&self.project, "development").await;
         let environment = resolved.chain.into_iter().next().unwrap().environment;

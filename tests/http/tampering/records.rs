@@ -232,7 +232,8 @@ impl Victim {
     }
 
     /// Creates another project in the same team, directly in the store, with copies of the first
-    /// project's key and of its first environment. Returns the path of the new project.
+    /// project's key, its first environment and the secrets in it. Returns the path of the new
+    /// project.
     async fn copy_under_its_own_key(&self) -> String {
         let resolved = self.app.resolve_environment(&self.project, "development").await;
         let now = resolved.project.created_at;

@@ -16,7 +16,8 @@ use serde_json::json;
 
 use super::Victim;
 
-/// Stored records of an instance (installation of the service): the instance and its keys.
+/// Stored records of an instance (one installation of the service): the instance record, and the
+/// records of its keys.
 type Rows = (InstanceRecord, Vec<InstanceKeyRecord>);
 
 async fn another_root_key_does_not_start_and_writes_nothing(app: App) {
@@ -132,7 +133,7 @@ secrets_tests::on_every_store!(
     data_without_an_instance_row_does_not_start,
 );
 
-/// Opens a service that must fail to start. Returns its error.
+/// Opens a service with these ports, which must fail to start. Returns the error.
 async fn refusal(ports: Ports) -> StartError {
     Service::open(ports, Options::default()).await.err().unwrap()
 }
@@ -147,7 +148,8 @@ async fn insert(store: &dyn Store, (instance, keys): &Rows) {
     tx.commit().await.unwrap();
 }
 
-/// Returns several copies of the records of an instance, each with one change and its description.
+/// Returns copies of the records of an instance, each with one change. The string describes the
+/// change.
 fn tampered(instance: &InstanceRecord, keys: &[InstanceKeyRecord]) -> Vec<(String, Rows)> {
     let whole = || (instance.clone(), keys.to_vec());
     let changed = |what: &str, change: &dyn Fn(&mut Rows)| {

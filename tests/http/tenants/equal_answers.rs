@@ -120,8 +120,8 @@ secrets_tests::on_every_store!(
     a_foreign_project_that_was_deleted_is_answered_like_an_unknown_one,
 );
 
-/// Returns the requests for an environment and its contents: the method, the path relative to the
-/// environment, and the body.
+/// Returns requests for an environment and its contents: for each, the method, the path relative to
+/// the environment, and the body.
 fn below_an_environment() -> Vec<(&'static str, &'static str, Value)> {
     let secret = json!({ "key": "MINE", "value": "kvc_a_mine" });
     vec![

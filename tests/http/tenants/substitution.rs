@@ -11,11 +11,12 @@ struct Attempt {
     method: &'static str,
     path: String,
     body: Value,
-    /// Expected statuses: for a person, and for a service token.
+    /// Expected statuses: for a user of the team, and for a service token of the team.
     expected: [u16; 2],
 }
 
-/// Expected number of requests whose path names an object of the other team.
+/// Expected number of requests whose path names an object of the other team, counted for the user
+/// and for the service token.
 const PATHS: usize = 1588;
 
 async fn paths_that_name_anything_of_another_team_give_nothing_of_it(app: App) {
@@ -88,7 +89,8 @@ impl Attempt {
 }
 
 impl Tenant {
-    /// Returns the clients of the person and of the service token of the team.
+    /// Returns the clients of the team: one with the credential of the user, one with the service
+    /// token.
     fn clients(&self) -> [&Client; 2] {
         [&self.person, &self.machine]
     }

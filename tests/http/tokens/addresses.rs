@@ -97,8 +97,9 @@ async fn a_use_from_another_network_is_recorded_and_does_not_count(kind: Kind) {
     assert_eq!(owned.listed().await["last_used_at"], Value::Null);
 }
 
-/// Checks that a rotated token text is refused with 401 from every address. With another status for
-/// forbidden addresses, an attacker could find out the allowed addresses.
+/// Checks that a token string that is no longer valid after a rotation is refused with 401 from
+/// every address. With another status for forbidden addresses, an attacker could find out which
+/// addresses are allowed.
 async fn an_invalid_token_is_401_from_every_address(kind: Kind) {
     let app = server(kind).await;
     let owned = Owned::of(&app, &json!({ "ip_allowlist": ["192.0.2.0/24"] })).await;

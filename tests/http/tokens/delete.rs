@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::TOKENS;
 
-/// Creates a token and returns its path.
+/// Creates a service token and returns its URL path.
 async fn token(person: &Person) -> String {
     let token =
         person.post(TOKENS, &json!({ "name": "test", "all_projects": true })).await.is(201).json();

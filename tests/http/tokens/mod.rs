@@ -14,20 +14,20 @@ use serde_json::{Value, json};
 
 const TOKENS: &str = "/api/v1/tokens";
 
-/// Service token of Alice for all projects of her team, and a project with the secret `KEY` in
-/// staging.
+/// Service token of the user Alice for all projects of her team, and a project with the secret
+/// `KEY` in the environment `staging`.
 struct Owned {
     person: Person,
     project: String,
-    /// Path of the secret.
+    /// URL path of the secret.
     key: String,
     id: String,
     text: String,
 }
 
 impl Owned {
-    /// Creates the token and the project. `body` has additional fields for the request that creates
-    /// the token.
+    /// Creates the service token and the project. `body` contains additional fields for the request
+    /// that creates the token.
     async fn of(app: &App, body: &Value) -> Self {
         let person = app.person("alice").await;
         let project = person.project("Web").await;
@@ -53,7 +53,7 @@ impl Owned {
         self.person.post(&format!("{TOKENS}/{}/rotate", self.id), body).await.is(200).json()
     }
 
-    /// Rotates the token and returns its new text.
+    /// Rotates the token and returns the new token string.
     async fn rotated(&self, body: &Value) -> String {
         self.rotate(body).await["token"].as_str().unwrap().to_owned()
     }

@@ -55,8 +55,8 @@ async fn a_token_names_its_projects_or_reaches_all(app: App) {
     }
 }
 
-/// Checks that the responses to writes of a token without read access do not say who created the
-/// secret, and do not contain its description.
+/// Checks the responses to writes with a token without read access: they do not contain the
+/// description of the secret, and do not say who created it.
 async fn a_token_that_may_only_write_gets_no_descriptions(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Owned, TOKENS};
 use crate::device_login;
 
-/// Creates a token that ends after a number of days, or never.
+/// Requests a service token that expires after `days` days, or never if `None`. Returns the reply.
 async fn create(client: &Client, person: &Person, days: Option<u32>) -> Reply {
     let body = json!({
         "name": "ci", "team_id": person.team, "all_projects": true, "expires_in_days": days,
@@ -83,7 +83,7 @@ async fn a_session_that_rotates_a_long_token_needs_an_approval_too(app: App) {
     assert_eq!(details(&app, &owned.person, "token.rotated").await["outlives_session"], true);
     app.wait(TimeDelta::minutes(16));
     is_refused(&session.post(&path, &json!({})).await);
-    // The person rotates the token, so the session no longer has its current text.
+    // The user rotates the token, so the session no longer knows the current token string.
     assert_eq!(owned.rotate(&json!({})).await["outlives_session"], false);
     assert_eq!(owned.listed().await["outlives_session"], false);
 }

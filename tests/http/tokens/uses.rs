@@ -1,4 +1,4 @@
-//! Tests of the time of the last use that is stored for a service token.
+//! Tests of the last-used time that the service stores for a service token.
 
 use chrono::TimeDelta;
 use secrets_core::model::ids;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::Owned;
 
-/// Starts a server without background workers: the last-used times of tokens are stored only when
-/// the test calls the function for it.
+/// Starts a server without background workers: it stores the last-used times of tokens only when
+/// the test calls `tokens::write_uses`.
 async fn quiet(kind: Kind) -> App {
     Build::on(kind).without_workers().start().await
 }

@@ -12,8 +12,8 @@ use serde_json::json;
 
 use super::{EVENTS, World};
 
-/// Host name resolver that answers each lookup with the next list of addresses; the last list is
-/// used for all later lookups.
+/// Host name resolver that returns a prepared list of addresses for each lookup; it repeats the
+/// last list for all later lookups.
 #[derive(Clone)]
 struct Script(Arc<Mutex<VecDeque<Vec<IpAddr>>>>, Arc<Mutex<usize>>);
 
@@ -40,7 +40,7 @@ impl Resolver for Script {
     }
 }
 
-/// Starts a server that resolves host names with this script, and may send webhooks only to
+/// Starts a server that resolves host names with this resolver, and may send webhooks only to
 /// 127.0.0.2.
 async fn world(kind: Kind, script: &Script) -> World {
     World::of(Build::on(kind).webhooks_by("127.0.0.2", script.clone()).start().await).await

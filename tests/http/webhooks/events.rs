@@ -17,7 +17,7 @@ async fn world(kind: Kind, events: &[&str]) -> (App, Rotated, Receiver) {
     (app, main, receiver)
 }
 
-/// Waits until the receiver has got this number of events. Returns the events sorted by type.
+/// Waits until the receiver has received this number of events. Returns the events sorted by type.
 async fn received(receiver: &Receiver, number: usize) -> Vec<Value> {
     let taken = receiver.wait_for(number).await;
     let mut payloads: Vec<_> = taken.iter().map(secrets_tests::Taken::json).collect();

@@ -1,4 +1,5 @@
-//! Tests that a webhook's signing secret and URL stay secret. The URL may contain a token.
+//! Tests that the signing secret and the URL of a webhook are not disclosed. The URL may contain a
+//! token.
 
 use chrono::TimeDelta;
 use secrets_core::model::Clock as _;

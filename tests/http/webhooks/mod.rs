@@ -23,11 +23,11 @@ const HERE: &str = "127.0.0.1,127.0.0.2";
 
 const EVENTS: [&str; 3] = ["rotation.started", "rotation.completed", "rotation.failed"];
 
-/// Server with webhooks, a person with a rotation, and a webhook receiver.
+/// Server with webhooks, the user Alice with a rotation, and a webhook receiver.
 struct World {
     app: App,
     alice: Person,
-    /// Path of the rotation's webhooks.
+    /// URL path of the webhooks of the rotation.
     webhooks: String,
     project: String,
     receiver: Receiver,
@@ -72,8 +72,8 @@ impl World {
         reply["deliveries"].as_array().unwrap().clone()
     }
 
-    /// Sends due deliveries until the newest delivery to a webhook has this number of attempts.
-    /// Returns this delivery.
+    /// Sends due deliveries until the service has attempted the newest delivery to a webhook this
+    /// number of times. Returns this delivery.
     async fn tried(&self, webhook: &str, attempts: u64) -> Value {
         for _ in 0..400 {
             deliver(&self.app).await;
@@ -86,7 +86,7 @@ impl World {
         panic!("not tried {attempts} times: {:?}", self.deliveries(webhook).await);
     }
 
-    /// True if a webhook is enabled.
+    /// Returns true if the webhook with this path is enabled.
     async fn is_enabled(&self, webhook: &str) -> bool {
         let listed = self.alice.get(&self.webhooks).await.is(200).json();
         let webhooks = listed.as_array().unwrap();

@@ -1,5 +1,6 @@
-//! The disk of an SQLite database is full at a step of a rotation: nothing is half-written, logins
-//! with the served credential succeed, and the attempt is completed once there is room.
+//! Tests of a disk that is full at a step of a rotation, with an SQLite database: no record is
+//! half-written, logins with the credential in the secrets succeed, and the attempt is completed
+//! after the disk has room again.
 
 use std::fs;
 use std::time::Duration;
@@ -12,17 +13,18 @@ use super::kill::{begin, recover};
 use super::world::{Open, Rotated, World, until};
 use crate::program::sql;
 
-/// Makes all rotations due.
+/// SQL statement that makes all rotations due.
 const DUE: &str = "UPDATE rotations SET next_rotation_at = created_at, work_at = created_at";
 
-/// Returns the number of log lines that report failed work on a rotation.
+/// Returns the number of lines in a log that report failed work on a rotation.
 fn failures(log: &str) -> usize {
     let is_failure =
         |line: &&str| line.contains("background work failed") && line.contains("rotation");
     log.lines().filter(is_failure).count()
 }
 
-/// Fills the disk when a due rotation reaches a step, and makes room later.
+/// Fills the disk when a due rotation reaches this step (the name of a failpoint), and empties it
+/// later. Checks that the rotation then completes.
 async fn full_at(place: &str) {
     let mut world = World::new(&format!("full_disk_{place}"), &[Target::postgres()]).await;
     let release = world.file("release");
@@ -54,12 +56,13 @@ async fn full_at(place: &str) {
     }
 }
 
-/// Path of a secret of the served credential.
+/// Returns the path of the secret that contains the user name of a rotation's current credential.
 fn served(rotated: &Rotated) -> String {
     format!("{}/{}_USERNAME", rotated.secrets(), rotated.name.to_uppercase())
 }
 
-/// Asserts that nothing can be written, and that the health report says so.
+/// Asserts that the service refuses requests that write to the database, and that `/health` reports
+/// the failure.
 async fn must_refuse_writes(open: &Open, rotated: &Rotated) {
     let owner = open.owner(rotated);
     let secret = json!({ "key": "WHILE_FULL", "value": canary("full_disk") });
@@ -69,7 +72,8 @@ async fn must_refuse_writes(open: &Open, rotated: &Rotated) {
     owner.get("/health").await.is(503);
 }
 
-/// Waits until the program has completed the attempt, which is the only one.
+/// Waits until the interrupted attempt is completed and `/health` reports no failure. Asserts that
+/// reads succeed again, and that the write refused on the full disk was not stored.
 async fn completed(open: &Open, rotated: &Rotated) {
     let owner = open.owner(rotated);
     until("the attempt is completed", async || rotated.history(owner).await.len() == 2).await;

@@ -1,6 +1,6 @@
-//! Tests that kill the program at every step of a rotation, for all kinds of databases at the same
-//! time. The restarted program must complete the rotation. Logins with the credential in the
-//! secrets must always succeed, and the history must contain the attempt once.
+//! Tests that kill the server program at every step of a rotation, for all kinds of databases at
+//! the same time. The restarted program must complete the rotation. Logins with the credential in
+//! the secrets must always succeed, and the history must contain the attempt once.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use serde_json::json;
 use super::sampler::Sampler;
 use super::world::{Open, Rotated, World, until};
 
-/// Returns the number of times that a test kills the program at a step: `default`, or the number in
-/// the environment variable `SECRETS_TEST_KILL_ROUNDS`.
+/// Returns the number of times that a test kills the server program at a step: `default`, or the
+/// number in the environment variable `SECRETS_TEST_KILL_ROUNDS`.
 pub(super) fn rounds(default: usize) -> usize {
     #[expect(clippy::disallowed_methods, reason = "the only configuration of the tests")]
     let asked = std::env::var("SECRETS_TEST_KILL_ROUNDS").ok();
@@ -22,7 +22,7 @@ pub(super) fn rounds(default: usize) -> usize {
 const FAILPOINT: &str = "SECRETS_DEBUG_FAILPOINT";
 const TIMINGS: &str = "SECRETS_DEBUG_TIMINGS";
 
-/// Reason why the rotation starts during which the program is killed.
+/// Reason why a rotation starts, during which the test kills the server program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     /// A request starts the rotation.
@@ -31,15 +31,16 @@ pub(super) enum Way {
     Due,
 }
 
-/// Checks that a rotation completes if the program is killed at this step (the name of a
+/// Checks that a rotation completes if the server program is killed at this step (the name of a
 /// failpoint). Repeats the test several times.
 async fn killed_at(place: &str, way: Way) {
     let world = World::new(&format!("kill_{place}"), &Target::all()).await;
     kill_in(world, place, way, rounds(2)).await;
 }
 
-/// Creates the rotations of this world. Then, `rounds` times, starts them, kills the program at
-/// this failpoint, and checks that the restarted program completes the attempts.
+/// Creates a rotation for each database of `world`. Then, `rounds` times, starts the rotations,
+/// kills the server program at this failpoint, and checks that the restarted program completes the
+/// attempts.
 pub(super) async fn kill_in(mut world: World, place: &str, way: Way, rounds: usize) {
     let open = world.open().await;
     let samplers = begin(&world, &open).await;
@@ -53,8 +54,8 @@ pub(super) async fn kill_in(mut world: World, place: &str, way: Way, rounds: usi
     }
 }
 
-/// Creates the rotations and runs each once. Returns, for each rotation, a client that keeps
-/// logging in with the credential in the secrets.
+/// Creates the rotations and runs each once. Returns, for each rotation, a client that logs in
+/// again and again with the credential in the secrets.
 pub(super) async fn begin(world: &World, open: &Open) -> Vec<Sampler> {
     world.create_rotations(open).await;
     let mut samplers = Vec::new();
@@ -65,8 +66,8 @@ pub(super) async fn begin(world: &World, open: &Open) -> Vec<Sampler> {
     samplers
 }
 
-/// Starts the program and all rotations, waits until the program stops at this failpoint, and kills
-/// the program.
+/// Starts the server program and all rotations, waits until the program stops at this failpoint,
+/// and kills the program.
 async fn die(world: &mut World, place: &str, way: Way) {
     let before = world.reached(place);
     world.set(FAILPOINT, place);
@@ -95,8 +96,8 @@ async fn die(world: &mut World, place: &str, way: Way) {
     world.unset(TIMINGS);
 }
 
-/// Starts the program again, and asserts that it completes the interrupted attempt of each rotation
-/// and starts no other attempt. `round` is the number of kills so far.
+/// Starts the server program again, and asserts that it completes the interrupted attempt of each
+/// rotation and starts no other attempt. `round` is the number of kills so far.
 pub(super) async fn recover(world: &World, samplers: &[Sampler], round: usize) {
     let open = world.open().await;
     for (rotated, sampler) in world.rotated.iter().zip(samplers) {
@@ -148,7 +149,7 @@ async fn a_kill_while_an_attempt_is_rolled_back_is_recovered() {
     killed_while_rolling_back(World::new("kill_K13", &Target::all()).await, rounds(2)).await;
 }
 
-/// Checks that a rotation recovers if the program is killed while it disables the previous
+/// Checks that a rotation recovers if the server program is killed while it disables the previous
 /// credentials. Repeats the test `rounds` times.
 pub(super) async fn killed_while_disabling(mut world: World, rounds: usize) {
     let open = world.open().await;
@@ -184,8 +185,8 @@ pub(super) async fn killed_while_disabling(mut world: World, rounds: usize) {
     }
 }
 
-/// Checks that a rotation recovers if the program is killed while it rolls back a failed attempt.
-/// Repeats the test `rounds` times.
+/// Checks that a rotation recovers if the server program is killed while it rolls back a failed
+/// attempt. Repeats the test `rounds` times.
 pub(super) async fn killed_while_rolling_back(mut world: World, rounds: usize) {
     // The plan has no quota left for the secrets of a credential, so the swap is refused.
     world.set("SECRETS_DEFAULT_PLAN", "free");
@@ -219,8 +220,8 @@ pub(super) async fn killed_while_rolling_back(mut world: World, rounds: usize) {
     }
 }
 
-/// Creates 245 secrets in an environment with a limit of 250. The credential of a rotation needs
-/// six secrets, so it does not fit.
+/// Creates 245 secrets in an environment that may have 250. The credential of a rotation needs six
+/// secrets, so it does not fit.
 async fn fill(rotated: &Rotated, owner: &Person) {
     for (begin, end) in [(0, 100), (100, 200), (200, 245)] {
         let secrets: Vec<_> = (begin..end)

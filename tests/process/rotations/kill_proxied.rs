@@ -1,5 +1,5 @@
-//! Tests that kill the program at every step of rotations through a Lambda function, like those in
-//! `kill.rs` for direct rotations.
+//! Tests that kill the server program at every step of a rotation through a Lambda function, like
+//! the tests in `kill.rs` for direct rotations.
 
 use secrets_tests::targets::Target;
 
@@ -8,12 +8,13 @@ use super::kill::{
 };
 use super::world::{World, until};
 
-/// Creates databases of every kind, to be rotated through the Lambda function with this name.
+/// Creates a database of every kind, whose users are rotated through the Lambda function with this
+/// name.
 async fn world(name: &str, function: &'static str) -> World {
     World::proxied(&format!("kill_proxied_{name}"), &Target::all(), function).await
 }
 
-/// Checks that a rotation completes if the program is killed at this step (the name of a
+/// Checks that a rotation completes if the server program is killed at this step (the name of a
 /// failpoint).
 async fn killed_at(place: &str, way: Way) {
     kill_in(world(place, "rotate").await, place, way, rounds(1)).await;
@@ -43,8 +44,8 @@ async fn a_kill_while_an_attempt_is_rolled_back_is_recovered() {
     killed_while_rolling_back(world("K13", "rotate").await, rounds(1)).await;
 }
 
-/// Checks a function call that changes the password only after the program was killed, while the
-/// restarted program calls the function again.
+/// Checks that a rotation completes if a call of the Lambda function changes the password only
+/// after the server program was killed, while the restarted program calls the function again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_during_the_call_loses_nothing() {
     let world = world("call", "late").await;

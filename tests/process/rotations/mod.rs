@@ -1,8 +1,8 @@
-//! Tests of rotations of real databases by the server program, which is killed at every step of a
-//! rotation.
+//! Tests of rotations of real databases by the server program. The tests kill the program at every
+//! step of a rotation.
 
-/// Defines tests that kill the program at a step of a rotation. `$kill` is the function that takes
-/// the step (the name of a failpoint) and the reason why the rotation starts.
+/// Defines tests that kill the server program at a step of a rotation. `$kill` is the function that
+/// runs the test, given the step (the name of a failpoint) and the reason why the rotation starts.
 macro_rules! killed {
     ($kill:ident; $($name:ident: $place:literal, $way:expr;)*) => {$(
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,5 @@
-//! Client that repeatedly logs in to the rotated database, with the credential in the secrets.
+//! Client that logs in again and again to a database whose users are rotated, with the credential
+//! in the secrets.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,15 +11,15 @@ use tokio::task::JoinHandle;
 
 use super::world::Rotated;
 
-/// Credential that the secrets contain, so that readers get it.
+/// Database credential that the secrets contain, so that readers get it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Served {
     pub(crate) username: String,
     pub(crate) password: String,
 }
 
-/// Running task that logs in to the database in a loop, with the last credential that was read from
-/// the secrets, even while the service is down.
+/// Running task that logs in to the database in a loop, even while the service is down. It uses the
+/// credential that was last read from the secrets.
 pub(crate) struct Sampler {
     served: Arc<Mutex<Served>>,
     logins: Arc<AtomicUsize>,
@@ -44,7 +45,7 @@ impl Sampler {
         Self { served, logins, refused, stopped, running }
     }
 
-    /// Reads the current credential from the secrets. All later logins use it.
+    /// Reads the current credential from the secrets. All later logins use this credential.
     pub(crate) async fn refresh(&self, rotated: &Rotated, owner: &Person) {
         if let Some(now) = rotated.served(owner).await {
             *self.served.lock().unwrap() = now;

@@ -1,5 +1,5 @@
 //! Tests of rotations by two server processes (nodes) with one database. One process is stopped
-//! during a rotation until its lease has ended, so that the other takes over.
+//! during a rotation until its lease on the rotation has ended, so that the other takes over.
 
 use std::process::Command;
 
@@ -11,11 +11,12 @@ use super::sampler::Sampler;
 use super::world::{LOOPBACK, World, until};
 use crate::program::{Program, Running, log_path};
 
-/// Setting for short leases, in milliseconds.
+/// Setting for short leases; all times are in milliseconds.
 const TIMINGS: &str = "lease=2000,heartbeat=500,margin=100";
 
-/// Setting for short leases that a process never checks or renews. Only the fence (a number stored
-/// in the target database) prevents changes by the process that lost its lease.
+/// Setting for short leases that a process never checks or renews; all times are in milliseconds.
+/// Only the fence (a number stored in the target database) prevents changes by the process that
+/// lost its lease.
 const CARELESS: &str = "lease=2000,heartbeat=3600000,margin=100";
 
 fn node(name: &str, store: &TestDatabase, failpoint: Option<&str>) -> Program {

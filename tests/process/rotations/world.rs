@@ -1,4 +1,4 @@
-//! Server program with rotations of real databases.
+//! Server program with rotations of real databases, for tests.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::sampler::Served;
 use crate::program::{Program, Running, folder, log_path};
 
-/// Network that rotations may connect to in tests.
+/// Network to which rotations may connect in tests.
 pub(crate) const LOOPBACK: &str = "127.0.0.0/8";
 
 /// Settings and data folder of the server program, and the databases whose users it rotates.
@@ -19,7 +19,7 @@ pub(crate) struct World {
     folder: PathBuf,
     settings: Vec<(String, String)>,
     pub(crate) rotated: Vec<Rotated>,
-    /// Endpoint of the Lambda function, if the rotations use one.
+    /// Local Lambda server, if the rotations use a Lambda function.
     pub(crate) endpoint: Option<LambdaEndpoint>,
 }
 
@@ -34,22 +34,23 @@ pub(crate) struct Rotated {
     function: Option<&'static str>,
 }
 
-/// Running program, with the owners of the rotations. Each rotation is in a separate team, so that
-/// the limits of a team do not delay the rotation.
+/// Running server program, with the owners of the rotations. Each rotation is in a separate team,
+/// so that the limits of a team do not delay it.
 pub(crate) struct Open {
     pub(crate) program: Running,
     owners: Vec<Person>,
 }
 
 impl Open {
-    /// Returns the person who created a rotation.
+    /// Returns the user who created a rotation.
     pub(crate) fn owner(&self, rotated: &Rotated) -> &Person {
         &self.owners[rotated.number]
     }
 }
 
 impl World {
-    /// Creates one database on each of these servers, but does not start the program.
+    /// Creates one database on each of these servers, but does not start the server program. `name`
+    /// is part of the names of the log file and the data folder.
     pub(crate) async fn new(name: &str, targets: &[Target]) -> Self {
         let mut rotated = Vec::new();
         for (number, target) in targets.iter().enumerate() {
@@ -75,7 +76,7 @@ impl World {
     }
 
     /// Creates one database on each of these servers, for rotations through the Lambda function
-    /// with this name.
+    /// with this name, and starts a local Lambda server. Does not start the server program.
     pub(crate) async fn proxied(name: &str, targets: &[Target], function: &'static str) -> Self {
         let mut world = Self::new(name, targets).await;
         let endpoint = LambdaEndpoint::start();
@@ -89,28 +90,29 @@ impl World {
         world
     }
 
-    /// Sets an environment variable of the program. Takes effect at its next start.
+    /// Sets an environment variable of the server program for its next start.
     pub(crate) fn set(&mut self, variable: &str, value: &str) {
         self.settings.retain(|(known, _)| known != variable);
         self.settings.push((variable.to_owned(), value.to_owned()));
     }
 
-    /// Removes an environment variable of the program. Takes effect at its next start.
+    /// Removes an environment variable of the server program for its next start.
     pub(crate) fn unset(&mut self, variable: &str) {
         self.settings.retain(|(known, _)| known != variable);
     }
 
-    /// Returns the path of a file in the folder of the program.
+    /// Returns the path of the file with this name in the data folder of the server program.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// Returns the log of the program.
+    /// Returns the content of the server program's log file.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(log_path(&self.name)).unwrap_or_default()
     }
 
-    /// Starts the program.
+    /// Starts the server program with these settings, and creates a client for the owner of each
+    /// rotation.
     pub(crate) async fn open(&self) -> Open {
         let mut program = Program::serve(&self.name, &self.file("secrets.db"))
             .with("SECRETS_EGRESS_ALLOW", LOOPBACK)
@@ -126,26 +128,27 @@ impl World {
         Open { program, owners }
     }
 
-    /// Creates a project and a rotation for each database.
+    /// Creates a project with a rotation for each database.
     pub(crate) async fn create_rotations(&self, open: &Open) {
         for rotated in &self.rotated {
             rotated.create(open.owner(rotated)).await;
         }
     }
 
-    /// Returns the number of times that the program has reached this failpoint, counted in its log.
+    /// Returns the number of times that the server program has reached this failpoint, counted in
+    /// its log.
     pub(crate) fn reached(&self, place: &str) -> usize {
         self.log().lines().filter(|line| *line == format!("failpoint {place}")).count()
     }
 
-    /// Waits until the program has reached a failpoint this many times.
+    /// Waits until the server program has reached this failpoint `times` times.
     pub(crate) async fn until_reached(&self, place: &str, times: usize) {
         until(&format!("{place} is reached"), async || self.reached(place) >= times).await;
     }
 }
 
 impl Rotated {
-    /// Returns the request body that creates the rotation.
+    /// Returns the request body that creates the rotation of this database.
     pub(crate) fn body(&self) -> Value {
         let target = &self.database.target;
         let mut body = json!({
@@ -169,23 +172,23 @@ impl Rotated {
         body
     }
 
-    /// Creates a project with the name of the target database, and the rotation in this project.
+    /// Creates a project, and in it the rotation of this database. Both have the name `self.name`.
     pub(crate) async fn create(&self, owner: &Person) {
         owner.project(&self.name).await;
         owner.post(&paths::rotations(&self.project(), "production"), &self.body()).await.is(201);
     }
 
-    /// Returns the path of the project.
+    /// Returns the URL path of the project that contains the rotation.
     pub(crate) fn project(&self) -> String {
         format!("/api/v1/projects/{}", self.name)
     }
 
-    /// Returns the path of the secrets of the environment that contains the rotation.
+    /// Returns the URL path of the secrets of the environment that contains the rotation.
     pub(crate) fn secrets(&self) -> String {
         paths::secrets(&self.project(), "production")
     }
 
-    /// Returns the path of the rotation with `rest` appended, such as `/rotate`.
+    /// Returns the URL path of the rotation with `rest` appended, such as `/rotate`.
     pub(crate) fn path(&self, rest: &str) -> String {
         paths::rotation(&self.project(), "production", &self.name) + rest
     }
@@ -222,7 +225,7 @@ impl Rotated {
     }
 }
 
-/// Waits until a condition is true, for at most 90 seconds.
+/// Waits until `is_so` returns true. Panics with `what` after 90 seconds.
 #[track_caller]
 pub(crate) fn until(what: &str, is_so: impl AsyncFn() -> bool) -> impl Future<Output = ()> {
     let what = what.to_owned();

@@ -28,7 +28,7 @@ use crate::stores::Kind;
 /// Builder of a test server.
 pub struct Build {
     kind: Kind,
-    /// Clock of the server to build, which only a test advances.
+    /// Clock of the server that is built. Only a test advances it.
     pub clock: Arc<ManualClock>,
     pub(crate) options: Options,
     rates: Rates,
@@ -42,9 +42,8 @@ pub struct Build {
     pub(crate) sign_in: SignIn,
 }
 
-/// Maximum time that a request waits for a rotation. The time in rotations runs a thousand times
-/// faster in tests, so this is ten seconds of real time, which is enough even if many tests run in
-/// parallel.
+/// Maximum time that a request waits for a rotation. Rotations run a thousand times faster in
+/// tests, so this is ten seconds of real time, which is enough even if many tests run in parallel.
 const ROTATION_BUDGET: Duration = Duration::from_secs(10_000);
 
 impl Build {
@@ -70,7 +69,7 @@ impl Build {
         }
     }
 
-    /// Sets the plan of new teams by its name, such as `free`.
+    /// Sets the plan of new teams, given by its name, such as `free`.
     #[must_use]
     pub fn plan(mut self, plan: &str) -> Self {
         self.options.plans = self.options.plans.by_default(plan).unwrap();
@@ -106,35 +105,36 @@ impl Build {
         self
     }
 
-    /// Sets the envelope (format) of responses.
+    /// Sets the envelope (format) of the server's responses.
     #[must_use]
     pub fn envelope(mut self, envelope: Envelope) -> Self {
         self.envelope = envelope;
         self
     }
 
-    /// Sets the timings of rotations. In tests, all of them run a thousand times faster than set.
+    /// Sets the timings of rotations. In tests, rotations run a thousand times faster than these
+    /// timings say.
     #[must_use]
     pub fn timings(mut self, timings: Timings) -> Self {
         self.timings = timings;
         self
     }
 
-    /// Sets the public URL, with which links to the server begin.
+    /// Sets the public URL of the server, with which links to the server begin.
     #[must_use]
     pub fn public_url(mut self, url: &str) -> Self {
         self.public_url = Some(url.parse().unwrap());
         self
     }
 
-    /// Enables mail, with links that begin with [`MAIL_LINKS`](crate::MAIL_LINKS).
+    /// Makes the service send mail, with links that begin with [`MAIL_LINKS`](crate::MAIL_LINKS).
     #[must_use]
     pub fn mail(mut self) -> Self {
         self.sends_mail = true;
         self
     }
 
-    /// Runs these workers instead of the workers of the service.
+    /// Makes the server run these background workers instead of those of the service.
     #[must_use]
     pub fn workers(mut self, workers: Vec<Arc<dyn Worker>>) -> Self {
         self.workers = workers;
@@ -148,7 +148,7 @@ impl Build {
         self.workers(Vec::new())
     }
 
-    /// Starts the server.
+    /// Starts the server with these settings and an empty store.
     pub async fn start(self) -> App {
         let held = self.kind.open().await;
         let clock = self.clock;

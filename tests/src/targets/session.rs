@@ -14,7 +14,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::{Dialect, Target};
 
-/// Rows that a statement returns, with each value as text; `None` is NULL.
+/// Rows that an SQL statement returns, with each value as a string; `None` is NULL.
 pub type Rows = Vec<Vec<Option<String>>>;
 
 /// Connection of a user to a database server, over TLS with a verified certificate.
@@ -27,7 +27,7 @@ pub enum Session {
 
 impl Session {
     /// Connects to a database, or to the default database if `database` is `None`. The error is the
-    /// server's error code (`28P01`, `1045`), or the error text if there is no code.
+    /// server's error code (such as `28P01` or `1045`), or its error message if there is no code.
     pub async fn open(
         target: &Target,
         database: Option<&str>,
@@ -61,8 +61,8 @@ impl Session {
         }
     }
 
-    /// Runs an SQL statement and returns its rows. The error is the server's error code, or the
-    /// error text if there is no code.
+    /// Runs an SQL statement and returns its rows. The error is the server's error code, or its
+    /// error message if there is no code.
     pub async fn run(&mut self, statement: &str) -> Result<Rows, String> {
         match self {
             Self::Postgres(client) => {

@@ -1,5 +1,5 @@
-//! Single steps of the key hierarchy, computed with given instead of random nonces, for the
-//! published test vectors.
+//! Steps of the key hierarchy with nonces that the caller chooses, instead of random ones. Used to
+//! compute the published test vectors.
 
 use super::super::cipher::{Cipher, NONCE};
 use super::{Key, Keyring, kek_context, wrap_with_nonce, wrapping_cipher};

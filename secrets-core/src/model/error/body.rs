@@ -8,7 +8,7 @@ use crate::model::{Error, FieldError, VersionConflict};
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ErrorBody {
-    /// Error message for people.
+    /// Human-readable error message.
     pub error: String,
     /// Error code for programs.
     pub code: &'static str,

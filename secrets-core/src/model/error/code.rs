@@ -50,7 +50,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// Returns the code as text, as sent in responses.
+    /// Returns the code as a string, as sent in responses.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

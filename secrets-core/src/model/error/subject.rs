@@ -5,7 +5,7 @@ use std::fmt;
 /// Kind of resource that an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subject {
-    /// Account of a person, created by the first sign-in.
+    /// Account of a user, created by the first sign-in.
     Account,
     /// Audit log of a team.
     Audit,

@@ -139,21 +139,23 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// Stores the time since which the oldest due rotation waits for a node that is busy.
+/// Stores, for the metrics, since when the oldest due rotation has been waiting. Called if this
+/// node works on its maximum number of rotations and so claims none.
 async fn oldest_waits(engine: &Engine) -> Result<()> {
     let oldest = engine.store().read().await?.due_rotations(engine.now(), None, 1).await?;
     engine.counters().set_waiting_since(WORKER, oldest.first().map(|due| due.work_at));
     Ok(())
 }
 
-/// Ends the leases of all rotations. Call this function only while no other process uses the store.
+/// Ends all leases. A lease reserves a rotation for one worker. Call this function only while no
+/// other process uses the store.
 pub async fn end_rotation_leases(engine: &Engine) -> StoreResult<()> {
     let mut tx = engine.store().begin().await?;
     tx.release_all_leases().await?;
     tx.commit().await
 }
 
-/// Claims a rotation, if no other worker has claimed it and a permit is available.
+/// Reserves a rotation for this node, if no other worker has reserved it and a permit is available.
 pub(in crate::rotations) async fn claim_rotation(
     engine: &Engine,
     rotation: RotationId,
@@ -175,8 +177,8 @@ pub(in crate::rotations) async fn claim_rotation(
 }
 
 /// Returns the resources that limit concurrent work on a rotation: its database host, its team and
-/// this node. If the connection settings cannot be decrypted, the host is a text unique to the
-/// rotation.
+/// this node. If the connection settings cannot be decrypted, a string that is unique to the
+/// rotation stands for the host.
 async fn places(engine: &Engine, id: RotationId, kind: PermitKind) -> Result<Vec<RotationPlace>> {
     let unknown = format!("rotation {id}");
     let mut places = vec![RotationPlace::Node(kind)];

@@ -11,20 +11,22 @@ pub(super) const MAX_SCHEDULED: usize = 4;
 /// a team's slow databases do not delay other teams.
 const MAX_SCHEDULED_PER_TEAM: usize = 2;
 
-/// Maximum number of manual rotations that a node works on at the same time: of all teams together,
-/// and of one team.
+/// Maximum number of rotations started by users that a node works on at the same time.
 const MAX_MANUAL: usize = 8;
+/// Maximum number of rotations of one team, started by users, that a node works on at the same
+/// time.
 const MAX_MANUAL_PER_TEAM: usize = 4;
 
 /// Permits to work on rotations: a rotation waits until a permit is free.
 pub(super) type RotationPermits = QueuePermits<RotationId, RotationPlace>;
 
-/// Origin of the work on a rotation. Each origin has its own limits.
+/// Origin of the work on a rotation: scheduled, or started by a user. Each origin has its own
+/// limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PermitKind {
     /// Scheduled work: the rotation is due.
     Schedule,
-    /// Request of a user who waits for the result.
+    /// A user started the rotation and waits for the result.
     Person,
 }
 
@@ -34,9 +36,10 @@ pub(crate) enum PermitKind {
 pub(super) enum RotationPlace {
     /// Database host of the rotation.
     Host(String),
-    /// This node, with a separate limit for each origin.
+    /// This node, with separate limits for scheduled rotations and for those started by users.
     Node(PermitKind),
-    /// Team that owns the rotation, with a separate limit for each origin.
+    /// Team that owns the rotation, with separate limits for scheduled rotations and for those
+    /// started by users.
     Team(PermitKind, TeamId),
 }
 

@@ -34,7 +34,7 @@ pub(super) const FAILURES: u32 = 5;
 pub(super) const MAX_ROLLBACKS: u32 = 3;
 
 impl Fault {
-    /// Returns the reaction to this error while a password is being set.
+    /// Returns what the service does if this error occurs while it sets a password.
     pub(super) fn reaction(self) -> Reaction {
         match self {
             Self::Unreachable | Self::ProxyUnavailable => Reaction::Again,
@@ -60,7 +60,7 @@ impl Fault {
         }
     }
 
-    /// Returns the effect on the rotation if an attempt ends because of this error.
+    /// Returns what happens to the rotation if an attempt ends because of this error.
     pub(super) fn effect(self) -> Effect {
         match self {
             Self::Unreachable

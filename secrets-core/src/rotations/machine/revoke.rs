@@ -10,7 +10,7 @@ use crate::model::{Error, Result, RotationId, Subject};
 use crate::ports::rotator::Fence;
 
 /// Disables the logins of both database users of a rotation. Takes over the lease of the rotation
-/// even if another worker holds it.
+/// (the exclusive right to work on it) even if another worker holds it.
 pub(in crate::rotations) async fn lock_users(engine: &Engine, rotation: RotationId) -> Result<()> {
     let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
     let gone = || Error::NotFound(Subject::Rotation);

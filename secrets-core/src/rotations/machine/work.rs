@@ -1,4 +1,4 @@
-//! Work on one rotation by a worker that holds its lease.
+//! Work on one rotation by a worker that holds the lease (the exclusive right to work on it).
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -38,7 +38,8 @@ pub(crate) struct Work<'a> {
 pub(super) type WorkResult<T> = std::result::Result<T, WorkError>;
 
 impl<'a> Work<'a> {
-    /// Loads the rotation that the lease is for; `None` if the rotation was deleted.
+    /// Loads the rotation that `lease` reserves for this worker; `None` if the rotation was
+    /// deleted.
     pub(super) async fn open(
         engine: &'a Engine,
         rotators: &'a Rotators,

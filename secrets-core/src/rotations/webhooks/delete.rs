@@ -11,8 +11,7 @@ pub struct DeleteWebhook {
     pub at: EnvironmentPath,
     /// Rotation name; an invalid name is treated as an unknown rotation.
     pub rotation: String,
-    /// Webhook ID; `None` if the given text is not a valid ID, which is treated as an unknown
-    /// webhook.
+    /// Webhook ID; `None`, treated as an unknown webhook, if the given string is not a valid ID.
     pub webhook: Option<WebhookId>,
 }
 

@@ -15,11 +15,9 @@ pub struct Redeliver {
     pub at: EnvironmentPath,
     /// Rotation name; an invalid name is treated as an unknown rotation.
     pub rotation: String,
-    /// Webhook ID; `None` if the given text is not a valid ID, which is treated as an unknown
-    /// webhook.
+    /// Webhook ID; `None`, treated as an unknown webhook, if the given string is not a valid ID.
     pub webhook: Option<WebhookId>,
-    /// Delivery ID; `None` if the given text is not a valid ID, which is treated as an unknown
-    /// delivery.
+    /// Delivery ID; `None`, treated as an unknown delivery, if the given string is not a valid ID.
     pub delivery: Option<WebhookDeliveryId>,
 }
 

@@ -12,11 +12,11 @@ const RETRY_DELAYS: [i64; 10] = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400
 /// Maximum delay that a receiver can request with the `Retry-After` header.
 const MAX_RETRY_AFTER: TimeDelta = TimeDelta::hours(24);
 
-/// Time after which a webhook is disabled if all its deliveries have failed since.
+/// Time for which all deliveries of a webhook must have failed until the webhook is disabled.
 pub(super) const MAX_FAILURE_TIME: TimeDelta = TimeDelta::days(5);
 
 /// Returns the time of the next attempt after this number of failed attempts: after the scheduled
-/// delay or the delay that the receiver requested, whichever is longer. `None` if there are no more
+/// delay or, if it is longer, the delay that the receiver requested. `None` if there are no more
 /// attempts.
 pub(super) fn next_attempt(attempts: u32, retry_after: Option<&str>, now: Time) -> Option<Time> {
     let pause = RETRY_DELAYS.get(usize::try_from(attempts).ok()?)?;

@@ -4,12 +4,13 @@ use std::fmt;
 
 use crate::ports::rotator::{Fault, TargetError};
 
-/// A quoted identifier, such as a table or user name. SQL statements are built only from
-/// identifiers of this type.
+/// A quoted identifier, such as a table or user name. Names that are not constant are inserted into
+/// SQL statements only as values of this type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ident(String);
 
-/// A quoted string literal. SQL statements are built only from values of this type.
+/// A quoted string literal. Strings that are not constant are inserted into SQL statements only as
+/// values of this type.
 pub(super) struct Literal(zeroize::Zeroizing<String>);
 
 impl Ident {
@@ -63,7 +64,7 @@ impl Literal {
         Ok(Self(format!("'{text}'").into()))
     }
 
-    /// Converts any text to a hexadecimal SQL expression for MySQL and MariaDB, which needs no
+    /// Converts any string to a hexadecimal SQL expression for MySQL and MariaDB, which needs no
     /// escaping.
     pub(super) fn my_text(text: &str) -> Self {
         Self(format!("CONVERT(X'{}' USING utf8mb4)", hexadecimal(text.as_bytes())).into())

@@ -139,7 +139,7 @@ fn can_be_reported(fault: Fault) -> bool {
     !matches!(fault, Fault::ProxyRefused | Fault::ProxyUnavailable | Fault::ProxyUntrusted)
 }
 
-/// True if the text has the form of a server identity: a number or a UUID.
+/// True if `text` has the form of a server identity: a number or a UUID.
 fn is_identity(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }

@@ -165,11 +165,12 @@ impl ProjectWrites for Session<Pending> {
 
 const GONE: StoreError = StoreError::Stale(Subject::Project);
 
-/// Deletes at most the given number of rows of one kind that belong to a project with these
-/// environments. Returns the number of deleted rows.
+/// Function that deletes rows of one kind that belong to a project with these environments, at most
+/// the given number. Returns the number of deleted rows.
 type PurgeRows = fn(&mut State, ProjectId, &BTreeSet<EnvironmentId>, usize) -> StoreResult<usize>;
 
-/// Kinds of rows that a purge deletes, in this order. The rows that refer to a row come before it.
+/// Functions that delete the rows of a project that is purged, one for each kind of row. They are
+/// called in this order: the rows that refer to a row are deleted before it.
 const PURGED: [PurgeRows; 7] = [
     |state, _, environments, limit| {
         let places = state.secret_places.iter();

@@ -1,5 +1,5 @@
-//! Conversion of database errors to [`StoreError`], without bound or stored values in the error
-//! texts.
+//! Conversion of database errors to [`StoreError`], whose messages contain no bound or stored
+//! values.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use sqlx::migrate::MigrateError;
 
 use crate::store::StoreError;
 
-/// Error text that replaces the text of the database, which may contain bound values.
+/// Error message that replaces the message of the database, which may contain bound values.
 #[derive(Debug)]
 struct Failure(String);
 
@@ -46,7 +46,7 @@ pub(super) fn failed(error: Error, passes: fn(&str) -> bool) -> StoreError {
     }
 }
 
-/// Converts an error of opening a database. No value has been bound at that time, so the text of
+/// Converts an error of opening a database. No value has been bound at that time, so the message of
 /// the database is safe to show.
 pub(super) fn not_opened(error: Error, passes: fn(&str) -> bool) -> StoreError {
     // The text of the error itself ends with a line of the database server's source.
@@ -73,12 +73,12 @@ pub(super) fn not_migrated(error: MigrateError, passes: fn(&str) -> bool) -> Sto
     }
 }
 
-/// Creates a [`StoreError::Unavailable`] with this error text.
+/// Creates a [`StoreError::Unavailable`] with this error message.
 pub(super) fn unavailable(text: impl Into<String>) -> StoreError {
     StoreError::Unavailable(Box::new(Failure(text.into())))
 }
 
-/// Creates a [`StoreError::Corrupt`] with this error text.
+/// Creates a [`StoreError::Corrupt`] with this error message.
 pub(super) fn broken(text: impl Into<String>) -> StoreError {
     StoreError::Corrupt(Box::new(Failure(text.into())))
 }

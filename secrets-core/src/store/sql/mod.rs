@@ -24,8 +24,8 @@ const AUDIT_READERS: u32 = 1;
 /// Number of connections for health checks.
 const RESERVED: u32 = 2;
 
-/// Returns the text if it can be used as a search value. Returns `None` if it contains NUL:
-/// PostgreSQL text cannot contain NUL, so no row would match.
+/// Returns the string if it can be used as a search value. Returns `None` if it contains NUL:
+/// PostgreSQL strings cannot contain NUL, so no row would match.
 fn findable(text: &str) -> Option<&str> {
     (!text.contains('\0')).then_some(text)
 }

@@ -87,8 +87,8 @@ pub async fn one_attempt_of_a_rotation_is_open(store: &dyn Store) {
     assert_eq!(seen.open_attempt(of.id).await.unwrap(), Some(second));
 }
 
-/// Two attempts of a rotation cannot have the same sequence number, whether the first one has ended
-/// or not.
+/// Inserting an attempt fails if another attempt of the rotation, finished or unfinished, has the
+/// same sequence number.
 pub async fn the_number_of_an_attempt_is_given_once(store: &dyn Store) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");
@@ -181,8 +181,8 @@ pub async fn a_concluded_attempt_never_changes(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.attempt(over.id).await.unwrap(), Some(over));
 }
 
-/// Deleting a rotation deletes its attempts, reserved secret keys, webhooks and deliveries, and
-/// nothing of other rotations.
+/// Deleting a rotation deletes its attempts, reserved secret keys, webhooks and deliveries. The
+/// records of other rotations are kept.
 pub async fn deleting_a_rotation_deletes_its_records(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -291,8 +291,8 @@ impl Laden {
     }
 }
 
-/// Pruning deletes attempts that ended before a time, oldest first, up to the limit. It keeps the
-/// last attempt of each rotation, and unfinished attempts.
+/// Pruning deletes attempts that ended before a given time, oldest first, up to the limit. It keeps
+/// the last attempt of each rotation, and unfinished attempts.
 pub async fn old_attempts_are_pruned(store: &dyn Store) {
     let world = World::build(store).await;
     let busy = RotationRecord { sequence: 5, ..rotation(&world.staging, "busy") };

@@ -1,4 +1,5 @@
-//! Conformance rules for batches of audit entries.
+//! Conformance rules for batches of audit entries: entries that are stored together as one row,
+//! until they are moved to the audit log.
 
 use std::slice::from_ref;
 
@@ -15,7 +16,8 @@ pub(super) async fn add_batch(store: &dyn Store, entries: &[AuditRecord]) {
     tx.commit().await.unwrap();
 }
 
-/// Replaces all batches by their single audit entries, at most `limit` batches in each transaction.
+/// Moves the entries of all stored batches to the audit log, at most `limit` batches in each
+/// transaction, and deletes the batches.
 pub(super) async fn expand(store: &dyn Store, limit: u32) -> StoreResult<()> {
     let mut behind = AuditBatchId::NIL;
     loop {
@@ -36,8 +38,8 @@ async fn newest(reads: &mut dyn Reads, world: &World) -> Vec<AuditRecord> {
     reads.audit_entries(&AuditFilter::newest(world.team.id, 1_000)).await.unwrap()
 }
 
-/// Audit entries of a batch are loaded with all their fields. They can then be inserted one by one,
-/// each into the log of its team.
+/// Audit entries are stored in a batch with all their fields. When they are moved to the audit log,
+/// each becomes an entry of the log of its team.
 pub async fn entries_of_a_batch_survive(store: &dyn Store) {
     let world = World::build(store).await;
     let full = AuditRecord {
@@ -129,7 +131,7 @@ pub async fn a_rollback_keeps_the_batches(store: &dyn Store) {
     assert_eq!(newest(&mut *read(store).await, &world).await, [entry]);
 }
 
-/// Audit entries that are inserted with their positions are part of the audit chain. If one of the
+/// Audit entries that are inserted with positions are part of the audit chain. If one of the
 /// entries already exists, the insertion fails with `Stale`.
 pub async fn sealed_entries_are_inserted_once(store: &dyn Store) {
     let world = World::build(store).await;

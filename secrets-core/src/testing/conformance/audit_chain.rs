@@ -1,4 +1,5 @@
-//! Conformance rules for audit chains, and for queries of the audit log.
+//! Conformance rules for audit chains (the entries of a log, each with a hash of the entry before
+//! it), and for queries of the audit log.
 
 use chrono::TimeDelta;
 use uuid::Uuid;
@@ -196,8 +197,8 @@ pub async fn the_first_young_entry_is_found(store: &dyn Store) {
     assert_eq!(reads.audit_position(None, at(0)).await.unwrap(), None);
 }
 
-/// Consecutive pages together return every entry once, in both sort orders; entries of the same
-/// microsecond are ordered by ID.
+/// Consecutive pages of a query together return every entry once, in both sort orders. Entries of
+/// the same microsecond are ordered by ID.
 pub async fn pages_follow_each_other(store: &dyn Store) {
     let world = World::build(store).await;
     let entries: Vec<_> = (0..7_u8)

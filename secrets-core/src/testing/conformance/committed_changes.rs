@@ -15,9 +15,9 @@ use crate::store::{
 };
 use crate::testing::fixtures::{World, at, environment, member, next_version, secret, token};
 
-/// Returns the results of all cached lookups as text. Looks up users, a service token, and
-/// environments (by project ID and by slug, as each user and as the token, with each selection of
-/// secrets).
+/// Returns the results of all lookups that a store may cache, as a string to compare. Looks up
+/// users, a service token, and environments (by project ID and by slug, as each user and as the
+/// token, with each selection of secrets).
 async fn seen(reads: &mut dyn Reads, world: &World, token: &TokenRecord) -> String {
     let mut seen = Vec::new();
     for user in [&world.owner, &world.member] {
@@ -43,8 +43,9 @@ async fn seen(reads: &mut dyn Reads, world: &World, token: &TokenRecord) -> Stri
     seen.join("\n")
 }
 
-/// Checks that two consecutive readers return the same results as a transaction, which never uses
-/// the cache.
+/// Asserts that two consecutive readers return the same results as a transaction, which never uses
+/// the cache. Returns these results. `change` is the name of the last change, for the message of a
+/// failure.
 async fn check(store: &dyn Store, world: &World, token: &TokenRecord, change: &str) -> String {
     let mut tx = begin(store).await;
     let expected = seen(tx.as_mut(), world, token).await;
@@ -55,8 +56,8 @@ async fn check(store: &dyn Store, world: &World, token: &TokenRecord, change: &s
     expected
 }
 
-/// Makes the change with this number. Returns the name of the change, or `None` if there are no
-/// more changes.
+/// Makes one of the changes that this module tests, selected by its number. Returns the name of the
+/// change, or `None` if the number is too high.
 #[expect(clippy::too_many_lines, reason = "a list with an arm for each kind of change")]
 async fn change(
     tx: &mut dyn Tx,

@@ -63,7 +63,7 @@ pub async fn two_projects_may_use_the_same_environment_name(store: &dyn Store) {
     assert_eq!(seen.environments(world.project.id, member).await.unwrap().len(), 3);
 }
 
-/// Environments are listed by position, whatever the order of their creation.
+/// Environments are listed by position, regardless of the order in which they were created.
 pub async fn environments_come_by_position(store: &dyn Store) {
     let world = World::build(store).await;
     let [last, middle] = [("a", 20), ("z", 10)].map(|(name, position)| EnvironmentRecord {
@@ -221,8 +221,8 @@ pub async fn the_name_of_a_deleted_environment_is_free(store: &dyn Store) {
     assert_eq!(resolved.chain[0].secrets, []);
 }
 
-/// Deleting a deleted environment, or increasing its revision (`touch_environment`), fails with
-/// `Stale`.
+/// Deleting or locking a deleted or unknown environment, or increasing its revision with
+/// `touch_environment`, fails with `Stale`.
 pub async fn an_environment_that_is_gone_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -235,8 +235,8 @@ pub async fn an_environment_that_is_gone_is_stale(store: &dyn Store) {
     }
 }
 
-/// Locking an environment of a deleted project, or increasing its revision (`touch_environment`),
-/// fails with `Stale`.
+/// Locking an environment of a deleted project, or increasing its revision with
+/// `touch_environment`, fails with `Stale`.
 pub async fn an_environment_of_a_deleted_project_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -249,7 +249,8 @@ pub async fn an_environment_of_a_deleted_project_is_stale(store: &dyn Store) {
     assert_stale(touched, Subject::Environment);
 }
 
-/// `touch_environment` adds the step to the environment's revision and returns the new revision.
+/// `touch_environment` adds the given number to the stored revision of the environment, and returns
+/// the new revision.
 pub async fn touching_counts_from_the_stored_revision(store: &dyn Store) {
     let world = World::build(store).await;
     let busy = EnvironmentRecord { revision: 1 << 40, ..environment(&world.project, "busy") };

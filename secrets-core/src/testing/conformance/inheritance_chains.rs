@@ -10,7 +10,8 @@ use crate::store::{EnvironmentRecord, ResolvedEnvironment, Selection, Store};
 use crate::testing::fixtures::{World, environment, secret};
 
 /// An inheritance chain begins with the environment itself and continues with its ancestors,
-/// whatever the length of the chain and the order of their creation.
+/// nearest first. This holds for chains of every length, and for every order in which the
+/// environments were created.
 pub async fn a_chain_comes_nearest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let chain = inherit(store, &world, 16).await;
@@ -27,7 +28,8 @@ pub async fn a_chain_comes_nearest_first(store: &dyn Store) {
     }
 }
 
-/// An inheritance chain has at most [`ResolvedEnvironment::MAX_LINKS`] environments.
+/// Of a longer inheritance chain, only the first [`ResolvedEnvironment::MAX_LINKS`] environments
+/// are loaded.
 pub async fn resolving_reaches_one_link_beyond_the_longest_chain(store: &dyn Store) {
     let world = World::build(store).await;
     let chain = inherit(store, &world, 20).await;

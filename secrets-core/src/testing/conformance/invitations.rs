@@ -145,8 +145,8 @@ pub async fn an_invitation_that_is_sent_again_is_found_by_its_new_hash(store: &d
     assert_eq!(seen.invitation_by_mac(&second.mac).await.unwrap(), Some(second));
 }
 
-/// Sending an invitation again, or deleting it, fails with `Stale` if it was sent again after it
-/// was read.
+/// If an invitation was sent again after its record was read, sending it again or deleting it with
+/// the old record fails with `Stale`.
 pub async fn a_concurrently_resent_invitation_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let first = invitation(&world.team, &world.owner, "x@example.com");

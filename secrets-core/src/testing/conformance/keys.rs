@@ -24,8 +24,8 @@ fn replaced(key: &ProjectKeyRecord, newest: &ProjectKeyRecord, second: i64) -> R
     ReplacedKey { key: key.clone(), replaced_at: at(second), newest: newest.clone() }
 }
 
-/// A later request to replace project keys replaces an earlier one. Finishing an earlier request
-/// does not delete a later one.
+/// `project_key_request` returns the latest time for which a replacement of project keys was
+/// requested. Finishing an earlier request does not delete a later one.
 pub async fn the_latest_request_for_keys_counts(store: &dyn Store) {
     assert_eq!(read(store).await.project_key_request().await.unwrap(), None);
     for (second, expected) in [(5, 5), (9, 9), (7, 9)] {

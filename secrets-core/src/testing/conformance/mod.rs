@@ -56,7 +56,7 @@ pub mod users;
 pub mod versions;
 pub mod webhooks;
 
-/// Task that a test runs concurrently with other tasks.
+/// Task that a test runs concurrently with other tasks. The task ends without a result.
 pub type TestTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Function that starts a task on the current runtime and returns a future that waits for its end.
@@ -89,8 +89,9 @@ fn assert_stale<T: Debug>(result: StoreResult<T>, subject: Subject) {
     assert!(matches!(error, StoreError::Stale(of) if of == subject), "{error:?}");
 }
 
-/// Runs a task `times` times concurrently and returns how many of the runs succeeded. The other
-/// runs may fail only with `Duplicate` or `Stale`, because another run was first.
+/// Runs `times` tasks concurrently and returns how many of them succeeded. `attempt` creates a task
+/// from the store and the number of the task. Tasks may fail only with `Duplicate` or `Stale`,
+/// because another task was first.
 async fn at_once<F>(
     store: &Arc<dyn Store>,
     spawn: Spawn,

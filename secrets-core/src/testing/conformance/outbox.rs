@@ -1,4 +1,4 @@
-//! Conformance rules for the outbox.
+//! Conformance rules for the outbox (deliveries of mail and webhooks that are sent after a commit).
 
 use super::{assert_stale, begin, committed};
 use crate::model::Subject;
@@ -104,8 +104,8 @@ pub async fn a_delivery_is_postponed_or_deleted(store: &dyn Store) {
     assert_eq!(seen.due_deliveries("invitation", at(5), None, 10).await.unwrap(), [later]);
 }
 
-/// `release_claims` makes deliveries due now that would become due at or before the given time.
-/// Later deliveries stay unchanged.
+/// After `release_claims`, deliveries that would have become due at or before the given time are
+/// due now. Later deliveries stay unchanged.
 pub async fn deliveries_can_be_made_due_earlier(store: &dyn Store) {
     let [due, soon, late] = [at(0), at(120), at(121)].map(delivery);
     let mut tx = begin(store).await;
@@ -127,7 +127,8 @@ pub async fn deliveries_can_be_made_due_earlier(store: &dyn Store) {
     );
 }
 
-/// Messages are counted by counter and time window. The counters of past windows are deleted.
+/// `count_mail` counts messages separately for each counter and each time window.
+/// `prune_mail_counts` deletes the counts of past windows, up to the limit.
 pub async fn messages_are_counted_in_their_window(store: &dyn Store) {
     let mut tx = begin(store).await;
     for number in 1..=3 {

@@ -239,8 +239,9 @@ pub async fn the_default_of_an_environment_is_kept(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.environment_defaults(project).await.unwrap(), []);
 }
 
-/// Each environment of a resolved inheritance chain has the access level granted to the calling
-/// user there, or else the project's default.
+/// A resolved environment contains the access level of the calling user in each environment of the
+/// inheritance chain: the user's own permission, or else the default of the environment, or else
+/// the default of the project. Service tokens have no such level.
 pub async fn resolving_returns_the_permission(store: &dyn Store) {
     let world = World::build(store).await;
     let child = EnvironmentRecord {

@@ -52,8 +52,8 @@ pub async fn concurrent_replacements_make_dense_versions(store: Arc<dyn Store>, 
     assert_eq!(values.len(), MANY as usize, "no value was lost");
 }
 
-/// Only one of many concurrent replacements of the same version succeeds; the others fail with
-/// `Stale`.
+/// Only one of many concurrent attempts to replace the same version of a secret succeeds; the
+/// others fail with `Stale`.
 pub async fn one_of_many_replaces_a_version(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let first = secret(&world.production, "KEY");

@@ -14,8 +14,8 @@ use crate::testing::fixtures::{
     rotation, scan, secret, token,
 };
 
-/// `deleted_project` finds a project that was deleted after the given time, with the caller's
-/// relation to it.
+/// `deleted_project` finds a project that was deleted after the given time, and returns whether the
+/// caller is a member of its team.
 pub async fn a_deleted_project_is_found_to_be_restored(store: &dyn Store) {
     let world = World::build(store).await;
     let (owner, outsider) = (Principal::User(world.owner.id), Principal::User(world.outsider.id));
@@ -195,7 +195,8 @@ pub async fn a_purge_deletes_few_rows_at_a_time(store: &dyn Store) {
     assert_eq!(left, Left([0; 6]));
 }
 
-/// Numbers of previous versions, secrets, findings, attempts, rotations and environments.
+/// Numbers of records that a purge of a project has not deleted yet: previous versions, secrets,
+/// findings, attempts, rotations and environments.
 #[derive(Debug, PartialEq, Eq)]
 struct Left([u64; 6]);
 

@@ -99,7 +99,7 @@ pub async fn one_of_many_reserves_a_key(store: Arc<dyn Store>, spawn: Spawn) {
     assert_eq!(read(&*store).await.rotations(world.staging.id).await.unwrap().len(), 2);
 }
 
-/// Locking a rotation and deleting its team concurrently do not deadlock.
+/// Tasks that lock a rotation do not deadlock with a task that deletes the rotation's team.
 pub async fn a_team_is_deleted_beside_work_in_it(store: Arc<dyn Store>, spawn: Spawn) {
     let (world, of) = one(&*store).await;
 

@@ -250,7 +250,7 @@ pub async fn the_rotations_of_a_team_are_counted(store: &dyn Store) {
     assert_eq!(seen.team_usage(world.other_team.id).await.unwrap().rotations, 1);
 }
 
-/// The location of a rotation contains its project, plan, environment and the newest project key.
+/// `rotation_location` returns a rotation's project with its newest key, environment and team plan.
 pub async fn the_project_of_a_rotation_is_found(store: &dyn Store) {
     let world = World::build(store).await;
     let limited = TeamRecord { plan: "free".parse().unwrap(), ..team(&world.owner, "limited") };
@@ -280,7 +280,7 @@ pub async fn the_project_of_a_rotation_is_found(store: &dyn Store) {
     assert_eq!((found.project, found.environment), (world.project, world.staging));
 }
 
-/// Rotations of a deleted project are kept. Their location can still be loaded and is marked as
+/// Rotations of a deleted project are kept. `rotation_location` still finds the project, marked as
 /// deleted.
 pub async fn a_deleted_project_keeps_its_rotations(store: &dyn Store) {
     let world = World::build(store).await;
@@ -298,7 +298,7 @@ pub async fn a_deleted_project_keeps_its_rotations(store: &dyn Store) {
 }
 
 /// `disable_rotations` disables all rotations of a project. After that, only rotations with an
-/// unfinished attempt have due work.
+/// unfinished attempt have work that is due.
 pub async fn a_project_disables_its_rotations(store: &dyn Store) {
     let world = World::build(store).await;
     let due = |name: &str| {

@@ -1,5 +1,5 @@
-//! Conformance rules for the scopes of service tokens and for the relation of users to a project,
-//! as returned when an environment is resolved.
+//! Conformance rules for resolving an environment: which environments are in the scope of a user or
+//! service token, and the relation (membership or token scope) of the caller to the project.
 
 use super::{begin, committed, read};
 use crate::model::{EnvironmentId, EnvironmentPath, Principal, ProjectId, Role};
@@ -9,8 +9,8 @@ use crate::store::{
 };
 use crate::testing::fixtures::{World, at, environment, project, project_key, token, user};
 
-/// For a user, every environment of the inheritance chain is in scope, and the relation contains
-/// the user's role.
+/// When an environment is resolved for a team member, every environment of its inheritance chain is
+/// in scope, and `relation` is `Member` with the user's role.
 pub async fn users_have_every_link_in_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let child = child(store, &world).await;
@@ -26,8 +26,8 @@ pub async fn users_have_every_link_in_scope(store: &dyn Store) {
     }
 }
 
-/// A user who does not exist or is not a member of the team has the relation `None` to the team's
-/// projects.
+/// When an environment is resolved for a user who does not exist or is not a member of the team,
+/// `relation` is `None`.
 pub async fn a_non_member_has_no_relation(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;

@@ -34,7 +34,7 @@ pub async fn a_team_is_found_by_id(store: &dyn Store) {
     assert_eq!(seen.team(unknown.id).await.unwrap(), None);
 }
 
-/// The plan of a team is stored, whatever its name.
+/// The plan of a team is stored unchanged, also if its name is not the name of a built-in plan.
 pub async fn every_plan_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let plans = ["unlimited", "free", "team", "of-our-own"];
@@ -216,8 +216,7 @@ pub async fn a_person_has_a_role_in_each_team(store: &dyn Store) {
     assert_eq!((here.role, there.role), (Some(Role::Owner), Some(Role::Member)));
 }
 
-/// A team can be locked several times in one transaction; locking an unknown team fails with
-/// `Stale`.
+/// A team can be locked repeatedly in one transaction. Locking an unknown team fails with `Stale`.
 pub async fn an_existing_team_can_be_locked(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -310,7 +309,7 @@ pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     tx.commit().await.unwrap();
 }
 
-/// Purges the first project of the world, which a deletion of its team made due at once.
+/// Purges the project of the test world. It can be purged at once, because its team was deleted.
 async fn purge(store: &dyn Store, world: &World) {
     let mut progress = PurgeProgress::Partial;
     while progress == PurgeProgress::Partial {
@@ -321,7 +320,8 @@ async fn purge(store: &dyn Store, world: &World) {
     assert_eq!(progress, PurgeProgress::Complete);
 }
 
-/// Deleting a team also deletes its already deleted projects and the previous MACs of its tokens.
+/// After a team is deleted, its already deleted projects can be purged at once, and its tokens are
+/// no longer found by their previous MACs.
 pub async fn deleting_a_team_deletes_its_deleted_projects_and_old_hashes(store: &dyn Store) {
     let world = World::build(store).await;
     let previous = PreviousToken { mac: TokenMac([7; 32]), until: at(99) };

@@ -94,7 +94,7 @@ pub async fn all_profile_fields_are_stored(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.user(full.id).await.unwrap(), Some(full));
 }
 
-/// Profile fields that the identity provider does not report are `None`, and not empty texts.
+/// Profile fields that the identity provider does not report are `None`, and not empty strings.
 pub async fn absent_profile_fields_stay_absent(store: &dyn Store) {
     let absent = UserRecord { email_verified: false, ..user("alice") };
     let empty = UserRecord { first_name: Some(String::new()), ..user("bob") };
@@ -108,7 +108,7 @@ pub async fn absent_profile_fields_stay_absent(store: &dyn Store) {
     assert_eq!(seen.user(empty.id).await.unwrap(), Some(empty));
 }
 
-/// Texts of any length and script are stored unchanged, such as a user's name.
+/// Strings of any length and script, such as a user's name, are stored unchanged.
 pub async fn a_long_name_in_any_script_survives(store: &dyn Store) {
     let name = "Zoë 'O\"Brien' \\ %_; -- 日本語 👩\u{200d}🚀 ".repeat(200);
     let person = UserRecord { name, ..user("alice") };

@@ -232,7 +232,8 @@ pub async fn a_secret_that_is_gone_cannot_be_replaced(store: &dyn Store) {
     assert_eq!(seen.secret_versions(gone.id, u32::MAX, u32::MAX).await.unwrap(), []);
 }
 
-/// The kind of change of a version is stored, for the current version and for previous versions.
+/// The kind of change that created a version is stored, for the current version and for previous
+/// versions.
 pub async fn every_change_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = Vec::new();

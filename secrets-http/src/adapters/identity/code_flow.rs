@@ -20,7 +20,7 @@ use super::oidc::{OidcVerifier, Refused};
 use super::provider::{Discovery, NoAnswer, TokenResponse};
 use crate::adapters::fetch::Credential;
 
-/// Maximum number of codes that are exchanged at the same time.
+/// Maximum number of authorization codes that are exchanged at the same time.
 const MAX_EXCHANGES: usize = 32;
 
 /// Error codes of the token endpoint that are logged (RFC 6749, section 5.2). Other codes are not

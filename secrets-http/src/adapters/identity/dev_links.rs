@@ -7,11 +7,11 @@ use secrets_core::jwt::DevKey;
 use secrets_core::model::lock::lock;
 use secrets_core::model::{Identity, Time};
 
-/// Maximum number of used codes that are remembered. Only codes of the last five minutes are
-/// remembered, because older codes have expired.
+/// Maximum number of used codes that are remembered. When it is reached, no code is accepted until
+/// a remembered code expires, which takes at most five minutes.
 const MAX_USED: usize = 10_000;
 
-/// One-time codes of the development service. Each code signs in once.
+/// Redeems the one-time sign-in codes of the development service. Each code can be used once.
 pub struct DevLinks {
     key: DevKey,
     /// Start of the service. Codes that were issued earlier are refused, because an earlier process

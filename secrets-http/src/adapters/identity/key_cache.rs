@@ -83,8 +83,9 @@ impl KeyCache {
         }
     }
 
-    /// Returns newer keys than `seen`, in which the key of a token is missing. Returns `None` if
-    /// the issuer was already asked for a missing key within `search_pause`.
+    /// Returns keys that are newer than `seen`, to find the key of a token that `seen` does not
+    /// contain. Returns `None` if the issuer was already asked for a missing key within
+    /// `search_pause`.
     pub(super) async fn newer(
         self: &Arc<Self>,
         seen: &Snapshot,
@@ -114,15 +115,16 @@ impl KeyCache {
     }
 
     /// Runs a fetch in its own task and waits for the task. If the waiting caller is cancelled, the
-    /// fetch continues. `seen` is the number of completed fetches that the caller has seen.
+    /// fetch continues. `seen` is the number of fetches that had completed when the caller decided
+    /// to fetch.
     async fn fetched(self: &Arc<Self>, seen: u64) {
         let fetch = tokio::spawn(Arc::clone(self).fetch(seen));
         // An error means that the task panicked; then the state is unchanged.
         let _ = fetch.await;
     }
 
-    /// Fetches the keys. Does nothing if another fetch has completed since the caller saw `seen`
-    /// completed fetches.
+    /// Fetches the keys. Does nothing if more than `seen` fetches have completed, because another
+    /// caller has then already fetched the keys.
     async fn fetch(self: Arc<Self>, seen: u64) {
         let _fetching = self.fetching.lock().await;
         if self.state().fetches != seen {

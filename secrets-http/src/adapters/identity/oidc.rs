@@ -89,7 +89,7 @@ impl OidcVerifier {
     }
 }
 
-/// Error of [`OidcVerifier::with_keys`]: the token is invalid, or there are no keys to verify it.
+/// Reason why a token was not verified: the token is invalid, or there are no keys to verify it.
 pub(super) enum Refused {
     /// The token is invalid.
     Token(JwtError),

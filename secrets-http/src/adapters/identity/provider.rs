@@ -172,7 +172,7 @@ impl NoAnswer {
             if status.is_client_error() && *status != StatusCode::TOO_MANY_REQUESTS)
     }
 
-    /// True if the provider could not be reached or answered with an error status, so that other
+    /// True if the provider could not be reached or responded with an error status, so that other
     /// requests would fail too.
     pub(super) fn is_unreachable(&self) -> bool {
         let Self::NotFetched(_, reason) = self else { return false };

@@ -103,8 +103,8 @@ pub(super) async fn run(
 }
 
 /// Returns the base URL of links: the configured URL, or else the address of the listener, which is
-/// then stored in the settings. So the service treats pages under another host name for this
-/// machine as another site.
+/// then stored in the settings. Because of the stored address, the service treats its pages as
+/// another site if they are opened under another host name of this machine.
 fn base_url(settings: &mut ServiceSettings, address: SocketAddr) -> Result<BaseUrl, Failure> {
     if let Some(base) = &settings.public_url {
         return Ok(base.clone());

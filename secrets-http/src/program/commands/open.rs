@@ -1,5 +1,5 @@
-//! Construction of the service and its ports from the settings. Each kind of failure has its own
-//! exit code.
+//! Construction of the service, and of the ports (interfaces to the outside) that it needs, from
+//! the settings. Each kind of failure has its own exit code.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -69,15 +69,15 @@ pub(super) async fn inspect(database: &DatabaseSettings) -> Result<SchemaState, 
     state.map_err(|error| unusable(&error))
 }
 
-/// Opens a database that a service of this version has used, for this process alone. Creates and
-/// migrates nothing.
+/// Opens a database for this process alone. Fails unless a service of this version has used the
+/// database. Creates and migrates nothing.
 pub(super) async fn existing_store(database: &DatabaseSettings) -> Result<Arc<dyn Store>, Failure> {
     must_be_current(database).await?;
     used(store(database).await?).await
 }
 
-/// Opens a database of this version for reading, while a service may be using it. Changes and
-/// creates nothing.
+/// Opens a database for reading, while a service may be using it. Fails unless the database has the
+/// schema of this version. Changes and creates nothing.
 pub(super) async fn read_only_store(
     database: &DatabaseSettings,
 ) -> Result<Arc<dyn Store>, Failure> {
@@ -86,7 +86,8 @@ pub(super) async fn read_only_store(
     store.map_err(|error| unusable(&error))
 }
 
-/// Opens a database that a service of this version uses or has used, like [`read_only_store`].
+/// Opens a database for reading, like [`read_only_store`]. Fails if no service has used the
+/// database yet.
 pub(super) async fn used_read_only_store(
     database: &DatabaseSettings,
 ) -> Result<Arc<dyn Store>, Failure> {
@@ -98,7 +99,8 @@ pub(super) fn is_in_use(database: &DatabaseSettings) -> Result<bool, Failure> {
     secrets_core::store::is_in_use(&database.location).map_err(|error| unusable(&error))
 }
 
-/// Opens a database that a service of this version uses or has used. Creates and migrates nothing.
+/// Opens a database while a service may be using it. Fails unless a service of this version uses or
+/// has used the database. Creates and migrates nothing.
 pub(super) async fn shared_store(database: &DatabaseSettings) -> Result<Arc<dyn Store>, Failure> {
     must_be_current(database).await?;
     let store = secrets_core::store::open_shared(&database.location).await;
@@ -146,8 +148,8 @@ pub(super) fn root_key(bytes: Zeroizing<[u8; 32]>) -> Arc<dyn RootKeys> {
     Arc::new(StaticRootKey::new(&Key::from_bytes(bytes)))
 }
 
-/// Creates the ports of a service with these root keys. Optional ports, such as the mailer, are
-/// absent.
+/// Creates the ports (interfaces to the outside) of a service with this store and these root keys.
+/// Optional ports, such as the mailer, are absent.
 pub(super) fn ports(store: Arc<dyn Store>, keys: RootKeySettings) -> Ports {
     let previous_root = keys.previous.map(|key| root_key(key.into_inner()));
     Ports { previous_root, ..Ports::new(store, root_key(keys.current.into_inner())) }
@@ -162,7 +164,7 @@ pub(super) enum Verifier {
 }
 
 impl Verifier {
-    /// Returns the verifier as a port of `secrets-core`.
+    /// Returns the verifier as the port (trait object) that `secrets-core` uses.
     pub(super) fn port(&self) -> Arc<dyn IdentityVerifier> {
         match self {
             Self::Provider(verifier) => Arc::clone(verifier) as Arc<dyn IdentityVerifier>,
@@ -260,7 +262,8 @@ pub(super) async fn service(ports: Ports, options: Options) -> Result<Arc<Servic
     opened.map(Arc::new).map_err(|error| refused(&error))
 }
 
-/// Creates the failure, with a one-line message, for keys that do not match the stored data.
+/// Creates the failure, with a one-line message, for an error with which the service cannot start,
+/// such as keys that do not match the stored data.
 pub(super) fn refused(error: &StartError) -> Failure {
     let exit = match error {
         StartError::Keys(KeyringError::RootKey { .. } | KeyringError::Unavailable(_)) => {

@@ -43,7 +43,8 @@ pub struct Settings {
     /// Settings of this service as a client of the identity provider, for browser sign-in. `None`
     /// if browsers cannot sign in.
     pub sign_in: Option<OidcClient>,
-    /// Certificate and private key with which the service serves `https`. `None` for plain `http`.
+    /// Files with the certificate and private key with which the service serves `https`. `None` for
+    /// plain `http`.
     pub tls: Option<TlsFiles>,
     /// Log settings.
     pub logs: Logs,

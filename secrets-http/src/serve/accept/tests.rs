@@ -16,7 +16,8 @@ mod ending;
 mod over_tls;
 mod waiting;
 
-/// Options with timeouts short enough for tests, and far enough apart to be distinguished.
+/// Returns options with timeouts that are short enough for tests, and far enough apart to be
+/// distinguished.
 fn short() -> AcceptOptions {
     AcceptOptions {
         handshake: Duration::from_millis(300),
@@ -90,8 +91,8 @@ impl Client {
         self.answer().await
     }
 
-    /// Reads from the connection until a response with the usual body is complete or the connection
-    /// ends. Returns the data.
+    /// Reads from the connection until a response with the body `hello` is complete or the
+    /// connection ends. Returns the data.
     async fn answer(&mut self) -> String {
         let mut answer = Vec::new();
         let mut byte = [0; 1];

@@ -8,7 +8,8 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use super::Reservation;
 
-/// Size of the parts in which a response is sent, in bytes. Smaller requests are not counted.
+/// Size of the parts in which a response is sent, in bytes. Request bodies up to this size need no
+/// reservation of memory.
 pub const PART: usize = 64 * 1024;
 
 /// Body of a response that is sent in parts. Each part is a copy, so that the connection never

@@ -1,4 +1,4 @@
-//! Table of the endpoints with the shape of their response bodies.
+//! Table of the endpoints with the expected shapes of their response bodies.
 
 /// Endpoint, and the expected shape of its response body in both response formats.
 pub(super) struct Reading {
@@ -26,7 +26,7 @@ pub(super) enum Named {
     Nothing,
 }
 
-/// Content of the field `data`.
+/// Expected content of the field `data` of a response body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Both {
     /// Same value as the field of the body with this name.
@@ -59,7 +59,7 @@ const fn object(
     Reading { method, template, named: Named::Object(fields), both: Both::Object }
 }
 
-/// Creates the reading of an endpoint that returns an object without the field `data`, because no
+/// Creates the row of an endpoint that returns an object without the field `data`, because no
 /// published client reads `data` from this endpoint.
 const fn unwrapped(
     method: &'static str,
@@ -97,7 +97,7 @@ macro_rules! rotation {
     };
 }
 
-/// Path of the endpoint that returns different fields to a person than to a service token.
+/// Path of the endpoint that returns different fields to a user than to a service token.
 pub(super) const ME: &str = "/api/v1/users/me";
 /// Fields of the response of [`ME`] to a service token.
 pub(super) const TOKEN_SELF: &[&str] = &["id", "name", "auth_type", "permissions"];

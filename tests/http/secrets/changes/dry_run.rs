@@ -6,7 +6,7 @@ use secrets_tests::{Build, Kind, postgresql};
 
 use super::*;
 
-/// Starts a server whose teams may have 4 secrets, with at most 4 KiB in total, in an environment.
+/// Starts a server whose teams may have at most 4 secrets, of 4 KiB in total, in an environment.
 async fn small(kind: Kind) -> App {
     let limits = [(Quota::Secrets, 4), (Quota::Bytes, 4_096)];
     let plan = Plan::new("small".parse().unwrap(), limits).unwrap();

@@ -6,7 +6,7 @@ use secrets_tests::{Build, Dump, Kind, postgresql};
 
 use super::*;
 
-/// Sends the import as a dry run.
+/// Sends the import with this request body as a dry run.
 async fn plan(person: &Client, project: &str, body: &Value) -> Reply {
     let path = format!("{}?dry_run=true", paths::secret(project, "staging", "bulk"));
     person.post(&path, body).await
@@ -23,8 +23,8 @@ fn results(reply: &Reply) -> Value {
     secrets.map(|it| json!([it["key"], it["result"], it["previous_version"]])).collect()
 }
 
-/// Returns secrets to import into the project of [`project`]: a new one, one with another value, an
-/// unchanged one, one with another description only, and one that the project hides.
+/// Returns secrets to import into the project that [`project`] creates: a new one, one with another
+/// value, an unchanged one, one with another description only, and one that the project hides.
 fn secrets() -> Value {
     json!([
         { "key": "NEW", "value": "kvc_new" },
@@ -35,8 +35,8 @@ fn secrets() -> Value {
     ])
 }
 
-/// Creates a project with secrets that the import of [`secrets`] would update, skip or leave
-/// unchanged.
+/// Creates a project with secrets that an import of [`secrets`] would update, skip or leave
+/// unchanged. Returns its path.
 async fn project(alice: &Person) -> String {
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "CHANGED", "kvc_one").await;

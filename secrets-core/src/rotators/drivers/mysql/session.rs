@@ -14,7 +14,8 @@ use crate::rotators::drivers::faults::Stage;
 /// Maximum number of columns in a result. No SQL statement of this driver returns more.
 const MAX_COLUMNS: u64 = 64;
 
-/// Rows of a result, with all values as text. `None` stands for NULL or a value that is not UTF-8.
+/// Rows of a result, with all values as strings. `None` stands for NULL or a value that is not
+/// UTF-8.
 pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
 const QUIT: u8 = 1;

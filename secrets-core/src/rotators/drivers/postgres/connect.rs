@@ -166,8 +166,8 @@ fn config(target: &Target, credentials: Credentials<'_>, trust: Trust) -> Config
     config
 }
 
-/// Drives a connection until it ends. Ignores notices and notifications, because the driver's own
-/// loop would log them.
+/// Drives a connection until it ends. Ignores notices and notifications of the server; the client
+/// library's own loop would log them.
 async fn driven(mut connection: Connection<Guard, Guard>) {
     while let Some(Ok(_)) = poll_fn(|cx| connection.poll_message(cx)).await {}
 }

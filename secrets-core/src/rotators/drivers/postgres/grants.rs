@@ -55,7 +55,7 @@ const DATABASE: &str = "SELECT current_database()::text, \
     has_database_privilege(g.oid, current_database(), 'CONNECT') \
     FROM pg_roles g WHERE g.rolname = $1";
 
-/// Privileges of one permission level.
+/// Privileges that a permission level ([`PermissionLevel`]) gives in a database.
 pub(super) struct Level {
     creates: bool,
     tables: &'static [&'static str],

@@ -10,8 +10,8 @@ use crate::rotators::drivers::Who;
 use crate::rotators::drivers::deadlines::Work;
 use crate::rotators::drivers::faults::Stage;
 
-/// Query that returns one row of three Booleans, which are true if the server version is supported;
-/// if the server is a standby; and if the administrator may create roles and grant all privileges
+/// Query that returns one row of three Booleans: whether the server version is supported, whether
+/// the server is a standby, and whether the administrator may create roles and grant all privileges
 /// that are not granted to everyone.
 const ADMINISTRATOR: &str = "SELECT \
     current_setting('server_version_num')::int >= 110000, \
@@ -28,10 +28,9 @@ const ADMINISTRATOR: &str = "SELECT \
                 AND NOT has_table_privilege('public', c.oid, 'SELECT') \
                 AND NOT has_table_privilege(c.oid, 'SELECT WITH GRANT OPTION'))))";
 
-/// Query that returns one row of four columns: the session user, and three Booleans. The Booleans
-/// are true if there is no table or at least one table on which the user has all privileges in
-/// `$1`; if there is a schema in which the user may create objects; and if the user has a write
-/// privilege.
+/// Query that returns one row of four columns: the session user, whether the user has all
+/// privileges in `$1` on at least one table (or there is no table), whether there is a schema in
+/// which the user may create objects, and whether a write privilege was granted to the user.
 const USER: &str = "WITH t AS (SELECT c.oid, c.relacl, c.relowner FROM pg_class c, pg_namespace n \
       WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'p') \
         AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema') \

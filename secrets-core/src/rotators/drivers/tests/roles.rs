@@ -1,4 +1,4 @@
-//! Tests of PostgreSQL features: roles, ownership, verifiers and the server identity.
+//! Tests of PostgreSQL features: roles, ownership, password verifiers and the server identity.
 
 use super::servers::{apply, later, postgres};
 use crate::model::rotations::PermissionLevel;

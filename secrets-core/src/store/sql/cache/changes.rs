@@ -29,7 +29,7 @@ const RUNNING: u64 = 1 << 48;
 pub(in crate::store::sql) struct Changes {
     clock: AtomicU64,
     stripes: Box<[AtomicU64]>,
-    /// Counters of the record IDs that the open transaction has changed so far.
+    /// Indexes of the change counters of all records that the open transaction has changed so far.
     pending: Mutex<BTreeSet<Stripe>>,
 }
 
@@ -63,7 +63,8 @@ impl Changes {
         self.clock.load(Ordering::SeqCst)
     }
 
-    /// True if a record with these counters that was loaded at this time is still current.
+    /// True if a record that was loaded at the time `loaded_at`, and whose IDs have these change
+    /// counters, is still current.
     pub(super) fn is_current(&self, loaded_at: u64, stripes: &[Stripe]) -> bool {
         stripes.iter().all(|stripe| self.counter(*stripe).load(Ordering::SeqCst) <= loaded_at)
     }

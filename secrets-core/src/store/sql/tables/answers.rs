@@ -1,15 +1,16 @@
-//! Observation of the calls to the database through one pool: whether they are answered.
+//! Observation of the calls to the database through one connection pool: whether the database
+//! responds to them.
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::model::lock::lock;
 
-/// Time without an answer after which a pool counts as stalled. Longer than the wait for a lock on
-/// PostgreSQL, which ends with an answer.
+/// Time without a response after which a pool counts as stalled. Longer than the maximum wait for a
+/// lock on PostgreSQL, which ends with a response.
 const STALLED_AFTER: Duration = Duration::from_secs(3);
 
-/// Calls of one pool: waits for a connection, and SQL statements.
+/// Calls through one pool: waits for a connection, and SQL statements.
 #[derive(Debug, Default)]
 pub(super) struct Answers(Mutex<State>);
 
@@ -17,12 +18,12 @@ pub(super) struct Answers(Mutex<State>);
 struct State {
     /// Number of calls in progress.
     waiting: u32,
-    /// Time of the last answer while calls are in progress, or the start of the first call since.
-    /// Stays after calls that ended without an answer.
+    /// Time of the last response if other calls were in progress then; otherwise the start of the
+    /// first call after that response. Stays the same when a call ends without a response.
     since: Option<Instant>,
 }
 
-/// Call in progress. If it is dropped before [`answered`](Self::answered), it had no answer.
+/// Call in progress. If it is dropped before [`answered`](Self::answered), it had no response.
 pub(super) struct Call<'a>(&'a Answers);
 
 impl Answers {
@@ -34,7 +35,8 @@ impl Answers {
         Call(self)
     }
 
-    /// True if no call has been answered for some seconds, although calls were made.
+    /// True if the database has not responded to any call for some seconds, although calls were
+    /// made.
     pub(super) fn is_stalled(&self) -> bool {
         self.state().since.is_some_and(|since| since.elapsed() > STALLED_AFTER)
     }
@@ -45,7 +47,7 @@ impl Answers {
 }
 
 impl Call<'_> {
-    /// Ends the call: the database has answered, with a result or an error.
+    /// Ends the call, because the database has responded with a result or an error.
     pub(super) fn answered(self) {
         let mut state = self.0.state();
         // This call is still counted.

@@ -10,7 +10,8 @@ use crate::store::{
     ResolvedEnvironment, Selection, StoreError, StoreResult,
 };
 
-/// Deletes the numerous rows of an environment, in this order: at most $2 in a statement.
+/// SQL statements that delete the secrets of environment $1 and their previous versions, in this
+/// order. Each statement deletes at most $2 rows, because an environment can have very many.
 const DELETE_IN_BATCHES: [&str; 2] = [
     "DELETE FROM secret_versions WHERE (secret_id, version) IN
          (SELECT secret_id, version FROM secret_versions WHERE environment_id = $1 LIMIT $2)",

@@ -59,8 +59,8 @@ pub(super) trait Connected: Send {
     fn cache(&self) -> Option<&Arc<Cache>>;
 }
 
-/// Total duration and number of failures of the waits for a connection of a pool, and the answers
-/// to its calls.
+/// Statistics of a connection pool: total duration and number of failures of the waits for a
+/// connection, and whether the database responds to the calls.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     pub(super) answers: Arc<Answers>,

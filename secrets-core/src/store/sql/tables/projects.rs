@@ -214,9 +214,9 @@ impl ProjectWrites for Session<Transaction> {
     }
 }
 
-/// Deletes the rows of project $1 in this order: at most $2 of a kind. The rows that reference a row
-/// come before it, so that no statement deletes more rows by a cascade than a rotation or a token
-/// can have.
+/// SQL statements that delete the rows of project $1, in this order. Each deletes at most $2 rows
+/// of one kind. The rows that reference a row are deleted before it, so that no statement deletes
+/// more rows by a cascade than a rotation or a token can have.
 const PURGE_BATCHES: [&str; 11] = [
     "DELETE FROM secret_versions WHERE (secret_id, version) IN
          (SELECT v.secret_id, v.version FROM secret_versions v
@@ -256,8 +256,8 @@ const PURGE_BATCHES: [&str; 11] = [
          (SELECT id FROM environments WHERE project_id = $1 LIMIT $2)",
 ];
 
-/// Deletes the encryption keys of a purged project. Runs last, because a project is listed for
-/// purging as long as it has an encryption key.
+/// SQL statement that deletes the encryption keys of a purged project. Runs last, because a project
+/// is listed for purging as long as it has an encryption key.
 const PURGE_KEYS: &str = "DELETE FROM project_keys WHERE project_id = $1";
 
 fn record(row: &Row<'_>) -> StoreResult<ProjectRecord> {

@@ -8,8 +8,8 @@ use crate::store::{
     DELETED, MemberRecord, Membership, StoreResult, TeamReads, TeamRecord, TeamUsage, TeamWrites,
 };
 
-/// Deletes the contents of a team, in this order, except what a purge of its projects deletes.
-/// Rotations are deleted here, because the service would continue them.
+/// SQL statements that delete the contents of a team, in this order, except the contents that
+/// [`DELETE_IN_BATCHES`] or a purge of the team's projects deletes.
 const DELETE_CONTENTS: [&str; 6] = [
     "DELETE FROM permission_defaults
      WHERE project_id IN (SELECT id FROM projects WHERE team_id = $1)",
@@ -20,8 +20,9 @@ const DELETE_CONTENTS: [&str; 6] = [
     "DELETE FROM team_sizes WHERE team_id = $1",
 ];
 
-/// Deletes the contents of a team whose rows have many others that the foreign keys delete with
-/// them: at most $2 in a statement.
+/// SQL statements that delete scans and rotations of team $1, at most $2 each. The foreign keys
+/// also delete the many rows that refer to them. Rotations are not left to the purge of the
+/// projects, because the service would continue them.
 const DELETE_IN_BATCHES: [&str; 2] = [
     "DELETE FROM scans WHERE id IN
          (SELECT id FROM scans WHERE team_id = $1 AND project_id IS NULL LIMIT $2)",

@@ -255,7 +255,7 @@ fn last_use(row: &Row<'_>) -> StoreResult<Option<TokenUse>> {
     Ok(Some(TokenUse { at, address }))
 }
 
-/// Returns the networks as one text, separated by commas, as stored.
+/// Returns the networks as one string, separated by commas, as stored.
 fn join_networks(networks: &[IpNet]) -> String {
     let texts: Vec<_> = networks.iter().map(IpNet::to_string).collect();
     texts.join(",")

@@ -140,7 +140,7 @@ impl WebhookWrites for Session<Transaction> {
     }
 }
 
-/// Returns the event names as one text, separated by commas, as stored.
+/// Returns the event names as one string, separated by commas, as stored.
 fn join_events(events: &[WebhookEvent]) -> String {
     let names: Vec<_> = events.iter().map(|event| event.as_str()).collect();
     names.join(",")
