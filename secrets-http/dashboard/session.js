@@ -19,14 +19,14 @@ export const signIn = signal(/** @type {any} */ (null));
 /** Error of the first request, if the state is `failed`. */
 export const failure = signal(/** @type {any} */ (null));
 
-/** Notifies other windows of this browser that the user signed in or out. */
+/** Tells other windows that the user signed in or out. */
 const channel = new BroadcastChannel("secrets-session");
 
 /** Loads the user's account, and sets the state. */
 export async function load() {
   try {
     const me = await api.me();
-    // Another user must not see or save the staged changes.
+    // Staged changes belong to one user.
     if (person.value && person.value.id !== me.id) return location.reload();
     person.value = me;
     if (state.value !== "in") channel.postMessage("in");

@@ -21,10 +21,10 @@ import { words } from "./words.js";
  *   people: Record<string, string> }} Own
  */
 
-/** Returns the names of the members of a team by user ID. @param {string} team */
-async function namesIn(team) {
+/** Returns the names of the members of a project's team by user ID. @param {string} project */
+async function namesIn(project) {
   const { requests } = await import("../sections/api.js");
-  const { members } = await requests.team(team);
+  const { members } = await requests.team((await api.project(project)).team_id);
   return Object.fromEntries(members.map((/** @type {any} */ { user_id, name, email }) => [user_id, name ?? email]));
 }
 
@@ -126,7 +126,7 @@ function OwnHistory(own) {
 export function KeyPanel({ grid, name, reload, read }) {
   const { environments, keys } = grid.comparison.value;
   const [people, setPeople] = useState(/** @type {Record<string, string>} */ ({}));
-  useEffect(() => void namesIn(grid.project.team_id).then(setPeople, () => {}), []);
+  useEffect(() => void namesIn(grid.project.slug).then(setPeople, () => {}), []);
   const row = keys.find(({ key }) => key === name);
   const first = grid.target().place;
   const close = () => (grid.historyOf.value = null);
