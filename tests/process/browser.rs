@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 
+use secrets_core::testing::postgres::TestDatabase;
 use secrets_tests::{Browser, Client};
 use serde_json::{Value, json};
 
@@ -10,8 +11,8 @@ use crate::provider::{Provider, free_port};
 
 const AUDIENCE: &str = "https://secrets.test";
 
-/// Address of the service. It is chosen before the service starts, because the provider must know
-/// the address too.
+/// Address of the service under test. It is chosen before the service starts, because the OpenID
+/// provider must know the address too.
 struct Site {
     port: u16,
 }
@@ -29,8 +30,8 @@ impl Site {
         Provider::for_browsers(&format!("http://{}/sign-in/callback", self.host()), auth_method)
     }
 
-    /// Creates a command that starts the service as this client of the provider, given by its
-    /// client ID.
+    /// Creates a command that starts the service with this provider. `client` is the client ID with
+    /// which the service identifies itself to the provider.
     fn program(&self, name: &str, provider: &Provider, client: &str) -> Program {
         Program::serve(name, &folder(name).join("secrets.db"))
             .without("SECRETS_JWT_HS256_SECRET")
@@ -52,8 +53,8 @@ impl Site {
     }
 }
 
-/// Signs in a browser, and returns the user. To read the user, starts a device login that the
-/// browser approves.
+/// Signs in a user with a browser, and returns the user. To read the user, starts a device login
+/// that the browser approves.
 async fn sign_in(program: &Running, browser: &mut Browser, provider: &Provider) -> Value {
     let sent = browser.open("/sign-in?return_to=/projects").await;
     let back = provider.sign_in(sent.is(303).header("location").unwrap()).await;
@@ -82,6 +83,38 @@ async fn a_browser_and_a_token_of_the_same_person_have_one_account() {
     let user = sign_in(&program, &mut site.browser(&program), &provider).await;
 
     assert_eq!((&user["id"], &user["email"]), (&synced["id"], &json!("alice@example.com")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sign_in_that_began_on_one_node_ends_on_another() {
+    let store = TestDatabase::create().await;
+    let site = Site::new();
+    let provider = site.provider("client_secret_basic");
+    let node = |name: &str| {
+        site.program(name, &provider, "confidential")
+            .with("SECRETS_OIDC_CLIENT_SECRET", "a-secret-of-the-test")
+            .with("SECRETS_DATABASE_URL", &store.url())
+            .with("SECRETS_LISTEN", "127.0.0.1:0")
+            .start()
+    };
+    let (one, other) = (node("browser_one"), node("browser_other"));
+    let mut browser = site.browser(&one);
+
+    let sent = browser.open("/sign-in?return_to=/projects").await;
+    let back = provider.sign_in(sent.is(303).header("location").unwrap()).await;
+    let mut elsewhere = browser.at(Client::new(other.address, None));
+    let page = elsewhere.arrive(&back).await;
+
+    assert!(page.is(200).text().contains("0; url=/projects\""), "{}", page.text());
+    for node in [&one, &other] {
+        let page = elsewhere.at(Client::new(node.address, None)).open("/device").await;
+        assert!(page.text().contains("Signed in as alice@example.com"), "{}", page.text());
+    }
+    // The cookie of the sign-in is deleted. With a copy of the cookie, the provider still refuses
+    // the code, also on the first node.
+    elsewhere.arrive(&back).await.is(400);
+    browser.arrive(&back).await.is(403);
+    assert!(browser.cookie("secrets-session").is_none());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -162,7 +195,8 @@ fn a_client_id_without_its_other_settings_is_refused() {
     }
 }
 
-/// Reads the first sign-in link in the output of the command `dev`. Returns its host and its path.
+/// Reads the first sign-in link in the output of the command `dev`. Returns the host (with port)
+/// and the path of the link.
 fn link(lines: impl Iterator<Item = std::io::Result<String>>) -> (String, String) {
     let mut lines = lines.map_while(Result::ok);
     let line = lines.find(|line| line.contains("/sign-in/dev?code=")).unwrap();

@@ -32,6 +32,53 @@ fn entries_are_filtered_and_limited() {
 }
 
 #[test]
+fn entries_are_filtered_by_ids_keys_and_addresses() {
+    let server = Server::start();
+    let home = server.home();
+    let id = |object: Value| object["id"].as_str().unwrap().to_owned();
+    let web = id(home.api("POST", "/projects", &json!({ "name": "Web" })));
+    home.api("POST", "/projects", &json!({ "name": "Other" }));
+    let staging = id(home.api("GET", "/projects/web/environments/staging", &Value::Null));
+    for (environment, key) in [("staging", "A"), ("staging", "B"), ("production", "A")] {
+        let path = format!("/projects/web/environments/{environment}/secrets");
+        home.api("POST", &path, &json!({ "key": key, "value": "kvc_a" }));
+    }
+    let user = id(home.api("GET", "/users/me", &Value::Null));
+    let token = home.ok(&["-p", "web", "token", "create", "ci"]);
+    let reader = server.home().with("SECRETS_TOKEN", token.trim_end());
+    let token = id(reader.api("GET", "/users/me", &Value::Null));
+    reader.ok(&["-p", "web", "-e", "staging", "get", "A"]);
+
+    let logs = |filter: &[&str]| -> Vec<Value> {
+        let printed = home.ok(&[&["audit", "--format", "ndjson", "-n", "200"], filter].concat());
+        printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    // The hashes of an entry are added later.
+    let ids =
+        |entries: &[&Value]| entries.iter().map(|entry| entry["id"].clone()).collect::<Vec<_>>();
+    let all = logs(&[]);
+    for (option, field, value) in [
+        ("--actor-id", "actor_id", user.as_str()),
+        ("--actor-id", "actor_id", &token),
+        ("--actor-type", "actor_type", "service_token"),
+        ("--project-id", "project_id", &web),
+        ("--environment-id", "environment_id", &staging),
+        ("--resource-id", "resource_id", &web),
+        ("--resource-type", "resource_type", "secret"),
+        ("--key", "resource_name", "B"),
+    ] {
+        let expected: Vec<_> = all.iter().filter(|entry| entry[field] == value).collect();
+        assert!(!expected.is_empty() && expected.len() < all.len(), "{option} {value}: {all:#?}");
+        let listed = logs(&[option, value]);
+        let listed: Vec<_> = listed.iter().collect();
+        assert_eq!(ids(&listed), ids(&expected), "{option} {value}");
+    }
+    assert!(!logs(&["--ip", "127.0.0.1"]).is_empty());
+    assert!(logs(&["--ip", "192.0.2.1"]).is_empty());
+    assert!(logs(&["--to", "2020-01-01T00:00:00Z", "--from", "2019-01-01T00:00:00Z"]).is_empty());
+}
+
+#[test]
 fn more_entries_than_a_page_are_read() {
     const ENTRIES: usize = 230;
     let server = Server::start();

@@ -23,7 +23,7 @@ fn server_with_secrets() -> (Server, Home) {
     (server, home)
 }
 
-/// Returns the completion candidates for the last of these words of a command line.
+/// Returns the completion candidates for the last word of the command line `words`.
 fn candidates(home: &Home, words: &[&str]) -> Vec<String> {
     let mut command = home.command([&["--", "secrets"], words].concat());
     command
@@ -138,13 +138,12 @@ fn a_key_is_completed_by_tab() {
     in_shell(&home, "fish --no-config -i", "secrets completion fish | source");
 }
 
-/// Loads the completion script in a shell, and checks that Tab completes the start of a key. Does
-/// nothing if the shell is not installed.
+/// Loads the completion script in a shell, which must be installed, and checks that Tab completes
+/// the start of a key.
 fn in_shell(home: &Home, shell: &str, load: &str) {
     let program = shell.split(' ').next().unwrap();
-    if Command::new(program).arg("--version").output().is_err() {
-        return;
-    }
+    let version = Command::new(program).arg("--version").output();
+    assert!(version.is_ok(), "this test needs bash, zsh and fish; {program} is not installed");
     let screen = Screen::start_with(home, shell);
     screen.keys(&[load, "Enter"]);
     screen.keys(&["echo lo''aded", "Enter"]);

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Time after which a program that has not ended is killed, so that the test fails.
+/// Maximum running time of a program. A program that has not ended by then is killed, so that the
+/// test fails.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Home folder, working folder and environment variables of a test user.
@@ -91,17 +92,19 @@ impl Home {
         command
     }
 
-    /// Runs the program with empty standard input, and returns the result.
+    /// Runs `secrets` with these arguments and empty standard input, and returns the result.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
         self.run_with(arguments, "")
     }
 
-    /// Runs the program with the text `input` on standard input, and returns the result.
+    /// Runs `secrets` with these arguments and the text `input` on standard input, and returns the
+    /// result.
     pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Ended {
         ended(self.command(arguments), input)
     }
 
-    /// Runs the program, checks that it succeeds, and returns its standard output.
+    /// Runs `secrets` with these arguments, checks that it succeeds, and returns its standard
+    /// output.
     pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         let ended = self.run(arguments);
         assert_eq!(ended.code, Some(0), "{arguments:?}: {}", ended.stderr);
@@ -122,7 +125,7 @@ impl Home {
 }
 
 impl Ended {
-    /// Checks that the program has failed with this exit code, and that its standard error contains
+    /// Checks that this run has failed with this exit code, and that its standard error contains
     /// this text.
     #[track_caller]
     pub(crate) fn fails(&self, code: i32, text: &str) -> &Self {

@@ -1,5 +1,9 @@
 //! Tests of the command `secrets scan hook`.
 
+use std::path::Path;
+
+use serde_json::{Value, json};
+
 use crate::home::{Home, ended};
 use crate::repository::credential;
 
@@ -94,6 +98,37 @@ fn the_setting_core_hooks_path_is_honoured() {
 
     assert!(home.path("my hooks/pre-commit").exists());
     checks_commits(&home, "deep/folder");
+}
+
+#[test]
+fn the_entry_for_the_program_pre_commit_stops_commits_with_credentials() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../.pre-commit-hooks.yaml");
+    let hooks: Value = yaml_serde::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let [hook] = hooks.as_array().unwrap().as_slice() else { panic!("{hooks}") };
+    // With these settings, pre-commit runs the entry with the user's `PATH`, without the names of
+    // files, and also if no file is staged.
+    assert_eq!(hook["language"], "system");
+    assert_eq!((&hook["pass_filenames"], &hook["always_run"]), (&json!(false), &json!(true)));
+    let program = Path::new(env!("CARGO_BIN_EXE_secrets")).parent().unwrap().display();
+    let path = format!("{program}:{}", std::env::var_os("PATH").unwrap().display());
+    let home = Home::with_repository().with("PATH", &path).with("PRE_COMMIT", "1");
+    let entry = format!("#!/bin/sh\nexec {}\n", hook["entry"].as_str().unwrap());
+    script(&home, ".git/hooks/pre-commit", &entry);
+    let commit = |message: &str| ended(home.program("git", ["commit", "-qm", message]), "");
+
+    home.write("bad", &credential(1));
+    home.git(&["add", "bad"]);
+    let stopped = commit("bad");
+    stopped.fails(1, "1 found");
+    // Git shows the standard output of a hook on standard error.
+    assert!((stopped.stdout + &stopped.stderr).contains("bad:1:1: "));
+
+    home.write("bad", "good\n");
+    home.git(&["add", "bad"]);
+    home.write("unstaged", &credential(2));
+    assert_eq!(commit("good").code, Some(0));
+    home.git(&["commit", "-q", "--allow-empty", "-m", "empty"]);
+    assert_eq!(home.git(&["log", "--format=%s"]), "empty\ngood\n");
 }
 
 #[test]

@@ -21,7 +21,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;title\u{7}\r\u{9b}31m\u{9d}52;c;aGFjaw==\u{9c}\u{7f}\u{8}";
 
 /// Starts a server that calls `answer` for each connection, after it has received the head of the
-/// first request. Returns a home whose settings name the server.
+/// first request. Returns a test user (`Home`) whose settings name the server.
 fn serve(answer: impl Fn(TcpStream) + Send + Clone + 'static) -> Home {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -37,8 +37,8 @@ fn serve(answer: impl Fn(TcpStream) + Send + Clone + 'static) -> Home {
     home(&url)
 }
 
-/// Creates a home whose settings contain the address of the server, a token, a project and an
-/// environment.
+/// Creates a test user (`Home`) whose settings contain the address of the server, a token, a
+/// project and an environment.
 fn home(url: &str) -> Home {
     Home::new()
         .with("SECRETS_URL", url)
@@ -208,7 +208,8 @@ fn a_log_without_end_is_read_to_its_first_empty_page() {
     assert_eq!(service.received().matches("GET ").count(), 1);
 }
 
-/// Starts a service whose responses contain the hostile text in each name, value, time and message.
+/// Starts a service whose responses contain the string [`HOSTILE`] in each name, value, time and
+/// message.
 fn hostile() -> Scripted {
     Scripted::start(|request, _| {
         let path = request.split('?').next().unwrap();
@@ -254,7 +255,7 @@ fn hostile() -> Scripted {
     })
 }
 
-/// Commands that print texts that come from the service.
+/// Commands that print strings from the responses of the service.
 const COMMANDS: [&str; 14] = [
     "whoami",
     "status",

@@ -217,7 +217,8 @@ fn an_export_of_any_format_is_imported_unchanged() {
     }
 }
 
-/// Generates sets of secrets that the format can represent, with texts that are difficult to parse.
+/// Generates sets of secrets that the format can represent, with values that are difficult to
+/// parse.
 fn secrets(format: Format) -> impl Strategy<Value = Map<String, Value>> {
     let pieces = prop::sample::select(vec![
         "'", "\"", "`", "$", "${A}", "\\", "\\n", "#", " #", "\n", "\r", "\t", " ", "=", ": ",

@@ -144,7 +144,8 @@ impl Session {
         fs::read(self.outside.path().join(name)).unwrap()
     }
 
-    /// Runs a command, checks that it ends with this exit code, and stores its output as messages.
+    /// Runs a command, checks that it ends with this exit code, and remembers its output as
+    /// messages to search.
     #[track_caller]
     fn shows(&mut self, code: i32, words: &[&str], input: &str) {
         let Ended { code: actual, stdout, stderr } =
@@ -154,8 +155,8 @@ impl Session {
         self.messages.push_str(&stderr);
     }
 
-    /// Runs a command whose standard output is data. Returns this data, and stores only its
-    /// standard error as messages.
+    /// Runs a command whose standard output is data. Returns this data, and remembers only its
+    /// standard error as a message to search.
     #[track_caller]
     fn data(&mut self, words: &[&str]) -> String {
         let ended = self.home.run(&[&["-v"], words].concat());

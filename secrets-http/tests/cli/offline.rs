@@ -114,6 +114,14 @@ fn start() -> (Server, User) {
     (server, user)
 }
 
+/// Returns the text of an error response of the service with this status line, such as
+/// `403 Forbidden`.
+fn refusal(status: &str, code: &str, error: &str) -> &'static str {
+    let body = json!({ "error": error, "code": code }).to_string();
+    let head = "Connection: close\r\nContent-Length: ";
+    format!("HTTP/1.1 {status}\r\n{head}{}\r\n\r\n{body}", body.len()).leak()
+}
+
 /// Starts to listen at the address of the stopped server. Responds to each request with this text,
 /// or not at all if the text is empty.
 fn answer(address: &str, text: &'static str) {
@@ -233,14 +241,41 @@ fn the_copy_is_deleted_if_the_permission_was_withdrawn() {
 }
 
 #[test]
+fn the_copy_is_deleted_and_not_used_if_the_service_forbids_the_access() {
+    let (mut server, user) = start();
+    user.home.ok(&PRINT);
+    server.kill();
+    answer(&user.address(), refusal("403 Forbidden", "forbidden", "you may not read secrets here"));
+
+    let ended = user.home.run(&PRINT);
+
+    ended.fails(125, "you may not read secrets here");
+    assert_eq!(ended.stdout, "");
+    assert!(!user.bundle().exists());
+    user.home.run(&[&["--offline"], &PRINT[..]].concat()).fails(125, "there is none");
+}
+
+#[test]
+fn a_refusal_that_is_not_of_the_service_does_not_delete_the_copy() {
+    let (mut server, user) = start();
+    user.home.ok(&PRINT);
+    server.kill();
+    let page = "HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>";
+    answer(&user.address(), page);
+
+    let ended = user.home.run(&PRINT);
+
+    ended.fails(125, "not the service's error format");
+    assert_eq!(ended.stdout, "");
+    assert_eq!(user.home.ok(&[&["--offline"], &PRINT[..]].concat()), "kvc_1\n");
+}
+
+#[test]
 fn the_copy_is_not_used_if_the_session_has_ended() {
     let (mut server, user) = start();
     user.home.ok(&PRINT);
     server.kill();
-    let body = r#"{"error":"invalid credential","code":"unauthorized"}"#;
-    let head = "HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: ";
-    let text = format!("{head}{}\r\n\r\n{body}", body.len());
-    answer(&user.address(), Box::leak(text.into_boxed_str()));
+    answer(&user.address(), refusal("401 Unauthorized", "unauthorized", "invalid credential"));
 
     user.home.run(&PRINT).fails(125, "invalid credential");
 

@@ -20,7 +20,7 @@ pub(crate) fn credential(number: u64) -> String {
 }
 
 impl Home {
-    /// Creates a home whose working folder is an empty Git repository.
+    /// Creates a test user (`Home`) whose working folder is an empty Git repository.
     pub(crate) fn with_repository() -> Self {
         let home = Self::new()
             .with("GIT_AUTHOR_NAME", "a")

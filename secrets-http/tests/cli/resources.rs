@@ -40,6 +40,22 @@ fn environments_are_created_changed_and_deleted() {
 }
 
 #[test]
+fn a_change_of_an_environment_can_include_its_name() {
+    let server = Server::start();
+    let home = home(&server);
+    let staging = parsed(&home, &["env", "show", "staging"])["id"].clone();
+    home.ok(&["env", "create", "qa"]);
+
+    let options = ["--new-name", "trial", "--inherits-from", "staging", "--description", "tests"];
+    let changed = parsed(&home, &[&["env", "update", "qa"], &options[..]].concat());
+
+    assert_eq!((&changed["name"], &changed["inherits_from"]), (&json!("trial"), &staging));
+    assert_eq!(changed["description"], "tests");
+    home.run(&["env", "show", "qa"]).fails(68, "not found");
+    assert_eq!(home.ok(&["-o", "name", "env", "show", "trial"]), "trial\n");
+}
+
+#[test]
 fn projects_are_created_changed_deleted_and_restored() {
     let server = Server::start();
     let home = home(&server);

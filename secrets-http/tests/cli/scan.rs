@@ -234,6 +234,27 @@ fn the_project_file_excludes_files_and_adds_rules() {
 }
 
 #[test]
+fn options_replace_the_rules_and_the_baseline_of_the_project_file() {
+    let home = Home::with_repository();
+    let file = "[scan]\nrules = \"none.toml\"\nbaseline = \"none.json\"\n";
+    home.write("secrets-project.toml", file);
+    let rule = "[[rules]]\nid = \"own\"\nregex = \"OWN-[0-9]{6}\"\nkeywords = [\"OWN-\"]\n";
+    home.write("rules.toml", rule);
+    home.write("b", "OWN-428173\n");
+    let options = ["-o", "json", "scan", "--rules", "rules.toml", "--baseline", "accepted.json"];
+
+    home.run(&["scan", "--rules", "rules.toml"]).fails(66, "none.json");
+    home.run(&["scan", "--baseline", "accepted.json"]).fails(66, "none.toml");
+    home.run(&options).fails(66, "accepted.json");
+    home.ok(&[&options[..], &["--update-baseline"]].concat());
+
+    home.ok(&options);
+    home.write("c", "OWN-550912\n");
+    assert_eq!(found(&home.run(&options)), [("c".to_owned(), 1)]);
+    assert!(!home.path("none.json").exists());
+}
+
+#[test]
 fn paths_are_relative_to_the_repository() {
     let home = Home::with_repository();
     home.write("folder/a", &credential(1));

@@ -7,7 +7,8 @@ use crate::home::Home;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Terminal with a shell in the working folder of a home. The program under test is in `PATH`.
+/// Shell in a tmux terminal, started in the working folder of a test user ([`Home`]). The program
+/// `secrets` is in its `PATH`.
 pub(crate) struct Screen {
     socket: String,
     _folder: tempfile::TempDir,

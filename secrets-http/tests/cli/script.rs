@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::home::{Home, wait};
 
-/// Maximum time that a test waits for a text.
+/// Maximum time that a test waits for the terminal to show the expected text.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Running program that has a terminal of its own.
@@ -52,7 +52,7 @@ impl Script {
         Self { child, input, output, seen: String::new() }
     }
 
-    /// Waits until the terminal has shown a text.
+    /// Waits until the terminal has shown this text.
     #[track_caller]
     pub(crate) fn expect(&mut self, text: &str) -> &mut Self {
         let until = Instant::now() + TIMEOUT;
@@ -91,7 +91,7 @@ impl Script {
         self.seen.clone()
     }
 
-    /// Types a text on the terminal.
+    /// Types this text on the terminal.
     pub(crate) fn send(&mut self, text: &str) -> &mut Self {
         self.input.write_all(text.as_bytes()).unwrap();
         self.input.flush().unwrap();

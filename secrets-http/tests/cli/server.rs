@@ -59,8 +59,8 @@ impl Server {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    /// Creates a home whose environment variables contain the address of this server and the token
-    /// of its first user.
+    /// Creates a test user (`Home`) whose environment variables contain the address of this server
+    /// and the token of its first user.
     pub(crate) fn home(&self) -> Home {
         Home::new().with("SECRETS_URL", &self.url).with("SECRETS_TOKEN", &self.token)
     }

@@ -6,6 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::home::Home;
+
+/// Scripted response: a status, header lines that each end with a line break, and a body.
+type Response = (u16, String, String);
+
 /// Test service with scripted responses on this machine. It runs until the test process ends.
 pub(crate) struct Scripted {
     /// Address of the service.
@@ -20,6 +25,19 @@ impl Scripted {
     pub(crate) fn start(
         answer: impl Fn(&str, usize) -> (u16, String) + Send + Sync + 'static,
     ) -> Self {
+        Self::start_with_headers(move |request, number| {
+            let (status, body) = answer(request, number);
+            let location =
+                if status == 307 { format!("location: {body}\r\n") } else { String::new() };
+            (status, location, body)
+        })
+    }
+
+    /// Starts a service like [`Scripted::start`]. `answer` also returns header lines, each with a
+    /// line break at its end.
+    pub(crate) fn start_with_headers(
+        answer: impl Fn(&str, usize) -> Response + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -31,6 +49,21 @@ impl Scripted {
             }
         });
         Self { url, requests }
+    }
+
+    /// Creates a test user (`Home`) whose settings name this service, a token, a project and an
+    /// environment.
+    pub(crate) fn home(&self) -> Home {
+        Home::new()
+            .with("SECRETS_URL", &self.url)
+            .with("SECRETS_TOKEN", "kvc_token")
+            .with("SECRETS_PROJECT", "web")
+            .with("SECRETS_ENVIRONMENT", "staging")
+    }
+
+    /// Returns the requests that were received, each as `METHOD path`.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().iter().map(|(_, text)| request_of(text)).collect()
     }
 
     /// Returns the times at which the request `METHOD path` was received.
@@ -53,11 +86,11 @@ impl Scripted {
 fn serve(
     mut stream: TcpStream,
     requests: &Mutex<Vec<(Instant, String)>>,
-    answer: &dyn Fn(&str, usize) -> (u16, String),
+    answer: &dyn Fn(&str, usize) -> Response,
 ) {
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let Some(text) = read(&mut stream) else { return };
-    let request: String = text.split(' ').take(2).collect::<Vec<_>>().join(" ");
+    let request = request_of(&text);
     let number = {
         let mut requests = requests.lock().unwrap();
         let earlier = |(_, text): &&(Instant, String)| text.starts_with(&format!("{request} "));
@@ -65,14 +98,18 @@ fn serve(
         requests.push((Instant::now(), text));
         number
     };
-    let (status, body) = answer(&request, number);
-    let location = if status == 307 { format!("location: {body}\r\n") } else { String::new() };
+    let (status, headers, body) = answer(&request, number);
     let head = format!(
-        "HTTP/1.1 {status} Status\r\n{location}content-type: application/json\r\nconnection: close\r\n\
+        "HTTP/1.1 {status} Status\r\n{headers}content-type: application/json\r\nconnection: close\r\n\
          content-length: {}\r\n\r\n",
         body.len()
     );
     let _ = stream.write_all((head + &body).as_bytes());
+}
+
+/// Returns the start of the text of a request, as `METHOD path`.
+fn request_of(text: &str) -> String {
+    text.split(' ').take(2).collect::<Vec<_>>().join(" ")
 }
 
 /// Reads a request from a connection. The length of its body is in the header `content-length`.

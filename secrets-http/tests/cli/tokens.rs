@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::home::Home;
+use crate::project::Project;
 use crate::server::Server;
 
 fn home(server: &Server) -> Home {
@@ -60,6 +61,30 @@ fn the_scope_of_a_token_is_that_of_the_settings_unless_it_is_given() {
     assert_eq!(given["ip_allowlist"].as_array().unwrap().len(), 2);
     assert!(given["expires_at"].is_string());
     home.run(&["token", "create", "x", "--expires-at", "never"]).fails(65, "expires_at");
+}
+
+#[test]
+fn a_token_of_one_environment_needs_no_project_file() {
+    let project = Project::create();
+    project.create_secret("staging", "A", "kvc_1");
+    let user = |token: &str| {
+        let token = token.trim_end();
+        Home::new().with("SECRETS_URL", &project.server().url).with("SECRETS_TOKEN", token)
+    };
+    let narrow = user(&project.ok(&["token", "create", "ci", "--permissions", "read,write"]));
+    let wide =
+        user(&project.ok(&["token", "create", "wide", "--environments", "staging,production"]));
+    let all = user(&project.ok(&["token", "create", "all", "--all-projects"]));
+
+    assert_eq!(narrow.ok(&["run", "--", "printenv", "A"]), "kvc_1\n");
+    assert_eq!(narrow.ok(&["get", "A"]), "kvc_1");
+    narrow.ok(&["set", "B=kvc_2"]);
+    assert_eq!(narrow.ok(&["-o", "name", "list"]), "A\nB\n");
+
+    wide.run(&["list"]).fails(64, "no environment: name one with -e ENVIRONMENT");
+    assert_eq!(wide.ok(&["-e", "staging", "get", "B"]), "kvc_2");
+    all.run(&["list"]).fails(64, "no project: name one with -p PROJECT");
+    assert_eq!(all.ok(&["-p", "web", "-e", "staging", "get", "B"]), "kvc_2");
 }
 
 #[cfg(unix)]

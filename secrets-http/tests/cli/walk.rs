@@ -1,4 +1,4 @@
-//! Test that the program prints the session that is shown in `docs/cli-walk.md`.
+//! Test that the program `secrets` prints the session that is shown in `docs/cli-walk.md`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -89,7 +89,7 @@ fn files(home: &Home) {
     fs::write(home.folder().join("editor.sh"), EDITOR).unwrap();
 }
 
-/// Replaces the texts that are different in every session (times, IDs and codes) by fixed names.
+/// Replaces the parts that are different in every session (times, IDs and codes) by fixed names.
 fn normal(text: &str) -> String {
     let (mut normal, mut rest) = (String::new(), text);
     while let Some(first) = rest.chars().next() {
@@ -100,7 +100,7 @@ fn normal(text: &str) -> String {
     normal
 }
 
-/// If a text begins with a time, an ID or a code, returns the length of that part and the name that
+/// If `text` begins with a time, an ID or a code, returns the length of that part and the name that
 /// replaces it.
 fn changing(text: &str) -> Option<(usize, &'static str)> {
     const FORMS: [(&str, &str); 3] = [

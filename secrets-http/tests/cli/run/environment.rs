@@ -1,7 +1,14 @@
 //! Tests of the environment variables of the command that `secrets run` starts.
 
+use serde_json::json;
+
 use super::staging;
 use crate::home::Home;
+use crate::service::Scripted;
+
+/// Source file with the names that a secret may not set unless `--allow` names them.
+const RULES: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/bin/secrets/run/environment.rs"));
 
 /// Runs `env -0` with `secrets run` and these options, and returns the variables in alphabetical
 /// order.
@@ -108,6 +115,52 @@ fn a_name_that_decides_what_is_executed_is_refused() {
     assert_eq!(printed, "kvc_y\n");
     home.run(&["run", "--only", "NODE_*", "--rename", "NODE_OPTIONS=PATH", "--", "true"])
         .fails(125, "PATH");
+}
+
+/// Returns the patterns of names that decide what is executed, as the program defines them.
+fn code_loading() -> Vec<&'static str> {
+    let (_, rest) = RULES.split_once("const CODE_LOADING: [&str; ").unwrap();
+    let (list, _) = rest.split_once("];\n").unwrap();
+    let (count, list) = list.split_once("] = [").unwrap();
+    let patterns: Vec<_> = list.split('"').skip(1).step_by(2).collect();
+    assert_eq!(patterns.len(), count.parse::<usize>().unwrap());
+    patterns
+}
+
+#[test]
+fn each_name_that_decides_what_is_executed_is_refused() {
+    let mut refused: Vec<_> =
+        code_loading().iter().map(|pattern| pattern.replace('*', "SOMETHING")).collect();
+    refused.sort();
+    // A pattern matches the whole name, or its start if `*` follows.
+    let similar: Vec<_> = refused.iter().map(|name| format!("MY_{name}")).collect();
+    let names = || refused.iter().chain(&similar);
+    let secrets: Vec<_> = names().map(|name| json!({ "key": name, "value": "kvc_x" })).collect();
+    let body = json!({ "secrets": secrets }).to_string();
+    let home = Scripted::start(move |_, _| (200, body.clone())).home();
+
+    let ended = home.run(&["run", "--", "true"]);
+
+    ended.fails(125, &format!("are not set by secrets: {};", refused.join(", ")));
+    for name in &refused {
+        let others: Vec<_> = refused.iter().filter(|other| *other != name).cloned().collect();
+        let options = ["run", "--allow", name, "--except", &others.join(",")];
+        let printed = home.ok(&[&options[..], &["--", "/usr/bin/printenv", name]].concat());
+        assert_eq!(printed, "kvc_x\n", "{name}");
+    }
+}
+
+#[test]
+fn a_value_that_no_variable_can_hold_is_refused_with_its_key() {
+    let secrets = json!([{ "key": "A", "value": "kvc_a" }, { "key": "B", "value": "kvc_\0b" }]);
+    let body = json!({ "secrets": secrets }).to_string();
+    let home = Scripted::start(move |_, _| (200, body.clone())).home();
+
+    let ended = home.run(&["run", "--", "touch", "started"]);
+
+    ended.fails(125, "B: value: must not contain the character NUL");
+    assert!(!ended.stderr.contains("kvc_"), "{ended:?}");
+    assert!(!home.path("started").exists());
 }
 
 #[test]

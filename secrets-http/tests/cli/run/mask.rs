@@ -12,8 +12,8 @@ use crate::home::{Home, ended, wait};
 /// the time between two writes.
 const PATIENT: [&str; 4] = ["run", "--mask", "--mask-delay", "1h"];
 
-/// Runs a Python script with masked output, and returns the output. It does not depend on the speed
-/// of the script.
+/// Runs a Python script with [`PATIENT`] masking, and returns its masked output. The speed of the
+/// script does not change the output.
 fn masked(home: &Home, script: &str) -> String {
     home.ok(&[&PATIENT[..], &["--", "python3", "-c", script]].concat())
 }
@@ -188,7 +188,8 @@ fn a_masked_command_in_a_pipe_ends_with_its_reader() {
     assert_eq!(ended(command, "").stdout, "y\n");
 }
 
-/// Starts a thread that reads texts, and returns the channel on which it sends them.
+/// Starts a thread that reads pieces of text from `source`, and returns the channel on which it
+/// sends them.
 fn receive(mut source: impl std::io::Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {

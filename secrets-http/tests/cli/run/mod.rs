@@ -23,8 +23,8 @@ use crate::server::Server;
 /// API path of the secrets in the environment that these tests use.
 pub(crate) const SECRETS: &str = "/projects/web/environments/staging/secrets";
 
-/// Creates a server whose project `web` has these secrets in the environment `staging`, and a home
-/// whose settings name this environment.
+/// Creates a server whose project `web` has these secrets in the environment `staging`, and a test
+/// user (`Home`) whose settings name this environment.
 pub(crate) fn staging(secrets: &[(&str, &str)]) -> (Server, Home) {
     let server = Server::start();
     let home = server.home().with("SECRETS_PROJECT", "web").with("SECRETS_ENVIRONMENT", "staging");

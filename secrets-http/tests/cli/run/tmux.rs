@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::home::Home;
 
-/// Maximum time that a test waits for a text on the screen.
+/// Maximum time that a test waits for the screen to show the expected text.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 static SOCKETS: AtomicU32 = AtomicU32::new(0);
@@ -71,7 +71,7 @@ impl Tmux {
         self.tmux(&["capture-pane", "-p", "-J", "-S", "-"])
     }
 
-    /// Waits until the window shows a text.
+    /// Waits until the window shows this text, and returns the whole text of the window.
     #[track_caller]
     pub(crate) fn wait_for(&self, text: &str) -> String {
         self.wait_until(text, |screen| screen.contains(text))

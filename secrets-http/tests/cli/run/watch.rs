@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{Log, SECRETS, signal, staging};
 use crate::home::{Home, wait};
+use crate::service::Scripted;
 
 /// Shell command that appends the value of the secret `A` to the log, and then runs until it is
 /// stopped.
@@ -112,6 +113,67 @@ fn drop_stubborn(watched: Watched, ids: &[String]) {
         std::process::Command::new("kill").args(["-KILL", id]).status().unwrap();
     }
     drop(watched);
+}
+
+#[test]
+fn the_signal_before_a_restart_is_an_option() {
+    let (_server, home) = staging(&[("A", "kvc_1")]);
+    let log = Log::new(&home);
+    let script =
+        "trap 'echo INT >> log; exit' INT; echo \"$A\" >> log; while :; do sleep 0.02; done";
+    let _watched = start(&home, &["--signal", "int"], script);
+    log.wait_until("the start", |lines| lines == ["kvc_1"]);
+
+    set(&home, "A", "kvc_2");
+
+    log.wait_until("a restart", |lines| lines == ["kvc_1", "INT", "kvc_2"]);
+    home.run(&["run", "--watch", "--signal", "NONE", "--", "true"])
+        .fails(125, "must be the name of a signal");
+    home.run(&["run", "--signal", "INT", "--", "true"]).fails(125, "--watch");
+}
+
+#[test]
+fn a_restart_waits_for_a_random_time_up_to_the_splay() {
+    let (_server, home) = staging(&[("A", "kvc_1")]);
+    let (log, delayed) = (Log::new(&home), Log::at(&home, "delayed"));
+    let script = LOGGING.replace("log", "delayed");
+    // The random time is shorter than the test in one of a million runs at most.
+    let _delayed = start(&home, &["--splay", "10000d"], &script);
+    let _watched = start(&home, &["--splay", "100ms"], LOGGING);
+    log.wait_until("the start", |lines| lines == ["kvc_1"]);
+    delayed.wait_until("the other start", |lines| lines == ["kvc_1"]);
+
+    set(&home, "A", "kvc_2");
+    log.wait_until("a restart", |lines| lines == ["kvc_1", "kvc_2"]);
+    // Both programs have seen the first change when the second change restarts the command.
+    set(&home, "A", "kvc_3");
+    log.wait_until("a second restart", |lines| lines == ["kvc_1", "kvc_2", "kvc_3"]);
+
+    assert_eq!(delayed.lines(), ["kvc_1"]);
+}
+
+#[test]
+fn the_command_continues_if_the_changed_secrets_cannot_be_fetched() {
+    let service = Scripted::start(|request, number| match (request, number) {
+        ("GET /api/v1/projects/web/environments/staging/watch", _) => {
+            (200, "id:r1\ndata:{}\n\n".to_owned())
+        }
+        (_, 0) => (200, json!({ "secrets": [{ "key": "A", "value": "kvc_1" }] }).to_string()),
+        _ => (500, json!({ "error": "internal error", "code": "internal" }).to_string()),
+    });
+    let home = service.home();
+    let log = Log::new(&home);
+    let mut watched = start(&home, &[], LOGGING);
+    log.wait_until("the start", |lines| lines == ["kvc_1"]);
+
+    let stderr = Log::at(&home, "stderr");
+    let warning = "warning: changes cannot be seen, trying again: internal error";
+    stderr.wait_until("a warning", |lines| lines.iter().any(|line| line.contains(warning)));
+
+    assert!(watched.0.try_wait().unwrap().is_none());
+    assert_eq!(log.lines(), ["kvc_1"]);
+    let child = format!("/proc/{0}/task/{0}/children", watched.0.id());
+    assert_ne!(std::fs::read_to_string(child).unwrap(), "", "the command is running");
 }
 
 #[test]
