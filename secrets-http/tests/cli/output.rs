@@ -1,5 +1,6 @@
 //! Tests of the output: colors, questions, and pipes that are closed.
 
+use std::fs::File;
 use std::process::Stdio;
 
 use serde_json::json;
@@ -49,6 +50,44 @@ fn a_terminal_gets_colors_unless_they_are_refused() {
     assert!(!is_colored(service.home(), "--color never"));
     assert!(!is_colored(service.home().with("NO_COLOR", "1"), ""));
     assert!(is_colored(service.home().with("NO_COLOR", "1"), "--color always"));
+}
+
+#[test]
+fn the_help_text_and_errors_of_the_command_line_follow_the_option() {
+    let home = Home::new();
+    let is_colored_in_a_pipe = |words: &[&str]| {
+        let ended = home.run(words);
+        (ended.stdout + &ended.stderr).contains('\u{1b}')
+    };
+
+    for words in [&["--help"][..], &["--no-such"]] {
+        assert!(!is_colored_in_a_pipe(words));
+        assert!(is_colored_in_a_pipe(&[&["--color", "always"], words].concat()));
+        assert!(is_colored_in_a_pipe(&[&["--color=always"], words].concat()));
+    }
+    let (_, shown) = Script::start(&home, "--color never --no-such").end();
+    assert!(shown.contains("--no-such") && !shown.contains("\u{1b}[1m"), "{shown:?}");
+}
+
+#[test]
+fn a_full_disk_is_an_error_for_each_output() {
+    let home = Home::new();
+    for words in ["--version", "--help", "list --help", "man", "completion bash"] {
+        let mut command = home.command(words.split(' '));
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let status = command.stdin(Stdio::null()).stdout(full).stderr(Stdio::null()).status();
+
+        assert_eq!(status.unwrap().code(), Some(73), "{words}");
+    }
+}
+
+#[test]
+fn a_token_is_not_read_from_a_terminal_that_shows_it() {
+    let login = "--no-input login http://127.0.0.1:9 --token-stdin";
+    let (code, shown) = Script::start(&Home::new(), login).end();
+
+    assert_eq!(code, Some(64), "{shown}");
+    assert!(shown.contains("pipe the token"), "{shown}");
 }
 
 #[test]

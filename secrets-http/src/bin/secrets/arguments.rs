@@ -1,6 +1,6 @@
 //! Command line of the program `secrets`: global options and commands.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -91,6 +91,17 @@ pub(crate) enum Color {
     Always,
     /// No colors.
     Never,
+}
+
+impl Color {
+    /// Makes all output of this program follow this choice.
+    pub(crate) fn apply(self) {
+        match self {
+            Self::Auto => {}
+            Self::Always => anstream::ColorChoice::Always.write_global(),
+            Self::Never => anstream::ColorChoice::Never.write_global(),
+        }
+    }
 }
 
 impl OutputFormat {
@@ -190,20 +201,46 @@ pub(crate) fn version_is_asked() -> bool {
 /// Prints the version in the same form as clap, but without building the definition of the command
 /// line, which would take most of the time. Package managers and scripts ask for the version often.
 pub(crate) fn print_version() -> ExitCode {
-    // A failure is ignored: if standard output is closed, there is no reader.
-    let _ = writeln!(std::io::stdout(), "secrets {}", env!("CARGO_PKG_VERSION"));
-    ExitCode::SUCCESS
+    printed(writeln!(io::stdout(), "secrets {}", env!("CARGO_PKG_VERSION")))
+}
+
+/// Returns the exit code after printing to standard output. A closed pipe is not an error, because
+/// it has no reader.
+fn printed(result: io::Result<()>) -> ExitCode {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            ExitCode::from(Exit::CannotCreate as u8)
+        }
+        _ => ExitCode::SUCCESS,
+    }
 }
 
 /// Prints a command line error, the help text or the version. Returns the exit code.
 pub(crate) fn report(error: &clap::Error) -> ExitCode {
-    // If the stream is closed, the exit code still reports the error.
-    let _ = error.print();
+    color_asked().apply();
+    // If standard error is closed, the exit code still reports the error.
+    let result = error.print();
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => printed(result),
         _ if is_of_run(error) => ExitCode::from(Exit::Run as u8),
         _ => ExitCode::from(Exit::Usage as u8),
     }
+}
+
+/// Returns the value of the option `--color` of a command line that was not parsed.
+fn color_asked() -> Color {
+    let mut words = std::env::args_os().skip(1).map_while(|word| word.into_string().ok());
+    while let Some(word) = words.next().filter(|word| word != "--") {
+        let value = match word.strip_prefix("--color") {
+            Some("") => words.next(),
+            Some(value) => value.strip_prefix('=').map(str::to_owned),
+            None => None,
+        };
+        if let Some(color) = value.and_then(|value| Color::from_str(&value, false).ok()) {
+            return color;
+        }
+    }
+    Color::Auto
 }
 
 /// True if the error is in the command line of `run`, whose failures have exit codes of their own.
@@ -245,5 +282,5 @@ where
 
 /// True if the program can ask the user: standard input and standard error are terminals.
 pub(crate) fn is_interactive() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    io::stdin().is_terminal() && io::stderr().is_terminal()
 }

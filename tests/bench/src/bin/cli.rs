@@ -130,7 +130,7 @@ fn signals(program: &str, server: &Server) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Measures `run` with an offline copy while the service is silent, and a command while the session
+/// Measures `run` with an offline copy while the service is silent, and `login` while the session
 /// bus, which connects to the keychain, is silent.
 fn outages(program: &str, server: &Server, home: &Path) -> Result<(), Failure> {
     check(send("-STOP", server.child.id())?, "kill")?;
@@ -142,8 +142,14 @@ fn outages(program: &str, server: &Server, home: &Path) -> Result<(), Failure> {
     // Accepts connections, and never responds.
     let _silent = UnixListener::bind(&socket)?;
     let address = format!("unix:path={}", socket.display());
-    let mut command = signed_in(&[program, "whoami"], home);
-    print("whoami with a silent session bus", timed(command.env("DBUS_SESSION_BUS_ADDRESS", address))?);
+    let token = home.join("token");
+    fs::write(&token, &server.token)?;
+    // In another home folder, so that the stored credential stays.
+    let other = server.data.path().join("other");
+    fs::create_dir(&other)?;
+    let mut login = signed_in(&[program, "login", &server.url, "--token-stdin"], &other);
+    login.env("DBUS_SESSION_BUS_ADDRESS", address).stdin(fs::File::open(token)?);
+    print("login with a silent keychain", timed(login.stderr(Stdio::null()))?);
     Ok(())
 }
 
@@ -162,7 +168,7 @@ fn restarts(program: &str, server: &Server) -> Result<(), Failure> {
     let before = count();
     for number in 0..100 {
         let value = format!("KEY_1=kvc_next_{number}");
-        timed(&mut command(&[program, "set", &value], server))?;
+        timed(&mut command(&[program, "-q", "set", &value], server))?;
     }
     sleep(Duration::from_secs(5));
     println!("{:<34} {:>8}", "restarts for 100 changes", count() - before);

@@ -20,7 +20,7 @@ pub(crate) use new_file::NewFile;
 pub(crate) use printable::{escaped_json, printable, printable_lines};
 pub(crate) use time::{ago, date};
 
-use crate::arguments::{Color, Global, OutputFormat};
+use crate::arguments::{Global, OutputFormat};
 use crate::failure::{Exit, Failure};
 
 /// Style of messages that are less important than the data.
@@ -41,11 +41,7 @@ pub(crate) struct Output {
 impl Output {
     /// Creates the output according to the global options.
     pub(crate) fn new(global: &Global) -> Self {
-        match global.color {
-            Color::Auto => {}
-            Color::Always => anstream::ColorChoice::Always.write_global(),
-            Color::Never => anstream::ColorChoice::Never.write_global(),
-        }
+        global.color.apply();
         let is_interactive = !global.no_input && crate::arguments::is_interactive();
         Self { format: global.output, is_interactive, is_quiet: global.quiet }
     }

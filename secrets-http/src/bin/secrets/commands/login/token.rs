@@ -1,6 +1,6 @@
 //! Sign-in with a token from standard input.
 
-use std::io::{self, Read as _};
+use std::io::{self, IsTerminal as _, Read as _};
 
 use chrono::{DateTime, Utc};
 use reqwest::Method;
@@ -46,6 +46,9 @@ pub(super) async fn sign_in(cx: &Invocation, server: &Server) -> Result<Credenti
 fn read(cx: &Invocation) -> Result<Zeroizing<String>, Failure> {
     let mut text = if cx.output.is_interactive {
         cx.output.ask_hidden("Token")?
+    } else if io::stdin().is_terminal() {
+        // The terminal would show the token.
+        return Err(Failure::usage("--token-stdin: pipe the token to standard input"));
     } else {
         let mut text = Zeroizing::new(String::new());
         io::stdin().take(MAX_BYTES).read_to_string(&mut text).map_err(|error| {
