@@ -169,13 +169,16 @@ pub async fn open_shared(location: &Location) -> StoreResult<Arc<dyn Store>> {
 /// changes nothing, not even a file: the tables must have the schema of this version. Writes to an
 /// SQLite database fail.
 pub async fn open_read_only(location: &Location) -> StoreResult<Arc<dyn Store>> {
-    let options = StoreOptions::default();
     Ok(match location {
         Location::Memory => Arc::new(MemoryStore::new()),
         #[cfg(feature = "sqlite")]
-        Location::Sqlite(path) => Arc::new(sql::sqlite::open_read_only(path, options)?),
+        Location::Sqlite(path) => {
+            Arc::new(sql::sqlite::open_read_only(path, StoreOptions::default())?)
+        }
         #[cfg(feature = "postgres")]
-        Location::Postgres(url) => Arc::new(sql::postgres::open_migrated(url, options).await?),
+        Location::Postgres(url) => {
+            Arc::new(sql::postgres::open_migrated(url, StoreOptions::default()).await?)
+        }
     })
 }
 
