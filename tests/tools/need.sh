@@ -47,6 +47,7 @@ find_missing() {
     need 'the Redis server (redis-server)' redis-server has redis-server
     need 'Chromium and its driver (chromium, chromedriver)' 'chromium chromium-driver' has_chromium
     need openssl openssl has openssl
+    need 'systemd-analyze, of systemd' systemd has systemd-analyze
     need 'dash, bash, zsh, ksh and fish' 'dash bash zsh ksh fish' has_shells
     need 'tmux, vim and less' 'tmux vim less' has_terminal_programs
     need 'the GNOME keyring (gnome-keyring-daemon, dbus-run-session)' 'gnome-keyring dbus' has_keyring
