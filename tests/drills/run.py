@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 import audit
 import failing
 import fairness
+import kill
 import network
 import stops
 from world import Postgres, Sqlite, program
@@ -36,6 +37,7 @@ DRILLS = {
     "flood": (network.flood, [Sqlite]),
     "silent": (network.silent, [Sqlite]),
     "terminate": (stops.terminate, [Sqlite, Postgres]),
+    "kill": (kill.kill, [Sqlite, Postgres]),
 }
 
 

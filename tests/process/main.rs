@@ -9,7 +9,6 @@ mod database;
 mod doctor;
 mod fairness;
 mod keys;
-mod kill;
 mod mail;
 mod mail_server;
 mod ordinary_user;
