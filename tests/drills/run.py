@@ -19,6 +19,7 @@ import failing
 import fairness
 import kill
 import network
+import rolling
 import stops
 from world import Postgres, Sqlite, program
 
@@ -38,6 +39,7 @@ DRILLS = {
     "silent": (network.silent, [Sqlite]),
     "terminate": (stops.terminate, [Sqlite, Postgres]),
     "kill": (kill.kill, [Sqlite, Postgres]),
+    "rolling": (rolling.rolling, [Postgres]),
 }
 
 

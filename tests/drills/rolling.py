@@ -1,0 +1,114 @@
+"""Drill of restarting all nodes in turn (rolling restart) while clients use the service."""
+
+import threading
+import time
+
+from program import jwt
+from world import Client, Node
+
+CLIENTS, NODES = 8, 3
+
+
+class Balancer:
+    """Chooses a node for each request, as a load balancer does: the nodes whose `/health` is 200, in
+    turns. A connection that is refused is tried at the next node."""
+
+    def __init__(self):
+        self.nodes, self.ready, self.turn = {}, [], 0
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self._watch)
+
+    def _watch(self):
+        while not self.stop.wait(0.05):
+            self.check()
+
+    def check(self):
+        nodes = dict(self.nodes)
+        self.ready = [name for name, node in nodes.items() if Client(node.address, timeout=5).status("GET", "/health") == 200]
+
+    def next(self):
+        self.turn += 1
+        ready = self.ready
+        return ready[self.turn % len(ready)] if ready else None
+
+
+class User:
+    """Client that reads and writes through the balancer, on one connection for each node."""
+
+    def __init__(self, balancer, project, number):
+        self.balancer, self.number = balancer, number
+        self.secrets = f"{project}/environments/production/secrets"
+        self.connections, self.failures, self.requests = {}, [], 0
+        self.thread = threading.Thread(target=self._run)
+
+    def _run(self):
+        version = 0
+        while not self.balancer.stop.is_set():
+            version += 1
+            value = f"kvc_{self.number}_{version}"
+            body = {"secrets": [{"key": f"KEY_{self.number}", "value": value}], "overwrite": True}
+            self._must_succeed("POST", f"{self.secrets}/bulk", body)
+            read = self._must_succeed("GET", f"{self.secrets}/KEY_{self.number}")
+            if read is not None and value.encode() not in read:
+                self.failures.append(f"{value} was not read")
+
+    def _must_succeed(self, method, path, body=None):
+        for _ in range(50):
+            name = self.balancer.next()
+            node = self.balancer.nodes.get(name)
+            if node is None:
+                time.sleep(0.02)
+                continue
+            # A restarted node has another address.
+            client = self.connections.get(node.address)
+            if client is None:
+                client = self.connections[node.address] = Client(node.address, jwt("alice"))
+            try:
+                status, text = client.send(method, path, body)
+            except OSError as error:
+                # The node does not listen any more; the request was not sent.
+                if "ConnectionRefusedError" in str(error):
+                    continue
+                self.failures.append(f"{method}: {error}")
+                return None
+            self.requests += 1
+            if not 200 <= status < 300:
+                self.failures.append(f"{method}: {status} {text[:200]!r}")
+                return None
+            return text
+        self.failures.append(f"{method}: no node was ready")
+        return None
+
+
+def rolling(drill):
+    """Drill: three nodes are restarted in turn, again and again, while clients read and write
+    through a load balancer. No request fails."""
+    rounds, balancer = drill.size(2, 20), Balancer()
+    names = [f"node {number}" for number in range(NODES)]
+    try:
+        for name in names:
+            balancer.nodes[name] = Node(drill.database)
+        project = balancer.nodes[names[0]].person("alice").project("Rolling")
+        balancer.check()
+        users = [User(balancer, project, number) for number in range(CLIENTS)]
+        for thread in [balancer.thread, *(user.thread for user in users)]:
+            thread.start()
+        for _ in range(rounds):
+            for name in names:
+                time.sleep(0.3)
+                balancer.nodes[name].terminate()
+                balancer.nodes[name] = Node(drill.database)
+                end = time.monotonic() + 30
+                while name not in balancer.ready:
+                    assert time.monotonic() < end, f"{name} is not ready"
+                    time.sleep(0.02)
+        balancer.stop.set()
+        for thread in [balancer.thread, *(user.thread for user in users)]:
+            thread.join()
+    finally:
+        balancer.stop.set()
+        for node in balancer.nodes.values():
+            node.__exit__()
+    failures = [failure for user in users for failure in user.failures]
+    drill.note(f"{rounds * NODES} restarts, {sum(user.requests for user in users)} requests")
+    assert not failures, f"{len(failures)} requests failed: {failures[:5]}"
