@@ -6,8 +6,9 @@ pub mod published;
 use std::fmt;
 
 use super::cipher::{Cipher, NONCE};
+use super::failures::{DecryptionFailure, DecryptionFailures};
 use super::key::{Key, RootKeyError, RootKeyId, RootKeys};
-use super::{Undecryptable, random};
+use super::{Plaintext, RecordContext, Sealed, Undecryptable, random};
 use crate::model::{InstanceId, ProjectId, Time};
 
 /// Stored record of the instance: this installation of the service with one database and its
@@ -112,6 +113,7 @@ pub struct Keyring {
     pepper: Key,
     audit: Key,
     signing: Key,
+    failures: DecryptionFailures,
 }
 
 impl Keyring {
@@ -213,7 +215,9 @@ impl Keyring {
             .all(|purpose| keys.iter().any(|key| key.purpose == *purpose));
         let keys = pepper.zip(audit).zip(signing).filter(|_| is_whole);
         let ((pepper, audit), signing) = keys.ok_or(KeyringError::Tampered)?;
-        Ok(Self { instance: record.id, kek_id: record.kek_id, wrapping, pepper, audit, signing })
+        let (instance, kek_id, failures) =
+            (record.id, record.kek_id, DecryptionFailures::default());
+        Ok(Self { instance, kek_id, wrapping, pepper, audit, signing, failures })
     }
 
     /// Returns the instance ID.
@@ -231,11 +235,32 @@ impl Keyring {
         ProjectKeyRecord { project, version, kek_id: self.kek_id, wrapped }
     }
 
-    /// Unwraps (decrypts) a project key.
+    /// Unwraps (decrypts) a project key. Counts a failure.
     pub fn project_key(&self, record: &ProjectKeyRecord) -> Result<ProjectKey, Undecryptable> {
         let context = dek_context(self.instance, record.project, record.version);
-        let key = unwrap(&self.wrapping, &record.wrapped, &context)?;
+        let key = unwrap(&self.wrapping, &record.wrapped, &context)
+            .inspect_err(|_| self.failures.count(DecryptionFailure::Key))?;
         Ok(ProjectKey { version: record.version, cipher: Cipher::new(&key) })
+    }
+
+    /// Decrypts a record of a project. Counts a failure.
+    pub(crate) fn open(
+        &self,
+        sealed: &Sealed,
+        key: &ProjectKey,
+        context: &RecordContext<'_>,
+    ) -> Result<Plaintext, Undecryptable> {
+        sealed.open(key, context).inspect_err(|_| {
+            let is_record = sealed.key_version().is_some();
+            let reason =
+                if is_record { DecryptionFailure::Record } else { DecryptionFailure::Format };
+            self.failures.count(reason);
+        })
+    }
+
+    /// Returns the counters of records that could not be decrypted.
+    pub(crate) fn failures(&self) -> &DecryptionFailures {
+        &self.failures
     }
 
     pub(super) fn pepper(&self) -> &Key {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::crypto::Keyring;
 use crate::model::lock::lock;
 use crate::model::rotations::Outcome;
 use crate::model::{Bound, Error, Time};
@@ -66,6 +67,9 @@ pub struct Counts {
     /// Number of operations that failed with an internal error, such as a record that cannot be
     /// decrypted.
     pub internal: u64,
+    /// Number of stored records that could not be decrypted, by reason: `format`, `missing_key`,
+    /// `key` or `record` ([`DecryptionFailure`](crate::crypto::DecryptionFailure)).
+    pub decryption_failures: [(&'static str, u64); 4],
     /// True if the store responded to the last health check.
     pub is_store_up: bool,
     /// Number of attempts to rotate a credential that this process finished, by result: `success`,
@@ -163,9 +167,9 @@ impl Counters {
         self.store_fails.store(!is_up, Ordering::Relaxed);
     }
 
-    /// Returns the values of all counters. `audit_waiting` is the number of audit entries that wait
-    /// in memory to be stored with the next batch.
-    pub(crate) fn counts(&self, audit_waiting: u64, now: Time) -> Counts {
+    /// Returns the values of all counters, and those of the keyring. `audit_waiting` is the number
+    /// of audit entries that wait in memory to be stored with the next batch.
+    pub(crate) fn counts(&self, keyring: &Keyring, audit_waiting: u64, now: Time) -> Counts {
         let [success, failed, rolled_back] = self.rotations.each_ref().map(Counter::value);
         let [done, retried, given_up] = self.deliveries.each_ref().map(Counter::value);
         let sealed_at = Some(self.sealed_at.load(Ordering::Relaxed)).filter(|at| *at != 0);
@@ -176,6 +180,7 @@ impl Counters {
             audit_entries: self.audit_entries.value(),
             audit_failures: self.audit_failures.value(),
             audit_waiting,
+            decryption_failures: keyring.failures().values(),
             unavailable: self.unavailable.value(),
             internal: self.internal.value(),
             rotations: [("success", success), ("failed", failed), ("rolled_back", rolled_back)],

@@ -94,7 +94,7 @@ impl Engine {
     /// Returns the current values of the engine's counters. Needs no database query.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.counters.counts(self.audit.waiting_entries() as u64, self.now())
+        self.counters.counts(&self.keyring, self.audit.waiting_entries() as u64, self.now())
     }
 
     /// Returns, for each worker of rotations, deliveries and audit log pruning, how long its oldest

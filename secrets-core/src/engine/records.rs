@@ -1,7 +1,9 @@
 //! Encrypted records of secrets: the context (associated data) that each record is encrypted with,
 //! and decryption with the right version of the project key.
 
-use crate::crypto::{Keyring, Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
+use crate::crypto::{
+    DecryptionFailure, Keyring, Plaintext, ProjectKey, Purpose, RecordContext, Sealed,
+};
 use crate::model::{Error, InstanceId, ProjectId, Result};
 use crate::store::{Reads, SealedRow, SecretRecord};
 
@@ -69,13 +71,14 @@ pub(crate) async fn open(
 ) -> Result<Plaintext> {
     let opened = match sealed.key_version() {
         Some(version) if version != newest.version() => {
-            let record = reads.project_key(project, version).await?;
-            let record = record
-                .ok_or_else(|| Error::internal(format!("no key {version} of project {project}")))?;
+            let Some(record) = reads.project_key(project, version).await? else {
+                keyring.failures().count(DecryptionFailure::MissingKey);
+                return Err(Error::internal(format!("no key {version} of project {project}")));
+            };
             let key = keyring.project_key(&record).map_err(Error::internal)?;
-            sealed.open(&key, context)
+            keyring.open(sealed, &key, context)
         }
-        _ => sealed.open(newest, context),
+        _ => keyring.open(sealed, newest, context),
     };
     opened.map_err(Error::internal)
 }

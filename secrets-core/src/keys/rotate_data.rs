@@ -233,7 +233,8 @@ impl Keys {
     /// Decrypts a record with the replaced key and encrypts it with the newest key.
     fn encrypted(&self, engine: &Engine, column: SealedColumn, row: &SealedRow) -> Result<Sealed> {
         let context = context(engine, self.project, column, row);
-        let text = row.sealed.open(&self.old, &context).map_err(Error::internal)?;
+        let text = engine.keyring().open(&row.sealed, &self.old, &context);
+        let text = text.map_err(Error::internal)?;
         let sealed = Sealed::seal(&self.new, &context, &text);
         // The stored record is replaced only after the new record was decrypted successfully.
         let opened = sealed.open(&self.new, &context).map_err(Error::internal)?;

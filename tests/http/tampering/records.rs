@@ -1,5 +1,6 @@
 //! Tests of encrypted records that were changed in the database, or moved to another row.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use secrets_core::crypto::{ProjectKeyRecord, Sealed};
@@ -203,6 +204,30 @@ async fn the_key_of_another_project_opens_nothing(app: App) {
     victim.is_whole("development", "ONE").await;
 }
 
+async fn each_failure_is_counted_by_its_reason(app: App) {
+    let victim = Victim::of(app).await;
+    let one = victim.app.record(&victim.project, "development", "ONE").await;
+    let copy = victim.copy_under_its_own_key().await;
+    let counts = || BTreeMap::from(victim.app.service.engine().counts().decryption_failures);
+
+    // Indexes of bytes in the format, the key version and the value.
+    for (place, project, reason) in [
+        (0, &victim.project, "format"),
+        (6, &victim.project, "missing_key"),
+        (40, &victim.project, "record"),
+        (40, &copy, "key"),
+    ] {
+        let sealed = flipped(&one.sealed, place);
+        victim.app.rewrite(&[SecretRecord { sealed, ..one.clone() }]).await;
+        let before = counts();
+        assert_internal(&victim.person.get(&paths::secret(project, "development", "ONE")).await);
+
+        let after = counts();
+        let changed = after.iter().filter(|(name, count)| before[*name] != **count);
+        assert_eq!(changed.map(|(name, _)| *name).collect::<Vec<_>>(), [reason]);
+    }
+}
+
 secrets_tests::on_every_store!(
     values_that_changed_places_in_an_environment_are_not_given,
     values_that_changed_places_between_environments_are_not_given,
@@ -220,6 +245,7 @@ secrets_tests::on_every_store!(
     descriptions_that_changed_places_are_not_given,
     a_description_does_not_pass_for_a_value,
     the_key_of_another_project_opens_nothing,
+    each_failure_is_counted_by_its_reason,
 );
 
 impl Victim {

@@ -2,7 +2,7 @@
 //! compute the published test vectors.
 
 use super::super::cipher::{Cipher, NONCE};
-use super::{Key, Keyring, kek_context, wrap_with_nonce, wrapping_cipher};
+use super::{DecryptionFailures, Key, Keyring, kek_context, wrap_with_nonce, wrapping_cipher};
 use crate::model::{InstanceId, ProjectId};
 
 /// Derives a key for one purpose from an instance key.
@@ -33,6 +33,7 @@ pub fn keyring(kek: &Key, instance: InstanceId, kek_id: u32) -> Keyring {
         pepper: Key::generate(),
         audit: Key::generate(),
         signing: Key::generate(),
+        failures: DecryptionFailures::default(),
     }
 }
 

@@ -32,6 +32,7 @@ pub const METRICS: &[(&str, &str, &str)] = &[
         "Credentials that were invalid or expired",
     ),
     ("secrets_operation_failures_total", "counter", "Operations that failed in the service"),
+    ("secrets_decryption_failures_total", "counter", "Stored records that could not be decrypted"),
     ("secrets_database_up", "gauge", "1 if the last health check reached the database"),
     ("secrets_database_connections", "gauge", "Open connections to the database"),
     ("secrets_database_connections_idle", "gauge", "Open connections that are not in use"),

@@ -145,6 +145,7 @@ impl Sources {
                 let kinds = [("unavailable", counts.unavailable), ("internal", counts.internal)];
                 labelled("reason", kinds)
             }
+            "secrets_decryption_failures_total" => labelled("reason", counts.decryption_failures),
             "secrets_database_up" => one(u64::from(counts.is_store_up)),
             "secrets_audit_batches_total" => one(counts.audit_batches),
             "secrets_audit_entries_total" => one(counts.audit_entries),
