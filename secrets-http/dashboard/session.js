@@ -59,5 +59,5 @@ whenSignedOut(() => {
 
 channel.addEventListener("message", ({ data }) => {
   if (data === "out" && state.value === "in") state.value = "ended";
-  if (data === "in" && state.value !== "in") load();
+  if (data === "in") load();
 });

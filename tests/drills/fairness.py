@@ -115,11 +115,13 @@ def hostile(drill):
         # In a process of its own: threads of this process would delay the reads that are measured.
         calls = [(_misuse, drill, node, project, loud, credential, number, stop)
                  for number, credential in enumerate([*tokens, jwt("loud")])]
-        misuse = processes.Process(target=_in_threads, args=(calls,))
+        misuse = processes.Process(target=_in_threads, args=(calls,), daemon=True)
         misuse.start()
-        during = _reads(readers, key, drill.size(10, 120))
-        stop.set()
-        misuse.join()
+        try:
+            during = _reads(readers, key, drill.size(10, 120))
+        finally:
+            stop.set()
+            misuse.join(60)
         assert misuse.exitcode == 0, "a client of the loud account failed"
         refusals = node.refusals()
         node.terminate()

@@ -37,6 +37,12 @@ class Writer:
         self.thread.start()
 
     def _run(self):
+        try:
+            self._write()
+        except Exception as error:
+            self.problems.append(repr(error))
+
+    def _write(self):
         while True:
             method, path, body, self.pending = self._request()
             try:
@@ -112,19 +118,22 @@ def kill(drill):
                 time.sleep(3)
                 node.terminate()
                 break
-            if number % 5 == 0:
-                _command(drill.database, "keys", "rotate-data")
             for writer in writers:
                 writer.start(node, project)
-            time.sleep(moment.uniform(0.2, 1.2))
+            time.sleep(moment.uniform(0.1, 1.2))
             node.process.kill()
             node.process.wait(30)
             for writer in writers:
                 writer.thread.join()
                 assert not writer.problems, writer.problems
+        # The next process replaces the keys as soon as it starts, beside the writers.
+        _command(drill.database, "keys", "rotate-data")
     _must_be_recorded_once(drill.database, writers)
     _command(drill.database, "doctor", "verify")
-    drill.note(f"{rounds} kills, {sum(writer.requests for writer in writers)} acknowledged requests")
+    requests = sum(writer.requests for writer in writers)
+    keys = drill.database.run("SELECT MAX(version) FROM project_keys")[0][0]
+    drill.note(f"{rounds} kills, {requests} acknowledged requests, {keys} keys of the project")
+    assert requests >= 10 * rounds and keys > rounds / 2, "hardly anything was written or replaced"
 
 
 def _compare(alice, project, writers):

@@ -42,6 +42,12 @@ class User:
         self.thread = threading.Thread(target=self._run)
 
     def _run(self):
+        try:
+            self._read_and_write()
+        except Exception as error:
+            self.failures.append(repr(error))
+
+    def _read_and_write(self):
         version = 0
         while not self.balancer.stop.is_set():
             version += 1
@@ -110,5 +116,7 @@ def rolling(drill):
         for node in balancer.nodes.values():
             node.__exit__()
     failures = [failure for user in users for failure in user.failures]
-    drill.note(f"{rounds * NODES} restarts, {sum(user.requests for user in users)} requests")
+    requests = sum(user.requests for user in users)
+    drill.note(f"{rounds * NODES} restarts, {requests} requests")
+    assert requests >= 10 * rounds * NODES, "hardly any requests were sent"
     assert not failures, f"{len(failures)} requests failed: {failures[:5]}"

@@ -2,15 +2,20 @@
 
 use std::time::Duration;
 
+use crate::engine::audit_chain::yield_now;
 use crate::engine::{Engine, Periodic, Schedule};
+use crate::model::UserId;
 use crate::store::StoreResult;
 
 /// Maximum number of audit entries that are changed in one transaction, so that other writers do
 /// not wait long.
 pub(super) const MAX_ENTRIES: u32 = 1_000;
 
-/// Maximum number of users that are loaded at a time.
+/// Maximum number of users in one round.
 const MAX_USERS: u32 = 16;
+
+/// Maximum number of transactions in one round, so that it ends well within its timeout.
+const MAX_TRANSACTIONS: u32 = 500;
 
 /// Time between two runs of the worker.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -24,18 +29,31 @@ pub const ANONYMIZATION: Periodic = Periodic {
     job: |engine| Box::pin(async move { Ok(anonymize(&engine).await?) }),
 };
 
-/// Completes the anonymization of the audit entries of all deleted users, in short transactions.
-/// Continues where an earlier call has stopped.
+/// Continues the anonymization of deleted users, in short transactions, until it is complete or the
+/// limits of a call are reached. A user whose entries cannot be changed does not delay the others;
+/// the first error is returned at the end.
 pub async fn anonymize(engine: &Engine) -> StoreResult<()> {
-    loop {
-        let users = engine.store().read().await?.unfinished_anonymizations(MAX_USERS).await?;
-        if users.is_empty() {
-            return Ok(());
-        }
-        for user in users {
-            let mut tx = engine.store().begin().await?;
-            tx.anonymize_actor(user, MAX_ENTRIES).await?;
-            tx.commit().await?;
+    let users = engine.store().read().await?.unfinished_anonymizations(MAX_USERS).await?;
+    let (mut result, mut transactions) = (Ok(()), 0);
+    for user in users {
+        while transactions < MAX_TRANSACTIONS {
+            transactions += 1;
+            match anonymize_batch(engine, user).await {
+                Ok(false) => yield_now().await,
+                Ok(true) => break,
+                Err(error) => {
+                    result = result.and(Err(error));
+                    break;
+                }
+            }
         }
     }
+    result
+}
+
+async fn anonymize_batch(engine: &Engine, user: UserId) -> StoreResult<bool> {
+    let mut tx = engine.store().begin().await?;
+    let is_complete = tx.resume_anonymization(user, MAX_ENTRIES).await?;
+    tx.commit().await?;
+    Ok(is_complete)
 }

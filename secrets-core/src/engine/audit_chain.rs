@@ -215,7 +215,7 @@ fn authentic_head(keyring: &Keyring, head: AuditHead) -> StoreResult<AuditHead> 
 }
 
 /// Lets other tasks run. Needed because a store in memory never suspends the current task.
-async fn yield_now() {
+pub(crate) async fn yield_now() {
     let mut has_yielded = false;
     poll_fn(|cx| {
         if has_yielded {

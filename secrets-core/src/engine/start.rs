@@ -123,7 +123,7 @@ fn opens(keyring: &Keyring, sample: &Sample) -> bool {
         return sample.secret.sealed.key_version().is_some();
     }
     let context = value_context(keyring.instance(), record.project, &sample.secret);
-    sample.secret.sealed.open(&key, &context).is_ok()
+    keyring.open(&sample.secret.sealed, &key, &context).is_ok()
 }
 
 fn between(oldest: SecretId, newest: SecretId) -> SecretId {

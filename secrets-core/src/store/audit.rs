@@ -315,10 +315,15 @@ pub trait AuditWrites: Send {
     async fn insert_sealed_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
     /// Removes the name and e-mail address of a user from the oldest audit entries whose actor is
-    /// the user, at most `limit` entries in each call: a call continues where the previous one has
-    /// stopped. The entries keep the user's ID. Returns true if no entries are left. Otherwise,
-    /// [`unfinished_anonymizations`](AuditReads::unfinished_anonymizations) lists the user.
+    /// the user, at most `limit`. The entries keep the user's ID. Returns true if no entries are
+    /// left. Otherwise, [`unfinished_anonymizations`](AuditReads::unfinished_anonymizations) lists
+    /// the user, and [`resume_anonymization`](Self::resume_anonymization) continues.
     async fn anonymize_actor(&mut self, user: UserId, limit: u32) -> StoreResult<bool>;
+
+    /// Continues [`anonymize_actor`](Self::anonymize_actor) with the next entries, at most `limit`.
+    /// Returns true if no entries are left; has no effect if the anonymization is complete. Waits
+    /// for concurrent transactions that call this for the same user.
+    async fn resume_anonymization(&mut self, user: UserId, limit: u32) -> StoreResult<bool>;
 
     /// Appends audit entries to an audit chain. `end` is the last position of the stored chain that
     /// the caller expects (0 for a new chain); `head` is the new head. Fails with `Stale` if the

@@ -25,19 +25,17 @@ pub(in crate::rotations) async fn time_out(
     let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
     let mut tx = engine.store().begin().await?;
     if let Some(lease) = take_over_lease(engine, rotators, tx.as_mut(), begun.rotation).await?
-        && let Some(mut work) = Work::open(engine, rotators, lease).await?
+        && let Some(mut work) = Work::open_with(tx.as_mut(), engine, rotators, lease).await?
     {
         let ended = end(&mut work, tx.as_mut(), begun).await;
         match ended {
-            Ok(has_ended) => {
+            Ok(true) => {
                 tx.release_lease(&work.lease).await?;
                 tx.commit().await?;
-                if has_ended {
-                    engine.counters().count_rotation(Outcome::Failed);
-                }
+                engine.counters().count_rotation(Outcome::Failed);
             }
-            // The rotation was deleted.
-            Err(WorkError::Lost) => drop(tx),
+            // The attempt has ended, or the rotation was deleted: another worker keeps its lease.
+            Ok(false) | Err(WorkError::Lost) => drop(tx),
             Err(WorkError::Failed(error)) => return Err(error),
         }
     }

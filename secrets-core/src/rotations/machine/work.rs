@@ -13,7 +13,7 @@ use crate::engine::{Caller, Engine};
 use crate::model::{Error, Result, Subject};
 use crate::ports::rotator::{DatabaseRotator, Target, TargetError};
 use crate::ports::rotators::Rotators;
-use crate::store::{AuditRecord, Lease, RotationRecord, StoreError, StoreResult, Tx};
+use crate::store::{AuditRecord, Lease, Reads, RotationRecord, StoreError, StoreResult, Tx};
 
 /// Reason why work on a rotation stops early. A worker resumes the work later from the stored
 /// state.
@@ -46,6 +46,16 @@ impl<'a> Work<'a> {
         lease: Lease,
     ) -> Result<Option<Self>> {
         let mut reads = engine.store().read().await?;
+        Self::open_with(reads.as_mut(), engine, rotators, lease).await
+    }
+
+    /// Loads the rotation like [`open`](Self::open), with this reader or transaction.
+    pub(super) async fn open_with(
+        reads: &mut dyn Reads,
+        engine: &'a Engine,
+        rotators: &'a Rotators,
+        lease: Lease,
+    ) -> Result<Option<Self>> {
         let Some(rotation) = reads.rotation(lease.rotation).await? else { return Ok(None) };
         let Some(place) = reads.rotation_location(lease.rotation).await? else { return Ok(None) };
         let place = Arc::new(RotationContext::new(engine.keyring(), place)?);

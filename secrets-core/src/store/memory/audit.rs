@@ -1,4 +1,4 @@
-use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::ops::Bound::{self, Excluded, Included, Unbounded};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -111,6 +111,24 @@ impl<S: Snapshot> AuditReads for Session<S> {
     }
 }
 
+/// Anonymizes audit entries of a user, at most `limit`, from this start. Returns true if no entries
+/// are left.
+fn anonymize(state: &mut State, user: UserId, start: Bound<(Time, AuditId)>, limit: u32) -> bool {
+    let entries = of_scope(state, AuditScope::Actor(user.uuid()));
+    let theirs = |(_, entry): &(_, &Arc<AuditRecord>)| entry.actor_type == "user";
+    let (mut count, mut last) = (0, None);
+    for (place, entry) in entries.range((start, Unbounded)).filter(theirs).take(limit as usize) {
+        let nameless = AuditRecord { actor_name: None, actor_email: None, ..owned(entry) };
+        state.audit.entry(nameless.team).or_default().insert(*place, nameless.into());
+        (count, last) = (count + 1, Some(*place));
+    }
+    match last {
+        Some(place) if count == limit => state.anonymizations.insert(user, place),
+        _ => state.anonymizations.remove(&user),
+    };
+    count < limit
+}
+
 /// Returns the audit entries of a team or an actor.
 fn of_scope(state: &State, scope: AuditScope) -> Entries {
     match scope {
@@ -218,23 +236,13 @@ impl AuditWrites for Session<Pending> {
     }
 
     async fn anonymize_actor(&mut self, user: UserId, limit: u32) -> StoreResult<bool> {
+        Ok(anonymize(self.state_mut(), user, Unbounded, limit))
+    }
+
+    async fn resume_anonymization(&mut self, user: UserId, limit: u32) -> StoreResult<bool> {
         let state = self.state_mut();
-        let entries = of_scope(state, AuditScope::Actor(user.uuid()));
-        let theirs = |(_, entry): &(_, &Arc<AuditRecord>)| entry.actor_type == "user";
-        let done = state.anonymizations.get(&user).copied();
-        let rest = entries.range((done.map_or(Unbounded, Excluded), Unbounded));
-        let (mut count, mut last) = (0, None);
-        for (place, entry) in rest.filter(theirs).take(limit as usize) {
-            let nameless = AuditRecord { actor_name: None, actor_email: None, ..owned(entry) };
-            let of_team = state.audit.entry(nameless.team).or_default();
-            of_team.insert(*place, nameless.into());
-            (count, last) = (count + 1, Some(*place));
-        }
-        match last {
-            Some(place) if count == limit => state.anonymizations.insert(user, place),
-            _ => state.anonymizations.remove(&user),
-        };
-        Ok(count < limit)
+        let Some(last) = state.anonymizations.get(&user).copied() else { return Ok(true) };
+        Ok(anonymize(state, user, Excluded(last), limit))
     }
 
     async fn seal_audit(

@@ -289,8 +289,8 @@ pub async fn a_forgotten_actor_loses_name_and_address(store: &dyn Store) {
     assert_eq!(named.map(|entry| entry.actor_type.as_str()).collect::<Vec<_>>(), ["service_token"]);
 }
 
-/// `anonymize_actor` changes the oldest entries first, up to the limit, and a later call continues
-/// with the next ones. `unfinished_anonymizations` lists the user until all entries are changed.
+/// `anonymize_actor` changes the oldest entries, up to the limit, and `resume_anonymization` the
+/// next ones. `unfinished_anonymizations` lists the user until all entries are changed.
 pub async fn an_actor_is_anonymized_in_batches(store: &dyn Store) {
     let world = World::build(store).await;
     let by = |actor: &UserRecord, second: i64| AuditRecord {
@@ -308,16 +308,22 @@ pub async fn an_actor_is_anonymized_in_batches(store: &dyn Store) {
     tx.commit().await.unwrap();
 
     let no_names = Vec::<&str>::new();
-    for (user, is_complete, unfinished, names) in [
-        (owner, false, vec![owner.id], vec!["2", "3", "4"]),
-        (member, false, vec![owner.id, member.id], vec!["2", "3", "4"]),
-        (owner, false, vec![owner.id, member.id], vec!["4"]),
-        (owner, true, vec![member.id], no_names.clone()),
-        (member, true, Vec::new(), no_names.clone()),
-        (member, false, vec![member.id], no_names),
+    for (begins, user, is_complete, unfinished, names) in [
+        (true, owner, false, vec![owner.id], vec!["2", "3", "4"]),
+        (true, member, false, vec![owner.id, member.id], vec!["2", "3", "4"]),
+        (false, owner, false, vec![owner.id, member.id], vec!["4"]),
+        (false, owner, true, vec![member.id], no_names.clone()),
+        (false, member, true, Vec::new(), no_names.clone()),
+        // A complete anonymization does not begin again.
+        (false, member, true, Vec::new(), no_names),
     ] {
         let mut tx = begin(store).await;
-        assert_eq!(tx.anonymize_actor(user.id, 2).await.unwrap(), is_complete);
+        let completed = if begins {
+            tx.anonymize_actor(user.id, 2).await
+        } else {
+            tx.resume_anonymization(user.id, 2).await
+        };
+        assert_eq!(completed.unwrap(), is_complete);
 
         let mut seen = committed(store, tx).await;
         let mut listed = seen.unfinished_anonymizations(10).await.unwrap();

@@ -18,16 +18,40 @@ const INSERT: &str =
      ON CONFLICT (user_id) DO UPDATE
      SET created_at = excluded.created_at, entry_id = excluded.entry_id";
 
-/// Anonymizes the next audit entries of a user, at most `limit`. Returns true if no entries are
+/// Locks the row of user $1 and returns the time and ID of the last anonymized audit entry. Nodes
+/// that continue the anonymization of the same user thus wait for each other.
+const LOCK: &str = "UPDATE anonymizations SET entry_id = entry_id WHERE user_id = $1
+     RETURNING created_at, entry_id AS id";
+
+/// Anonymizes the oldest audit entries of a user, at most `limit`. Returns true if no entries are
 /// left.
-pub(super) async fn anonymize(
+pub(super) async fn begin(
     session: &mut Session<Transaction>,
     user: UserId,
     limit: u32,
 ) -> StoreResult<bool> {
-    let text = "SELECT created_at, entry_id AS id FROM anonymizations WHERE user_id = $1";
-    let done = session.one("anonymizations", sqlx::query(text).bind(user.uuid()), place).await?;
-    let (time, id) = done.map_or((Time::UNIX_EPOCH, Uuid::nil()), |(time, id)| (time, id.uuid()));
+    anonymize(session, user, (Time::UNIX_EPOCH, Uuid::nil()), limit).await
+}
+
+/// Anonymizes the next audit entries of a user, at most `limit`. Returns true if no entries are
+/// left, or if the anonymization is complete.
+pub(super) async fn resume(
+    session: &mut Session<Transaction>,
+    user: UserId,
+    limit: u32,
+) -> StoreResult<bool> {
+    let last = session.one("anonymizations", sqlx::query(LOCK).bind(user.uuid()), place).await?;
+    let Some((time, id)) = last else { return Ok(true) };
+    anonymize(session, user, (time, id.uuid()), limit).await
+}
+
+/// Anonymizes the audit entries of a user after the entry with this time and ID.
+async fn anonymize(
+    session: &mut Session<Transaction>,
+    user: UserId,
+    (time, id): (Time, Uuid),
+    limit: u32,
+) -> StoreResult<bool> {
     let entries = sqlx::query(ENTRIES).bind(user.uuid()).bind(time).bind(id);
     let entries = session.all("audit_log", entries.bind(i64::from(limit)), place).await?;
     for entries in entries.chunks(BATCH) {

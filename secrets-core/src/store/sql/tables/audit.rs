@@ -196,7 +196,11 @@ impl AuditWrites for Session<Transaction> {
     }
 
     async fn anonymize_actor(&mut self, user: UserId, limit: u32) -> StoreResult<bool> {
-        anonymizations::anonymize(self, user, limit).await
+        anonymizations::begin(self, user, limit).await
+    }
+
+    async fn resume_anonymization(&mut self, user: UserId, limit: u32) -> StoreResult<bool> {
+        anonymizations::resume(self, user, limit).await
     }
 
     async fn seal_audit(

@@ -206,7 +206,9 @@ impl HookAction {
             Self::Install => (Some(hook::install()?), "installed"),
             Self::Uninstall => (hook::uninstall()?, "removed"),
         };
-        let text = path.as_ref().map(|path| format!("{}: {message}", path.display()));
+        // A path that is not UTF-8 cannot be in a JSON document.
+        let path = path.map(|path| path.display().to_string());
+        let text = path.as_ref().map(|path| format!("{path}: {message}"));
         let text = text.unwrap_or_else(|| "there is no hook of this program".to_owned());
         cx.output.result(&text, &json!({ "hook": path }))?;
         Ok(Outcome::Done)
