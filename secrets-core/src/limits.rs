@@ -40,7 +40,7 @@ pub struct RateLimiter<K> {
     shards: [Mutex<Shard<K>>; SHARDS],
 }
 
-/// What happens with a new key when the table of counters is full.
+/// Treatment of requests of new keys while the table of counters is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Overflow {
     /// Requests of new keys are counted together, with one counter per shard of the table.

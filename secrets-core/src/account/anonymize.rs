@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use crate::engine::audit_chain::yield_now;
-use crate::engine::{Engine, Periodic, Schedule};
+use crate::engine::{Engine, Periodic, Schedule, yield_now};
 use crate::model::UserId;
 use crate::store::StoreResult;
 

@@ -1,6 +1,6 @@
 //! Counters of stored records that could not be decrypted.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::model::counter::Counter;
 
 /// Reason why a stored record could not be decrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum DecryptionFailure {
 
 /// Number of records that could not be decrypted since the start of the process, by reason.
 #[derive(Debug, Default)]
-pub(crate) struct DecryptionFailures([AtomicU64; DecryptionFailure::ALL.len()]);
+pub(crate) struct DecryptionFailures([Counter; DecryptionFailure::ALL.len()]);
 
 impl DecryptionFailure {
     /// All reasons.
@@ -38,14 +38,14 @@ impl DecryptionFailure {
 impl DecryptionFailures {
     pub(crate) fn count(&self, reason: DecryptionFailure) {
         if let Some(counter) = self.0.get(reason as usize) {
-            counter.fetch_add(1, Ordering::Relaxed);
+            counter.add(1);
         }
     }
 
     /// Returns the name of each reason, with the number of failures.
     pub(crate) fn values(&self) -> [(&'static str, u64); DecryptionFailure::ALL.len()] {
         DecryptionFailure::ALL.map(|reason| {
-            let count = self.0.get(reason as usize).map(|counter| counter.load(Ordering::Relaxed));
+            let count = self.0.get(reason as usize).map(Counter::value);
             (reason.as_str(), count.unwrap_or_default())
         })
     }

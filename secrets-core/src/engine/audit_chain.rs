@@ -6,14 +6,12 @@
 mod tests;
 
 use std::collections::BTreeMap;
-use std::future::poll_fn;
 use std::slice::from_ref;
-use std::task::Poll;
 
 use futures_util::lock::Mutex;
 use uuid::Uuid;
 
-use super::{Engine, Failures, WorkItem};
+use super::{Engine, Failures, WorkItem, yield_now};
 use crate::crypto::{ChainMac, Keyring, is_same};
 use crate::model::{AuditBatchId, EnvironmentId, ProjectId, TeamId};
 use crate::store::{AuditBatch, AuditHead, AuditRecord, AuditSeal, StoreError, StoreResult, Tx};
@@ -212,20 +210,6 @@ fn authentic_head(keyring: &Keyring, head: AuditHead) -> StoreResult<AuditHead> 
         return Ok(head);
     }
     Err(StoreError::Corrupt("the head of an audit log chain was modified".into()))
-}
-
-/// Lets other tasks run. Needed because a store in memory never suspends the current task.
-pub(crate) async fn yield_now() {
-    let mut has_yielded = false;
-    poll_fn(|cx| {
-        if has_yielded {
-            return Poll::Ready(());
-        }
-        has_yielded = true;
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 /// Computes the hash of an audit entry at its position in the audit chain. The actor's name and

@@ -1,11 +1,12 @@
 //! Counters of the engine since its start, for metrics.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::crypto::Keyring;
+use crate::model::counter::Counter;
 use crate::model::lock::lock;
 use crate::model::rotations::Outcome;
 use crate::model::{Bound, Error, Time};
@@ -47,10 +48,6 @@ pub(crate) enum DeliveryEnd {
     GivenUp,
 }
 
-/// A number that only increases, such as the number of failed operations.
-#[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
-
 /// Values of all [`Counters`], read together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
@@ -81,17 +78,6 @@ pub struct Counts {
     /// Time since the last run of this process's audit worker after which all audit entries were in
     /// audit chains. `None` before the first such run.
     pub audit_sealed_ago: Option<Duration>,
-}
-
-impl Counter {
-    /// Adds `number` to the counter.
-    pub(crate) fn add(&self, number: u64) {
-        self.0.fetch_add(number, Ordering::Relaxed);
-    }
-
-    fn value(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 impl RefusalCounters {

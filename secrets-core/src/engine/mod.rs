@@ -37,6 +37,7 @@ pub use operation::{Access, Audit, Operation, Read, Write};
 pub use options::{Options, Ports, SessionLimits};
 pub use start::StartError;
 pub use task::Task;
+pub(crate) use worker::yield_now;
 pub use worker::{Job, Periodic, Schedule, Worker};
 
 use std::mem;

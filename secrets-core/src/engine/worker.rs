@@ -1,6 +1,8 @@
 //! Workers: the interface of background work, which runs without a caller's request.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -92,4 +94,19 @@ impl Worker for Periodic {
     async fn jobs(&self, engine: &Arc<Engine>, room: usize) -> Result<Vec<Job>> {
         Ok((0..room.min(1)).map(|_| (self.job)(Arc::clone(engine))).collect())
     }
+}
+
+/// Lets other tasks run. Needed in a long job, because a store in memory never suspends the current
+/// task.
+pub(crate) async fn yield_now() {
+    let mut has_yielded = false;
+    poll_fn(|cx| {
+        if has_yielded {
+            return Poll::Ready(());
+        }
+        has_yielded = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }

@@ -4,6 +4,7 @@
 
 pub mod bound;
 pub mod clock;
+pub(crate) mod counter;
 #[doc(hidden)]
 pub mod document;
 pub mod error;

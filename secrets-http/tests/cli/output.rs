@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::process::Stdio;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::home::Home;
 use crate::project::Project;
@@ -88,6 +88,48 @@ fn a_token_is_not_read_from_a_terminal_that_shows_it() {
 
     assert_eq!(code, Some(64), "{shown}");
     assert!(shown.contains("pipe the token"), "{shown}");
+}
+
+#[test]
+fn a_command_without_data_of_the_service_has_a_json_document() {
+    let project = Project::create().with("EDITOR", "true");
+    let (url, token) = (project.server().url.clone(), project.server().token.clone());
+    let parsed = |words: &[&str]| -> Value {
+        serde_json::from_str(&project.ok(&[&["-o", "json"], words].concat())).unwrap()
+    };
+    assert!(project.program("git", ["init", "-q"]).status().unwrap().success());
+    project.run_with(&["login", &url, "--token-stdin", "--store", "file"], &token).fails(0, "");
+
+    let nothing = parsed(&["copy", "--from", "preview", "--to", "production"]);
+    let unchanged = parsed(&["edit"]);
+    let deleted = parsed(&["env", "delete", "preview", "--yes"]);
+    let hook = parsed(&["scan", "hook", "install"]);
+    let removed = parsed(&["scan", "hook", "uninstall"]);
+    let created = parsed(&["init", "--yes"]);
+    let left = parsed(&["logout"]);
+
+    assert_eq!((&nothing["changes"], &unchanged["changes"]), (&json!([]), &json!([])));
+    assert_eq!(deleted, json!({ "deleted": "preview" }));
+    assert!(hook["hook"].as_str().unwrap().ends_with("/hooks/pre-commit"), "{hook}");
+    assert_eq!(removed, hook);
+    let file = json!({
+        "file": "secrets-project.toml", "project": "web", "environment": "staging",
+    });
+    assert_eq!(created, file);
+    assert_eq!(left, json!({ "servers": [url] }));
+}
+
+#[test]
+fn an_import_of_several_sets_shows_its_progress() {
+    let project = Project::create();
+    let lines: Vec<_> = (0..1_001).map(|number| format!("KEY_{number}=kvc_x\n")).collect();
+    project.write("many.env", &lines.concat());
+
+    let (code, shown) = Script::start(&project, "import many.env").end();
+
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("/1001 changes"), "{shown}");
+    assert_eq!(project.values("staging").as_object().unwrap().len(), 1_001);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::home::Home;
+use crate::rotation::create;
 use crate::server::Server;
 
 fn home(server: &Server) -> Home {
@@ -148,31 +149,14 @@ fn default_permissions_are_replaced_and_removed() {
     home.run(&["member", "permission", "default", "staging"]).fails(64, "ENVIRONMENT=ACCESS");
 }
 
-/// Arguments of `secrets rotation create` for a rotation whose database does not exist.
-const CREATE: [&str; 14] = [
-    "rotation",
-    "create",
-    "db",
-    "--type",
-    "postgresql",
-    "--host",
-    "127.0.0.1",
-    "--port",
-    "1",
-    "--database",
-    "app",
-    "--admin-username",
-    "admin",
-    "--password-file",
-];
-
 #[test]
 fn a_password_of_a_rotation_is_read_and_never_an_argument() {
     let server = Server::start();
     let home = home(&server);
 
-    home.run(&CREATE[..13]).fails(64, "--password-file");
-    let ended = home.run_with(&[&CREATE[..], &["-", "--dry-run"]].concat(), "kvc_password\n");
+    home.run(&create("postgresql", &[])).fails(64, "--password-file");
+    let ended = home
+        .run_with(&create("postgresql", &["--password-file", "-", "--dry-run"]), "kvc_password\n");
 
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stdout.contains("false"), "{ended:?}");
@@ -186,7 +170,8 @@ fn rotations_are_created_paused_tested_and_deleted() {
     let home = home(&server);
     home.write("password", "kvc_password\n");
 
-    home.ok(&[&CREATE[..], &["password", "--interval-days", "7", "--url-key", "DB_URL"]].concat());
+    let options = ["--password-file", "password", "--interval-days", "7", "--url-key", "DB_URL"];
+    home.ok(&create("postgresql", &options));
 
     assert_eq!(home.ok(&["-o", "name", "rotation", "list"]), "db\n");
     assert_eq!(parsed(&home, &["rotation", "pause", "db"])["status"], "paused");
@@ -208,7 +193,7 @@ fn webhooks_are_created_tested_and_deleted() {
     let server = Server::start();
     let home = home(&server);
     home.write("password", "kvc_password\n");
-    home.ok(&[&CREATE[..], &["password"]].concat());
+    home.ok(&create("postgresql", &["--password-file", "password"]));
     let url = "https://hooks.example.com/a";
 
     let created = parsed(&home, &["webhook", "create", "db", url, "--events", "rotation.failed"]);

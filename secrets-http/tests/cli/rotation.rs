@@ -7,25 +7,20 @@ use crate::home::Home;
 use crate::server::Server;
 use crate::service::Scripted;
 
-/// Arguments of `secrets rotation create` for a rotation whose database does not exist.
-const CREATE: [&str; 16] = [
-    "-o",
-    "json",
-    "rotation",
-    "create",
-    "db",
-    "--type",
-    "mysql",
-    "--host",
-    "127.0.0.1",
-    "--port",
-    "1",
-    "--database",
-    "app",
-    "--admin-username",
-    "admin",
-    "--password-file=password",
-];
+/// Returns the arguments that create a rotation of this type, with these further options. Its
+/// database does not exist.
+pub(crate) fn create<'a>(kind: &'a str, options: &[&'a str]) -> Vec<&'a str> {
+    let rotation = ["rotation", "create", "db", "--type", kind];
+    let database = ["--host", "127.0.0.1", "--port", "1", "--database", "app"];
+    [&rotation[..], &database, &["--admin-username", "admin"], options].concat()
+}
+
+/// Returns the arguments that create a MySQL rotation, with these further options, and print it as
+/// JSON.
+fn create_mysql<'a>(options: &[&'a str]) -> Vec<&'a str> {
+    let rotation = create("mysql", &["--password-file=password"]);
+    [&["-o", "json"], &rotation[..], options].concat()
+}
 
 /// Options for a connection through an AWS Lambda function.
 const LAMBDA: [&str; 5] = [
@@ -60,7 +55,7 @@ fn with_files(home: &Home) {
 
 /// Creates the rotation with further options, and returns it.
 fn created(home: &Home, options: &[&str]) -> Value {
-    let printed = home.ok(&[&CREATE[..], options].concat());
+    let printed = home.ok(&create_mysql(options));
     assert!(!printed.contains("kvc_"), "{printed}");
     serde_json::from_str(&printed).unwrap()
 }
@@ -137,9 +132,9 @@ fn a_rotation_through_a_function_needs_all_its_options() {
     for missing in ["--region", "--shared-secret-file"] {
         let given = LAMBDA.chunks(2).filter(|option| !option[0].starts_with(missing));
         let given: Vec<_> = given.flatten().copied().collect();
-        home.run(&[&CREATE[..], &given].concat()).fails(64, missing);
+        home.run(&create_mysql(&given)).fails(64, missing);
     }
-    home.run(&[&CREATE[..], &LAMBDA[2..4]].concat()).fails(64, "--lambda-arn");
+    home.run(&create_mysql(&LAMBDA[2..4])).fails(64, "--lambda-arn");
 
     assert_eq!(created(&home, &LAMBDA)["connection_method"], "proxied");
 }

@@ -27,8 +27,7 @@ pub(in crate::rotations) async fn time_out(
     if let Some(lease) = take_over_lease(engine, rotators, tx.as_mut(), begun.rotation).await?
         && let Some(mut work) = Work::open_with(tx.as_mut(), engine, rotators, lease).await?
     {
-        let ended = end(&mut work, tx.as_mut(), begun).await;
-        match ended {
+        match end(&mut work, tx.as_mut(), begun).await {
             Ok(true) => {
                 tx.release_lease(&work.lease).await?;
                 tx.commit().await?;

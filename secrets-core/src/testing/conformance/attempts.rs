@@ -1,6 +1,6 @@
 //! Conformance rules for rotation attempts, and for the records that are deleted with a rotation.
 
-use super::rotations::elsewhere;
+use super::rotations_of_projects::elsewhere;
 use super::{assert_duplicate, assert_stale, begin, committed};
 use crate::model::rotations::{AttemptState, Outcome, Slot, TriggerType};
 use crate::model::{AttemptId, Subject};

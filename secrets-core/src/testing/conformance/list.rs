@@ -92,10 +92,12 @@ macro_rules! store_conformance {
             an_existing_team_can_be_locked
             a_member_can_be_given_another_role
             a_member_can_be_removed
-            a_deleted_team_is_empty_and_its_slug_is_free
-            deleting_a_team_deletes_its_deleted_projects_and_old_hashes
             the_plan_of_a_team_can_be_changed
             the_resources_of_a_team_are_counted
+        }
+        deleted_teams() {
+            a_deleted_team_is_empty_and_its_slug_is_free
+            deleting_a_team_deletes_its_deleted_projects_and_old_hashes
         }
         projects() {
             a_project_is_found_by_id_and_by_slug

@@ -32,6 +32,8 @@ macro_rules! rotation_conformance {
             a_rotation_that_is_gone_is_stale
             a_rotation_needs_an_environment
             the_rotations_of_a_team_are_counted
+        }
+        rotations_of_projects() {
             the_project_of_a_rotation_is_found
             a_deleted_project_keeps_its_rotations
             a_project_disables_its_rotations

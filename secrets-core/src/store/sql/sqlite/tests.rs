@@ -4,7 +4,7 @@ use std::slice::from_ref;
 use sqlx::{AssertSqlSafe, Row};
 use tempfile::TempDir;
 
-use super::tables::{anonymizations, audit, due, resolve, secrets, tokens};
+use super::tables::{anonymizations, audit, due, resolve, secret_writes, tokens};
 use super::*;
 use crate::model::{Cause, Principal};
 use crate::store::{AuditFilter, SecretRecord, Store, StoreError};
@@ -44,7 +44,7 @@ async fn a_replacement_scans_no_table() {
     let world = World::build(&store).await;
     let next = ["ONE", "TWO"].map(|key| next_version(&secret(&world.staging, key)));
 
-    for write in secrets::REPLACE {
+    for write in secret_writes::REPLACE {
         let text = (write.statement)(&next).into_string();
         let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
         let rows = explained.fetch_all(&store.pools().writers).await.unwrap();

@@ -3,8 +3,9 @@
 use sqlx::QueryBuilder;
 use uuid::Uuid;
 
-use super::{BATCH, Db, Row, Session, Transaction, push_ids};
-use crate::model::{AuditId, Time, UserId};
+use super::audit_rows::place;
+use super::{BATCH, Db, Session, Transaction, push_ids};
+use crate::model::{Time, UserId};
 use crate::store::StoreResult;
 
 /// Query for the oldest audit entries whose actor is user $1, after the entry with time $2 and ID
@@ -73,9 +74,4 @@ async fn anonymize(
             Ok(true)
         }
     }
-}
-
-/// Decodes the time and ID of an audit entry.
-pub(super) fn place(row: &Row<'_>) -> StoreResult<(Time, AuditId)> {
-    Ok((row.get("created_at")?, row.id("id")?))
 }

@@ -3,23 +3,13 @@ use sqlx::QueryBuilder;
 use uuid::Uuid;
 
 use super::audit_filter::{push_conditions, push_order, push_range};
+use super::audit_rows::{ROWS, hash, insert, is_prepared, place, record, select};
 use super::{BATCH, Connected, Db, Row, Session, Transaction, anonymizations, bigint, push_ids};
-use crate::model::{
-    AuditBatchId, AuditId, EnvironmentId, ProjectId, Subject, TeamId, Time, UserId,
-};
+use crate::model::{AuditBatchId, AuditId, Subject, TeamId, Time, UserId};
 use crate::store::{
     AuditBatch, AuditFilter, AuditHead, AuditReads, AuditRecord, AuditSeal, AuditWrites,
     StoreError, StoreResult,
 };
-
-const COLUMNS: &str = "id, team_id, project_id, project_name, environment_id, environment_name,
-     actor_type, actor_id, actor_name, actor_email, action, resource_type, resource_id,
-     resource_name, outcome, metadata, address, agent, request_id, created_at, position,
-     previous_hash, hash";
-
-/// Maximum number of audit entries that one SQL statement inserts. Statements with one entry, or
-/// with exactly this number of entries, are kept prepared.
-const ROWS: usize = 64;
 
 const HEAD: &str = "SELECT team_id, base, base_hash, position, hash, mac FROM audit_heads";
 
@@ -65,7 +55,7 @@ impl<C: Connected> AuditReads for Session<C> {
         push_order(&mut statement, filter.order);
         statement.push(format!(" LIMIT 1 OFFSET {before}"));
         let statement = statement.build().persistent(false);
-        self.one("audit_log", statement, anonymizations::place).await
+        self.one("audit_log", statement, place).await
     }
 
     async fn unsealed_teams(&mut self) -> StoreResult<Vec<Option<TeamId>>> {
@@ -271,54 +261,6 @@ impl AuditWrites for Session<Transaction> {
     }
 }
 
-/// Builds the SQL statement that inserts audit entries. The statement skips entries whose ID
-/// already exists.
-fn insert(
-    entries: &[AuditRecord],
-    seal: fn(&AuditRecord) -> Option<AuditSeal>,
-) -> StoreResult<QueryBuilder<Db>> {
-    let positions = entries.iter().map(|entry| seal(entry).map(|seal| bigint(seal.position)));
-    let positions: Vec<_> = positions.map(Option::transpose).collect::<StoreResult<_>>()?;
-    let mut statement =
-        QueryBuilder::<Db>::new(["INSERT INTO audit_log (", COLUMNS, ") "].concat());
-    statement.push_values(entries.iter().zip(positions), |mut row, (entry, position)| {
-        row.push_bind(entry.id.uuid())
-            .push_bind(entry.team.map(TeamId::uuid))
-            .push_bind(entry.project.map(ProjectId::uuid))
-            .push_bind(entry.project_name.as_deref())
-            .push_bind(entry.environment.map(EnvironmentId::uuid))
-            .push_bind(entry.environment_name.as_deref())
-            .push_bind(entry.actor_type.as_str())
-            .push_bind(entry.actor_id)
-            .push_bind(entry.actor_name.as_deref())
-            .push_bind(entry.actor_email.as_deref())
-            .push_bind(entry.action.as_str())
-            .push_bind(entry.resource_type.as_str())
-            .push_bind(entry.resource_id)
-            .push_bind(entry.resource_name.as_deref())
-            .push_bind(entry.outcome.as_str())
-            .push_bind(entry.metadata.as_str())
-            .push_bind(entry.address.map(|address| address.to_string()))
-            .push_bind(entry.agent.as_deref())
-            .push_bind(entry.request)
-            .push_bind(entry.created_at)
-            .push_bind(position)
-            .push_bind(seal(entry).map(|seal| seal.previous_hash.to_vec()))
-            .push_bind(seal(entry).map(|seal| seal.hash.to_vec()));
-    });
-    statement.push(" ON CONFLICT DO NOTHING");
-    Ok(statement)
-}
-
-/// True if the SQL statement that inserts these audit entries is kept prepared for reuse.
-fn is_prepared(entries: &[AuditRecord]) -> bool {
-    matches!(entries.len(), 1 | ROWS)
-}
-
-fn select() -> QueryBuilder<Db> {
-    QueryBuilder::new(["SELECT ", COLUMNS, " FROM audit_log WHERE "].concat())
-}
-
 /// Returns the ID that identifies an audit chain in the table. The chain of entries without a team
 /// has the nil UUID, because a primary key column cannot be NULL.
 fn chain(team: Option<TeamId>) -> Uuid {
@@ -343,10 +285,6 @@ fn batch(row: &Row<'_>) -> StoreResult<AuditBatch> {
     Ok(AuditBatch { id, entries: serde_json::from_str(row.get("entries")?).ok() })
 }
 
-fn hash(row: &Row<'_>, column: &'static str) -> StoreResult<[u8; 32]> {
-    row.get::<Vec<u8>>(column)?.try_into().map_err(|_| row.unreadable(column))
-}
-
 fn head(row: &Row<'_>) -> StoreResult<AuditHead> {
     let team: Uuid = row.get("team_id")?;
     Ok(AuditHead {
@@ -356,46 +294,5 @@ fn head(row: &Row<'_>) -> StoreResult<AuditHead> {
         position: row.number("position")?,
         hash: hash(row, "hash")?,
         mac: hash(row, "mac")?,
-    })
-}
-
-fn seal(row: &Row<'_>) -> StoreResult<Option<AuditSeal>> {
-    if row.get::<Option<i64>>("position")?.is_none() {
-        return Ok(None);
-    }
-    Ok(Some(AuditSeal {
-        position: row.number("position")?,
-        previous_hash: hash(row, "previous_hash")?,
-        hash: hash(row, "hash")?,
-    }))
-}
-
-fn record(row: &Row<'_>) -> StoreResult<AuditRecord> {
-    let address = match row.get::<Option<&str>>("address")? {
-        Some(_) => Some(row.one_of("address", |text| text.parse().ok())?),
-        None => None,
-    };
-    Ok(AuditRecord {
-        id: row.id::<AuditId>("id")?,
-        team: row.id_if_any("team_id")?,
-        project: row.id_if_any("project_id")?,
-        project_name: row.get("project_name")?,
-        environment: row.id_if_any("environment_id")?,
-        environment_name: row.get("environment_name")?,
-        actor_type: row.get("actor_type")?,
-        actor_id: row.get("actor_id")?,
-        actor_name: row.get("actor_name")?,
-        actor_email: row.get("actor_email")?,
-        action: row.get("action")?,
-        resource_type: row.get("resource_type")?,
-        resource_id: row.get("resource_id")?,
-        resource_name: row.get("resource_name")?,
-        outcome: row.get("outcome")?,
-        metadata: row.get("metadata")?,
-        address,
-        agent: row.get("agent")?,
-        request: row.get("request_id")?,
-        created_at: row.get("created_at")?,
-        seal: seal(row)?,
     })
 }

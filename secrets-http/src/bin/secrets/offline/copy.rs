@@ -66,6 +66,16 @@ impl CopyFile {
         &self.key
     }
 
+    /// True if there is a bundle, which perhaps cannot be opened.
+    pub(super) fn exists(&self) -> bool {
+        self.folder.join(BUNDLE_NAME).exists()
+    }
+
+    /// Returns the ETag of the secrets in the bundle; `None` if there is no bundle.
+    pub(super) fn etag(&self) -> Option<String> {
+        self.record().filter(|_| self.exists())?.etag
+    }
+
     /// Opens the copy. If this fails, the message is the reason why the copy cannot be used.
     pub(super) fn open(&self) -> Result<Opened, Failure> {
         let file = match fs::read(self.folder.join(BUNDLE_NAME)) {

@@ -1,6 +1,9 @@
 //! Loads secrets from the service, or from the offline copy.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::task::spawn_blocking;
 
 use super::copy::{CopyFile, Opened, now, refused};
 use super::renew::renew;
@@ -44,7 +47,7 @@ pub(crate) async fn load(
             Ok(opened.values)
         }
         (OfflineMode::Fallback, Some(max_age)) => match copy_file(cx, place)? {
-            Some(copy) => load_with(cx, &copy, place, max_age).await,
+            Some(copy) => load_with(cx, Arc::new(copy), place, max_age).await,
             None => fetched(service, place).await,
         },
     }
@@ -59,19 +62,28 @@ async fn fetched(service: &Service, place: &Place) -> Result<Values, Failure> {
 /// secrets are unchanged, or if the service is unreachable.
 async fn load_with(
     cx: &Invocation,
-    copy: &CopyFile,
+    copy: Arc<CopyFile>,
     place: &Place,
     max_age: Duration,
 ) -> Result<Values, Failure> {
-    let kept = copy.open();
-    let service = if kept.is_ok() {
+    let service = if copy.exists() {
         cx.service_within(REQUEST_TIMEOUT.min(cx.settings.timeout), CONNECT_TIMEOUT)?
     } else {
         cx.service()?
     };
-    let fresh = kept.as_ref().ok().filter(|kept| kept.is_fresh());
-    let known = fresh.and_then(|kept| kept.values.etag.clone());
-    match (ask_twice(&service, place, known.as_deref()).await, kept) {
+    let known = copy.etag();
+    // The copy is opened while the service responds.
+    let opening = spawn_blocking({
+        let copy = Arc::clone(&copy);
+        move || copy.open()
+    });
+    let (mut asked, opened) = tokio::join!(ask_twice(&service, place, known.as_deref()), opening);
+    let kept = opened.unwrap_or_else(|_| Err(refused("opening it has failed")));
+    if matches!(asked, Ok(None)) && !kept.as_ref().is_ok_and(Opened::is_fresh) {
+        asked = ask_twice(&service, place, None).await;
+    }
+    let copy = &*copy;
+    match (asked, kept) {
         (Ok(None), Ok(kept)) => Ok(kept.values),
         (Ok(None), Err(_)) => Err(Failure::new(Exit::Protocol, "unexpected status 304")),
         (Ok(Some(values)), _) => {

@@ -1,0 +1,19 @@
+//! Numbers for metrics that only increase.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A number that only increases, such as the number of failed operations.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds `number` to the counter.
+    pub(crate) fn add(&self, number: u64) {
+        self.0.fetch_add(number, Ordering::Relaxed);
+    }
+
+    /// Returns the number. It may be slightly older than another counter that is read with it.
+    pub(crate) fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
