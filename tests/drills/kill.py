@@ -3,12 +3,11 @@
 import json
 import random
 import subprocess
-import threading
 import time
 import uuid
 
 from program import jwt
-from world import SETTINGS, Node, program
+from world import SETTINGS, Node, program, started
 
 WRITERS = 8
 ENVIRONMENTS = ["production", "staging"]
@@ -33,14 +32,7 @@ class Writer:
 
     def start(self, node, project):
         self.client, self.project = node.client(jwt("alice")), project
-        self.thread = threading.Thread(target=self._run)
-        self.thread.start()
-
-    def _run(self):
-        try:
-            self._write()
-        except Exception as error:
-            self.problems.append(repr(error))
+        self.thread = started(self._write, self.problems)
 
     def _write(self):
         while True:
@@ -50,6 +42,9 @@ class Writer:
             except OSError:
                 return
             if status == 503:
+                # Without the header, it is unknown whether the request was committed.
+                if "retry-after" not in self.client.headers:
+                    return
                 self.pending = {}
                 continue
             if not 200 <= status < 300:

@@ -4,21 +4,25 @@ import threading
 import time
 
 from program import jwt
-from world import Client, Node
+from world import Client, Node, started
 
 CLIENTS, NODES = 8, 3
 
 
+# Seconds for which a node that stops accepts requests, until the balancer has noticed it.
+DELAY = {"SECRETS_SHUTDOWN_DELAY": 2}
+
+
 class Balancer:
     """Chooses a node for each request, as a load balancer does: the nodes whose `/health` is 200, in
-    turns. A connection that is refused is tried at the next node."""
+    turns."""
 
     def __init__(self):
-        self.nodes, self.ready, self.turn = {}, [], 0
+        self.nodes, self.ready, self.turn, self.problems = {}, [], 0, []
         self.stop = threading.Event()
-        self.thread = threading.Thread(target=self._watch)
 
-    def _watch(self):
+    def watch(self):
+        """Checks the nodes again and again, until `stop` is set."""
         while not self.stop.wait(0.05):
             self.check()
 
@@ -39,13 +43,7 @@ class User:
         self.balancer, self.number = balancer, number
         self.secrets = f"{project}/environments/production/secrets"
         self.connections, self.failures, self.requests = {}, [], 0
-        self.thread = threading.Thread(target=self._run)
-
-    def _run(self):
-        try:
-            self._read_and_write()
-        except Exception as error:
-            self.failures.append(repr(error))
+        self.thread = started(self._read_and_write, self.failures)
 
     def _read_and_write(self):
         version = 0
@@ -72,9 +70,6 @@ class User:
             try:
                 status, text = client.send(method, path, body)
             except OSError as error:
-                # The node does not listen any more; the request was not sent.
-                if "ConnectionRefusedError" in str(error):
-                    continue
                 self.failures.append(f"{method}: {error}")
                 return None
             self.requests += 1
@@ -93,29 +88,28 @@ def rolling(drill):
     names = [f"node {number}" for number in range(NODES)]
     try:
         for name in names:
-            balancer.nodes[name] = Node(drill.database)
+            balancer.nodes[name] = Node(drill.database, **DELAY)
         project = balancer.nodes[names[0]].person("alice").project("Rolling")
         balancer.check()
+        watching = started(balancer.watch, balancer.problems)
         users = [User(balancer, project, number) for number in range(CLIENTS)]
-        for thread in [balancer.thread, *(user.thread for user in users)]:
-            thread.start()
         for _ in range(rounds):
             for name in names:
                 time.sleep(0.3)
                 balancer.nodes[name].terminate()
-                balancer.nodes[name] = Node(drill.database)
+                balancer.nodes[name] = Node(drill.database, **DELAY)
                 end = time.monotonic() + 30
                 while name not in balancer.ready:
                     assert time.monotonic() < end, f"{name} is not ready"
                     time.sleep(0.02)
         balancer.stop.set()
-        for thread in [balancer.thread, *(user.thread for user in users)]:
+        for thread in [watching, *(user.thread for user in users)]:
             thread.join()
     finally:
         balancer.stop.set()
         for node in balancer.nodes.values():
             node.__exit__()
-    failures = [failure for user in users for failure in user.failures]
+    failures = balancer.problems + [failure for user in users for failure in user.failures]
     requests = sum(user.requests for user in users)
     drill.note(f"{rounds * NODES} restarts, {requests} requests")
     assert requests >= 10 * rounds * NODES, "hardly any requests were sent"

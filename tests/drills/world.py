@@ -11,6 +11,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 import urllib.parse
 import uuid
@@ -174,6 +175,8 @@ class Client:
     def __init__(self, address, credential=None, timeout=30):
         self.address, self.credential, self.timeout = address, credential, timeout
         self.connection = None
+        # Header of the last response.
+        self.headers = {}
 
     def again(self):
         """Returns a client with the same credential and a new connection."""
@@ -194,6 +197,7 @@ class Client:
             self.connection.request(method, path, data, headers)
             response = self.connection.getresponse()
             status, text, closes = response.status, response.read(), response.will_close
+            self.headers = response.headers
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise OSError(repr(error)) from error
@@ -244,6 +248,20 @@ class Client:
         if self.connection is not None:
             self.connection.close()
         self.connection = None
+
+
+def started(call, problems, *arguments):
+    """Calls a function in a new thread, which is returned. An exception is appended to
+    `problems`."""
+    def run():
+        try:
+            call(*arguments)
+        except Exception as error:
+            problems.append(repr(error))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
 
 
 def imported(prefix, count=100, size=65_536):

@@ -17,7 +17,9 @@ async fn health_is_200_ok_while_everything_works(app: App) {
     let reply = app.anonymous().get("/health").await;
 
     let health = reply.is(200).json();
-    let checks = json!({ "audit": "ok", "database": "ok", "encryption": "ok", "scheduler": "ok" });
+    let checks = json!({
+        "audit": "ok", "database": "ok", "encryption": "ok", "running": "ok", "scheduler": "ok",
+    });
     assert_eq!(
         health,
         json!({

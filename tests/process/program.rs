@@ -221,8 +221,18 @@ impl Running {
     /// Sends SIGTERM to the program and waits for its end, but not longer than `patience`. Returns
     /// the exit status.
     pub(crate) fn terminate(&mut self, patience: Duration) -> ExitStatus {
+        self.stop();
+        self.wait(patience)
+    }
+
+    /// Sends SIGTERM to the program.
+    pub(crate) fn stop(&self) {
         let id = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &id]).status().unwrap();
+    }
+
+    /// Waits for the end of the program, but not longer than `patience`. Returns the exit status.
+    pub(crate) fn wait(&mut self, patience: Duration) -> ExitStatus {
         let began = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {

@@ -201,6 +201,7 @@ fn check_prints_the_limits_in_effect() {
         ("SECRETS_REQUEST_TIMEOUT", "4", "5"),
         ("SECRETS_MEMORY_BUDGET", "256", "128"),
         ("SECRETS_WATCH_LIMIT", "100", "12"),
+        ("SECRETS_SHUTDOWN_DELAY", "0", "30"),
         ("SECRETS_DATABASE_CONNECTIONS", "4", "6"),
         ("SECRETS_DATABASE_CACHE", "24", "0"),
         ("SECRETS_SESSION_HOURS", "12", "3"),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use secrets_core::Service;
 use secrets_core::crypto::StaticRootKey;
-use secrets_core::engine::{Options, Ports};
+use secrets_core::engine::{Options, Ports, Worker};
 use secrets_core::jwt::{DevKey, FixedVerifier};
 use secrets_core::model::{BaseUrl, Clock, ManualClock, Role, ids};
 use secrets_core::ports::identity::IdentityVerifier;
@@ -20,7 +20,7 @@ use secrets_core::runtime::{DEFAULT_WATCH_LIMIT, TokioOffload, TokioTimer, Watch
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::testing::rotator::MemoryDatabase;
 use secrets_core::workers;
-use secrets_http::serve::accept::Drained;
+use secrets_http::serve::accept::{Drained, Stopping};
 use secrets_http::serve::api::Api;
 use secrets_http::serve::browser_sign_in::BrowserSignIn;
 use secrets_http::serve::client_address::Networks;
@@ -117,10 +117,10 @@ impl App {
     }
 
     /// Starts another server like [`over`](Self::over), but with the time limits that the server
-    /// program has for operations.
+    /// program has for operations, and without background workers: only requests use the store.
     pub async fn with_time_limits_over(&self, store: Arc<dyn Store>) -> Self {
         let timer: Option<Arc<dyn Timer>> = Some(Arc::new(TokioTimer));
-        self.with(Ports { store, timer, ..self.ports() }).await
+        self.with_workers(Ports { store, timer, ..self.ports() }, Vec::new()).await
     }
 
     /// Starts another server with the same records and without rate limits. It verifies identity
@@ -131,12 +131,16 @@ impl App {
 
     /// Starts another server with these ports (dependencies) and without rate limits.
     pub async fn with(&self, ports: Ports) -> Self {
+        self.with_workers(ports, workers::all()).await
+    }
+
+    async fn with_workers(&self, ports: Ports, workers: Vec<Arc<dyn Worker>>) -> Self {
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
         let rates = Rates { per_address: 0, per_principal: 0 };
         let sign_in = self.sign_in.build(&self.clock, &self.signer, self.public_url.as_ref());
         let public_url = self.public_url.clone();
-        let seen = (Networks::default(), public_url, Envelope::Named, workers::all(), sign_in);
+        let seen = (Networks::default(), public_url, Envelope::Named, workers, sign_in);
         let (address, stop) = serve(&service, self.clock.clone(), rates, seen).await;
         Self {
             kind: self.kind,
@@ -174,6 +178,7 @@ impl App {
                 DEFAULT_WATCH_LIMIT,
             )),
             sign_in: Arc::new(BrowserSignIn::Off),
+            stopping: Stopping::default(),
         }
     }
 

@@ -96,9 +96,11 @@ struct Greeting {
 pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
     let (service, supervisor) = (Arc::clone(&api.service), supervisor.clone());
     let envelope = api.envelope;
+    let stopping = api.stopping.clone();
     let health = target().then(move |_| {
         let (service, supervisor) = (Arc::clone(&service), supervisor.clone());
-        async move { health(&service, &supervisor, envelope).await }
+        let is_stopping = stopping.has_begun();
+        async move { health(&service, &supervisor, is_stopping, envelope).await }
     });
     // Uses neither the store nor the workers, so that a failure of these does not restart the
     // process.
@@ -138,13 +140,20 @@ fn failing(failing: FailingItem) -> FailingResponse {
     FailingResponse { work: item.kind(), id: item.id(), since, failures }
 }
 
-async fn health(service: &Service, supervisor: &Supervisor, envelope: Envelope) -> Response {
+async fn health(
+    service: &Service,
+    supervisor: &Supervisor,
+    is_stopping: bool,
+    envelope: Envelope,
+) -> Response {
     let health = service.health().await;
     let checks = [
         ("database", health.database),
         ("encryption", health.encryption),
         ("audit", health.audit),
         ("scheduler", supervisor.is_running()),
+        // Fails while this node stops, so that requests are sent to other nodes.
+        ("running", !is_stopping),
     ];
     let ok = checks.iter().all(|(_, works)| *works);
     let body = HealthResponse {

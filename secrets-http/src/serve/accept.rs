@@ -30,7 +30,8 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use self::connection::{Connection, Stopping};
+use self::connection::Connection;
+pub use self::connection::Stopping;
 use self::connection_limiter::ConnectionLimiter;
 use crate::serve::client_address::Networks;
 
@@ -53,6 +54,9 @@ pub struct AcceptOptions {
     /// Maximum total time that a response may wait for the client to read, for each mebibyte sent.
     /// `write_stall` is added to it.
     pub write_per_mebibyte: Duration,
+    /// Time between the call to stop and the refusal of new connections. `/health` responds with
+    /// 503 meanwhile, so that load balancers send requests to other nodes.
+    pub shutdown_delay: Duration,
     /// Time for which idle connections stay open while the service stops. A request that arrives on
     /// such a connection still gets a response, with the header `Connection: close`, instead of a
     /// connection reset.
@@ -76,6 +80,8 @@ pub struct AcceptOptions {
     pub uncounted: Networks,
     /// Counters of refusals, which count connections that exceed `connections_per_address`.
     pub refusals: RefusalCounters,
+    /// Flag that is set when the service begins to stop.
+    pub stopping: Stopping,
 }
 
 impl Default for AcceptOptions {
@@ -86,6 +92,7 @@ impl Default for AcceptOptions {
             idle: Duration::from_mins(1),
             write_stall: Duration::from_secs(30),
             write_per_mebibyte: Duration::from_secs(1),
+            shutdown_delay: Duration::ZERO,
             linger: Duration::from_millis(200),
             drain: Duration::from_secs(10),
             headers: 64,
@@ -95,6 +102,7 @@ impl Default for AcceptOptions {
             watch_limit: DEFAULT_WATCH_LIMIT,
             uncounted: Networks::loopback(),
             refusals: RefusalCounters::default(),
+            stopping: Stopping::default(),
         }
     }
 }
@@ -144,7 +152,7 @@ where
     let options = Arc::new(options);
     let permits = Arc::new(Semaphore::new(options.connections));
     let limiter = Arc::new(ConnectionLimiter::new(options.connections_per_address));
-    let (stopping, graceful) = (Stopping::default(), GracefulShutdown::new());
+    let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     let serve = |connections: &mut JoinSet<()>, (socket, peer, permit): Accepted| {
         let counted = !options.uncounted.contain(peer.ip());
@@ -153,7 +161,7 @@ where
             return;
         };
         let watcher = graceful.watcher();
-        let given = (tls.clone(), Arc::clone(&options), stopping.clone());
+        let given = (tls.clone(), Arc::clone(&options));
         let connection = Connection::new(peer, given, answer.clone());
         connections.spawn(async move {
             connection.serve(socket, watcher).await;
@@ -171,7 +179,7 @@ where
         while connections.try_join_next().is_some() {}
         serve(&mut connections, accepted);
     }
-    stopping.begin();
+    options.stopping.begin();
     for accepted in drain_backlog(listener, &permits) {
         serve(&mut connections, accepted);
     }

@@ -14,6 +14,7 @@ use warp::reply::Response;
 use warp::{Filter, Rejection};
 
 use crate::openapi::Doc;
+use crate::serve::accept::Stopping;
 use crate::serve::body::BULK_LIMIT;
 use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::fault::Fault;
@@ -39,6 +40,8 @@ pub struct Api {
     pub watches: Arc<WatchRegistry>,
     /// Configured sign-in method for browsers.
     pub sign_in: Arc<BrowserSignIn>,
+    /// Flag that is set when the service begins to stop.
+    pub stopping: Stopping,
 }
 
 impl Api {

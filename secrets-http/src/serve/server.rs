@@ -12,11 +12,11 @@ use secrets_core::model::{BaseUrl, Clock};
 use secrets_core::runtime::{Supervisor, WatchRegistry};
 use secrets_core::workers;
 use tokio::net::TcpListener;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::routes;
-use crate::serve::accept::{self, AcceptOptions, Drained};
+use crate::serve::accept::{self, AcceptOptions, Drained, Stopping};
 use crate::serve::api::Api;
 use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::client_address::Networks;
@@ -93,7 +93,10 @@ impl Server {
             });
             tokio::spawn(metrics::serve(listener, scrape, stopped(supervisor.clone())))
         });
-        let api = Api { service, clock, envelope, has_dashboard, memory, watches, sign_in };
+        let stopping = self.options.stopping.clone();
+        let begun = stopping.clone();
+        let api =
+            Api { service, clock, envelope, has_dashboard, memory, watches, sign_in, stopping };
         let router = Router::new(routes::table(&api, &supervisor))?;
         let gate = Authenticator::new(
             Arc::clone(&self.service),
@@ -103,7 +106,8 @@ impl Server {
         );
         let links = Links { configured: self.public_url, is_tls: self.tls.is_some() };
         let host = Arc::new(Host::new(router, gate, self.clock, self.proxies, links));
-        let stop = stop_workers_after(stop, supervisor.clone());
+        let stop =
+            stop_workers_after(stop, (begun, self.options.shutdown_delay), supervisor.clone());
         let engine = Arc::clone(self.service.engine());
         let running = tokio::spawn(async move { supervisor.run(engine).await });
         let answer = move |request: Request<Incoming>, peer: SocketAddr| {
@@ -134,9 +138,15 @@ async fn flush(service: &Service) {
     }
 }
 
-/// Waits until `stop` completes, then stops the workers.
-async fn stop_workers_after(stop: impl Future<Output = ()>, supervisor: Supervisor) {
+/// Waits until `stop` completes and then for the delay, and stops the workers.
+async fn stop_workers_after(
+    stop: impl Future<Output = ()>,
+    (stopping, delay): (Stopping, Duration),
+    supervisor: Supervisor,
+) {
     stop.await;
+    stopping.begin();
+    sleep(delay).await;
     supervisor.stop();
 }
 

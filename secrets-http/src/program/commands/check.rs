@@ -66,7 +66,8 @@ async fn inspect(settings: Settings, clock: Arc<dyn Clock>) -> Result<String, Fa
 
 /// Returns the limits that are in effect, one setting in each line.
 fn limits(settings: &Settings) -> String {
-    let ServiceSettings { rates, options, memory_budget, watch_limit, .. } = &settings.service;
+    let ServiceSettings { rates, options, memory_budget, watch_limit, shutdown_delay, .. } =
+        &settings.service;
     let DatabaseSettings { location, options: store } = &settings.database;
     let store = store.or_defaults(location);
     let limits = [
@@ -76,6 +77,7 @@ fn limits(settings: &Settings) -> String {
         ("REQUEST_TIMEOUT", options.time_limit.as_secs().to_string()),
         ("MEMORY_BUDGET", (memory_budget >> 20).to_string()),
         ("WATCH_LIMIT", watch_limit.to_string()),
+        ("SHUTDOWN_DELAY", shutdown_delay.as_secs().to_string()),
         ("DATABASE_CONNECTIONS", store.connections.unwrap_or_default().to_string()),
         ("DATABASE_CACHE", (store.cache_bytes.unwrap_or_default() >> 20).to_string()),
         ("SESSION_HOURS", options.sessions.absolute.num_hours().to_string()),

@@ -12,6 +12,7 @@ use super::{open, say};
 use crate::openapi::document;
 use crate::program::config::Failure;
 use crate::routes;
+use crate::serve::accept::Stopping;
 use crate::serve::api::Api;
 use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::memory::MemoryBudget;
@@ -28,7 +29,8 @@ pub(super) async fn print(clock: Arc<dyn Clock>) -> Result<(), Failure> {
     let (envelope, sign_in) = (Envelope::Named, Arc::new(BrowserSignIn::Off));
     let watches = WatchRegistry::new(Arc::clone(service.engine()), DEFAULT_WATCH_LIMIT);
     let (has_dashboard, watches) = (false, Arc::new(watches));
-    let api = Api { service, clock, envelope, has_dashboard, memory, watches, sign_in };
+    let stopping = Stopping::default();
+    let api = Api { service, clock, envelope, has_dashboard, memory, watches, sign_in, stopping };
     say(&format!("{:#}", document(&routes::table(&api, &supervisor), Envelope::Named)));
     Ok(())
 }

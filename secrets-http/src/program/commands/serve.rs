@@ -106,6 +106,7 @@ pub(super) async fn until_stopped(
         options: AcceptOptions {
             uncounted,
             watch_limit: settings.watch_limit,
+            shutdown_delay: settings.shutdown_delay,
             ..AcceptOptions::default()
         }
         .within_files(files),

@@ -187,6 +187,7 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
         public_url,
         envelope: optional(layers, "envelope", values::envelope)?.unwrap_or_default(),
         has_dashboard: optional(layers, "dashboard", values::switch)?.unwrap_or(true),
+        shutdown_delay: optional(layers, "shutdown_delay", values::delay)?.unwrap_or_default(),
         options,
     })
 }

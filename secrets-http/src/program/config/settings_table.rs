@@ -132,6 +132,12 @@ pub(super) static GROUPS: &[Group] = &[
                 "Address and port on which metrics are served for Prometheus, without authentication; port 0 picks a free port [default: no metrics]",
             ),
             setting("dashboard", "ON|OFF", Plain, "Serve the dashboard for browsers [default: on]"),
+            setting(
+                "shutdown_delay",
+                "SECONDS",
+                Plain,
+                "Seconds between the signal to stop and the refusal of new connections, while /health responds with 503 so that load balancers choose other nodes, 0 to 30 [default: 0]",
+            ),
         ],
     },
     Group {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use lettre::message::Mailbox;
 use secrets_core::engine::Options;
@@ -177,6 +178,8 @@ pub struct ServiceSettings {
     pub public_url: Option<BaseUrl>,
     /// Envelope setting: whether responses repeat their content in an additional field `data`.
     pub envelope: Envelope,
+    /// Time between the signal to stop and the refusal of new connections.
+    pub shutdown_delay: Duration,
     /// True if the dashboard is served.
     pub has_dashboard: bool,
     /// Mail server and sender. `None` if no mail is sent.

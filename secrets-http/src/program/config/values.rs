@@ -98,6 +98,11 @@ pub(super) fn timeout(text: &str) -> Result<Duration, InvalidValue> {
     seconds.map(Duration::from_secs).ok_or("must be a whole number, 1 to 60")
 }
 
+pub(super) fn delay(text: &str) -> Result<Duration, InvalidValue> {
+    let seconds = text.parse().ok().filter(|seconds| (0..=30).contains(seconds));
+    seconds.map(Duration::from_secs).ok_or("must be a whole number, 0 to 30")
+}
+
 /// Parses a number of mebibytes, and returns it in bytes.
 pub(super) fn mebibytes(text: &str) -> Result<u64, InvalidValue> {
     let count = text.parse().ok().filter(|count| (16..=65_536).contains(count));

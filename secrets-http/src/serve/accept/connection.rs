@@ -29,21 +29,23 @@ pub(super) struct Connection<A> {
     tls: Option<TlsAcceptor>,
     options: Arc<AcceptOptions>,
     answer: A,
-    stopping: Stopping,
     received: Received,
     responses: Responses,
 }
 
-/// Flag that is set when the service stops. From then on, every response closes its connection.
-#[derive(Clone, Default)]
-pub(super) struct Stopping(Arc<AtomicBool>);
+/// Flag that is set when the service begins to stop. From then on, every response closes its
+/// connection, and `/health` responds with 503. Clones share the flag.
+#[derive(Debug, Clone, Default)]
+pub struct Stopping(Arc<AtomicBool>);
 
 impl Stopping {
-    pub(super) fn begin(&self) {
+    /// Sets the flag.
+    pub(crate) fn begin(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    fn has_begun(&self) -> bool {
+    /// True if the flag is set.
+    pub(crate) fn has_begun(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -56,11 +58,11 @@ where
 {
     pub(super) fn new(
         peer: SocketAddr,
-        (tls, options, stopping): (Option<TlsAcceptor>, Arc<AcceptOptions>, Stopping),
+        (tls, options): (Option<TlsAcceptor>, Arc<AcceptOptions>),
         answer: A,
     ) -> Self {
         let (received, responses) = Default::default();
-        Self { peer, tls, options, answer, stopping, received, responses }
+        Self { peer, tls, options, answer, received, responses }
     }
 
     /// Serves the requests on a connection until the client closes it or `watcher` signals a
@@ -120,7 +122,7 @@ where
         }
         let mut response = (self.answer)(request, self.peer).await;
         self.responses.begin();
-        if self.stopping.has_begun() {
+        if self.options.stopping.has_begun() {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         Ok(response.map(Either::Left))

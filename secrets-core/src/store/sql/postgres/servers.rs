@@ -9,7 +9,7 @@ use std::mem;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::{join_all, join3};
+use futures_util::future::{join_all, join4};
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgRow};
 use sqlx::{ConnectOptions as _, Row as _};
 use tokio::task::JoinHandle;
@@ -141,7 +141,13 @@ fn replace(current: &CurrentPools, pools: Pools) -> Arc<Pools> {
 /// Closes all connections of the pools. Connections in use are closed when their statements have
 /// ended.
 async fn close(pools: Arc<Pools>) {
-    join3(pools.readers.close(), pools.writers.close(), pools.reserved.close()).await;
+    join4(
+        pools.readers.close(),
+        pools.audit.close(),
+        pools.writers.close(),
+        pools.reserved.close(),
+    )
+    .await;
 }
 
 /// Checks all servers, and returns the index and the timeline of the primary; `None` if no server
