@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::routes;
-use crate::serve::accept::{self, AcceptOptions, Drained, Stopping};
+use crate::serve::accept::{self, AcceptOptions, Drained};
 use crate::serve::api::Api;
 use crate::serve::browser_sign_in::BrowserSignIn;
 use crate::serve::client_address::Networks;
@@ -93,8 +93,9 @@ impl Server {
             });
             tokio::spawn(metrics::serve(listener, scrape, stopped(supervisor.clone())))
         });
-        let stopping = self.options.stopping.clone();
-        let begun = stopping.clone();
+        let refusals = service.engine().refusals().clone();
+        let options = AcceptOptions { refusals, ..self.options };
+        let stopping = options.stopping.clone();
         let api =
             Api { service, clock, envelope, has_dashboard, memory, watches, sign_in, stopping };
         let router = Router::new(routes::table(&api, &supervisor))?;
@@ -106,16 +107,13 @@ impl Server {
         );
         let links = Links { configured: self.public_url, is_tls: self.tls.is_some() };
         let host = Arc::new(Host::new(router, gate, self.clock, self.proxies, links));
-        let stop =
-            stop_workers_after(stop, (begun, self.options.shutdown_delay), supervisor.clone());
+        let stop = delayed(stop, options.clone(), supervisor.clone());
         let engine = Arc::clone(self.service.engine());
         let running = tokio::spawn(async move { supervisor.run(engine).await });
         let answer = move |request: Request<Incoming>, peer: SocketAddr| {
             let host = Arc::clone(&host);
             async move { host.answer(request, peer.ip()).await }
         };
-        let refusals = self.service.engine().refusals().clone();
-        let options = AcceptOptions { refusals, ..self.options };
         let drained = accept::run(listener, self.tls, options, answer, stop).await;
         drop(running.await);
         if let Some(scraped) = scraped {
@@ -138,15 +136,11 @@ async fn flush(service: &Service) {
     }
 }
 
-/// Waits until `stop` completes and then for the delay, and stops the workers.
-async fn stop_workers_after(
-    stop: impl Future<Output = ()>,
-    (stopping, delay): (Stopping, Duration),
-    supervisor: Supervisor,
-) {
+/// Waits until `stop` completes and for the shutdown delay after it, and then stops the workers.
+async fn delayed(stop: impl Future<Output = ()>, options: AcceptOptions, supervisor: Supervisor) {
     stop.await;
-    stopping.begin();
-    sleep(delay).await;
+    options.stopping.begin();
+    sleep(options.shutdown_delay).await;
     supervisor.stop();
 }
 
