@@ -130,7 +130,7 @@ class Parameter:
     about: str
     place: str
     is_required: bool
-    # True if null means something else than leaving the parameter out.
+    # True if null and a missing parameter have different meanings.
     is_null_said: bool = False
 
 

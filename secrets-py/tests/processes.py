@@ -27,7 +27,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 # Maximum time for which a process runs, in seconds.
-TIMEOUT = 30
+TIMEOUT = 120
 
 PAGE = b"<html>kvc_page</html>"
 

@@ -22,11 +22,12 @@ slug = session.project.create(name="Shop")["slug"]
 URLS = ["memory:", "sqlite"]
 
 
-def run(code: str, tmp_path: Path, url: str, seconds: float = 5) -> subprocess.CompletedProcess[str]:
+def run(code: str, tmp_path: Path, url: str) -> subprocess.CompletedProcess[str]:
+    """Runs a program, which must end within a minute."""
     url = f"sqlite://{tmp_path}/secrets.db" if url == "sqlite" else url
     return subprocess.run(
         [sys.executable, "-c", BEGIN.format(url=url) + code],
-        timeout=seconds,
+        timeout=60,
         capture_output=True,
         text=True,
     )
@@ -157,7 +158,7 @@ thread.join()
 kept = {one["key"] for one in session.secret.list(project=slug, environment="staging")}
 print(handled, kept == {"HANDLED"} | {f"K{one + 1}" for one in range(number)})
 """
-    ended = run(code, tmp_path, "sqlite", 60)
+    ended = run(code, tmp_path, "sqlite")
 
     assert (ended.stderr, ended.stdout) == ("", "[1] True\n")
 
@@ -242,7 +243,7 @@ if child == 0:
 assert os.waitpid(child, 0)[1] == 0
 print(session.project.list()[0]["slug"])
 """
-    ended = run(code, tmp_path, url, 10)
+    ended = run(code, tmp_path, url)
 
     assert ended.stderr == "" or "multi-threaded" in ended.stderr
     message = "this service was opened before the process was forked: open one in the child"

@@ -53,6 +53,10 @@ export const findings = (page) =>
   page.evaluate(`${axe}; axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + " " + html.slice(0, 120))))`);
 
+// Refuses the event streams of a window. A stream begins with an event, after which the page loads the
+// comparison again, at any time in the test.
+export const withoutEvents = (context) => context.route("**/watch", (route) => route.fulfill({ status: 204 }));
+
 // Opens a project, and waits for its grid.
 export async function openGrid(page, url, project, query = "") {
   await page.goto(`${url}/projects/${project}${query}`);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { cell, launch, open, openGrid } from "./browser.mjs";
+import { cell, launch, open, openGrid, withoutEvents } from "./browser.mjs";
 import { caller, change, createChain, createLarge, createMarks } from "./data.mjs";
 import { startServer, tokenOf } from "./server.mjs";
 
@@ -92,6 +92,8 @@ test("a value is hidden again after 30 seconds", async () => {
   const { page } = await opened();
   await page.clock.install();
   await openGrid(page, server.url, slug);
+  // Otherwise the clock also runs while the test waits.
+  await page.clock.pauseAt(Date.now() + 10_000);
   await page.locator("#grid").press("Enter");
   await page.locator("#grid .value").waitFor();
   await page.clock.runFor(29_000);
@@ -168,7 +170,8 @@ test("the keyboard reaches every cell with one stop of the Tab key", async () =>
 });
 
 test("keys of a single letter can be turned off", async () => {
-  const { page, seen } = await opened();
+  const { page, seen, context } = await opened();
+  await withoutEvents(context);
   await openGrid(page, server.url, slug);
   await page.locator("#grid").press("?");
   await page.getByRole("checkbox", { name: "Single-letter shortcuts" }).uncheck();
@@ -205,7 +208,8 @@ test("the filter narrows by text and marks, and is part of the address", async (
 });
 
 test("equal values are marked without being sent", async () => {
-  const { page, seen } = await opened();
+  const { page, seen, context } = await opened();
+  await withoutEvents(context);
   await openGrid(page, server.url, slug);
   await page.getByRole("button", { name: "Mark equal values" }).click();
   await page.locator("[aria-label='LOG_LEVEL, development, own value, v1, same value as staging']").waitFor();

@@ -120,6 +120,8 @@ test("an environment is renamed, and gets a parent after its effect was named", 
   const [review, production] = ["review", "production"].map((name) => environments.find((one) => one.name === name));
   assert.deepEqual([review.inherits_from, review.description], [production.id, "For every branch"]);
   assert.equal((await alice("GET", `/projects/${slug}/environments/review/secrets/BOTH`)).secret.value, "kvc_production");
+  // Waits until the list is loaded again, because its rows get another order.
+  await page.getByRole("button", { name: "Edit: review" }).waitFor();
   // A default environment keeps its name.
   await page.getByRole("button", { name: "Edit: production" }).click();
   assert.equal(await dialog.getByLabel("Name").isEditable(), false);

@@ -5,7 +5,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { findings, launch, open, openGrid } from "./browser.mjs";
+import { findings, launch, open, openGrid, withoutEvents } from "./browser.mjs";
 import { caller, change, createMarks } from "./data.mjs";
 import { pictures, startServer, tokenOf } from "./server.mjs";
 
@@ -62,7 +62,8 @@ test("the start page stays for those who are not signed in, and with the dashboa
 });
 
 test("every request to the API says that it is from the page", async () => {
-  const { page, seen } = await opened();
+  const { page, seen, context } = await opened();
+  await withoutEvents(context);
   await openGrid(page, server.url, slug);
   // The request for the event stream cannot have this header: the service checks the origin of the
   // request.

@@ -144,6 +144,8 @@ test("values are copied as lines, and what no line can carry is left out by name
   await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: server.url });
   await call("PUT", `/projects/${slug}/environments/development/secrets/DATABASE_URL`, { value: "kvc_it's a \"$5\"" });
   await call("PUT", `/projects/${slug}/environments/development/secrets/DEBUG_TOOLBAR`, { value: "kvc_two words" });
+  // Waits until the page has said that the secrets have changed: its notice would replace that of the copy.
+  for (const key of ["DATABASE_URL", "DEBUG_TOOLBAR"]) await page.locator(`[aria-label='${key}, development, own value, v2']`).waitFor();
   await goTo(page, "", "development");
   await press(page, "Shift+ArrowDown", "Shift+ArrowDown", "c");
   await page.getByText("Copied 2 values of development. Each read is recorded. Left out, because a line cannot carry their values: DATABASE_URL.").waitFor();

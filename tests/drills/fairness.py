@@ -150,6 +150,9 @@ def _misuse(drill, node, project, loud, credential, number, stop):
                      ("POST", f"{secrets}/bundle", bundle)]
     while not stop.is_set():
         for request in requests:
+            # Each request may take long.
+            if stop.is_set():
+                break
             client.status(*request)
         with contextlib.suppress(OSError):
             held.append(raw(node.address, f"GET {project}/environments/production/secrets/watch HTTP/1.1",

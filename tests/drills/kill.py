@@ -116,6 +116,10 @@ def kill(drill):
             for writer in writers:
                 writer.start(node, project)
             time.sleep(moment.uniform(0.1, 1.2))
+            # On a slow machine, hardly anything is written until then.
+            while sum(writer.requests for writer in writers) < 10 * (number + 1) and all(
+                    writer.thread.is_alive() for writer in writers):
+                time.sleep(0.01)
             node.process.kill()
             node.process.wait(30)
             for writer in writers:

@@ -9,16 +9,20 @@ use serde_json::json;
 /// Maximum time to wait for an event, in seconds. The server polls the store every two seconds.
 const SOON: u64 = 6;
 
+/// Maximum time to wait until a stream ends whose caller lost access, in seconds. The server checks
+/// the access again every ten seconds.
+const LATER: u64 = 20;
+
 async fn begin(client: &Client, path: &str) -> (Watch, String) {
     let mut watch = client.watch(path, &[]).await;
     assert_eq!(watch.status(), 200);
-    let first = Watch::parse(watch.next(SOON).await);
+    let first = Watch::parse(watch.next_event(SOON).await);
     assert_eq!(first.data, json!({ "type": "secrets.current", "revision": first.id }));
     (watch, first.id)
 }
 
 async fn next_revision(watch: &mut Watch) -> String {
-    let event = Watch::parse(watch.next(SOON).await);
+    let event = Watch::parse(watch.next_event(SOON).await);
     assert_eq!(event.data, json!({ "type": "secrets.updated", "revision": event.id }));
     event.id
 }
@@ -95,7 +99,7 @@ async fn a_client_that_reconnects_gets_the_missed_change(app: App) {
     let (watch, seen) = begin(&alice, &path).await;
     drop(watch);
     let mut same = alice.watch(&path, &[("last-event-id", &seen)]).await;
-    let same = Watch::parse(same.next(SOON).await);
+    let same = Watch::parse(same.next_event(SOON).await);
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
 
     let mut later = alice.watch(&path, &[("last-event-id", &seen)]).await;
@@ -112,9 +116,9 @@ async fn a_watch_ends_with_its_environment(app: App) {
     let (mut two, _) = begin(&alice, &paths::watch(&web, "staging")).await;
 
     alice.delete(&paths::environment(&web, "preview")).await.is(204);
-    assert_eq!(one.next(SOON).await, None);
+    assert_eq!(one.next_event(SOON).await, None);
     alice.delete(&web).await.is(204);
-    assert_eq!(two.next(SOON).await, None);
+    assert_eq!(two.next_event(SOON).await, None);
 }
 
 async fn a_watch_ends_when_its_token_does(app: App) {
@@ -128,7 +132,7 @@ async fn a_watch_ends_when_its_token_does(app: App) {
     let path = format!("/api/v1/tokens/{}", token["id"].as_str().unwrap());
     alice.delete(&path).await.is(204);
 
-    assert_eq!(watch.next(20).await, None);
+    assert_eq!(watch.next_event(LATER).await, None);
 }
 
 async fn a_watch_ends_when_the_sign_in_does(app: App) {
@@ -138,7 +142,7 @@ async fn a_watch_ends_when_the_sign_in_does(app: App) {
 
     app.wait(chrono::TimeDelta::days(2));
 
-    assert_eq!(watch.next(20).await, None);
+    assert_eq!(watch.next_event(LATER).await, None);
 }
 
 async fn a_watch_ends_when_the_permission_to_read_does(app: App) {
@@ -157,8 +161,8 @@ async fn a_watch_ends_when_the_permission_to_read_does(app: App) {
     let none = json!({ "role": "none" });
     alice.put(&paths::permission(&web, "staging", &carol.id), &none).await.is(200);
 
-    assert_eq!(of_bob.next(20).await, None);
-    assert_eq!(of_carol.next(20).await, None);
+    assert_eq!(of_bob.next_event(LATER).await, None);
+    assert_eq!(of_carol.next_event(LATER).await, None);
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
     next_revision(&mut of_alice).await;
 }
@@ -302,7 +306,7 @@ async fn a_server_that_stops_ends_its_watches_at_once() {
 
     let drained = app.stop().await;
 
-    assert_eq!(watch.next(SOON).await, None);
+    assert_eq!(watch.next_event(SOON).await, None);
     assert_eq!(drained.cut, 0);
     assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
 }

@@ -14,7 +14,7 @@ BIN = Path(sys.executable).parent
 NODE_MODULES = HERE / "node_modules"
 OPERATIONS = 10
 
-# Settings that ignore errors in the code that openapi-python-client 0.29.1 generates for such
+# Settings that ignore errors in the code that openapi-python-client 0.29.1 generates from the
 # documents.
 WRONG_IN_GENERATOR = """\
 [mypy]

@@ -12,7 +12,7 @@ def check(document, envelope):
     errors = [f"reference without a target: {reference}" for reference in dangling(document)]
     if errors:
         return 0, errors
-    errors += [f"no OpenAPI 3.1: {error}" for error in OpenAPIV31SpecValidator(document).iter_errors()]
+    errors += [f"not OpenAPI 3.1: {error}" for error in OpenAPIV31SpecValidator(document).iter_errors()]
     if f"`SECRETS_ENVELOPE={envelope}`" not in document["info"]["description"]:
         errors.append(f"the document does not describe the envelope {envelope}")
     valid = 0

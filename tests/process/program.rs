@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -24,6 +25,8 @@ pub(crate) struct Program {
 /// Running server program, killed when dropped.
 pub(crate) struct Running {
     child: Child,
+    /// Thread that copies the log to its file. Ends with the program.
+    log: Option<JoinHandle<()>>,
     /// Address on which the program listens.
     pub(crate) address: SocketAddr,
 }
@@ -162,8 +165,8 @@ impl Program {
                 break address.parse().unwrap();
             }
         };
-        std::thread::spawn(move || std::io::copy(&mut lines, &mut log));
-        Running { child, address }
+        let log = std::thread::spawn(move || drop(std::io::copy(&mut lines, &mut log)));
+        Running { child, log: Some(log), address }
     }
 
     /// Starts the program and returns its standard output as a stream. Its log is discarded.
@@ -236,6 +239,10 @@ impl Running {
         let began = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
+                // The log file is complete when this function returns.
+                if let Some(log) = self.log.take() {
+                    log.join().unwrap();
+                }
                 return status;
             }
             assert!(began.elapsed() < patience, "the program did not stop in time");

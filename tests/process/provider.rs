@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Lines};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use secrets_tests::{Browser, Client};
 use serde_json::Value;
@@ -17,9 +18,18 @@ pub(crate) struct Provider {
     _printed: Lines<BufReader<ChildStdout>>,
 }
 
-/// Returns the number of a port that was free at the time of the call.
+/// Returns the number of a free port of 127.0.0.1, on which a test starts a server later. No other
+/// program gets the port in the meantime: it is below the ports from which the system chooses, and
+/// it is derived from the ID of this process.
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static NUMBER: AtomicU16 = AtomicU16::new(0);
+    let first = 10_000 + u16::try_from(std::process::id() % 2_000).unwrap() * 10;
+    loop {
+        let port = first + NUMBER.fetch_add(1, Ordering::Relaxed);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 impl Provider {

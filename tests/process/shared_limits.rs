@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use secrets_core::testing::postgres::TestDatabase;
@@ -11,7 +11,7 @@ use secrets_tests::{Client, Reply, targets};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::program::{Program, Running, jwt};
+use crate::program::{Program, Running, jwt, log_path};
 use crate::redis_server::Redis;
 use crate::rotations::world::until;
 use crate::servers::{Signal, address};
@@ -28,6 +28,26 @@ fn node(name: &str, store: &TestDatabase, redis: &Redis) -> Program {
 async fn windows(node: &Running) -> String {
     let health = node.bearer("none").get("/health").await.is(200).json();
     health["rate_limits"].as_str().unwrap().to_owned()
+}
+
+/// Returns the value of a metric without labels, which the node at this address exports.
+async fn metric(address: &str, name: &str) -> f64 {
+    let scraped = Client::new(address.parse().unwrap(), None).get("/metrics").await.text();
+    let value = scraped.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.unwrap_or_else(|| panic!("no {name}: {scraped}")).parse().unwrap()
+}
+
+/// Waits until all nodes count in Redis. Returns the number of times that Redis did not respond to
+/// them in time so far. On a busy machine, Redis may need longer than the nodes wait, so that a node
+/// counts by itself for a while.
+async fn failures_of(metrics: &[String; 2]) -> f64 {
+    let mut failures = 0.0;
+    for address in metrics {
+        until("the node counts in Redis", async || metric(address, "secrets_redis_up").await > 0.5)
+            .await;
+        failures += metric(address, "secrets_redis_failures_total").await;
+    }
+    failures
 }
 
 fn header(reply: &Reply, name: &str) -> u64 {
@@ -52,36 +72,45 @@ async fn send(clients: &[Client], count: usize) -> Option<(BTreeMap<u16, usize>,
 async fn two_nodes_share_their_rate_limits() {
     let (store, redis) = (TestDatabase::create().await, Redis::new("redis_shared"));
     let _server = redis.start().await;
-    let nodes = ["redis_one", "redis_other"].map(|name| {
-        node(name, &store, &redis)
-            .with("SECRETS_RATE_LIMIT_PER_PRINCIPAL", "10")
-            .with("SECRETS_RATE_LIMIT_PER_IP", "8")
-            .start()
-    });
+    let metrics = [address(), address()].map(|(host, port)| format!("{host}:{port}"));
+    let nodes =
+        [("redis_one", &metrics[0]), ("redis_other", &metrics[1])].map(|(name, metrics)| {
+            node(name, &store, &redis)
+                .with("SECRETS_RATE_LIMIT_PER_PRINCIPAL", "10")
+                .with("SECRETS_RATE_LIMIT_PER_IP", "8")
+                .with("SECRETS_METRICS_LISTEN", metrics)
+                .start()
+        });
     for node in &nodes {
         assert_eq!(windows(node).await, "shared");
     }
 
-    // Each attempt has a new user, because the minute may end during an attempt.
+    // Each attempt has a new user, because an attempt does not count if the minute ends or a node
+    // counts by itself meanwhile.
     let mut counted = None;
     for attempt in 0..3 {
+        let failures = failures_of(&metrics).await;
         let token = jwt(&format!("redis-{attempt}"));
         nodes[0].bearer(&token).post("/api/v1/auth/sync", &serde_json::json!({})).await.is(200);
         let clients = nodes.each_ref().map(|node| node.bearer(&token));
-        counted = counted.or(send(&clients, 14).await);
+        let sent = send(&clients, 14).await;
+        let is_shared = failures_of(&metrics).await <= failures;
+        counted = counted.or(sent.filter(|_| is_shared));
     }
     let mut refused = None;
     for _ in 0..3 {
+        let failures = failures_of(&metrics).await;
         let clients = nodes.each_ref().map(|node| node.bearer("kvc_wrong"));
-        refused = refused.or(send(&clients, 12).await);
+        let sent = send(&clients, 12).await;
+        let is_shared = failures_of(&metrics).await <= failures;
+        refused = refused.or(sent.filter(|_| is_shared));
     }
 
     // The sign-in was the first of ten requests.
-    let (statuses, remaining) =
-        counted.expect("three attempts cannot all meet the end of a minute");
+    let (statuses, remaining) = counted.expect("three attempts cannot all be disturbed");
     assert_eq!(statuses, [(200, 9), (429, 5)].into());
     assert_eq!(remaining, 0);
-    let (statuses, _) = refused.expect("three attempts cannot all meet the end of a minute");
+    let (statuses, _) = refused.expect("three attempts cannot all be disturbed");
     assert!(statuses.keys().all(|status| [401, 429].contains(status)), "{statuses:?}");
     assert!(statuses[&429] >= 4, "{statuses:?}");
     let keys = redis.keys().await;
@@ -97,24 +126,29 @@ async fn two_nodes_share_their_rate_limits() {
 struct Load {
     clients: JoinSet<BTreeMap<u16, usize>>,
     is_over: Arc<AtomicBool>,
+    /// Number of responses to all clients so far.
+    count: Arc<AtomicUsize>,
 }
 
 impl Load {
     fn start(client: &Client) -> Self {
         let (mut clients, is_over) = (JoinSet::new(), Arc::new(AtomicBool::new(false)));
+        let count = Arc::<AtomicUsize>::default();
         for _ in 0..CLIENTS {
             let (client, is_over) = (client.clone(), Arc::clone(&is_over));
+            let count = Arc::clone(&count);
             clients.spawn(async move {
                 let mut statuses = BTreeMap::new();
                 while !is_over.load(Ordering::Relaxed) {
                     let status = client.get("/api/v1/users/me").await.status;
                     *statuses.entry(status).or_default() += 1;
+                    count.fetch_add(1, Ordering::Relaxed);
                     sleep(Duration::from_millis(5)).await;
                 }
                 statuses
             });
         }
-        Self { clients, is_over }
+        Self { clients, is_over, count }
     }
 
     async fn stop(mut self) -> BTreeMap<u16, usize> {
@@ -133,6 +167,7 @@ impl Load {
 async fn no_request_fails_while_redis_is_frozen_killed_and_restarted() {
     let (store, redis) = (TestDatabase::create().await, Redis::new("redis_away"));
     let server = redis.start().await;
+    let _ = std::fs::remove_file(log_path("redis_away_node"));
     let (host, port) = address();
     let metrics = format!("{host}:{port}");
     let node = node("redis_away_node", &store, &redis)
@@ -159,17 +194,21 @@ async fn no_request_fails_while_redis_is_frozen_killed_and_restarted() {
     let _server = redis.start().await;
     sleep(Duration::from_millis(500)).await;
     until("the node counts in Redis", async || windows(&node).await == "shared").await;
+    until("many requests were sent", async || load.count.load(Ordering::Relaxed) > 300).await;
 
     let statuses = load.stop().await;
     assert_eq!(statuses.keys().copied().collect::<Vec<_>>(), [200], "{statuses:?}");
-    assert!(statuses[&200] > 300, "{statuses:?}");
-    let scraped = Client::new(metrics.parse().unwrap(), None).get("/metrics").await.text();
-    let failures =
-        scraped.lines().find_map(|line| line.strip_prefix("secrets_redis_failures_total "));
-    let failures: f64 = failures.unwrap().parse().unwrap();
-    // Each interruption causes failures only for the requests that were waiting for Redis.
-    let most = u32::try_from(3 * (CLIENTS + 1)).unwrap();
-    assert!(failures > 0.0 && failures <= f64::from(most), "{failures}");
+    let failures = metric(&metrics, "secrets_redis_failures_total").await;
+    assert!(failures > 0.0);
+    // Each interruption causes failures only for the requests that were waiting for Redis. On a busy
+    // machine, a slow response of Redis is an interruption too.
+    let most = f64::from(u32::try_from(CLIENTS + 1).unwrap());
+    let lost = "Redis cannot be used";
+    until(&format!("the log has an interruption for {most} of {failures} failures"), async || {
+        let log = std::fs::read_to_string(log_path("redis_away_node")).unwrap();
+        failures <= f64::from(u32::try_from(log.matches(lost).count()).unwrap()) * most
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -118,6 +118,17 @@ async fn recovery(client: &Client, path: &str) -> Duration {
     }
 }
 
+/// Asserts that the audit log has one entry for each update of the secrets.
+async fn assert_each_version_is_recorded_once(client: &Client, project: &str, pair: &Pair) {
+    let listed = client.get(&paths::secrets(project, "development")).await.is(200).json();
+    let versions = listed["secrets"].as_array().unwrap().iter();
+    let updates: i64 = versions.map(|secret| secret["version"].as_i64().unwrap() - 1).sum();
+    for count in ["count(*)", "count(DISTINCT (resource_id, metadata))"] {
+        let query = format!("SELECT {count} FROM audit_log WHERE action = 'secret.updated'");
+        assert_eq!(pair.number(&query).await, updates, "{count}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_promoted_standby_has_all_acknowledged_writes_and_is_found() {
     let mut pair = Pair::start("standby").await;
@@ -166,6 +177,7 @@ async fn a_promoted_standby_has_all_acknowledged_writes_and_is_found() {
         pair.add_standby().await;
     }
 
+    assert_each_version_is_recorded_once(&alice, &project, &pair).await;
     assert!(slowest < RECOVERY, "{slowest:?}");
     writeln!(stderr(), "{total} acknowledged writes, {slowest:?} until the next write").unwrap();
 }

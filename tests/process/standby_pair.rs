@@ -94,13 +94,19 @@ impl Pair {
         self.execute("ALTER SYSTEM SET synchronous_standby_names = 'standby'").await;
         self.execute("SELECT pg_reload_conf()").await;
         until("the standby is synchronous", async || {
-            let mut connection = self.options(self.primary).connect().await.unwrap();
-            let state = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
-            let count: i64 = sqlx::query_scalar(state).fetch_one(&mut connection).await.unwrap();
-            connection.close().await.unwrap();
-            count == 1
+            self.number("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'").await
+                == 1
         })
         .await;
+    }
+
+    /// Returns the number that an SQL query on the primary yields.
+    pub(crate) async fn number(&self, query: &str) -> i64 {
+        let mut connection = self.options(self.primary).connect().await.unwrap();
+        let query = sqlx::query_scalar(AssertSqlSafe(query.to_owned()));
+        let number = query.fetch_one(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        number
     }
 
     /// Runs an SQL statement on the primary.

@@ -61,7 +61,12 @@ impl Kind {
         match self {
             Self::Memory => Arc::new(MemoryStore::new()),
             Self::Sqlite => Arc::new(sqlite::open(Path::new(location), patient()).await.unwrap()),
-            Self::Postgres => Arc::new(postgres::open(location, patient()).await.unwrap()),
+            Self::Postgres => {
+                // As the other timeouts of `patient`: many writers may wait for one lock.
+                let separator = if location.contains('?') { '&' } else { '?' };
+                let url = format!("{location}{separator}options[lock_timeout]=60s");
+                Arc::new(postgres::open(&url, patient()).await.unwrap())
+            }
         }
     }
 }

@@ -53,6 +53,22 @@ impl Watch {
         timeout(within, self.block()).await.unwrap_or_else(|_| panic!("no event: {}", self.text))
     }
 
+    /// Returns the lines of the next event, unparsed; `None` at the end of the stream. Skips
+    /// comments, which only keep the connection open. Panics if neither comes within this number of
+    /// seconds.
+    pub async fn next_event(&mut self, seconds: u64) -> Option<String> {
+        let event = async {
+            loop {
+                let block = self.block().await;
+                if !block.as_ref().is_some_and(|block| block.starts_with(':')) {
+                    return block;
+                }
+            }
+        };
+        let within = Duration::from_secs(seconds);
+        timeout(within, event).await.unwrap_or_else(|_| panic!("no event: {}", self.text))
+    }
+
     /// Parses the lines of an event, which [`next`](Self::next) returned.
     #[track_caller]
     #[must_use]

@@ -35,8 +35,8 @@ check_platform() {
     echo "$1: the contents run on $found"
 }
 
-# Checks that the native modules of a wheel need no library but musl. auditwheel would look for the
-# libraries of musl among the libraries of this system.
+# Checks that the native modules of a wheel need no library other than musl. auditwheel would look for
+# the libraries of musl among the libraries of this system.
 check_musl() {
     "$venv/bin/python" - "$1" <<'PYTHON'
 import io, sys, zipfile
@@ -51,8 +51,8 @@ print(f"{sys.argv[1]}: the contents need only musl")
 PYTHON
 }
 
-# Checks a packed npm package. It consists of ES modules only, and of several entries, so that the types do
-# not have to resolve for CommonJS and for Node.js 10.
+# Checks a packed npm package. It has several entries, all of them ES modules, so its types need not
+# resolve for CommonJS and for Node.js 10.
 check_npm_package() (
     npm_ci packaging
     tests/packaging/node_modules/.bin/publint run --strict "$1"

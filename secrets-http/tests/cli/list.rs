@@ -32,6 +32,31 @@ fn the_origin_of_a_secret_is_listed() {
 }
 
 #[test]
+fn the_user_who_changed_a_secret_is_named_to_members() {
+    let project = Project::create();
+    project.create_secret("staging", "A", "kvc_1");
+    project.update_secret("staging", "A", "kvc_2");
+    let me = project.api("GET", "/users/me", &Value::Null);
+    let (id, email) = (me["id"].as_str().unwrap(), me["email"].as_str().unwrap());
+    // A service token may not list the members of the team.
+    let reader = project.server().home().with("SECRETS_TOKEN", &project.token(&["read"]));
+    let reader = reader.with("SECRETS_PROJECT", "web").with("SECRETS_ENVIRONMENT", "staging");
+
+    for (command, count) in [(&["list"][..], 1), (&["history", "A"], 2)] {
+        let shown = project.ok(command);
+        assert_eq!(
+            (shown.matches(email).count(), shown.matches(id).count()),
+            (count, 0),
+            "{shown}"
+        );
+        let json = project.ok(&[&["-o", "json"], command].concat());
+        assert!(json.contains(id) && !json.contains(email), "{json}");
+        let read = reader.ok(command);
+        assert_eq!((read.matches(email).count(), read.matches(id).count()), (0, count), "{read}");
+    }
+}
+
+#[test]
 fn the_grid_shows_the_state_in_each_environment() {
     let project = Project::create();
     for (environment, key) in

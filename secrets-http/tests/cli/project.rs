@@ -50,6 +50,14 @@ impl Project {
         self.home.api("PUT", &path, &json!({ "value": value }));
     }
 
+    /// Creates a service token of the project with these permissions.
+    pub(crate) fn token(&self, permissions: &[&str]) -> String {
+        let project = self.home.api("GET", "/projects/web", &Value::Null);
+        let body =
+            json!({ "name": "ci", "project_ids": [project["id"]], "permissions": permissions });
+        self.home.api("POST", "/tokens", &body)["token"].as_str().unwrap().to_owned()
+    }
+
     /// Hides a key in an environment.
     pub(crate) fn hide(&self, environment: &str, key: &str) {
         let path = format!("/projects/web/environments/{environment}/secrets");

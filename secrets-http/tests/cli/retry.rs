@@ -6,13 +6,13 @@ use serde_json::json;
 
 use crate::service::Scripted;
 
-/// Starts a service that refuses the first request of each method and path with this status and the
-/// header `Retry-After`, and accepts the following requests.
-fn refusing_once(status: u16) -> Scripted {
+/// Starts a service that refuses the first request of each method and path with this status and
+/// this number of seconds in the header `Retry-After`, and accepts the following requests.
+fn refusing_once(status: u16, seconds: u64) -> Scripted {
     Scripted::start_with_headers(move |_, number| match number {
         0 => {
             let body = json!({ "error": "later", "code": "unavailable" });
-            (status, "retry-after: 1\r\n".to_owned(), body.to_string())
+            (status, format!("retry-after: {seconds}\r\n"), body.to_string())
         }
         _ => (200, String::new(), json!({ "name": "ci", "slug": "web" }).to_string()),
     })
@@ -21,7 +21,7 @@ fn refusing_once(status: u16) -> Scripted {
 #[test]
 fn a_read_is_repeated_after_the_time_that_the_service_asks_for() {
     for status in [429, 503] {
-        let service = refusing_once(status);
+        let service = refusing_once(status, 1);
 
         assert_eq!(service.home().ok(&["-o", "name", "whoami"]), "ci\n");
 
@@ -34,7 +34,7 @@ fn a_read_is_repeated_after_the_time_that_the_service_asks_for() {
 #[test]
 fn a_change_is_repeated_only_if_it_was_not_begun() {
     let create = ["-o", "name", "project", "create", "Web"];
-    let (limited, unavailable) = (refusing_once(429), refusing_once(503));
+    let (limited, unavailable) = (refusing_once(429, 1), refusing_once(503, 1));
 
     assert_eq!(limited.home().ok(&create), "web\n");
     unavailable.home().run(&create).fails(69, "later");
@@ -45,9 +45,9 @@ fn a_change_is_repeated_only_if_it_was_not_begun() {
 
 #[test]
 fn a_wait_beyond_the_time_limit_is_not_begun() {
-    let service = refusing_once(429);
+    let service = refusing_once(429, 60);
 
-    service.home().run(&["--timeout", "900ms", "whoami"]).fails(75, "later");
+    service.home().run(&["--timeout", "30s", "whoami"]).fails(75, "later");
 
     assert_eq!(service.requests(), ["GET /api/v1/users/me"]);
 }

@@ -9,7 +9,7 @@ use secrets_core::jwt::{DEV_AUDIENCE, DEV_ISSUER};
 use secrets_core::model::Clock as _;
 use secrets_core::store::sql;
 use secrets_core::testing::patient;
-use secrets_tests::{App, Client};
+use secrets_tests::{App, Build, Client, Kind};
 use serde_json::json;
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
@@ -42,11 +42,14 @@ async fn sync(client: Client) -> u16 {
     client.post("/api/v1/auth/sync", &json!({})).await.status
 }
 
-async fn a_sign_in_and_a_change_of_the_profile_both_survive(first: App) {
+async fn a_sign_in_and_a_change_of_the_profile_both_survive(kind: Kind) {
+    // Background workers could wait for locks too.
+    let first = Build::on(kind).without_workers().start().await;
     let separator = if first.location.contains('?') { '&' } else { '?' };
     let settings = "options=-c%20lock_timeout%3D0%20-c%20statement_timeout%3D0";
     let url = format!("{}{separator}{settings}", first.location);
-    let app = first.over(Arc::new(sql::postgres::open(&url, patient()).await.unwrap())).await;
+    let store = Arc::new(sql::postgres::open(&url, patient()).await.unwrap());
+    let app = first.without_workers_over(store).await;
     let alice = app.person("alice").await;
     let mut holder = PgConnection::connect(&first.location).await.unwrap();
     let mut observer = PgConnection::connect(&first.location).await.unwrap();
@@ -78,6 +81,6 @@ async fn a_sign_in_and_a_change_of_the_profile_both_survive(first: App) {
 secrets_tests::on_store!(
     postgres,
     Postgres,
-    [a_sign_in_and_a_change_of_the_profile_both_survive],
-    []
+    [],
+    [a_sign_in_and_a_change_of_the_profile_both_survive]
 );

@@ -9,7 +9,7 @@ use hyper::Method;
 use secrets_core::model::{Clock as _, Role};
 use secrets_core::store::sql;
 use secrets_core::testing::patient;
-use secrets_tests::{App, Client, Person, Reply, paths};
+use secrets_tests::{App, Build, Client, Kind, Person, Reply, paths};
 use serde_json::{Value, json};
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
@@ -36,8 +36,9 @@ const BATCH: usize = 3;
 /// Requests that change nothing except the audit log, and therefore wait for no lock.
 const RECORDED_READS: [&str; 2] = [CONNECTION, TEST];
 
-/// Server without lock timeouts, and two connections of the test to its database: `holder` holds
-/// locks, and `observer` counts the sessions that wait for a lock.
+/// Server without lock timeouts and without background workers, which could wait for locks too, and
+/// two connections of the test to its database: `holder` holds locks, and `observer` counts the
+/// sessions that wait for a lock.
 struct Race {
     app: App,
     /// Server that created the database. Kept, because dropping it deletes the database.
@@ -63,22 +64,22 @@ enum Right {
     Token,
 }
 
-async fn a_member_removed_meanwhile_changes_no_project(app: App) {
-    let mut race = Race::new(app).await;
+async fn a_member_removed_meanwhile_changes_no_project(kind: Kind) {
+    let mut race = Race::new(kind).await;
     let rules = rules(|rule| !locks_team(rule));
 
     race.run(Right::Membership, &rules, &[HOLD_PROJECTS, HOLD_ENVIRONMENTS]).await;
 }
 
-async fn a_member_removed_meanwhile_changes_no_team(app: App) {
-    let mut race = Race::new(app).await;
+async fn a_member_removed_meanwhile_changes_no_team(kind: Kind) {
+    let mut race = Race::new(kind).await;
     let rules = rules(locks_team);
 
     race.run(Right::Membership, &rules, &[HOLD_TEAM]).await;
 }
 
-async fn a_member_who_lost_write_access_changes_no_secret(app: App) {
-    let mut race = Race::new(app).await;
+async fn a_member_who_lost_write_access_changes_no_secret(kind: Kind) {
+    let mut race = Race::new(kind).await;
     app_join(&race).await;
     let rules = rules(|rule| rule.who == Who::Writers || rule.who == Who::Editors);
     let rules: Vec<_> = rules.into_iter().filter(|rule| !locks_team(rule)).collect();
@@ -86,8 +87,8 @@ async fn a_member_who_lost_write_access_changes_no_secret(app: App) {
     race.run(Right::Permission, &rules, &[HOLD_ENVIRONMENTS]).await;
 }
 
-async fn a_token_that_is_deleted_meanwhile_changes_no_secret(app: App) {
-    let mut race = Race::new(app).await;
+async fn a_token_that_is_deleted_meanwhile_changes_no_secret(kind: Kind) {
+    let mut race = Race::new(kind).await;
     let rules = rules(|rule| rule.who == Who::Writers);
 
     race.run(Right::Token, &rules, &[HOLD_ENVIRONMENTS]).await;
@@ -96,8 +97,8 @@ async fn a_token_that_is_deleted_meanwhile_changes_no_secret(app: App) {
 /// Checks that two concurrent requests that change different fields of an object both succeed, and
 /// that both changes stay. The recorded time of a change is the time at which it was made, not the
 /// time at which its request arrived.
-async fn changes_of_different_fields_both_stay(app: App) {
-    let mut race = Race::new(app).await;
+async fn changes_of_different_fields_both_stay(kind: Kind) {
+    let mut race = Race::new(kind).await;
     let owner = race.world.first.owner.clone();
     let project = format!("/api/v1/projects/{}", race.world.first.project);
     let environment = owner.environment(&project, "racing", None).await;
@@ -138,8 +139,8 @@ async fn changes_of_different_fields_both_stay(app: App) {
 
 /// Checks that a device login is not approved if the approving user deletes their account while the
 /// approval waits for a lock.
-async fn a_user_deleted_meanwhile_approves_nothing(app: App) {
-    let mut race = Race::new(app).await;
+async fn a_user_deleted_meanwhile_approves_nothing(kind: Kind) {
+    let mut race = Race::new(kind).await;
 
     for round in 0..ACCOUNTS {
         let (person, login) = (race.newcomer(round).await, race.login().await);
@@ -158,8 +159,8 @@ async fn a_user_deleted_meanwhile_approves_nothing(app: App) {
 
 /// Checks that a client gets no session for an approved device login if the approving user deletes
 /// their account while the client's request waits for a lock.
-async fn a_user_deleted_meanwhile_gets_no_session(app: App) {
-    let mut race = Race::new(app).await;
+async fn a_user_deleted_meanwhile_gets_no_session(kind: Kind) {
+    let mut race = Race::new(kind).await;
 
     for round in 0..ACCOUNTS {
         let (person, login) = (race.newcomer(round).await, race.login().await);
@@ -179,6 +180,7 @@ async fn a_user_deleted_meanwhile_gets_no_session(app: App) {
 secrets_tests::on_store!(
     postgres,
     Postgres,
+    [],
     [
         a_member_removed_meanwhile_changes_no_project
         a_member_removed_meanwhile_changes_no_team
@@ -187,8 +189,7 @@ secrets_tests::on_store!(
         changes_of_different_fields_both_stay
         a_user_deleted_meanwhile_approves_nothing
         a_user_deleted_meanwhile_gets_no_session
-    ],
-    []
+    ]
 );
 
 /// Returns the rules of the policy for requests that change an object of a team. Only rules for
@@ -220,12 +221,14 @@ async fn app_join(race: &Race) {
 }
 
 impl Race {
-    async fn new(first: App) -> Self {
+    async fn new(kind: Kind) -> Self {
+        let first = Build::on(kind).without_workers().start().await;
         let world = World::build(&first).await;
         let separator = if first.location.contains('?') { '&' } else { '?' };
         let settings = "options=-c%20lock_timeout%3D0%20-c%20statement_timeout%3D0";
         let url = format!("{}{separator}{settings}", first.location);
-        let app = first.over(Arc::new(sql::postgres::open(&url, patient()).await.unwrap())).await;
+        let store = Arc::new(sql::postgres::open(&url, patient()).await.unwrap());
+        let app = first.without_workers_over(store).await;
         let racer = app.person("racer").await;
         let holder = PgConnection::connect(&first.location).await.unwrap();
         let observer = PgConnection::connect(&first.location).await.unwrap();

@@ -28,23 +28,25 @@ async fn a_receiver_that_is_down_for_a_while_gets_each_event_under_its_id(kind: 
     let receiver = Receiver::start_on([127, 0, 0, 2].into(), 0).await;
     let (webhook, _) = world.webhook(&receiver.url("/")).await;
     let address = receiver.address;
-    let World { app, alice, .. } = world;
     drop(receiver);
     let mut ids = Vec::new();
     for _ in 0..3 {
-        let test = alice.post(&format!("{webhook}/test"), &json!({})).await.is(200).id();
-        ids.push(format!("msg_{test}"));
+        ids.push(format!("msg_{}", world.test(&webhook).await));
     }
-    for _ in 0..20 {
-        deliver(&app).await;
+    for _ in 0..200 {
+        deliver(&world.app).await;
+        if world.deliveries(&webhook).await.iter().all(|one| one["attempts"] == 1) {
+            break;
+        }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 
     let receiver = Receiver::start_on(address.ip(), address.port()).await;
+    // All deliveries are due again. Later, the time stands still, so that no claim of a worker ends.
+    world.wait(TimeDelta::seconds(6));
     for _ in 0..200 {
-        app.wait(TimeDelta::seconds(6));
-        deliver(&app).await;
-        if receiver.taken().len() == 3 {
+        deliver(&world.app).await;
+        if world.deliveries(&webhook).await.iter().all(|one| one["status"] == "delivered") {
             break;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -266,18 +268,17 @@ async fn a_receiver_that_is_slow_holds_up_no_other(kind: Kind) {
     let slow: Vec<_> = [world.webhook_here().await, world.webhook_here().await].into();
     let made = world.alice.post(&world.webhooks, &body).await.is(201).id();
     let other = format!("{}/{made}", world.webhooks);
-    world.receiver.pause(Duration::from_secs(8));
+    world.receiver.pause(Duration::from_mins(1));
     for _ in 0..5 {
         world.test(&slow[0]).await;
         world.test(&slow[1]).await;
     }
     world.receiver.wait_for(4).await;
 
-    let began = std::time::Instant::now();
     world.test(&other).await;
     quick.wait_for(1).await;
 
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!(world.receiver.taken().len(), 4, "none of the four has ended");
     assert_eq!(world.receiver.most_at_once(), 4, "one host is sent four at once");
 }
 

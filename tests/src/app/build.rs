@@ -12,6 +12,7 @@ use secrets_core::model::{BaseUrl, Clock, ManualClock};
 use secrets_core::ports::rotators::Timings;
 use secrets_core::ports::webhooks::WebhookSender;
 use secrets_core::runtime::TokioOffload;
+use secrets_core::store::Store;
 use secrets_core::testing::rotator::MemoryDatabase;
 use secrets_core::workers;
 use secrets_http::serve::client_address::Networks;
@@ -197,5 +198,13 @@ impl Build {
             stop: Some(stop),
             guard: held.guard.into(),
         }
+    }
+}
+
+impl App {
+    /// Starts another server like [`over`](Self::over), but without background workers: only
+    /// requests use the store.
+    pub async fn without_workers_over(&self, store: Arc<dyn Store>) -> Self {
+        self.with_workers(Ports { store, ..self.ports() }, Vec::new()).await
     }
 }

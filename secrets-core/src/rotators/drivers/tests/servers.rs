@@ -139,6 +139,31 @@ impl Server {
         self.run(target, credentials, sql).await
     }
 
+    /// Runs an SQL statement that takes a lock as the administrator, and awaits `work` while the
+    /// session is open and so holds the lock.
+    pub(super) async fn holding<T>(
+        &self,
+        target: &Target,
+        sql: &str,
+        work: impl Future<Output = T>,
+    ) -> T {
+        let (who, password) = (Who::Admin, target.admin_password.reveal());
+        let username = target.admin_username.as_str();
+        if !self.is_postgres() {
+            let mut session = self.mysql.log_in(target, who, username, password).await.unwrap();
+            session.run(sql).await.unwrap();
+            let outcome = work.await;
+            session.close().await;
+            return outcome;
+        }
+        let credentials = Credentials { who, username, password };
+        let mut session = self.postgres.connect(target, credentials).await.unwrap();
+        drive(&mut session.driver, session.peer.client.simple_query(sql)).await.unwrap();
+        let outcome = work.await;
+        session.close().await;
+        outcome
+    }
+
     /// Runs an SQL statement as a rotated user and returns the first column of the result.
     pub(super) async fn user(
         &self,

@@ -1,9 +1,11 @@
 //! `history`: lists the versions of a secret.
 
 use clap::Args;
+use futures_util::future::join3;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use super::member::Emails;
 use crate::failure::{Failure, Outcome};
 use crate::invocation::{Invocation, Place};
 use crate::output::Column;
@@ -38,11 +40,17 @@ impl History {
     pub(crate) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
         let service = cx.service()?;
         let place = cx.place(&service).await?;
-        let mut versions = self.previous(&service, &place).await?;
-        let current = self.current(&service, &place).await?;
+        let (previous, current, emails) = join3(
+            self.previous(&service, &place),
+            self.current(&service, &place),
+            Emails::load(cx, &service, &place.project),
+        )
+        .await;
+        let (mut versions, current) = (previous?, current?);
         if let Some(current) = current.filter(|_| !cx.output.format.is_json()) {
             versions.insert(0, current);
         }
+        emails.replace(&mut versions, "changed_by");
         let mut columns = COLUMNS.to_vec();
         if self.reveal {
             columns.push(VALUE);

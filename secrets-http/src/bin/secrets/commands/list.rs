@@ -1,8 +1,10 @@
 //! `list`: lists the secrets of the environment, or a grid of all environments, without values.
 
 use clap::Args;
+use futures_util::future::join;
 use serde_json::Value;
 
+use super::member::Emails;
 use crate::comparison::{Comparison, unreadable};
 use crate::failure::{Failure, Outcome};
 use crate::invocation::Invocation;
@@ -38,9 +40,15 @@ impl List {
             return self.print_grid(cx, &service).await;
         }
         let place = cx.place(&service).await?;
-        let mut response: Value = service.value(&place.path(&["secrets"])).await?;
+        let path = place.path(&["secrets"]);
+        let (response, emails) =
+            join(service.value(&path), Emails::load(cx, &service, &place.project)).await;
+        let mut response: Value = response?;
         self.filter(&mut response, "secrets")?;
         mark_hidden(&mut response, cx.output.format.is_json());
+        if let Some(secrets) = response["secrets"].as_array_mut() {
+            emails.replace(secrets, "updated_by");
+        }
         cx.output.list(&response, "secrets", &COLUMNS)?;
         Ok(Outcome::Done)
     }

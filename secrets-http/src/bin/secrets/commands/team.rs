@@ -85,8 +85,7 @@ impl TeamOption {
             return Ok(id);
         }
         if let Some(project) = &cx.settings.project {
-            let project: ProjectTeam = service.get(&["projects", &project.value]).await?;
-            return Ok(project.team_id);
+            return of_project(service, &project.value).await;
         }
         let teams: Value = service.value(&["teams"]).await?;
         match teams["teams"].as_array().map(Vec::as_slice) {
@@ -94,6 +93,12 @@ impl TeamOption {
             _ => Err(Failure::usage("no team: name one with --team, or a project with -p")),
         }
     }
+}
+
+/// Returns the ID of the project's team.
+pub(super) async fn of_project(service: &Service, project: &str) -> Result<String, Failure> {
+    let project: ProjectTeam = service.get(&["projects", project]).await?;
+    Ok(project.team_id)
 }
 
 impl Team {

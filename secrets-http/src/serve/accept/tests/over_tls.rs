@@ -18,8 +18,12 @@ const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testdata/cer
 const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testdata/key.pem");
 
 async fn server() -> Server {
+    server_with(AcceptOptions { handshake: Duration::from_mins(1), ..short() }).await
+}
+
+async fn server_with(options: AcceptOptions) -> Server {
     let tls = crate::serve::tls::acceptor(Path::new(CERTIFICATE), Path::new(KEY)).unwrap();
-    Server::start_with(short(), Some(tls)).await
+    Server::start_with(options, Some(tls)).await
 }
 
 fn connector(version: &'static SupportedProtocolVersion, protocol: &str) -> TlsConnector {
@@ -50,7 +54,8 @@ async fn get(stream: &mut TlsStream<TcpStream>) -> String {
 
 #[tokio::test]
 async fn both_versions_of_tls_speak_http_1() {
-    let server = server().await;
+    let minute = Duration::from_mins(1);
+    let server = server_with(AcceptOptions { handshake: minute, head: minute, ..short() }).await;
     let mut newer = connect(&server, connector(&TLS13, "http/1.1")).await.unwrap();
     let mut older = connect(&server, connector(&TLS12, "http/1.1")).await.unwrap();
 
@@ -73,23 +78,25 @@ async fn nothing_but_http_1_is_agreed_on() {
 
 #[tokio::test]
 async fn a_client_that_does_not_begin_the_handshake_is_cut() {
-    let server = server().await;
+    let minute = Duration::from_mins(1);
+    let server = server_with(AcceptOptions { head: minute, idle: minute, ..short() }).await;
 
     let (_, elapsed) = server.connect().await.rest().await;
 
-    assert!(elapsed >= short().handshake * 9 / 10 && elapsed < short().handshake * 4);
+    assert!(elapsed >= short().handshake * 9 / 10 && elapsed < minute / 2, "{elapsed:?}");
 }
 
 #[tokio::test]
 async fn a_client_that_is_silent_after_the_handshake_is_cut() {
-    let server = server().await;
+    let minute = Duration::from_mins(1);
+    let server = server_with(AcceptOptions { handshake: minute, idle: minute, ..short() }).await;
     let mut client = connect(&server, connector(&TLS13, "http/1.1")).await.unwrap();
     let start = Instant::now();
 
     let _ = client.read_to_end(&mut Vec::new()).await;
 
     let elapsed = start.elapsed();
-    assert!(elapsed >= short().head * 9 / 10 && elapsed < short().idle, "{elapsed:?}");
+    assert!(elapsed >= short().head * 9 / 10 && elapsed < minute / 2, "{elapsed:?}");
 }
 
 #[tokio::test]

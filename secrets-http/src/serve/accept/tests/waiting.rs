@@ -2,13 +2,20 @@
 
 use super::*;
 
+/// Returns options whose only short timeout that can end a silent connection is that of a head.
+fn only_heads() -> AcceptOptions {
+    AcceptOptions { idle: Duration::from_mins(1), ..short() }
+}
+
+/// Returns true if a connection was open for as long as `expected`, and not for as long as another
+/// timeout, which is a minute. The machine may be so busy that the end is noticed late.
 fn about(elapsed: Duration, expected: Duration) -> bool {
-    (expected * 9 / 10..expected + Duration::from_millis(900)).contains(&elapsed)
+    (expected * 9 / 10..Duration::from_secs(30)).contains(&elapsed)
 }
 
 #[tokio::test]
 async fn a_silent_client_is_cut() {
-    let server = Server::start(short()).await;
+    let server = Server::start(only_heads()).await;
     let mut client = server.connect().await;
 
     let (answer, elapsed) = client.rest().await;
@@ -19,7 +26,7 @@ async fn a_silent_client_is_cut() {
 
 #[tokio::test]
 async fn a_client_that_does_not_finish_a_head_is_cut() {
-    let server = Server::start(short()).await;
+    let server = Server::start(only_heads()).await;
     let mut client = server.connect().await;
     client.send("GET / HTTP/1.1\r\nhost: te").await;
 
@@ -30,7 +37,7 @@ async fn a_client_that_does_not_finish_a_head_is_cut() {
 
 #[tokio::test]
 async fn a_client_that_writes_a_head_byte_by_byte_is_cut() {
-    let server = Server::start(short()).await;
+    let server = Server::start(only_heads()).await;
     let (mut reading, mut writing) = server.connect().await.0.into_split();
     let start = Instant::now();
     let dripping = tokio::spawn(async move {
@@ -71,7 +78,7 @@ async fn a_connection_that_rests_too_long_is_closed() {
 
 #[tokio::test]
 async fn a_second_request_must_be_written_as_quickly_as_the_first() {
-    let server = Server::start(AcceptOptions { idle: Duration::from_mins(1), ..short() }).await;
+    let server = Server::start(only_heads()).await;
     let mut client = server.connect().await;
     client.get("/").await;
     sleep(short().head).await;

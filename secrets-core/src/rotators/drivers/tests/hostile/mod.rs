@@ -4,7 +4,7 @@ mod mysql;
 mod postgres;
 
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -200,16 +200,35 @@ async fn meet(integration: Integration, case: &Case) -> Outcome {
     Outcome { error, took, heard }
 }
 
+/// Awaits `work`. Also returns the time for which the test could not run, because other programs
+/// used the processors: the time by which short waits took too long.
+async fn with_lost_time<T>(work: impl Future<Output = T>) -> (T, Duration) {
+    let (pause, precision) = (Duration::from_millis(10), Duration::from_millis(5));
+    let mut work = pin!(work);
+    let mut lost = Duration::ZERO;
+    loop {
+        let begin = Instant::now();
+        tokio::select! {
+            biased;
+            outcome = &mut work => return (outcome, lost),
+            () = tokio::time::sleep(pause) => {
+                lost += begin.elapsed().saturating_sub(pause + precision);
+            }
+        }
+    }
+}
+
 /// Runs all cases concurrently, and checks the expected error and the properties that must hold in
 /// every case.
 async fn meet_all(integration: Integration, cases: Vec<Case>) {
     let outcomes = cases.iter().map(|case| meet(integration, case));
-    let outcomes = futures_util::future::join_all(outcomes).await;
+    let (outcomes, lost) = with_lost_time(futures_util::future::join_all(outcomes)).await;
     for (outcome, case) in outcomes.into_iter().zip(&cases) {
         let Outcome { error, took, heard } = outcome;
         assert_eq!(error.fault, case.fault, "{}", case.name);
-        // The login timeout of eight seconds, plus time for a busy machine.
-        assert!(took < Duration::from_millis(9_500), "{}: {took:?}", case.name);
+        // The login timeout of eight seconds, plus time for the end of the connection.
+        let most = Duration::from_millis(9_500) + lost;
+        assert!(took < most, "{}: {took:?} of {most:?}", case.name);
         let text = format!("{error} {error:?}");
         for word in ["kvc_", "script", "\u{1b}", PASSWORD] {
             assert!(!text.contains(word), "{}: {text}", case.name);

@@ -5,13 +5,15 @@ mod permission;
 use clap::{Args, Subcommand, ValueEnum};
 use reqwest::Method;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::team::TeamOption;
+use super::team::{self, TeamOption};
+use crate::arguments::OutputFormat;
 use crate::failure::{Failure, Outcome};
 use crate::invocation::Invocation;
 use crate::output::Column;
 use crate::resource::{Kind, Resource};
+use crate::service::Service;
 
 /// Members of a team, as objects that commands list and change.
 pub(super) const MEMBERS: Kind = Kind {
@@ -69,6 +71,37 @@ enum Role {
     Member,
     Admin,
     Owner,
+}
+
+/// Email addresses of the members of a project's team, to show them instead of user IDs.
+pub(super) struct Emails(Value);
+
+impl Emails {
+    /// Loads the email addresses for a table. They are absent in other output formats, which show
+    /// IDs, and if the caller may not list the members.
+    pub(super) async fn load(cx: &Invocation, service: &Service, project: &str) -> Self {
+        if cx.output.format != OutputFormat::Table {
+            return Self(Value::Null);
+        }
+        Self(of_project(service, project).await.unwrap_or_default())
+    }
+
+    /// Replaces the user IDs in this field of the objects. IDs of service tokens and of former
+    /// members stay.
+    pub(super) fn replace(&self, objects: &mut [Value], field: &str) {
+        let members = self.0["members"].as_array().map(Vec::as_slice).unwrap_or_default();
+        for object in objects {
+            let found = members.iter().find(|member| member["user_id"] == object[field]);
+            if let Some(email) = found.map(|member| member["email"].clone()) {
+                object[field] = email;
+            }
+        }
+    }
+}
+
+/// Loads the members of the project's team.
+async fn of_project(service: &Service, project: &str) -> Result<Value, Failure> {
+    service.value(&["teams", &team::of_project(service, project).await?]).await
 }
 
 impl Member {

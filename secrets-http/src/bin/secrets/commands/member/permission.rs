@@ -2,10 +2,10 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use reqwest::Method;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::json;
 
-use super::MEMBERS;
+use super::{MEMBERS, of_project};
 use crate::failure::{Failure, Outcome};
 use crate::invocation::{Invocation, Place};
 use crate::output::Column;
@@ -94,11 +94,6 @@ struct EnvironmentDefault {
     default_role: Access,
 }
 
-#[derive(Deserialize)]
-struct Project {
-    team_id: String,
-}
-
 impl Permission {
     /// Runs the chosen subcommand of `member permission`.
     pub(super) async fn run(self, cx: &Invocation) -> Result<Outcome, Failure> {
@@ -152,8 +147,7 @@ async fn change(
 
 /// Returns the user ID of a member of the project's team.
 async fn user(service: &Service, place: &Place, member: &str) -> Result<String, Failure> {
-    let project: Project = service.get(&["projects", &place.project]).await?;
-    resource::id(&MEMBERS, &service.value(&["teams", &project.team_id]).await?, member)
+    resource::id(&MEMBERS, &of_project(service, &place.project).await?, member)
 }
 
 fn default(text: &str) -> Result<EnvironmentDefault, String> {
