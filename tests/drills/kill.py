@@ -2,12 +2,11 @@
 
 import json
 import random
-import subprocess
 import time
 import uuid
 
 from program import jwt
-from world import SETTINGS, Node, program, started
+from world import Node, command, started
 
 WRITERS = 8
 ENVIRONMENTS = ["production", "staging"]
@@ -155,6 +154,5 @@ def _must_be_recorded_once(database, writers):
 
 
 def _command(database, *arguments):
-    settings = {"SECRETS_ROOT_KEY": SETTINGS["SECRETS_ROOT_KEY"], "SECRETS_DATABASE_URL": database.url}
-    result = subprocess.run([program(), *arguments], env=settings, capture_output=True, text=True)
+    result = command(database, *arguments)
     assert result.returncode == 0, result.stdout + result.stderr

@@ -21,6 +21,7 @@ import kill
 import network
 import rolling
 import stops
+import tampered
 from world import Postgres, Sqlite, program
 
 # Drills that wait for a worker that begins a minute after the start. In the short form, they run
@@ -40,6 +41,7 @@ DRILLS = {
     "terminate": (stops.terminate, [Sqlite, Postgres]),
     "kill": (kill.kill, [Sqlite, Postgres]),
     "rolling": (rolling.rolling, [Postgres]),
+    "tampered": (tampered.tampered, [Sqlite, Postgres]),
 }
 
 

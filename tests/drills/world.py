@@ -53,6 +53,12 @@ class Sqlite:
         connection.close()
         return rows
 
+    def run_each(self, statement, rows):
+        """Runs an SQL statement with the values of each row, and commits."""
+        with sqlite3.connect(self.path) as connection:
+            connection.executemany(statement, rows)
+        connection.close()
+
     # SQL expressions that differ between the databases.
     random_id = "randomblob(16)"
     random_hash = "randomblob(32)"
@@ -92,6 +98,15 @@ class Postgres:
         rows = connection.run(statement, **values)
         connection.close()
         return rows or []
+
+    def run_each(self, statement, rows):
+        connection = self._connect(**self.login, database=self.name)
+        connection.run("BEGIN")
+        prepared = connection.prepare(statement)
+        for row in rows:
+            prepared.run(**row)
+        connection.run("COMMIT")
+        connection.close()
 
     random_id = "gen_random_uuid()"
     random_hash = "decode(md5(random()::text) || md5(random()::text), 'hex')"
@@ -151,9 +166,14 @@ class Node:
     def refusals(self):
         """Returns the number of requests that each limit of the service has refused, by
         the name of the limit. Limits that refused no request are not included."""
+        return self.counters("secrets_refusals_total", "bound")
+
+    def counters(self, name, label):
+        """Returns the values of the counters with this name, by the value of this label. Counters
+        that are 0 are not included."""
         text = Client(self.metrics).text("GET", "/metrics")
-        found = re.findall(r'secrets_refusals_total\{bound="(\w+)"\} ([0-9.]+)', text)
-        return {bound: int(float(count)) for bound, count in found if float(count)}
+        found = re.findall(name + r"\{" + label + r'="(\w+)"\} ([0-9.]+)', text)
+        return {value: int(float(count)) for value, count in found if float(count)}
 
     def terminate(self):
         """Sends SIGTERM to the service, and waits until it has ended."""
@@ -262,6 +282,12 @@ def started(call, problems, *arguments):
     thread = threading.Thread(target=run)
     thread.start()
     return thread
+
+
+def command(database, *arguments):
+    """Runs a command of the server program on a database, and returns the ended process."""
+    settings = {"SECRETS_ROOT_KEY": SETTINGS["SECRETS_ROOT_KEY"], "SECRETS_DATABASE_URL": database.url}
+    return subprocess.run([program(), *arguments], env=settings, capture_output=True, text=True)
 
 
 def imported(prefix, count=100, size=65_536):
