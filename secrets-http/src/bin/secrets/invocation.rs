@@ -171,19 +171,17 @@ impl Invocation {
 
     /// Creates a client for the server of the settings, with its credential.
     pub(crate) fn service(&self) -> Result<Service, Failure> {
-        self.service_within(self.settings.timeout, CONNECT_TIMEOUT)
+        self.service_connecting_within(CONNECT_TIMEOUT)
     }
 
-    /// Creates a client like [`service`](Self::service), with these time limits for a request and
-    /// for connecting, which is a part of the request.
-    pub(crate) fn service_within(
+    /// Creates a client like [`service`](Self::service), with this time limit for connecting.
+    pub(crate) fn service_connecting_within(
         &self,
-        timeout: Duration,
         connect_timeout: Duration,
     ) -> Result<Service, Failure> {
         let server = self.server()?;
         let authentication = self.authentication(&server)?;
-        let options = Options { timeout, connect_timeout, ..self.options() };
+        let options = Options { connect_timeout, ..self.options() };
         Service::new(server.value, Some(authentication.reveal()), &options)
     }
 

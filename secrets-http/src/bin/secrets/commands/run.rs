@@ -37,7 +37,7 @@ impl Run {
         else {
             return Err(Failure::usage("a command is required"));
         };
-        let service = cx.service()?;
+        let service = offline::service(cx)?;
         let place = cx.place(&service).await?;
         let values = offline::load(cx, &service, &place).await?;
         let environment = rules.compose(run::parent(), &place, &values)?;

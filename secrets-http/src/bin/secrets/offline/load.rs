@@ -19,11 +19,23 @@ use crate::settings::OfflineMode;
 /// instead.
 const REQUEST_TIMEOUT: Duration = Duration::from_millis(4_900);
 
-/// Time limit for connecting in each of these attempts.
+/// Time limit for connecting, if the project has offline copies.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Delay between the first and the second attempt.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
+
+/// Creates the client for [`load`]. If the project has offline copies, connecting has a shorter time
+/// limit.
+pub(crate) fn service(cx: &Invocation) -> Result<Service, Failure> {
+    let file = cx.settings.project_file.as_ref();
+    let has_copies = file.is_some_and(|file| file.offline.max_age.is_some());
+    if has_copies && cx.settings.offline == OfflineMode::Fallback {
+        cx.service_connecting_within(CONNECT_TIMEOUT)
+    } else {
+        cx.service()
+    }
+}
 
 /// Loads the secrets of an environment from the service or from its offline copy, according to the
 /// settings.
@@ -47,7 +59,7 @@ pub(crate) async fn load(
             Ok(opened.values)
         }
         (OfflineMode::Fallback, Some(max_age)) => match copy_file(cx, place)? {
-            Some(copy) => load_with(cx, Arc::new(copy), place, max_age).await,
+            Some(copy) => load_with(cx, service, Arc::new(copy), place, max_age).await,
             None => fetched(service, place).await,
         },
     }
@@ -62,15 +74,16 @@ async fn fetched(service: &Service, place: &Place) -> Result<Values, Failure> {
 /// secrets are unchanged, or if the service is unreachable.
 async fn load_with(
     cx: &Invocation,
+    service: &Service,
     copy: Arc<CopyFile>,
     place: &Place,
     max_age: Duration,
 ) -> Result<Values, Failure> {
-    let service = if copy.exists() {
-        cx.service_within(REQUEST_TIMEOUT.min(cx.settings.timeout), CONNECT_TIMEOUT)?
-    } else {
-        cx.service()?
-    };
+    // The same client, because creating one takes milliseconds: it loads the certificates.
+    let mut service = service.clone();
+    if copy.exists() {
+        service = service.with_timeout(REQUEST_TIMEOUT.min(cx.settings.timeout));
+    }
     let known = copy.etag();
     // The copy is opened while the service responds.
     let opening = spawn_blocking({

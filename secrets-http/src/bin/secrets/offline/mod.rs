@@ -11,4 +11,4 @@ mod copy;
 mod load;
 mod renew;
 
-pub(crate) use load::load;
+pub(crate) use load::{load, service};

@@ -21,7 +21,9 @@ use crate::failure::{Exit, Failure};
 use crate::output::printable;
 use crate::settings::Server;
 
-/// Client of one service, with one credential. It does not follow redirects.
+/// Client of one service, with one credential. It does not follow redirects. Clones share the
+/// connections.
+#[derive(Clone)]
 pub(crate) struct Service {
     http: reqwest::Client,
     server: Server,
