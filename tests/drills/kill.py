@@ -45,6 +45,7 @@ class Writer:
                 if "retry-after" not in self.client.headers:
                     return
                 self.pending = {}
+                time.sleep(0.05)
                 continue
             if not 200 <= status < 300:
                 self.problems.append(f"{method} {path}: {status} {text[:200]!r}")
@@ -116,8 +117,10 @@ def kill(drill):
                 writer.start(node, project)
             time.sleep(moment.uniform(0.1, 1.2))
             # On a slow machine, hardly anything is written until then.
+            end = time.monotonic() + 60
             while sum(writer.requests for writer in writers) < 10 * (number + 1) and all(
                     writer.thread.is_alive() for writer in writers):
+                assert time.monotonic() < end, "hardly anything is written"
                 time.sleep(0.01)
             node.process.kill()
             node.process.wait(30)

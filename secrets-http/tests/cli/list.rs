@@ -1,8 +1,12 @@
 //! Tests of the command `secrets list`.
 
-use serde_json::Value;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
 
 use crate::project::Project;
+use crate::service::Scripted;
 
 #[test]
 fn a_pattern_selects_keys() {
@@ -54,6 +58,26 @@ fn the_user_who_changed_a_secret_is_named_to_members() {
         let read = reader.ok(command);
         assert_eq!((read.matches(email).count(), read.matches(id).count()), (0, count), "{read}");
     }
+}
+
+#[test]
+fn a_list_does_not_wait_long_for_the_names_of_users() {
+    let service = Scripted::start(|request, _| {
+        if !request.ends_with("/secrets") {
+            thread::sleep(Duration::from_mins(1));
+        }
+        let secret = json!({
+            "key": "A", "version": 1, "updated_at": "2026-11-23T21:59:00Z", "updated_by": "the-id",
+        });
+        (200, json!({ "secrets": [secret] }).to_string())
+    });
+    let begin = Instant::now();
+
+    let listed = service.home().ok(&["--timeout", "50s", "list"]);
+
+    assert!(listed.contains("the-id"), "{listed}");
+    // The limit is three seconds.
+    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
 }
 
 #[test]

@@ -180,11 +180,14 @@ async fn a_statement_at_its_timeout_closes_its_connection() {
     assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
     held.rollback().await.unwrap();
     // The connection that waited was closed, and another takes its place.
-    let found = loop {
-        if let Ok(found) = store.read().await.unwrap().team(world.team.id).await {
-            break found;
+    let again = async {
+        loop {
+            if let Ok(found) = store.read().await.unwrap().team(world.team.id).await {
+                return found;
+            }
         }
     };
+    let found = tokio::time::timeout(Duration::from_mins(1), again).await.unwrap();
     assert_eq!(found, Some(world.team));
 }
 

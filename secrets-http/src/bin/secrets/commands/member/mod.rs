@@ -2,10 +2,13 @@
 
 mod permission;
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand, ValueEnum};
 use reqwest::Method;
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::team::{self, TeamOption};
 use crate::arguments::OutputFormat;
@@ -73,17 +76,21 @@ enum Role {
     Owner,
 }
 
+/// Time limit for loading the email addresses, so that a list waits only briefly for them.
+const EMAILS_TIMEOUT: Duration = Duration::from_secs(3);
+
 /// Email addresses of the members of a project's team, to show them instead of user IDs.
 pub(super) struct Emails(Value);
 
 impl Emails {
     /// Loads the email addresses for a table. They are absent in other output formats, which show
-    /// IDs, and if the caller may not list the members.
+    /// IDs, if the caller may not list the members, and if that takes too long.
     pub(super) async fn load(cx: &Invocation, service: &Service, project: &str) -> Self {
         if cx.output.format != OutputFormat::Table {
             return Self(Value::Null);
         }
-        Self(of_project(service, project).await.unwrap_or_default())
+        let members = timeout(EMAILS_TIMEOUT, of_project(service, project)).await;
+        Self(members.ok().and_then(Result::ok).unwrap_or_default())
     }
 
     /// Replaces the user IDs in this field of the objects. IDs of service tokens and of former
